@@ -28,8 +28,9 @@ def folder(name: str) -> Path:
     if not target.exists():
         interpreter = os.environ.get("PINNACE_TF_PYTHON")
         if interpreter is None:
-            message = f"{name}: TensorFlow writes this model, and PINNACE_TF_PYTHON is not set"
-            raise RuntimeError(message)
+            raise RuntimeError(
+                f"{name}: TensorFlow writes this model, and PINNACE_TF_PYTHON is not set"
+            )
         CACHE.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(dir=CACHE))
         subprocess.run([interpreter, __file__, name, str(scratch)], check=True, stdout=sys.stderr)

@@ -378,8 +378,7 @@ if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
                 found = getattr(found, inside)
             globals()[name] = found
             return found
-        message = f"module 'pinnace' has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module 'pinnace' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -17,5 +17,4 @@ if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
     def __getattr__(name: str) -> ModuleType:
         if name in {"onnx", "cli"}:
             return importlib.import_module(f"pinnace.deploy.{name}")
-        message = f"module 'pinnace.deploy' has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module 'pinnace.deploy' has no attribute {name!r}")

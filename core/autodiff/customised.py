@@ -77,12 +77,11 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             state.tapes = outer
         variables = list(readers.variables.values())
         if variables and not _takes_variables(grad_fn):
-            message = (
+            raise TypeError(
                 f"custom_gradient: {f.__name__!r} reads variables, so that its gradient "
                 "function must take them: "
                 "def grad(*dys, variables=None)"
             )
-            raise TypeError(message)
         computed = tuple(convert_to_tensor(y) for y in structure.flatten(results))
         # New tensors: the tapes know what made these, and that shall be this function.
         with tapes_hidden():
@@ -100,11 +99,10 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             else:
                 found = structure.flatten(grad_fn(*filled))
             if len(found) != len(everything):
-                message = (
+                raise ValueError(
                     f"custom_gradient: the gradient function of {f.__name__!r} must give "
                     f"{len(everything)} gradients, gave {len(found)}"
                 )
-                raise ValueError(message)
             return [
                 None if g is None or not carries_gradient(x.dtype) else _gradient(g)
                 for g, x in zip(found, everything, strict=True)

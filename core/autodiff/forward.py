@@ -58,32 +58,28 @@ class ForwardAccumulator:
 
     def _start(self, primal: Any, tangent: Any) -> None:
         if not isinstance(primal, (Tensor, Variable)):
-            message = (
+            raise TypeError(
                 "ForwardAccumulator: primals must be tensors or variables, "
                 f"got {type(primal).__name__}: {primal!r}"
             )
-            raise TypeError(message)
         place = _place(primal)
         if id(place) in self._tangents:
-            message = (
+            raise ValueError(
                 f"ForwardAccumulator: {primal!r} is given twice among the primals\n"
                 "  Try: give it once, with the sum of its tangents"
             )
-            raise ValueError(message)
         direction = convert_to_tensor(tangent, primal.dtype)
         if not direction.shape.is_compatible_with(primal.shape):
-            message = (
+            raise ValueError(
                 f"ForwardAccumulator: the tangent must have the primal's shape "
                 f"{primal.shape.text}, got {direction.shape.text}"
             )
-            raise ValueError(message)
         if carries_gradient(primal.dtype):
             self._tangents[id(place)] = (place, direction)
 
     def __enter__(self) -> Self:
         if self._recording:
-            message = "ForwardAccumulator: this accumulator is recording already"
-            raise ValueError(message)
+            raise ValueError("ForwardAccumulator: this accumulator is recording already")
         self._recording = True
         push_tape(self)
         return self
@@ -114,10 +110,9 @@ class ForwardAccumulator:
         """
         wish = getattr(unconnected_gradients, "value", unconnected_gradients)
         if wish not in {UnconnectedGradients.NONE, UnconnectedGradients.ZERO}:
-            message = (
+            raise ValueError(
                 f"unconnected_gradients must be 'none' or 'zero', got {unconnected_gradients!r}"
             )
-            raise ValueError(message)
 
         def found(primal: Any) -> Any:
             known = self._tangents.get(id(_place(primal)))

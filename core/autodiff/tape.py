@@ -63,8 +63,7 @@ class GradientTape:
 
     def __enter__(self) -> Self:
         if self._recording:
-            message = "GradientTape: this tape is recording already"
-            raise ValueError(message)
+            raise ValueError("GradientTape: this tape is recording already")
         self._recording = True
         push_tape(self)
         return self
@@ -160,17 +159,15 @@ class GradientTape:
                 self._variables[id(item)] = item
                 continue
             if not isinstance(item, Tensor):
-                message = (
+                raise ValueError(  # noqa: TRY004 (TensorFlow's class)
                     "GradientTape.watch: only tensors and variables can be watched, "
                     f"got {type(item).__name__}: {item!r}"
                 )
-                raise ValueError(message)  # noqa: TRY004 (TensorFlow's class)
             if not carries_gradient(item.dtype):
-                message = (
+                raise ValueError(
                     "GradientTape.watch: only floating-point and complex tensors have gradients, "
                     f"got {item.dtype.name}"
                 )
-                raise ValueError(message)
             self._watched[id(item)] = item
 
     def watched_variables(self) -> tuple[Variable, ...]:
@@ -187,8 +184,7 @@ class GradientTape:
     def stop_recording(self) -> Iterator[None]:
         """What runs inside the block is not recorded."""
         if not self._recording:
-            message = "GradientTape.stop_recording: the tape is not recording"
-            raise ValueError(message)
+            raise ValueError("GradientTape.stop_recording: the tape is not recording")
         saved = state.tapes
         state.tapes = tuple(tape for tape in saved if tape is not self)
         try:
@@ -221,17 +217,15 @@ class GradientTape:
             ValueError: an unknown `unconnected_gradients`.
         """
         if self._used and not self._persistent:
-            message = (
+            raise RuntimeError(
                 "GradientTape.gradient: a tape gives its gradients once.\n"
                 "  Try: GradientTape(persistent=True)"
             )
-            raise RuntimeError(message)
         wish = getattr(unconnected_gradients, "value", unconnected_gradients)
         if wish not in {UnconnectedGradients.NONE, UnconnectedGradients.ZERO}:
-            message = (
+            raise ValueError(
                 f"unconnected_gradients must be 'none' or 'zero', got {unconnected_gradients!r}"
             )
-            raise ValueError(message)
         self._used = True
         if self._recording and not self._persistent:
             self._recording = False
@@ -317,11 +311,10 @@ class GradientTape:
         self, jacobian: Callable[..., Any], target: Any, sources: Any, unconnected: str
     ) -> Any:
         if self._used and not self._persistent:
-            message = (
+            raise RuntimeError(
                 "GradientTape.jacobian: a tape gives its gradients once.\n"
                 "  Try: GradientTape(persistent=True)"
             )
-            raise RuntimeError(message)
         self._used = True
         if self._recording and not self._persistent:
             self._recording = False
@@ -365,11 +358,10 @@ def _seed(target: Tensor, given: Any) -> Tensor:
         return constants.ones_like(target)
     seed = convert_to_tensor(given, target.dtype)
     if not seed.shape.is_compatible_with(target.shape):
-        message = (
+        raise ValueError(
             f"output_gradients must have the target's shape {target.shape.text}, "
             f"got {seed.shape.text}"
         )
-        raise ValueError(message)
     return seed
 
 
@@ -378,10 +370,9 @@ def _target_tensor(item: Any) -> Tensor:
         return item.handle
     if isinstance(item, Operands):
         return item  # type: ignore[return-value]
-    message = (
+    raise TypeError(
         f"GradientTape.gradient: a target must be a tensor, got {type(item).__name__}: {item!r}"
     )
-    raise TypeError(message)
 
 
 def _source_tensor(item: Any) -> Tensor:
@@ -389,11 +380,10 @@ def _source_tensor(item: Any) -> Tensor:
         return item.handle
     if isinstance(item, Tensor):
         return item
-    message = (
+    raise TypeError(
         "GradientTape.gradient: a source must be a tensor or a variable, "
         f"got {type(item).__name__}: {item!r}"
     )
-    raise TypeError(message)
 
 
 __all__ = ["GradientTape", "UnconnectedGradients", "carries_gradient"]

@@ -52,8 +52,9 @@ class CompositeTensor:
 
     def _shape_invariant_to_type_spec(self, shape: Any) -> TypeSpec:
         """The spec of a loop variable whose shape may change within `shape`."""
-        message = f"{type(self).__name__} cannot have a shape invariant, got {shape!r}"
-        raise NotImplementedError(message)
+        raise NotImplementedError(
+            f"{type(self).__name__} cannot have a shape invariant, got {shape!r}"
+        )
 
 
 class CompositeSpec(TypeSpec):

@@ -61,8 +61,7 @@ def _natural(value: object) -> Array:
     if is_column(value):
         return np.array(column_array(value))
     if value is None:
-        message = "None cannot become a tensor"
-        raise ValueError(message)
+        raise ValueError("None cannot become a tensor")
     return _natural_nested(value)
 
 
@@ -89,8 +88,7 @@ def _natural_integer(value: int) -> Array:
     try:
         return np.array(value, np.int64)
     except OverflowError:
-        message = f"{value} is outside the range of int64\n  Try: give a dtype"
-        raise ValueError(message) from None
+        raise ValueError(f"{value} is outside the range of int64\n  Try: give a dtype") from None
 
 
 def _known(array: Array) -> Array:
@@ -109,11 +107,10 @@ def _nested(value: object) -> Array:
     try:
         return np.array(value)
     except ValueError as error:
-        message = (
+        raise ValueError(
             "a nested sequence must be rectangular to become a tensor, "
             f"got {_excerpt(value)} ({error})"
-        )
-        raise ValueError(message) from None
+        ) from None
 
 
 def _strings(value: object) -> Array:
@@ -132,8 +129,7 @@ def _nested_strings(value: object, strings: bool) -> Array:
         if not isinstance(item, (str, bytes)):
             kind = type(item).__name__
             beside = ", beside strings" if strings else ""
-            message = f"cannot convert {_excerpt(item)} ({kind}) to a tensor{beside}"
-            raise ValueError(message)  # noqa: TRY004 (TensorFlow's class)
+            raise ValueError(f"cannot convert {_excerpt(item)} ({kind}) to a tensor{beside}")  # noqa: TRY004 (TensorFlow's class)
     return _strings(array)
 
 
@@ -142,8 +138,7 @@ def _bytes(item: object) -> bytes:
         return item
     if isinstance(item, str):
         return item.encode()
-    message = f"expected a string, got {_excerpt(item)} of type {type(item).__name__}"
-    raise TypeError(message)
+    raise TypeError(f"expected a string, got {_excerpt(item)} of type {type(item).__name__}")
 
 
 def _as_dtype(value: object, dtype: DType) -> Array:
@@ -170,8 +165,9 @@ def _check_scalar(value: complex, dtype: DType) -> None:
     elif isinstance(value, int):
         fits = dtype.is_numeric
         if dtype.is_integer and fits and not dtype.min <= value <= dtype.max:
-            message = f"{value} is outside the range of {dtype.name} ({dtype.min} to {dtype.max})"
-            raise ValueError(message)
+            raise ValueError(
+                f"{value} is outside the range of {dtype.name} ({dtype.min} to {dtype.max})"
+            )
     elif isinstance(value, float):
         fits = dtype.is_floating or dtype.is_complex
     else:
@@ -189,8 +185,7 @@ def _cast_array(array: Array, dtype: DType, value: object) -> Array:
         return np.array(array)
     source = array.dtype.kind
     if array.dtype.kind in "SUO":
-        message = f"cannot convert strings to a tensor of {dtype.name}: {_excerpt(value)}"
-        raise TypeError(message)
+        raise TypeError(f"cannot convert strings to a tensor of {dtype.name}: {_excerpt(value)}")
     allowed = (
         dtype.is_numeric
         and source != "b"
@@ -205,14 +200,12 @@ def _cast_array(array: Array, dtype: DType, value: object) -> Array:
             if found.is_floating and dtype.is_integer
             else f"cast(x, '{dtype.name}')"
         )
-        message = (
+        raise TypeError(
             f"cannot convert {found.name} values to a tensor of {dtype.name}: {_excerpt(value)}\n"
             f"  Try: {remedy}"
         )
-        raise TypeError(message)
     if dtype.is_integer and array.size and (array.min() < dtype.min or array.max() > dtype.max):
-        message = f"values are outside the range of {dtype.name}: {_excerpt(value)}"
-        raise ValueError(message)
+        raise ValueError(f"values are outside the range of {dtype.name}: {_excerpt(value)}")
     return array.astype(dtype.numpy)
 
 
@@ -247,11 +240,10 @@ def convert_to_tensor(
         variable: Any = value
         tensor = value if isinstance(value, Tensor) else late.read_variable(variable)
         if wanted is not None and tensor.dtype is not wanted:
-            message = (
+            raise ValueError(
                 f"a tensor of {tensor.dtype.name} was given where {wanted.name} is required: "
                 f"{tensor!r}\n  Try: cast(x, '{wanted.name}')"
             )
-            raise ValueError(message)
         return tensor
     converter = getattr(value, "__tf_tensor__", None)
     if converter is not None:
@@ -279,8 +271,7 @@ def _packed(value: list[Any] | tuple[Any, ...], dtype: DType | None) -> Tensor:
     try:
         return late.stack(parts)
     except InvalidArgumentError as error:
-        message = f"a nested sequence of tensors must be rectangular: {error}"
-        raise ValueError(message) from None
+        raise ValueError(f"a nested sequence of tensors must be rectangular: {error}") from None
 
 
 def _first_tensor(value: object) -> Any:

@@ -108,8 +108,7 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
         if device not in list_physical_devices(device_type):
             raise ValueError(f"set_visible_devices: there is no {device_type or 'device'} {device}")
     if device_type in (None, "CPU") and CPU not in given:
-        message = "set_visible_devices: the CPU cannot be hidden: everything runs on it"
-        raise RuntimeError(message)
+        raise RuntimeError("set_visible_devices: the CPU cannot be hidden: everything runs on it")
 
 
 def get_logical_device_configuration(
@@ -137,11 +136,13 @@ def set_logical_device_configuration(
     wanted = None if logical_devices is None else list(logical_devices)
     for one in wanted or ():
         if one.memory_limit is not None or one.experimental_priority is not None:
-            message = "set_logical_device_configuration: a CPU has no limit of memory or priority"
-            raise ValueError(message)
+            raise ValueError(
+                "set_logical_device_configuration: a CPU has no limit of memory or priority"
+            )
     if wanted is not None and len(wanted) != 1:
-        message = f"set_logical_device_configuration: the CPU is one device, got {len(wanted)}"
-        raise RuntimeError(message)
+        raise RuntimeError(
+            f"set_logical_device_configuration: the CPU is one device, got {len(wanted)}"
+        )
     _kept.configurations = wanted
 
 
@@ -183,8 +184,7 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
         ValueError: the device is not a GPU, or there is no such device.
     """
     _check("set_memory_growth", device)
-    message = f"set_memory_growth: only a GPU has this setting ({enable=}), got {device}"
-    raise ValueError(message)
+    raise ValueError(f"set_memory_growth: only a GPU has this setting ({enable=}), got {device}")
 
 
 def get_device_details(device: PhysicalDevice) -> dict[str, Any]:

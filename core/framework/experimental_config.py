@@ -77,8 +77,9 @@ def set_device_policy(device_policy: str | None) -> None:
     """
     chosen = device_policy or "silent"
     if chosen not in _POLICIES:
-        message = f"set_device_policy: must be one of {', '.join(_POLICIES)}, got {device_policy!r}"
-        raise ValueError(message)
+        raise ValueError(
+            f"set_device_policy: must be one of {', '.join(_POLICIES)}, got {device_policy!r}"
+        )
     _kept.policy = chosen
 
 
@@ -94,8 +95,7 @@ def set_synchronous_execution(enable: bool | None) -> None:
         ValueError: asked for ops that are not: there is no such mode.
     """
     if enable is False:
-        message = "set_synchronous_execution: ops are always done when they return"
-        raise ValueError(message)
+        raise ValueError("set_synchronous_execution: ops are always done when they return")
 
 
 def tensor_float_32_execution_enabled() -> bool:

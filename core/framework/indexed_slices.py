@@ -110,17 +110,15 @@ class IndexedSlices(CompositeTensor):
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Tensor:
         if dtype is not None and as_dtype(dtype) is not self.dtype:
-            message = (
+            raise ValueError(
                 f"IndexedSlices of {self.dtype.name} were given where {as_dtype(dtype).name} is "
                 "required"
             )
-            raise ValueError(message)
         if self._dense_shape is None:
-            message = (
+            raise ValueError(
                 f"{self!r} has no dense_shape, so that it cannot become a tensor\n"
                 "  Try: IndexedSlices(values, indices, dense_shape)"
             )
-            raise ValueError(message)
         return late.summed_slices(self._values, self._indices, self._dense_shape, name)
 
     def __str__(self) -> str:

@@ -79,8 +79,7 @@ def _add(found: SliceArguments, bit: int, item: object) -> None:
         begin, end, stride = _number(begin), _number(end), _number(stride)
     elif item is Ellipsis:
         if found.ellipsis_mask:
-            message = "an index may hold only one ellipsis (`...`)"
-            raise TypeError(message)
+            raise TypeError("an index may hold only one ellipsis (`...`)")
         found.ellipsis_mask |= bit
     elif item is None:
         found.new_axis_mask |= bit
@@ -111,13 +110,12 @@ def _number(item: Any) -> Any:
 
 
 def _refuse(got: str) -> NoReturn:
-    message = (
+    raise TypeError(
         "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer scalar "
         "tensors are valid "
         f"indices, got {got}\n  Try: gather(x, indices) for several rows, boolean_mask(x, mask) "
         "for a mask"
     )
-    raise TypeError(message)
 
 
 def is_plain(key: object) -> bool:

@@ -54,11 +54,10 @@ def set_experimental_options(options: Mapping[str, Any]) -> None:
     """
     unknown = sorted(set(options) - _SWITCHES)
     if unknown:
-        message = (
+        raise ValueError(
             f"set_experimental_options: no option {', '.join(unknown)}; "
             f"there are {', '.join(sorted(_SWITCHES))}"
         )
-        raise ValueError(message)
     _options.update(options)
 
 
@@ -74,6 +73,5 @@ def set_jit(enabled: bool | str) -> None:
         ValueError: neither a bool nor "autoclustering".
     """
     if enabled not in (True, False, "autoclustering"):
-        message = f"set_jit: must be True, False or 'autoclustering', got {enabled!r}"
-        raise ValueError(message)
+        raise ValueError(f"set_jit: must be True, False or 'autoclustering', got {enabled!r}")
     _jit[0] = bool(enabled)

@@ -117,18 +117,16 @@ class Tensor(Operands):
     @property
     def name(self) -> str:
         """Only a symbolic tensor has one."""
-        message = (
+        raise AttributeError(
             "Tensor.name has no meaning while ops run eagerly: only tensors of a graph have names"
         )
-        raise AttributeError(message)
 
     @property
     def op(self) -> Any:
         """Only a symbolic tensor has one."""
-        message = (
+        raise AttributeError(
             "Tensor.op has no meaning while ops run eagerly: only tensors of a graph have a node"
         )
-        raise AttributeError(message)
 
     @property
     def device(self) -> str:
@@ -184,8 +182,7 @@ class Tensor(Operands):
 
     def __index__(self) -> int:
         if self._array.ndim or not self.dtype.is_integer:
-            message = f"only an integer scalar can be an index, got {_text(self)}"
-            raise TypeError(message)
+            raise TypeError(f"only an integer scalar can be an index, got {_text(self)}")
         return int(self._array)
 
     def __format__(self, spec: str) -> str:
@@ -193,14 +190,12 @@ class Tensor(Operands):
 
     def __len__(self) -> int:
         if self._array.ndim == 0:
-            message = "a scalar tensor has no len()"
-            raise TypeError(message)
+            raise TypeError("a scalar tensor has no len()")
         return len(self._array)
 
     def __iter__(self) -> Iterator[Tensor]:
         if self._array.ndim == 0:
-            message = "a scalar tensor cannot be iterated over"
-            raise TypeError(message)
+            raise TypeError("a scalar tensor cannot be iterated over")
         if state.tapes or state.tracer is not None:
             return iter([self[i] for i in range(len(self._array))])
         if self._array.dtype.kind == "O":  # whose rows are bytes, and no scalars of NumPy
@@ -208,11 +203,10 @@ class Tensor(Operands):
         return (wrap(row, self.dtype) for row in self._array)
 
     def __hash__(self) -> int:
-        message = (
+        raise TypeError(
             "a Tensor is unhashable, since == compares element by element: "
             "use tensor.ref() as the key"
         )
-        raise TypeError(message)
 
     def __copy__(self) -> Tensor:
         return self
@@ -285,8 +279,7 @@ class SymbolicTensor(Tensor):
         """The number of axes; ValueError if it is unknown."""
         rank = self.shape.rank
         if rank is None:
-            message = f"{self!r} has an unknown number of axes"
-            raise ValueError(message)
+            raise ValueError(f"{self!r} has an unknown number of axes")
         return rank
 
     @property
@@ -305,28 +298,25 @@ class SymbolicTensor(Tensor):
         self._value.refine(merged)
 
     def _refuse(self, what: str, advice: str) -> NoReturn:
-        message = (
+        raise OperatorNotAllowedInGraphError(
             f"{what} a symbolic tensor is not possible: {self!r} gets its value only when the "
             f"function that is being traced is called.\n  Try: {advice}"
         )
-        raise OperatorNotAllowedInGraphError(message)
 
     def numpy(self) -> Any:
         """Refused: there is no value yet."""
-        message = (
+        raise AttributeError(
             f"a symbolic tensor has no .numpy(): {self!r} gets its value only when the function "
             "that is being traced is called.\n"
             "  Try: return it from the function, or config.run_functions_eagerly(True) while "
             "debugging"
         )
-        raise AttributeError(message)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        message = (
+        raise NotImplementedError(
             f"NumPy cannot take a symbolic tensor: {self!r} has no value while the function is "
             "traced.\n  Try: the op of pinnace with that name, or numpy_function"
         )
-        raise NotImplementedError(message)
 
     def __bool__(self) -> bool:
         self._refuse(
@@ -357,11 +347,10 @@ class SymbolicTensor(Tensor):
         return None
 
     def __hash__(self) -> int:
-        message = (
+        raise TypeError(
             "a Tensor is unhashable, since == compares element by element: "
             "use tensor.ref() as the key"
         )
-        raise TypeError(message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         self._refuse("pickling", "save the function with saved_model.save")

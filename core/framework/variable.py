@@ -104,11 +104,10 @@ class Resource:
         with self.lock:
             if self._array is None:
                 if self.source is None:
-                    message = (
+                    raise FailedPreconditionError(
                         f"variable {self.name!r} has no value yet: assign one, or load a "
                         "checkpoint, before it is read"
                     )
-                    raise FailedPreconditionError(message)
                 self._array = self.source()
                 self.source = None
             return self._array
@@ -205,35 +204,31 @@ class Variable(VariableParts, Operands, Trackable):
     ) -> None:
         del caching_device, variable_def, import_scope
         if initial_value is None:
-            message = (
+            raise ValueError(
                 "Variable: an initial value is required, or a function that gives it, got None"
             )
-            raise ValueError(message)
         if constraint is not None and not callable(constraint):
-            message = (
+            raise ValueError(
                 "Variable: constraint must be a function or None, got "
                 f"{type(constraint).__name__}: {constraint!r}"
             )
-            raise ValueError(message)
         prefix = state.scope
         creating = state.tracer
         with init_scope():
             value = initial_value() if callable(initial_value) else initial_value
             tensor = convert_to_tensor(value, dtype)
             if type(tensor).__name__ == "SymbolicTensor":
-                message = (
+                raise ValueError(
                     f"Variable: the initial value {tensor!r} is computed by the function that is "
                     "being traced.\n  Try: pass a function, Variable(lambda: ...), so that it can "
                     "be computed outside the trace"
                 )
-                raise ValueError(message)
         held = tensor.shape if shape is None and validate_shape else Shape(shape)
         if not held.is_compatible_with(tensor.shape):
-            message = (
+            raise ValueError(
                 f"Variable {name!r}: the initial value of shape {tensor.shape} does not fit "
                 f"shape {held}"
             )
-            raise ValueError(message)
         self._setup(tensor.dtype, held, f"{prefix}{name or 'Variable'}", trainable is not False)
         self._constraint = constraint
         self._synchronization = VariableSynchronization(synchronization)
@@ -412,11 +407,10 @@ class Variable(VariableParts, Operands, Trackable):
         return iter(self.value())
 
     def __hash__(self) -> int:
-        message = (
+        raise TypeError(
             "a Variable is unhashable, since == compares element by element: "
             "use variable.ref() as the key"
         )
-        raise TypeError(message)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Variable:
         copy = type(self).uninitialized(self.dtype, self.shape, self._name, self._trainable)

@@ -121,11 +121,10 @@ def _worked_places(how: Any, effect: str) -> Callable[..., Any]:
 
 def _slices(who: str, given: Any) -> tuple[Tensor, Any]:
     if not isinstance(given, IndexedSlices):
-        message = (
+        raise TypeError(
             f"{who}: sparse_delta must be IndexedSlices, got {type(given).__name__}: {given!r}\n"
             "  Try: IndexedSlices(values, indices)"
         )
-        raise TypeError(message)
     return given.indices, given._given
 
 
@@ -178,8 +177,9 @@ class VariableParts:
         indices, values = _slices("batch_scatter_update", sparse_delta)
         rank = indices.shape.rank
         if not rank:
-            message = f"batch_scatter_update: indices must have axes, got shape {indices.shape}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"batch_scatter_update: indices must have axes, got shape {indices.shape}"
+            )
         places = late.with_batch_places(indices[..., None], rank - 1)
         late.scatter_nd("update", self, places, values, name)
         return self

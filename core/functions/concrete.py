@@ -230,11 +230,10 @@ class ConcreteFunction(Trackable):
         elif kwargs:
             leaves = self._merged(args, kwargs)
         if len(leaves) != len(tensor_specs):
-            message = (
+            raise TypeError(
                 f"{self.name} takes {len(tensor_specs)} tensors {[s.text for s in tensor_specs]}, "
                 f"got {len(leaves)}"
             )
-            raise TypeError(message)
         return [
             self._fit(spec.name or str(index), spec, leaf)
             for index, (spec, leaf) in enumerate(zip(tensor_specs, leaves, strict=True))
@@ -246,12 +245,10 @@ class ConcreteFunction(Trackable):
         for name, spec in self._named_specs()[len(found) :]:
             text = spec.text if isinstance(spec, TensorSpec) else repr(spec)
             if name not in kwargs:
-                message = f"{self.name}: argument {name!r} ({text}) is missing"
-                raise TypeError(message)
+                raise TypeError(f"{self.name}: argument {name!r} ({text}) is missing")
             value = kwargs[name]
             if isinstance(spec, CompositeSpec) and not spec.is_compatible_with(value):
-                message = f"{self.name}: argument {name!r} must be {text}, got {value!r}"
-                raise TypeError(message)
+                raise TypeError(f"{self.name}: argument {name!r} must be {text}, got {value!r}")
             found.append(value)
         return [part for leaf in found for part in components_of(leaf)]
 
@@ -276,28 +273,25 @@ class ConcreteFunction(Trackable):
         if args and len(specs) == 1 and len(args) == 1 and not kwargs:
             kwargs = {next(iter(specs)): args[0]}
         elif args:
-            message = (
+            raise TypeError(
                 f"{self.name} takes its {len(specs)} arguments by name: {', '.join(sorted(specs))}"
             )
-            raise TypeError(message)
         missing = sorted(set(specs) - set(kwargs))
         extra = sorted(set(kwargs) - set(specs))
         if missing or extra:
             facts = [f"missing {', '.join(missing)}"] if missing else []
             facts += [f"unknown {', '.join(extra)}"] if extra else []
             wanted = ", ".join(f"{name}: {_spec_text(specs[name])}" for name in sorted(specs))
-            message = f"{self.name}: {'; '.join(facts)}\n  takes {wanted}"
-            raise TypeError(message)
+            raise TypeError(f"{self.name}: {'; '.join(facts)}\n  takes {wanted}")
         found: list[Tensor] = []
         for name in sorted(specs):
             if not isinstance(specs[name], CompositeSpec):
                 found.append(self._fit(name, specs[name], kwargs[name]))
                 continue
             if not specs[name].is_compatible_with(kwargs[name]):
-                message = (
+                raise InvalidArgumentError(
                     f"{self.name}: argument {name!r} must be {specs[name]!r}, got {kwargs[name]!r}"
                 )
-                raise InvalidArgumentError(message)
             found += components_of(kwargs[name])
         return found
 
@@ -307,14 +301,14 @@ class ConcreteFunction(Trackable):
         try:
             tensor = convert_to_tensor(value, spec.dtype)
         except (TypeError, ValueError) as error:
-            message = f"{self.name}: argument {name!r} must be {spec.text}: {error}"
-            raise InvalidArgumentError(message) from None
+            raise InvalidArgumentError(
+                f"{self.name}: argument {name!r} must be {spec.text}: {error}"
+            ) from None
         if not spec.shape.is_compatible_with(tensor.shape):
-            message = (
+            raise InvalidArgumentError(
                 f"{self.name}: argument {name!r} must be {spec.text}, "
                 f"got {tensor.dtype.name}{tensor.shape.text}"
             )
-            raise InvalidArgumentError(message)
         return tensor
 
     # Describing it.

@@ -284,12 +284,11 @@ class Function(Trackable, Generic[P, R]):
                 may_create=may_create,
             )
         except RecursionError:
-            message = (
+            raise RecursionError(
                 f"function {self._name!r} calls itself without end while it is traced: where a "
                 "tensor decides when to stop, both ways are traced, always\n"
                 "  Try: a while loop"
-            )
-            raise RecursionError(message) from None
+            ) from None
         concrete._parameters = self._spec.positional
         return concrete, created
 
@@ -415,12 +414,11 @@ def _check_unchanged(name: str, before: Any, after: Any) -> None:
     except (TypeError, ValueError):
         same = False
     if not same:
-        message = (
+        raise ValueError(
             f"function {name!r} must not change the lists and dictionaries it is given: it is "
             "called once per signature, and changes nothing after that\n"
             "  Try: change a copy, and return it"
         )
-        raise ValueError(message)
 
 
 def _outputs(tracer: FunctionTracer, results: Any, name: str) -> tuple[list[Any], Any]:
@@ -440,10 +438,9 @@ def _outputs(tracer: FunctionTracer, results: Any, name: str) -> tuple[list[Any]
             try:
                 item = convert_to_tensor(item)
             except (TypeError, ValueError) as error:
-                message = (
+                raise TypeError(
                     f"function {name!r} must return tensors, got {type(item).__name__}: {item!r}"
-                )
-                raise TypeError(message) from error
+                ) from error
         value = tracer.value_of(item)
         if not isinstance(item, SymbolicTensor):
             value = tracer.value_of(reshaping.identity(item))
@@ -511,8 +508,7 @@ def _weakly_bound(function: Callable[..., Any], instance: object) -> Callable[..
     def method(*args: Any, **kwargs: Any) -> Any:
         target = reference()
         if target is None:
-            message = f"the object that {function.__name__!r} was bound to is gone"
-            raise ReferenceError(message)
+            raise ReferenceError(f"the object that {function.__name__!r} was bound to is gone")
         return converted_call(function, (target, *args), kwargs)
 
     method.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]

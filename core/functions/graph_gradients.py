@@ -60,22 +60,23 @@ def gradients(
     del name, gate_gradients, aggregation_method
     tracer: Any = state.tracer
     if tracer is None:
-        message = (
+        raise RuntimeError(
             "gradients works on the graph of a function that is being traced, and none is\n"
             "  Try: GradientTape, or call it inside a function"
         )
-        raise RuntimeError(message)
     wish = getattr(unconnected_gradients, "value", unconnected_gradients)
     if wish not in {UnconnectedGradients.NONE, UnconnectedGradients.ZERO}:
-        message = f"unconnected_gradients must be 'none' or 'zero', got {unconnected_gradients!r}"
-        raise ValueError(message)
+        raise ValueError(
+            f"unconnected_gradients must be 'none' or 'zero', got {unconnected_gradients!r}"
+        )
     targets = [_inside(y, tracer) for y in structure.flatten(ys)]
     sources = structure.flatten(xs)
     places = [_inside(x, tracer) for x in sources]
     seeds = [None] * len(targets) if grad_ys is None else structure.flatten(grad_ys)
     if len(seeds) != len(targets):
-        message = f"gradients: there must be a grad_y per y, got {len(seeds)} and {len(targets)}"
-        raise ValueError(message)
+        raise ValueError(
+            f"gradients: there must be a grad_y per y, got {len(seeds)} and {len(targets)}"
+        )
     stopped = {_inside(x, tracer).value for x in structure.flatten(stop_gradients or [])}
     found = _walked_back(tracer, targets, places, seeds, stopped)
     if wish == UnconnectedGradients.ZERO:
@@ -114,11 +115,9 @@ def hessians(
     sources = structure.flatten(xs)
     for x, slope in zip(sources, gradients(ys, sources), strict=True):
         if slope is None:
-            message = f"hessians: nothing depends on {x!r}"
-            raise ValueError(message)
+            raise ValueError(f"hessians: nothing depends on {x!r}")
         if not x.shape.is_fully_defined():
-            message = f"hessians: x must have a fully known shape, got {x.shape.text}"
-            raise ValueError(message)
+            raise ValueError(f"hessians: x must have a fully known shape, got {x.shape.text}")
         sizes = x.shape.as_list()
         flat = reshaping.reshape(dense(slope), [-1])
         rows = [
@@ -172,10 +171,9 @@ def _seed(target: SymbolicTensor, given: Any) -> Tensor:
         return constants.ones_like(target)
     seed = convert_to_tensor(given, target.dtype)
     if not seed.shape.is_compatible_with(target.shape):
-        message = (
+        raise ValueError(
             f"grad_ys must have the shape of its y, {target.shape.text}, got {seed.shape.text}"
         )
-        raise ValueError(message)
     return seed
 
 
@@ -200,12 +198,11 @@ def _entry(node: Node, graph: GraphBuilder) -> Entry:
         later = graph.nodes[graph.nodes.index(node) + 1 :]
         changed = reads and any(one.op.effect == "write" for one in later)
         if changed or any(one.op.stateful and one.op.effect != "read" for one in inner.nodes):
-            message = (
+            raise UnimplementedError(
                 f"gradients: node {node.name!r} has effects, or reads what changes after it, and "
                 "would have to run again for its gradient\n"
                 "  Try: GradientTape around the call, which keeps what is needed"
             )
-            raise UnimplementedError(message)
         wanted = tuple(carries_gradient(x.dtype) for x in inputs)
         pair = backward._differentiated(inner, wanted)
         # What is computed a second time here becomes one with the first when the graph is folded.

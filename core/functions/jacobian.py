@@ -60,17 +60,15 @@ def batch_jacobian(
     target, value = _tensor(target), _value(source)
     sizes = (target.shape.rank, value.shape.rank)
     if 0 in sizes or None in sizes:
-        message = (
+        raise ValueError(
             "batch_jacobian: target and source must have a batch axis, got shapes "
             f"{target.shape.text} and {value.shape.text}"
         )
-        raise ValueError(message)
     if not target.shape[:1].is_compatible_with(value.shape[:1]):
-        message = (
+        raise ValueError(
             "batch_jacobian: target and source must have one batch size, got shapes "
             f"{target.shape.text} and {value.shape.text}"
         )
-        raise ValueError(message)
     batch = _shape(target)[:1]
     inner = _shape(target)[1:]
     count = reduction.reduce_prod(inner)
@@ -162,6 +160,5 @@ def _handle(source: Any) -> Tensor:
 def _wants_zeros(unconnected: Any) -> bool:
     wish = getattr(unconnected, "value", unconnected)
     if wish not in {UnconnectedGradients.NONE, UnconnectedGradients.ZERO}:
-        message = f"unconnected_gradients must be 'none' or 'zero', got {unconnected!r}"
-        raise ValueError(message)
+        raise ValueError(f"unconnected_gradients must be 'none' or 'zero', got {unconnected!r}")
     return bool(wish == UnconnectedGradients.ZERO)

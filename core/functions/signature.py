@@ -58,23 +58,20 @@ class FunctionSpec:
         variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
         given = self.input_signature or ()
         if len(given) > len(positional) and not variadic:
-            message = (
+            raise ValueError(
                 f"function {self.name!r}: input_signature has {len(given)} entries, but the "
                 f"function takes {len(positional)} arguments"
             )
-            raise ValueError(message)
         missing = [p.name for p in positional[len(given) :] if p.default is p.empty]
         if missing:
-            message = (
+            raise ValueError(
                 f"function {self.name!r}: input_signature gives no spec for {', '.join(missing)}"
             )
-            raise ValueError(message)
         for spec in structure.flatten(given):
             if not isinstance(spec, (TensorSpec, CompositeSpec)):
-                message = (
+                raise TypeError(
                     f"function {self.name!r}: input_signature must hold TensorSpecs, got {spec!r}"
                 )
-                raise TypeError(message)
 
     def bind(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -83,8 +80,7 @@ class FunctionSpec:
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            message = f"{self.name}{self.signature}: {error}"
-            raise TypeError(message) from None
+            raise TypeError(f"{self.name}{self.signature}: {error}") from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
@@ -112,32 +108,30 @@ class FunctionSpec:
                 and (type(given) is type(default) and leaf_key(given) == leaf_key(default))
             ):
                 continue
-            message = (
+            raise TypeError(
                 f"{self.name}: input_signature has no spec for argument {parameter.name!r}, which "
                 f"must stay at its default, got {given!r}\n  Try: a TensorSpec for it"
             )
-            raise TypeError(message)
 
     def _fit(self, index: int, spec: Any, arg: Any) -> Any:
         if isinstance(spec, CompositeSpec):
             if not spec.is_compatible_with(arg):
-                message = (
+                raise TypeError(
                     f"{self.name}: argument {self._parameter(index)} must be {spec}, "
                     f"got {spec_of(arg)!r}"
                 )
-                raise TypeError(message)
             return arg
         try:
             tensor = convert_to_tensor(arg, spec.dtype)
         except (TypeError, ValueError) as error:
-            message = f"{self.name}: argument {self._parameter(index)} must be {spec.text}: {error}"
-            raise TypeError(message) from None
+            raise TypeError(
+                f"{self.name}: argument {self._parameter(index)} must be {spec.text}: {error}"
+            ) from None
         if not spec.shape.is_compatible_with(tensor.shape):
-            message = (
+            raise TypeError(
                 f"{self.name}: argument {self._parameter(index)} must be {spec.text}, "
                 f"got shape {tensor.shape.text}"
             )
-            raise TypeError(message)
         return tensor
 
     def _parameter(self, index: int) -> str:

@@ -160,12 +160,11 @@ class FunctionTracer:
             if tensor.graph is self.graph:
                 return tensor.value  # type: ignore[no-any-return]
             if not self._reachable(tensor):
-                message = (
+                raise TypeError(
                     f"{tensor!r} belongs to another traced function and was used in "
                     f"{self.graph.name!r}.\n  A value must leave a traced function through its "
                     "return value, not through a global, a list or self."
                 )
-                raise TypeError(message)
             if tensor.value.node.op is CONST:
                 return self._same_constant(tensor)
         return self.capture(tensor)
@@ -218,12 +217,11 @@ class FunctionTracer:
     def variable_created(self, variable: Variable) -> None:
         """A Variable was made while tracing."""
         if not self.may_create:
-            message = (
+            raise ValueError(
                 f"function {self.graph.name!r} made variable {variable.name!r} on a later call; "
                 "variables may be made on the first call only.\n"
                 "  Try: make it once, outside or behind `if self.v is None`"
             )
-            raise ValueError(message)
         self.created.append(variable)
 
 

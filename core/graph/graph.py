@@ -273,8 +273,9 @@ class GraphBuilder:
         call = GraphInferCall(op, packed, full)
         shapes = infer_shapes(op, call, len(kinds))
         if len(shapes) != len(kinds):
-            message = f"{op.name}: inference gave {len(shapes)} shapes for {len(kinds)} outputs"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"{op.name}: inference gave {len(shapes)} shapes for {len(kinds)} outputs"
+            )
         node.outputs = tuple(
             Value(node, index, TensorSpec.of(shape, kind))
             for index, (shape, kind) in enumerate(zip(shapes, kinds, strict=True))

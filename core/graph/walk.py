@@ -34,8 +34,7 @@ def needed(outputs: Iterable[Value], effects: Iterable[Node]) -> list[Node]:
         if node in done:
             continue
         if node in active:
-            message = f"the graph has a circle through node {node.name!r}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(f"the graph has a circle through node {node.name!r}")
         active.add(node)
         stack.append((node, True))
         for value in reversed(node.inputs):
@@ -52,8 +51,7 @@ def needed(outputs: Iterable[Value], effects: Iterable[Node]) -> list[Node]:
 
 def _refuse_circle(node: Node, active: set[Node]) -> None:
     if node in active:
-        message = f"the graph has a circle through node {node.name!r}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"the graph has a circle through node {node.name!r}")
 
 
 def ordered(graph: Graph) -> list[Node]:

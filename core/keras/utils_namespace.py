@@ -43,8 +43,7 @@ if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
             from pinnace.keras.downloads import get_file
 
             return get_file
-        message = f"module 'pinnace.keras.utils' has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module 'pinnace.keras.utils' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

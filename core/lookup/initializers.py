@@ -53,11 +53,10 @@ class TableInitializer(AutoTrackable):
         for what in ("key_dtype", "value_dtype"):
             mine, wanted = getattr(self, what), getattr(table, what)
             if mine is not wanted:
-                message = (
+                raise TypeError(
                     f"{type(self).__name__}: {what} must be that of the table, {wanted.name}, got "
                     f"{mine.name}"
                 )
-                raise TypeError(message)
 
 
 class KeyValueTensorInitializer(TableInitializer):
@@ -97,11 +96,10 @@ class KeyValueTensorInitializer(TableInitializer):
 def _entries(what: str, value: Any, dtype: Any) -> Tensor:
     tensor = convert_to_tensor(value, None if dtype is None else dtypes.as_dtype(dtype))
     if isinstance(tensor, SymbolicTensor):
-        message = (
+        raise ValueError(  # noqa: TRY004 (what is wrong is not its Python type)
             f"KeyValueTensorInitializer: {what} must be known when the table is made, "
             f"got {tensor!r}"
         )
-        raise ValueError(message)  # noqa: TRY004 (what is wrong is not its Python type)
     return tensor
 
 
@@ -150,8 +148,9 @@ class TextFileInitializer(TableInitializer):
         _check_index("key", key_index, self.key_dtype)
         _check_index("value", value_index, self.value_dtype)
         if vocab_size is not None and vocab_size <= 0:
-            message = f"TextFileInitializer: vocab_size must be greater than 0, got {vocab_size}"
-            raise ValueError(message)
+            raise ValueError(
+                f"TextFileInitializer: vocab_size must be greater than 0, got {vocab_size}"
+            )
         self._filename = _asset(filename)
         self._key_index = int(key_index)
         self._value_index = int(value_index)
@@ -183,22 +182,20 @@ def _asset(filename: Any) -> Asset:
         path = os.fsdecode(filename)
         if path:
             return Asset(path)
-    message = f"TextFileInitializer: filename must be the name of a file, got {filename!r}"
-    raise ValueError(message)
+    raise ValueError(f"TextFileInitializer: filename must be the name of a file, got {filename!r}")
 
 
 def _check_index(what: str, index: int, dtype: DType) -> None:
     if index < WHOLE_LINE:
-        message = f"TextFileInitializer: {what}_index must be at least -2, got {index}"
-        raise ValueError(message)
+        raise ValueError(f"TextFileInitializer: {what}_index must be at least -2, got {index}")
     if index == LINE_NUMBER and dtype is not dtypes.int64:
-        message = f"TextFileInitializer: {what}s that are line numbers are int64, got {dtype.name}"
-        raise ValueError(message)
+        raise ValueError(
+            f"TextFileInitializer: {what}s that are line numbers are int64, got {dtype.name}"
+        )
     if index == WHOLE_LINE:
         allowed = dtype is dtypes.string or (what == "key" and dtype.is_integer)
         if not allowed:
             kinds = "strings or integers" if what == "key" else "strings"
-            message = (
+            raise ValueError(
                 f"TextFileInitializer: {what}s that are whole lines are {kinds}, got {dtype.name}"
             )
-            raise ValueError(message)

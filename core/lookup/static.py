@@ -47,11 +47,10 @@ class StaticHashTable(LookupTable):
         made = table_state.Table(keys, values, mutable=False)
         super().__init__(keys, values, default_value, name or "hash_table", made)
         if self._default_value.shape.rank != 0:
-            message = (
+            raise ValueError(
                 "StaticHashTable: default_value must be a scalar, got shape "
                 f"{self._default_value.shape.text}"
             )
-            raise ValueError(message)
         self._initializer = initializer
         with init_scope():
             self._initialize()
@@ -96,11 +95,10 @@ class StaticVocabularyTable(AutoTrackable):
     ) -> None:
         del experimental_is_anonymous
         if num_oov_buckets <= 0:
-            message = (
+            raise ValueError(
                 f"StaticVocabularyTable: num_oov_buckets must be at least 1, got {num_oov_buckets}"
                 "\n  Try: StaticHashTable"
             )
-            raise ValueError(message)
         self._table = None
         # TensorFlow: without an initializer keys are strings, whatever was asked for.
         self._key_dtype: DType = dtypes.string
@@ -152,11 +150,10 @@ class StaticVocabularyTable(AutoTrackable):
         """
         values = convert_to_tensor(keys, None if isinstance(keys, Operands) else self._key_dtype)
         if values.dtype is not self._key_dtype:
-            message = (
+            raise TypeError(
                 f"table {self._name!r}: keys must be {self._key_dtype.name}, got "
                 f"{values.dtype.name}"
             )
-            raise TypeError(message)
         table = self._table
         if table is not None and table.key_dtype is dtypes.int64:
             values = casting.cast(values, dtypes.int64)
@@ -176,15 +173,16 @@ def _lookup_dtype(initializer: TableInitializer, wanted: Any) -> DType:
     held = initializer.key_dtype
     asked = held if wanted is None else dtypes.as_dtype(wanted)
     if held not in {dtypes.int64, dtypes.string}:
-        message = f"StaticVocabularyTable: known keys must be int64 or string, got {held.name}"
-        raise TypeError(message)
+        raise TypeError(
+            f"StaticVocabularyTable: known keys must be int64 or string, got {held.name}"
+        )
     if asked.is_integer != held.is_integer or not (asked.is_integer or asked is dtypes.string):
-        message = (
+        raise TypeError(
             f"StaticVocabularyTable: lookup_key_dtype must go with the known keys, {held.name}, "
             f"got {asked.name}"
         )
-        raise TypeError(message)
     if initializer.value_dtype is not dtypes.int64:
-        message = f"StaticVocabularyTable: ids must be int64, got {initializer.value_dtype.name}"
-        raise TypeError(message)
+        raise TypeError(
+            f"StaticVocabularyTable: ids must be int64, got {initializer.value_dtype.name}"
+        )
     return asked

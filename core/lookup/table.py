@@ -123,8 +123,9 @@ class LookupTable(TrackableResource):
     def _typed(self, what: str, value: Any, dtype: DType) -> Tensor:
         tensor = convert_to_tensor(value, None if isinstance(value, Operands) else dtype)
         if tensor.dtype is not dtype:
-            message = f"table {self._name!r}: {what} must be {dtype.name}, got {tensor.dtype.name}"
-            raise TypeError(message)
+            raise TypeError(
+                f"table {self._name!r}: {what} must be {dtype.name}, got {tensor.dtype.name}"
+            )
         return tensor
 
     # Saving.

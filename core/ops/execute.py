@@ -147,12 +147,12 @@ def resolve(  # noqa: C901 (one loop over the arguments, without calls inside it
 ) -> tuple[Any, ...]:
     """The arguments as tensors, a tuple of them for a list; `attrs` is completed from them."""
     if len(arguments) != len(op.inputs):
-        message = f"{op.name} takes {len(op.inputs)} inputs ({op.signature}), got {len(arguments)}"
-        raise TypeError(message)
+        raise TypeError(
+            f"{op.name} takes {len(op.inputs)} inputs ({op.signature}), got {len(arguments)}"
+        )
     for key in attrs:
         if key not in op.attrs and key not in op.type_sets and key not in op.number_attrs:
-            message = f"{op.name} has no attribute {key!r}"
-            raise TypeError(message)
+            raise TypeError(f"{op.name} has no attribute {key!r}")
     inputs: list[Any] = list(arguments)
     waiting = []
     for index, arg in enumerate(op.inputs):
@@ -199,16 +199,14 @@ def _convert(op: OpDef, arg: ArgDef, value: object, wanted: DType | None) -> Ten
     try:
         return convert_to_tensor(value, wanted, hint)
     except (TypeError, ValueError, OverflowError) as error:
-        message = f"{op.name}: argument {arg.name}: {error}"
-        raise type(error)(message) from None
+        raise type(error)(f"{op.name}: argument {arg.name}: {error}") from None
 
 
 def _resolve_list(
     op: OpDef, arg: ArgDef, value: object, attrs: dict[str, Any]
 ) -> tuple[Tensor, ...]:
     if isinstance(value, Tensor) or not hasattr(value, "__iter__"):
-        message = f"{op.name}: argument {arg.name} is a list of tensors, got {value!r}"
-        raise TypeError(message)
+        raise TypeError(f"{op.name}: argument {arg.name} is a list of tensors, got {value!r}")
     items = list(value)
     tensors: list[Tensor | None] = [
         _tensor_of(item, arg) if isinstance(item, Operands) else None for item in items
@@ -221,11 +219,10 @@ def _resolve_list(
         )
         kinds = tuple(tensor.dtype for tensor in found)
         if given is not None and tuple(given) != kinds:
-            message = (
+            raise InvalidArgumentError(
                 f"{op.name}: {arg.list_attr} is {[t.name for t in given]}, "
                 f"but {arg.name} has {[t.name for t in kinds]}"
             )
-            raise InvalidArgumentError(message)
         attrs[arg.list_attr] = kinds
         return found
     attrs[arg.number_attr] = len(items)
@@ -250,12 +247,11 @@ def _note_type(op: OpDef, arg: ArgDef, dtype: DType, attrs: dict[str, Any]) -> N
     if known is dtype:
         return
     if known is not None:
-        message = (
+        raise InvalidArgumentError(
             f"{op.name}: all arguments of type {name} must have one dtype, got {dtype.name} for "
             f"{arg.name} beside {known.name}\n"
             f"  {op.signature}\n  Try: cast({arg.name}, '{known.name}')"
         )
-        raise InvalidArgumentError(message)
     if dtype not in op.type_sets[name].allowed:
         _wrong_type(op, arg, dtype)
     attrs[name] = dtype
@@ -268,16 +264,16 @@ def _wrong_type(op: OpDef, arg: ArgDef, dtype: DType) -> NoReturn:
         else sorted(op.type_sets[arg.type_attr].allowed, key=lambda t: t.enum)
     )
     names = ", ".join(t.name for t in allowed if t is not None)
-    message = f"{op.name}: {arg.name} must be one of {names}, got {dtype.name}"
-    raise InvalidArgumentError(message)
+    raise InvalidArgumentError(f"{op.name}: {arg.name} must be one of {names}, got {dtype.name}")
 
 
 def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
     """The outputs of the kernel, flat."""
     kernel = op.kernel
     if kernel is None:
-        message = f"{op.name} cannot run eagerly: it has a meaning only inside a graph"
-        raise UnimplementedError(message)
+        raise UnimplementedError(
+            f"{op.name} cannot run eagerly: it has a meaning only inside a graph"
+        )
     arrays = [
         tuple([_array(t) for t in value]) if type(value) is tuple else _array(value)
         for value in inputs
@@ -319,12 +315,11 @@ def _explain_failure(
 
 def _array(tensor: Tensor) -> Array:
     if isinstance(tensor, SymbolicTensor):
-        message = (
+        raise TypeError(
             f"{tensor!r} belongs to a function that is being traced, and was used outside of it.\n"
             "  A value must leave a traced function through its return value, not through a "
             "global, a list or self."
         )
-        raise TypeError(message)
     array = tensor._array
     return array if isinstance(array, np.ndarray) else np.asarray(array)
 

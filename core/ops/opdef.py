@@ -118,11 +118,10 @@ def _parse_arg(part: str, is_type_attr: bool) -> ArgDef:
     number, star, kind = ("", "", kind) if listed else kind.rpartition("*")
     words = (name, listed) if listed else (name, kind, number) if star else (name, kind)
     if not all(word.isidentifier() for word in words):
-        message = (
+        raise ValueError(
             f"signature: cannot read {part!r}; write `name: T`, `name: float32`, "
             "`name: N*T` or `name: (Tin)`"
         )
-        raise ValueError(message)
     if listed:
         return ArgDef(name, list_attr=listed)
     if is_type_attr:
@@ -381,8 +380,7 @@ class OpDef:
                 return default
         elif name in self.attrs and not self.attrs[name].required:
             return self.attrs[name].default
-        message = f"{self.name}: attribute {name!r} is required"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{self.name}: attribute {name!r} is required")
 
     def full_attrs(self, attrs: Attrs) -> dict[str, Any]:
         """`attrs` and the defaults of those that are not in it."""
@@ -390,8 +388,7 @@ class OpDef:
         for name, definition in self.attrs.items():
             if name not in full:
                 if definition.required:
-                    message = f"{self.name}: attribute {name!r} is required"
-                    raise InvalidArgumentError(message)
+                    raise InvalidArgumentError(f"{self.name}: attribute {name!r} is required")
                 full[name] = definition.default
         for name, allowed in self.type_sets.items():
             if name not in full and allowed.default is not None:

@@ -29,8 +29,7 @@ later = LateModules()
 def register(op: OpDef) -> OpDef:
     """Put `op` in the table; give it its eager entry, and as family the folder it stands in."""
     if op.name in _ops:
-        message = f"op {op.name!r} is registered twice"
-        raise ValueError(message)
+        raise ValueError(f"op {op.name!r} is registered twice")
     op.entry = make_entry(op)
     op.batch = op.batch or _batch_rule_by_element(op)
     caller = sys._getframe(1).f_globals["__name__"]  # as `namedtuple` finds its module
@@ -52,8 +51,7 @@ def lookup(name: str) -> OpDef:
     """The op of that name; UnimplementedError if this library does not have it."""
     found = find(name)
     if found is None:
-        message = f"op {name!r} is not implemented"
-        raise UnimplementedError(message)
+        raise UnimplementedError(f"op {name!r} is not implemented")
     return found
 
 
@@ -249,10 +247,9 @@ def reduction(
         flat = axes.reshape(-1).tolist()
         for axis in flat:
             if not -rank <= axis < rank:
-                message = (
+                raise InvalidArgumentError(
                     f"{name}: axis must be in [{-rank}, {rank}), got {axis}\n  input: rank {rank}"
                 )
-                raise InvalidArgumentError(message)
         places = sorted([axis % rank for axis in flat])
         if len(set(places)) != len(places):
             raise InvalidArgumentError(f"{name}: an axis is named twice in {flat}")

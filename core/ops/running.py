@@ -57,8 +57,7 @@ class RunContext:
         if self.cancelled:
             if self.reason is not None:
                 raise self.reason
-            message = "the run was cancelled"
-            raise CancelledError(message)
+            raise CancelledError("the run was cancelled")
 
     def stream(self, key: object, make: Callable[[], Any]) -> Any:
         """The random stream under `key`, made at its first use."""

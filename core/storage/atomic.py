@@ -70,8 +70,9 @@ def refuse_device(target: Path) -> None:
         FailedPreconditionError: `target` is neither a file nor a folder, but exists.
     """
     if target.exists() and not (target.is_file() or target.is_dir()):
-        message = f"cannot write {target}: it is a device, a pipe or a socket, not a file"
-        raise FailedPreconditionError(message)
+        raise FailedPreconditionError(
+            f"cannot write {target}: it is a device, a pipe or a socket, not a file"
+        )
 
 
 def _token() -> str:

@@ -57,11 +57,10 @@ def text_of_document(document: Mapping[str, Any]) -> str:
     """
     text = "{\n" + ",\n".join(_part(key, value) for key, value in document.items()) + "\n}\n"
     if len(text) > _LARGEST:
-        message = (
+        raise UnimplementedError(
             f"export: the tokenizer has {len(text):,} characters of JSON, at most {_LARGEST:,} "
             "are written\n  Try: a smaller vocabulary"
         )
-        raise UnimplementedError(message)
     return text
 
 

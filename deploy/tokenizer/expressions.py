@@ -49,8 +49,7 @@ def parse(pattern: str, used: Iterable[int] = ()) -> Tree:
         UnsupportedError: other engines lack a part of it, or read it in another way.
     """
     if len(pattern) > _LARGEST_PATTERN:
-        message = f"an expression of more than {_LARGEST_PATTERN} characters"
-        raise UnsupportedError(message)
+        raise UnsupportedError(f"an expression of more than {_LARGEST_PATTERN} characters")
     parser = _Parser(pattern, frozenset(used))
     tree = parser.whole()
     _check(tree, repeated=False)
@@ -96,8 +95,7 @@ class _Parser:
         return tree
 
     def _fail(self, what: str) -> NoReturn:
-        message = f"{what} at character {self.place}"
-        raise UnsupportedError(message)
+        raise UnsupportedError(f"{what} at character {self.place}")
 
     def _next(self, count: int = 1) -> str:
         return self.pattern[self.place : self.place + count]

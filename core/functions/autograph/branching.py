@@ -47,8 +47,7 @@ def if_stmt(
     if cond.dtype is not dtypes.bool:
         cond = casting.cast(cond, dtypes.bool)
     if cond.shape.rank not in {None, 0}:
-        message = f"if: a condition must be a scalar, got shape {cond.shape.text}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"if: a condition must be a scalar, got shape {cond.shape.text}")
     split: list[Split] = []
     if probing.active:
         start = _filled_sides(start, (body, orelse), get_state, set_state, nouts)
@@ -123,25 +122,22 @@ def _check_sides(body: Split, orelse: Split, names: Sequence[str]) -> None:
             side = "else" if mine else "if"
             what = b if mine else a
             if name == "retval_" or name.startswith("retval_"):
-                message = (
+                raise ValueError(
                     f"a value must also be returned on the {side} side: which side runs is not "
                     "known "
                     "while the function is traced"
                 )
-                raise ValueError(message)
             if is_nothing(what):
-                message = (
+                raise ValueError(
                     f"{name!r} must also be given a value in the {side} branch: which one runs "
                     "is not known while the function is traced"
                 )
-                raise ValueError(message)
         if a is not b and not (is_nothing(a) and is_nothing(b)) and not equal(a, b):
-            message = (
+            raise TypeError(
                 f"{name!r} must be a tensor, or the same in both branches of an if whose "
                 "condition is a "
                 f"tensor, got {a!r} and {b!r}"
             )
-            raise TypeError(message)
 
 
 def _alike(body: Split, orelse: Split) -> list[Any]:

@@ -318,13 +318,13 @@ def to_graph(
     entity = getattr(entity, "python_function", entity)
     target, first = _function_of(entity)
     if target is None:
-        message = f"autograph.to_graph: expected a function, got {entity!r}"
-        raise ValueError(message)
+        raise ValueError(f"autograph.to_graph: expected a function, got {entity!r}")
     try:
         made = transformer.convert(target, autograph_artifact, converted_call)
     except Exception as error:
-        message = f"autograph.to_graph: {_described(target)} cannot be converted: {error}"
-        raise ValueError(message) from error
+        raise ValueError(
+            f"autograph.to_graph: {_described(target)} cannot be converted: {error}"
+        ) from error
 
     @functools.wraps(target)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -356,10 +356,10 @@ def to_code(
     entity = getattr(entity, "python_function", entity)
     target, _ = _function_of(entity)
     if target is None:
-        message = f"autograph.to_code: expected a function, got {entity!r}"
-        raise ValueError(message)
+        raise ValueError(f"autograph.to_code: expected a function, got {entity!r}")
     try:
         return transformer.code_of(target)
     except Exception as error:
-        message = f"autograph.to_code: {_described(target)} cannot be converted: {error}"
-        raise ValueError(message) from error
+        raise ValueError(
+            f"autograph.to_code: {_described(target)} cannot be converted: {error}"
+        ) from error

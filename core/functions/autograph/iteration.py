@@ -188,8 +188,7 @@ def _items(iterated: Any) -> tuple[Callable[[Any], Any], Any]:
     tensor = convert_to_tensor(iterated)
     rank = tensor.shape.rank
     if rank == 0:
-        message = "for: a scalar tensor cannot be iterated over"
-        raise TypeError(message)
+        raise TypeError("for: a scalar tensor cannot be iterated over")
     count: Any = tensor.shape[0] if rank is not None else None
     if count is None:
         count = shapes.shape(tensor)[0]

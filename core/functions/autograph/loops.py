@@ -127,17 +127,15 @@ def _after(first: Split, values: Sequence[Any], names: Sequence[str]) -> list[An
         if not kind:
             same = before is after or (is_nothing(before) and is_nothing(after))
             if not same and not equal(before, after):
-                message = (
+                raise TypeError(
                     f"{name!r} must be a tensor, or not change, in a loop whose length is not "
                     "known while the "
                     f"function is traced: it was {before!r} and became {after!r}"
                 )
-                raise TypeError(message)
             continue
         made = as_tensors(after)
         if made is None:
-            message = f"{name!r} must stay a tensor in a loop of the graph, got {after!r}"
-            raise TypeError(message)
+            raise TypeError(f"{name!r} must stay a tensor in a loop of the graph, got {after!r}")
         try:
             structure.assert_same_structure(
                 as_tensors(before)[0],  # type: ignore[index]
@@ -145,8 +143,9 @@ def _after(first: Split, values: Sequence[Any], names: Sequence[str]) -> list[An
                 check_types=False,
             )
         except (TypeError, ValueError) as error:
-            message = f"{name!r} must keep its structure in a loop of the graph: {error}"
-            raise ValueError(message) from None
+            raise ValueError(
+                f"{name!r} must keep its structure in a loop of the graph: {error}"
+            ) from None
         found.append(_typed(name, before, after, made[0]))
     return found
 
@@ -163,11 +162,10 @@ def _typed(name: str, before: Any, after: Any, made: Any) -> Any:
             return convert_to_tensor(after, wanted)
         except (TypeError, ValueError):
             pass
-    message = (
+    raise TypeError(
         f"{name!r} has dtype {wanted.name} before the loop, but {made.dtype.name} after one turn.\n"
         f"  Try: begin with a tensor of {made.dtype.name}"
     )
-    raise TypeError(message)
 
 
 def _growing(

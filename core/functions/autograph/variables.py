@@ -27,8 +27,7 @@ class Undefined:
 
     def read(self) -> Any:
         """Refused, as Python does."""
-        message = f"local variable {self.symbol_name!r} referenced before assignment"
-        raise UnboundLocalError(message)
+        raise UnboundLocalError(f"local variable {self.symbol_name!r} referenced before assignment")
 
     def __repr__(self) -> str:
         return f"<undefined {self.symbol_name}>"

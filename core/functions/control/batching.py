@@ -50,19 +50,15 @@ def batched_map(fn: Callable[[Any], Any], elems: Any) -> Any:
     """
     tensors = [convert_to_tensor(leaf) for leaf in structure.flatten(elems)]
     if not tensors:
-        message = "vectorized_map: elems must hold at least one tensor"
-        raise ValueError(message)
+        raise ValueError("vectorized_map: elems must hold at least one tensor")
     if any(tensor.shape.rank == 0 for tensor in tensors):
-        message = "vectorized_map: elems must have at least one axis, got a scalar"
-        raise ValueError(message)
+        raise ValueError("vectorized_map: elems must have at least one axis, got a scalar")
     if any(not tensor.shape.rank for tensor in tensors):
-        message = "a tensor of unknown rank"
-        raise UnbatchableError(message)
+        raise UnbatchableError("a tensor of unknown rank")
     sizes = {tensor.shape[0] for tensor in tensors}
     known = sorted(size for size in sizes if size not in {None, 1})
     if len(known) > 1:
-        message = f"vectorized_map: all elems must have one first axis, got {known}"
-        raise ValueError(message)
+        raise ValueError(f"vectorized_map: all elems must have one first axis, got {known}")
     repeated = [bool(sizes - {1}) and tensor.shape[0] == 1 for tensor in tensors]
     specs = [TensorSpec.of(tensor.shape[1:], tensor.dtype) for tensor in tensors]
     traced = branches.trace_branch(

@@ -157,8 +157,9 @@ def _tensor(leaf: Any, name: str) -> Tensor:
     try:
         return convert_to_tensor(leaf)
     except (TypeError, ValueError) as error:
-        message = f"{name}: the function must return tensors, got {type(leaf).__name__}: {leaf!r}"
-        raise TypeError(message) from error
+        raise TypeError(
+            f"{name}: the function must return tensors, got {type(leaf).__name__}: {leaf!r}"
+        ) from error
 
 
 def union(branches: Sequence[Branch]) -> list[Tensor]:

@@ -43,15 +43,13 @@ def cond(
         TensorFlow op `If` (functional_ops.cc).
     """
     if not callable(true_fn) or not callable(false_fn):
-        message = "cond: true_fn and false_fn must be functions without arguments"
-        raise TypeError(message)
+        raise TypeError("cond: true_fn and false_fn must be functions without arguments")
     true_fn, false_fn = branches.user_function(true_fn), branches.user_function(false_fn)
     if not is_symbolic(pred):
         return true_fn() if _truth(pred) else false_fn()
     pred = convert_to_tensor(pred)
     if pred.shape.rank not in {None, 0}:
-        message = f"cond: pred must be a scalar, got shape {pred.shape.text}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"cond: pred must be a scalar, got shape {pred.shape.text}")
     return build_if(pred, true_fn, false_fn, name or "cond", ("true_fn", "false_fn"))
 
 
@@ -93,20 +91,18 @@ def _same_results(traced: Sequence[Branch], name: str, labels: Sequence[str]) ->
         try:
             structure.assert_same_structure(first, branch.results, expand_composites=True)
         except (TypeError, ValueError) as error:
-            message = (
+            raise TypeError(
                 f"{name}: {labels[0]} and {label} must return the same structure\n"
                 f"  {labels[0]}: {first!r}\n  {label}: {branch.results!r}\n  {error}"
-            )
-            raise TypeError(message) from None
+            ) from None
         others = structure.flatten(branch.results, expand_composites=True)
         for a, b in zip(leaves, others, strict=True):
             if (a is None) != (b is None) or (a is not None and a.dtype is not b.dtype):
                 found = [None if x is None else x.dtype.name for x in (a, b)]
-                message = (
+                raise TypeError(
                     f"{name}: {labels[0]} and {label} must return the same dtypes, "
                     f"got {found[0]} and {found[1]}"
                 )
-                raise TypeError(message)
     return first
 
 
@@ -150,8 +146,7 @@ def switch_case(
         return functions[numbers.index(chosen)]() if chosen in numbers else last()
     index = convert_to_tensor(branch_index)
     if index.dtype is not dtypes.int32:
-        message = f"switch_case: branch_index must be int32, got {index.dtype.name}"
-        raise TypeError(message)
+        raise TypeError(f"switch_case: branch_index must be int32, got {index.dtype.name}")
     table = [last] * (max(numbers) + 1)
     for number, function in zip(numbers, functions, strict=True):
         table[number] = function
@@ -176,20 +171,17 @@ def _numbered(branch_fns: Any) -> tuple[list[Callable[[], Any]], list[int]]:
         if pairs and all(callable(one) for one in pairs):
             pairs = list(enumerate(pairs))
     if not pairs:
-        message = "switch_case: branch_fns must hold at least one function"
-        raise ValueError(message)
+        raise ValueError("switch_case: branch_fns must hold at least one function")
     pairs.sort(key=lambda pair: pair[0])
     for number, function in pairs:
         if not isinstance(number, int) or number < 0 or not callable(function):
-            message = (
+            raise TypeError(
                 f"switch_case: branch_fns must map 0, 1, … to functions, got {number!r}: "
                 f"{function!r}"
             )
-            raise TypeError(message)
     numbers = [number for number, _ in pairs]
     if len(set(numbers)) != len(numbers):
-        message = f"switch_case: each number may have one function, got {numbers}"
-        raise ValueError(message)
+        raise ValueError(f"switch_case: each number may have one function, got {numbers}")
     return [function for _, function in pairs], numbers
 
 
@@ -218,17 +210,16 @@ def case(
     del strict
     pairs = list(pred_fn_pairs)
     if not pairs:
-        message = "case: pred_fn_pairs must hold at least one pair"
-        raise ValueError(message)
+        raise ValueError("case: pred_fn_pairs must hold at least one pair")
     for pair in pairs:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not callable(pair[1]):
-            message = f"case: pred_fn_pairs must hold (condition, function) pairs, got {pair!r}"
-            raise TypeError(message)
+            raise TypeError(
+                f"case: pred_fn_pairs must hold (condition, function) pairs, got {pair!r}"
+            )
     preds = [convert_to_tensor(pred) for pred, _ in pairs]
     for pred in preds:
         if pred.dtype is not dtypes.bool:
-            message = f"case: a condition must be bool, got {pred.dtype.name}"
-            raise TypeError(message)
+            raise TypeError(f"case: a condition must be bool, got {pred.dtype.name}")
     if exclusive:
         _at_most_one(preds)
     if default is None:

@@ -55,11 +55,11 @@ def while_loop(
     """
     del back_prop, swap_memory
     if not callable(cond) or not callable(body):
-        message = "while_loop: cond and body must be functions"
-        raise TypeError(message)
+        raise TypeError("while_loop: cond and body must be functions")
     if parallel_iterations < 1:
-        message = f"while_loop: parallel_iterations must be at least 1, got {parallel_iterations}"
-        raise ValueError(message)
+        raise ValueError(
+            f"while_loop: parallel_iterations must be at least 1, got {parallel_iterations}"
+        )
     cond, body = branches.user_function(cond), branches.user_function(body)
     if state.tracer is None:
         return _run(cond, body, loop_vars, maximum_iterations)

@@ -35,12 +35,10 @@ class _Rows:
         self.form = elems
         leaves = [x if is_composite(x) else convert_to_tensor(x) for x in structure.flatten(elems)]
         if not leaves:
-            message = f"{name}: elems must hold at least one tensor"
-            raise ValueError(message)
+            raise ValueError(f"{name}: elems must hold at least one tensor")
         for x in leaves:
             if x.shape.rank == 0:
-                message = f"{name}: elems must have at least one axis, got a scalar"
-                raise ValueError(message)
+                raise ValueError(f"{name}: elems must have at least one axis, got a scalar")
         self.row_specs = [row_spec(x) for x in leaves]
         self._carried = [carried(spec) for spec in self.row_specs]
         # Composite ones as the tensors that stand for their rows.
@@ -54,8 +52,7 @@ class _Rows:
             if size is not None:
                 known.add(size)
         if len(known) > 1:
-            message = f"{name}: all elems must have one first axis, got {sorted(known)}"
-            raise ValueError(message)
+            raise ValueError(f"{name}: all elems must have one first axis, got {sorted(known)}")
         self.static = next(iter(known), None)
         self._arrays: list[TensorArray] | None = None
 
@@ -266,20 +263,18 @@ def vectorized_map(
     """
     called = branches.user_function(fn)
     if any(map(is_composite, structure.flatten(elems))):
-        message = (
+        raise ValueError(
             "vectorized_map: elems must be tensors, not ragged or sparse ones\n"
             "  Try: map_fn, or ops on the whole ragged tensor, which are vectorized"
         )
-        raise ValueError(message)
     try:
         return batching.batched_map(called, elems)
     except UnbatchableError as error:
         if not fallback_to_while_loop:
-            message = (
+            raise ValueError(
                 f"vectorized_map: {error}, so that the rows cannot be computed at once\n"
                 "  Try: fallback_to_while_loop=True, or map_fn"
-            )
-            raise ValueError(message) from None
+            ) from None
         if warn:
             import logging
 
@@ -357,8 +352,7 @@ def _start(rows: _Rows, initializer: Any, reverse: bool) -> tuple[Any, int]:
     """The initial value, and how many rows it consumed."""
     if initializer is None:
         if rows.static == 0:
-            message = "a fold over no rows needs an initializer"
-            raise ValueError(message)
+            raise ValueError("a fold over no rows needs an initializer")
         last = -1 if reverse else 0
         return rows.row_of([tensor[last] for tensor in rows.tensors]), 1
     return structure.map_structure(nodes.convert_leaf, initializer), 0

@@ -98,8 +98,9 @@ def check_structure(before: Any, after: Any) -> None:
     try:
         structure.assert_same_structure(before, after, check_types=False)
     except (TypeError, ValueError) as error:
-        message = f"while_loop: body must return the structure of loop_vars\n  {error}"
-        raise ValueError(message) from None
+        raise ValueError(
+            f"while_loop: body must return the structure of loop_vars\n  {error}"
+        ) from None
 
 
 def while_node(
@@ -123,11 +124,10 @@ def while_node(
     for index, leaf in enumerate(tensors):
         held = None if invariants is None else invariants[index]
         if held is not None and not leaf.shape.is_compatible_with(held):
-            message = (
+            raise ValueError(
                 f"while_loop: loop variable {index} of shape {leaf.shape.text} does not fit its "
                 f"invariant {held.text}"
             )
-            raise ValueError(message)
         specs.append(TensorSpec.of(leaf.shape if held is None else held, leaf.dtype))
     limit = None if maximum is None else convert_to_tensor(maximum, dtype_hint=dtypes.int32)
     extra: list[Tensor] = []
@@ -191,13 +191,12 @@ def _widened(
             found.append(TensorSpec.of(wider, spec.dtype))
         else:
             which = index if names is None else repr(names[index])
-            message = (
+            raise ValueError(
                 f"while_loop: loop variable {which} enters the loop with shape "
                 f"{spec.shape.text}, but has "
                 f"shape {shape.text} after one turn.\n  Try: shape_invariants, or "
                 "autograph.experimental.set_loop_options(shape_invariants=…)"
             )
-            raise ValueError(message)
     return found
 
 
@@ -261,12 +260,11 @@ class _Loop:
                 leaves.append(convert_to_tensor(new, old.dtype))
             except (TypeError, ValueError) as error:
                 kind = new.dtype.name if hasattr(new, "dtype") else type(new).__name__
-                message = (
+                raise TypeError(
                     f"while_loop: loop variable {index} enters the loop with dtype "
                     f"{old.dtype.name}, but has "
                     f"{kind} after one turn"
-                )
-                raise TypeError(message) from error
+                ) from error
         return structure.pack_sequence_as(found, leaves)
 
     def trace_condition(
@@ -278,11 +276,10 @@ class _Loop:
             test = self._cond(*arguments(self.packed(symbols[self._extra :])))
             test = convert_to_tensor(test)
             if test.shape.rank not in {None, 0} or test.dtype is not dtypes.bool:
-                message = (
+                raise TypeError(
                     "while_loop: cond must give a bool scalar, got "
                     f"{test.dtype.name}{test.shape.text}"
                 )
-                raise TypeError(message)
             if self._extra:
                 test = logic.logical_and(comparison.less(symbols[0], symbols[1]), test)
             return test

@@ -92,8 +92,7 @@ def entry(group: Any, path: str) -> Any:
         if not hasattr(group, "keys") or name not in group:
             return None
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            message = f"{path!r} is a link in the file, which is not followed"
-            raise ValueError(message)  # noqa: TRY004 (the file is wrong, not a type)
+            raise ValueError(f"{path!r} is a link in the file, which is not followed")  # noqa: TRY004 (the file is wrong, not a type)
         group = group[name]
     return group
 

@@ -142,8 +142,7 @@ def _is_graph(inner: dict[str, Any]) -> bool:
 
 def _graph(inner: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(inner.get("layers"), list):
-        message = "a functional model has no layers in its configuration"
-        raise ValueError(message)  # noqa: TRY004 (the file is wrong, not a type)
+        raise ValueError("a functional model has no layers in its configuration")  # noqa: TRY004 (the file is wrong, not a type)
     entries = [entry for entry in inner["layers"] if isinstance(entry, dict)]
     names = _Names({entry.get("name"): _first_call(entry) for entry in entries})
     layers = [_layer(entry, names) for entry in inner["layers"]]
@@ -192,8 +191,9 @@ def _alone(places: Any) -> Any:
 
 def _layer(entry: Any, names: _Names) -> Any:
     if not isinstance(entry, dict) or not isinstance(entry.get("inbound_nodes"), list):
-        message = f"a layer's configuration must be a dict with its calls, got {entry!r:.80}"
-        raise ValueError(message)  # noqa: TRY004 (as above)
+        raise ValueError(  # noqa: TRY004 (as above)
+            f"a layer's configuration must be a dict with its calls, got {entry!r:.80}"
+        )
     nodes = entry["inbound_nodes"]
     if all(isinstance(node, dict) for node in nodes):  # Keras 3's form already
         return {**converted({**entry, "inbound_nodes": []}), "inbound_nodes": nodes}
@@ -230,8 +230,7 @@ def _call(node: Any, names: _Names) -> dict[str, Any]:
     inputs = [_tensor(names.counted(place)) for place in places]
     keywords = places[-1][3] if places and len(places[-1]) == 4 else {}
     if not isinstance(keywords, dict):
-        message = f"the keywords of a call must be a dict, got {keywords!r:.80}"
-        raise ValueError(message)  # noqa: TRY004 (as above)
+        raise ValueError(f"the keywords of a call must be a dict, got {keywords!r:.80}")  # noqa: TRY004 (as above)
     kwargs = {key: _with_tensors(x, names) for key, x in keywords.items() if key != "name"}
     if not inputs:
         return {"args": [], "kwargs": kwargs}

@@ -8,8 +8,7 @@ def normal_axis(op: str, axis: int, rank: int, what: str = "axis") -> int:
     """`axis` from 0 to rank - 1; InvalidArgumentError in the name of `op` if there is none such."""
     if -rank <= axis < rank:
         return axis % rank
-    message = f"{op}: {what} must be in [{-rank}, {rank}), got {axis}"
-    raise InvalidArgumentError(message)
+    raise InvalidArgumentError(f"{op}: {what} must be in [{-rank}, {rank}), got {axis}")
 
 
 def known_axis(call: InferCall, index: int, rank: int, what: str = "axis") -> int | None:

@@ -64,10 +64,9 @@ def _broadcast_to_kernel(input: Array, shape: Array) -> Array:
     try:
         return np.broadcast_to(input, target)
     except ValueError:
-        message = (
+        raise InvalidArgumentError(
             f"BroadcastTo: input must broadcast to shape {target}, got shape {list(input.shape)}"
-        )
-        raise InvalidArgumentError(message) from None
+        ) from None
 
 
 def _infer_broadcast_to(call: InferCall) -> Shape:
@@ -173,8 +172,7 @@ def _kernel(s0: Array, s1: Array) -> tuple[Array, Array]:
     a, b = [1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b
     pairs = list(enumerate(zip(a, b, strict=True)))
     if any(n != m and 1 not in {n, m} for _, (n, m) in pairs):
-        message = f"BroadcastGradientArgs: shapes {a} and {b} do not broadcast"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"BroadcastGradientArgs: shapes {a} and {b} do not broadcast")
     return (
         np.array([axis for axis, (n, m) in pairs if n == 1], s0.dtype),
         np.array([axis for axis, (n, m) in pairs if m == 1], s0.dtype),

@@ -51,8 +51,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
         if array.size == 1 and array.shape != sizes:
             array = np.broadcast_to(array.reshape(()), sizes)
         elif array.size != int(np.prod(sizes, dtype=np.int64)):
-            message = f"constant: {array.size} values cannot fill shape {list(sizes)}"
-            raise ValueError(message)
+            raise ValueError(f"constant: {array.size} values cannot fill shape {list(sizes)}")
         else:
             array = array.reshape(sizes)
     if state.tracer is None:
@@ -103,8 +102,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
 
 def _fill_kernel(dims: Array, value: Array) -> Array:
     if dims.size and dims.min() < 0:
-        message = f"Fill: sizes must not be negative, got {dims.tolist()}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"Fill: sizes must not be negative, got {dims.tolist()}")
     out = np.empty(tuple(dims.tolist()), value.dtype)
     out[...] = value
     return out

@@ -164,8 +164,7 @@ LIST_DIFF = register(
 
 def _along(op: str, x: Array, axis: Array, out_idx: DType) -> tuple[Array, Array, Array]:
     if axis.size > 1:
-        message = f"{op}: axis must have at most one entry, got {axis.tolist()}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: axis must have at most one entry, got {axis.tolist()}")
     if not axis.size:
         return sorting.unique(x, out_idx.numpy)
     at = normal_axis(op, int(axis.reshape(-1)[0]), x.ndim)

@@ -27,8 +27,9 @@ __all__: list[str] = []
 
 def _reverse_kernel(tensor: Array, dims: Array) -> Array:
     if dims.shape != (tensor.ndim,):
-        message = f"Reverse: dims must hold {tensor.ndim} bools, got shape {list(dims.shape)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"Reverse: dims must hold {tensor.ndim} bools, got shape {list(dims.shape)}"
+        )
     return tensor[tuple(slice(None, None, -1 if turned else None) for turned in dims.tolist())]
 
 
@@ -93,11 +94,10 @@ def _offset_kernel(concat_dim: Array, shape: tuple[Array, ...]) -> tuple[Array, 
     found, start = [], 0
     for index, sizes in enumerate(shape):
         if sizes.shape != shape[0].shape or (sizes != shape[0])[others].any():
-            message = (
+            raise InvalidArgumentError(
                 f"ConcatOffset: all sizes but that of axis {axis} must agree, "
                 f"got {shape[0].tolist()} and, of input {index}, {sizes.tolist()}"
             )
-            raise InvalidArgumentError(message)
         place = np.zeros_like(sizes)
         place[axis] = start
         start += int(sizes[axis])

@@ -103,11 +103,9 @@ def with_batch_places(indices: Tensor, count: int) -> Tensor:
     """`indices` with the place along each of the first `count` axes in front of every row."""
     rank = indices.shape.rank
     if rank is None:
-        message = "gather_nd: the rank of indices must be known where batch_dims is not 0"
-        raise ValueError(message)
+        raise ValueError("gather_nd: the rank of indices must be known where batch_dims is not 0")
     if not 0 <= count < rank:
-        message = f"gather_nd: batch_dims must be in [0, {rank - 1}], got {count}"
-        raise ValueError(message)
+        raise ValueError(f"gather_nd: batch_dims must be in [0, {rank - 1}], got {count}")
     sizes = shapes.axis_sizes(indices)
     columns = []
     for axis in range(count):

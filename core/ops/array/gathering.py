@@ -35,8 +35,9 @@ def _check_indices(indices: Array, limit: int, axis: int, op: str = "GatherV2") 
     )
     value = int(indices[tuple(at)])
     where = ", ".join(map(str, at))
-    message = f"{op}: indices[{where}] = {value} is not in [0, {limit}), the range of axis {axis}"
-    raise InvalidArgumentError(message)
+    raise InvalidArgumentError(
+        f"{op}: indices[{where}] = {value} is not in [0, {limit}), the range of axis {axis}"
+    )
 
 
 def _taken(params: Array, indices: Array, axis: int) -> Array:
@@ -116,19 +117,17 @@ def _axis_tensor(axis: int) -> Tensor:
 
 def _gather_v2_kernel(params: Array, indices: Array, axis: Array, *, batch_dims: int) -> Array:
     if params.ndim == 0:
-        message = "GatherV2: params must have at least one axis, got a scalar"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError("GatherV2: params must have at least one axis, got a scalar")
     at = normal_axis("GatherV2", int(axis.reshape(-1)[0]), params.ndim)
     if not batch_dims:
         return np.asarray(_taken(params, indices, at))
     batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
     if not 0 <= batch <= min(indices.ndim, at) or params.shape[:batch] != indices.shape[:batch]:
-        message = (
+        raise InvalidArgumentError(
             f"GatherV2: the first {batch} axes of params and indices must be equal, and axis not "
             f"less, got axis {at}\n"
             f"  params: shape {list(params.shape)}   indices: shape {list(indices.shape)}"
         )
-        raise InvalidArgumentError(message)
     return _taken_in_batches(params, indices, at, batch)
 
 
@@ -239,15 +238,13 @@ _POLICIES = ("", "DEFAULT", "ERROR", "IGNORE")
 
 def _gather_nd_kernel(params: Array, indices: Array, *, bad_indices_policy: str) -> Array:
     if indices.ndim == 0:
-        message = "GatherNd: indices must have at least one axis, got a scalar"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError("GatherNd: indices must have at least one axis, got a scalar")
     depth = indices.shape[-1]
     if depth > params.ndim:
-        message = (
+        raise InvalidArgumentError(
             "GatherNd: the rows of indices must not be longer than the rank of params, got "
             f"{depth} and {params.ndim}"
         )
-        raise InvalidArgumentError(message)
     lead, rest = indices.shape[:-1], params.shape[depth:]
     if depth == 0:
         return np.broadcast_to(params, (*lead, *rest))
@@ -263,11 +260,10 @@ def _gather_nd_kernel(params: Array, indices: Array, *, bad_indices_policy: str)
     if bad_indices_policy != "IGNORE":
         at = np.unravel_index(int(wrong.argmax()), lead) if lead else ()
         where = ", ".join(str(int(i)) for i in at)
-        message = (
+        raise InvalidArgumentError(
             f"GatherNd: indices[{where}] = {indices[at].tolist()} does not index into params of "
             f"shape {list(params.shape)}"
         )
-        raise InvalidArgumentError(message)
     out = np.zeros((*lead, *rest), params.dtype)
     good = ~wrong
     if good.any():
@@ -305,8 +301,7 @@ GATHER_ND = register(
 
 def _gather_kernel(params: Array, indices: Array) -> Array:
     if params.ndim == 0:
-        message = "Gather: params must have at least one axis, got a scalar"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError("Gather: params must have at least one axis, got a scalar")
     return np.asarray(_taken(params, indices, 0))
 
 

@@ -125,8 +125,7 @@ def prevent_gradient(
 
 
 def _refused(call: OpCall, dy: Tensor) -> NoReturn:  # noqa: ARG001 (the protocol)
-    message = f"gradient explicitly disabled. Reason: {call.attr('message')!r}"
-    raise LookupError(message)
+    raise LookupError(f"gradient explicitly disabled. Reason: {call.attr('message')!r}")
 
 
 PREVENT_GRADIENT = register(
@@ -166,8 +165,9 @@ def _check_kernel(tensor: Array, *, message: str) -> Array:
     if np.isfinite(tensor).all():
         return tensor
     found = [text for text, test in (("NaN", np.isnan), ("Inf", np.isinf)) if test(tensor).any()]
-    text = f"CheckNumerics: {message} : Tensor had {' and '.join(found)} values"
-    raise InvalidArgumentError(text)
+    raise InvalidArgumentError(
+        f"CheckNumerics: {message} : Tensor had {' and '.join(found)} values"
+    )
 
 
 def _check_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:

@@ -58,11 +58,10 @@ def one_hot(
             continue
         mine = convert_to_tensor(given, None if isinstance(given, Operands) else kind).dtype
         if kind is not None and mine is not kind:
-            message = (
+            raise TypeError(
                 f"one_hot: on_value, off_value and dtype must agree, got {mine.name} and "
                 f"{kind.name}"
             )
-            raise TypeError(message)
         kind = mine
     kind = dtypes.float32 if kind is None else kind
     on = convert_to_tensor(_unit(1, kind) if on_value is None else on_value, kind)
@@ -80,12 +79,10 @@ def _one_hot_kernel(
 ) -> Array:
     size = int(depth.reshape(-1)[0])
     if size < 0:
-        message = f"OneHot: depth must be at least 0, got {size}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"OneHot: depth must be at least 0, got {size}")
     at = indices.ndim if axis == -1 else axis
     if not 0 <= at <= indices.ndim:
-        message = f"OneHot: axis must be in [-1, {indices.ndim}], got {axis}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"OneHot: axis must be in [-1, {indices.ndim}], got {axis}")
     flat = indices.reshape(-1)
     out = np.full((flat.size, size), off_value.reshape(-1)[0], on_value.dtype)
     rows = np.flatnonzero((flat >= 0) & (flat < size))
@@ -155,11 +152,10 @@ def _unravel_index_kernel(indices: Array, dims: Array) -> Array:
     limit = int(np.prod(sizes, dtype=np.int64))
     if indices.size and (indices.min() < 0 or indices.max() >= limit):
         bad = indices[(indices < 0) | (indices >= limit)].reshape(-1)[0]
-        message = (
+        raise InvalidArgumentError(
             f"UnravelIndex: indices must be in [0, {limit}), the number of places in {sizes}, got "
             f"{int(bad)}"
         )
-        raise InvalidArgumentError(message)
     return np.array(np.unravel_index(indices, sizes), indices.dtype)
 
 
@@ -212,8 +208,7 @@ def sequence_mask(
     else:
         most = convert_to_tensor(maxlen)
     if most.shape.rank not in {None, 0}:
-        message = f"sequence_mask: maxlen must be a scalar, got shape {most.shape.text}"
-        raise ValueError(message)
+        raise ValueError(f"sequence_mask: maxlen must be a scalar, got shape {most.shape.text}")
     steps = ranges.range(constants.constant(0, most.dtype), most, constants.constant(1, most.dtype))
     column = casting.cast(reshaping.expand_dims(counts, -1), most.dtype)
     return casting.cast(comparison.less(steps, column), dtype, name)
@@ -231,8 +226,7 @@ def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -
         ValueError: `indexing` is something else.
     """
     if indexing not in {"xy", "ij"}:
-        message = f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}"
-        raise ValueError(message)
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
     vectors = [reshaping.reshape(convert_to_tensor(x), [-1]) for x in args]
     count = len(vectors)
     order = list(range(count))

@@ -117,8 +117,7 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
 
 def _concat_kernel(values: tuple[Array, ...], axis: Array) -> Array:
     if axis.size != 1:
-        message = f"ConcatV2: axis must be one number, got {axis.tolist()}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"ConcatV2: axis must be one number, got {axis.tolist()}")
     at = normal_axis("ConcatV2", int(axis.reshape(-1)[0]), values[0].ndim)
     try:
         return np.concatenate(values, at)
@@ -136,15 +135,13 @@ def _refuse_concat(op: str, shapes_: Sequence[Any], axis: int) -> NoReturn:
             what = (
                 "ranks must be equal" if ranks else f"sizes must be equal except along axis {axis}"
             )
-            message = (
+            raise InvalidArgumentError(
                 f"{op}: {what}, got shapes {list(first)} for values[0] and {list(shape)} for "
                 f"values[{i}]"
             )
-            raise InvalidArgumentError(message)
-    message = (
+    raise InvalidArgumentError(
         f"{op}: values cannot be joined along axis {axis}: {[list(shape) for shape in shapes_]}"
     )
-    raise InvalidArgumentError(message)
 
 
 def _infer_concat(call: InferCall) -> Shape:
@@ -195,8 +192,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
         return values
     parts = list(values)
     if not parts:
-        message = "stack: values must hold at least one tensor, got none"
-        raise ValueError(message)
+        raise ValueError("stack: values must hold at least one tensor, got none")
     if state.tracer is None:
         arrays = _alike(parts)
         if arrays is not None and -arrays[0].ndim - 1 <= axis <= arrays[0].ndim:
@@ -213,11 +209,10 @@ def _pack_kernel(values: tuple[Array, ...], *, axis: int) -> Array:
     first = values[0]
     for i, x in enumerate(values):
         if x.shape != first.shape:
-            message = (
+            raise InvalidArgumentError(
                 f"Pack: shapes of values must be equal, got {list(first.shape)} for values[0] and "
                 f"{list(x.shape)} for values[{i}]"
             )
-            raise InvalidArgumentError(message)
     at = normal_axis("Pack", axis, first.ndim + 1)
     if at == 0:
         # Of objects np.array would keep the scalar arrays, not what is in them.
@@ -300,22 +295,20 @@ def unstack(
             at = normal_axis("Unpack", axis, rank)
             num = x.shape[at]
         if num is None:
-            message = (
+            raise ValueError(
                 f"unstack: num must be given where the size of axis {axis} is unknown, got shape "
                 f"{x.shape.text}"
             )
-            raise ValueError(message)
     return list(execute(UNPACK, x, num=int(num), axis=int(axis), name=name))
 
 
 def _unpack_kernel(value: Array, *, num: int, axis: int) -> tuple[Array, ...]:
     at = normal_axis("Unpack", axis, value.ndim)
     if value.shape[at] != num:
-        message = (
+        raise InvalidArgumentError(
             f"Unpack: num must be the size of axis {at}, got {num} and {value.shape[at]}\n"
             f"  value: shape {list(value.shape)}"
         )
-        raise InvalidArgumentError(message)
     first = value if at == 0 else np.moveaxis(value, at, 0)
     # The Ellipsis keeps parts of a vector of strings arrays.
     return tuple([first[i, ...] for i in range(num)])
@@ -398,18 +391,16 @@ def split(
         return list(execute(SPLIT, axis, value, num_split=count, name=name))
     sizes = convert_to_tensor(num_or_size_splits)
     if sizes.shape.rank == 0:
-        message = (
+        raise ValueError(
             "split: the number of parts must be a Python integer; a tensor must be a vector of "
             "sizes"
         )
-        raise ValueError(message)
     if num is None:
         num = sizes.shape[0] if sizes.shape.rank == 1 else None
         if num is None:
-            message = (
+            raise ValueError(
                 f"split: num must be given where the number of sizes is unknown, got {sizes!r}"
             )
-            raise ValueError(message)
     return list(execute(SPLIT_V, value, sizes, axis, num_split=int(num), name=name))
 
 
@@ -417,11 +408,10 @@ def _split_kernel(split_dim: Array, value: Array, *, num_split: int) -> tuple[Ar
     at = normal_axis("Split", split_dim.item(), value.ndim)
     size = value.shape[at]
     if num_split < 1 or size % num_split:
-        message = (
+        raise InvalidArgumentError(
             f"Split: axis {at} must be a multiple of num_split, got {size} and {num_split}\n"
             f"  value: shape {list(value.shape)}"
         )
-        raise InvalidArgumentError(message)
     return _parts(value, [size // num_split] * num_split, at)
 
 
@@ -492,12 +482,11 @@ def _split_v_kernel(
     given = [int(n) for n in size_splits.reshape(-1)]
     lengths = _completed(given, value.shape[at])
     if len(lengths) != num_split or min(lengths, default=0) < 0 or sum(lengths) != value.shape[at]:
-        message = (
+        raise InvalidArgumentError(
             f"SplitV: size_splits must be {num_split} sizes that add up to axis {at}, got {given} "
             f"and {value.shape[at]}\n"
             f"  value: shape {list(value.shape)}"
         )
-        raise InvalidArgumentError(message)
     return _parts(value, lengths, at)
 
 

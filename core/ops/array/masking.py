@@ -37,20 +37,17 @@ def boolean_mask(
     chosen = convert_to_tensor(mask, dtypes.bool)
     width = chosen.shape.rank
     if width is None:
-        message = "boolean_mask: the rank of mask must be known"
-        raise ValueError(message)
+        raise ValueError("boolean_mask: the rank of mask must be known")
     if not width:
-        message = "boolean_mask: mask must have at least one axis, got a scalar"
-        raise ValueError(message)
+        raise ValueError("boolean_mask: mask must have at least one axis, got a scalar")
     first = _first_axis(x, axis, width)
     part = x.shape[first : first + width] if x.shape.rank is not None else Shape(None)
     if not part.is_compatible_with(chosen.shape):
-        message = (
+        raise ValueError(
             f"boolean_mask: mask must have the shape of axes {first} to {first + width - 1} of "
             "tensor, "
             f"got {chosen.shape.text} and {part.text}\n  tensor: {x.dtype.name}{x.shape.text}"
         )
-        raise ValueError(message)
     if width > 1:
         x = _merged(x, first, width)
         chosen = reshaping.reshape(chosen, [-1])
@@ -65,15 +62,15 @@ def _first_axis(x: Tensor, axis: Any, width: int) -> int:
     if first < 0:
         rank = x.shape.rank
         if rank is None:
-            message = "boolean_mask: the rank of tensor must be known where axis is negative"
-            raise ValueError(message)
+            raise ValueError(
+                "boolean_mask: the rank of tensor must be known where axis is negative"
+            )
         first += rank
     if x.shape.rank is not None and not 0 <= first <= x.shape.rank - width:
-        message = (
+        raise ValueError(
             f"boolean_mask: axes {first} to {first + width - 1} must be axes of tensor\n"
             f"  tensor: {x.dtype.name}{x.shape.text}"
         )
-        raise ValueError(message)
     return first
 
 

@@ -22,11 +22,10 @@ _MODES = ("REFLECT", "SYMMETRIC")
 
 def _pairs(op: str, x: Array, paddings: Array) -> list[list[int]]:
     if paddings.shape != (x.ndim, 2) or (paddings.size and paddings.min() < 0):
-        message = (
+        raise InvalidArgumentError(
             f"{op}: paddings must hold a pair of numbers of at least 0 per axis, got "
             f"{paddings.tolist()}\n  input: shape {list(x.shape)}"
         )
-        raise InvalidArgumentError(message)
     return paddings.tolist()  # type: ignore[no-any-return]
 
 
@@ -106,8 +105,7 @@ def pad(
             return execute_one(PAD, tensor, paddings, name=name)
         return execute_one(PAD_V2, tensor, paddings, constant_values, name=name)
     if kind not in _MODES:
-        message = f"pad: mode must be CONSTANT, REFLECT or SYMMETRIC, got {mode!r}"
-        raise ValueError(message)
+        raise ValueError(f"pad: mode must be CONSTANT, REFLECT or SYMMETRIC, got {mode!r}")
     return execute_one(MIRROR_PAD, convert_to_tensor(tensor), paddings, mode=kind, name=name)
 
 
@@ -149,11 +147,10 @@ def _mirror_places(op: str, size: int, pair: list[int], mode: str, axis: int) ->
     edge = int(mode == "REFLECT")
     before, after = pair
     if max(pair) > size - edge:
-        message = (
+        raise InvalidArgumentError(
             f"{op}: paddings of axis {axis} must be at most {max(size - edge, 0)} in mode {mode}, "
             f"got {pair}"
         )
-        raise InvalidArgumentError(message)
     left = np.arange(before, 0, -1) - 1 + edge
     right = size - 1 - edge - np.arange(after)
     return np.concatenate([left, np.arange(size), right])
@@ -204,11 +201,10 @@ def _mirror_pad_grad_kernel(input: Array, paddings: Array, *, mode: str) -> Arra
             continue
         size = input.shape[axis] - sum(pair)
         if size < 0:
-            message = (
+            raise InvalidArgumentError(
                 f"MirrorPadGrad: paddings {pair} of axis {axis} must be less than its size, "
                 f"{input.shape[axis]}"
             )
-            raise InvalidArgumentError(message)
         places = _mirror_places("MirrorPadGrad", size, pair, mode, axis)
         rows = np.moveaxis(out, axis, 0)
         start = pair[0]

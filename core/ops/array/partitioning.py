@@ -50,11 +50,10 @@ def _partition_kernel(data: Array, partitions: Array, *, num_partitions: int) ->
     if partitions.size and (partitions.min() < 0 or partitions.max() >= num_partitions):
         bad = (partitions < 0) | (partitions >= num_partitions)
         at = tuple(int(i) for i in np.unravel_index(int(bad.argmax()), partitions.shape))
-        message = (
+        raise InvalidArgumentError(
             f"DynamicPartition: partitions{list(at)} = {int(partitions[at])} is not in [0, "
             f"{num_partitions})"
         )
-        raise InvalidArgumentError(message)
     rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
     owner = partitions.reshape(-1)
     return tuple(rows[owner == i] for i in range(num_partitions))
@@ -103,8 +102,9 @@ def _stitch_kernel(indices: tuple[Array, ...], data: tuple[Array, ...]) -> Array
     out = np.full((count, *rest), b"" if data[0].dtype == object else 0, data[0].dtype)
     for i, rows in zip(indices, data, strict=True):
         if i.size and i.min() < 0:
-            message = f"DynamicStitch: indices must be at least 0, got {int(i.min())}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"DynamicStitch: indices must be at least 0, got {int(i.min())}"
+            )
         out[i.reshape(-1)] = rows.reshape(i.size, *rest)
     return out
 

@@ -45,8 +45,7 @@ def reverse(tensor: TensorLike, axis: Any, name: str | None = None) -> Tensor:
 def _reverse_kernel(tensor: Array, axis: Array) -> Array:
     axes = [normal_axis("ReverseV2", a, tensor.ndim) for a in axis.tolist()]
     if len(set(axes)) != len(axes):
-        message = f"ReverseV2: axes must be distinct, got {axis.tolist()}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"ReverseV2: axes must be distinct, got {axis.tolist()}")
     key: list[Any] = [slice(None)] * tensor.ndim
     for a in axes:
         key[a] = slice(None, None, -1)
@@ -105,8 +104,7 @@ def reverse_sequence(
         TensorFlow op `ReverseSequence` (array_ops.cc).
     """
     if seq_axis is None:
-        message = "reverse_sequence: seq_axis must be given"
-        raise ValueError(message)
+        raise ValueError("reverse_sequence: seq_axis must be given")
     batch = 0 if batch_axis is None else int(batch_axis)
     return execute_one(
         REVERSE_SEQUENCE, input, seq_lengths, seq_dim=int(seq_axis), batch_dim=batch, name=name
@@ -124,8 +122,9 @@ def _reverse_sequence_kernel(
     batch_axis = normal_axis("ReverseSequence", batch_dim, input.ndim, "batch_dim")
     size = input.shape[steps_axis]
     if seq_lengths.size and (seq_lengths.min() < 0 or seq_lengths.max() > size):
-        message = f"ReverseSequence: seq_lengths must be in [0, {size}], got {seq_lengths.tolist()}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"ReverseSequence: seq_lengths must be in [0, {size}], got {seq_lengths.tolist()}"
+        )
     steps = np.arange(size)
     lengths = seq_lengths.reshape(-1, 1)
     places = np.where(steps < lengths, lengths - 1 - steps, steps)
@@ -198,11 +197,11 @@ def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = Non
 def _roll_kernel(input: Array, shift: Array, axis: Array) -> Array:
     shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
     if input.ndim < 1:
-        message = "Roll: input must have at least one axis, got a scalar"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError("Roll: input must have at least one axis, got a scalar")
     if len(shifts) != len(axes):
-        message = f"Roll: shift must hold one number per axis, got {shifts} for axes {axes}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"Roll: shift must hold one number per axis, got {shifts} for axes {axes}"
+        )
     out = input
     totals: dict[int, int] = {}
     for step, a in zip(shifts, axes, strict=True):
@@ -261,16 +260,16 @@ def _invert_permutation_kernel(x: Array) -> Array:
     n = x.size
     if n and (x.min() < 0 or x.max() >= n):
         bad = int(x[(x < 0) | (x >= n)][0])
-        message = f"InvertPermutation: x must hold every number from 0 to {n - 1} once, got {bad}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"InvertPermutation: x must hold every number from 0 to {n - 1} once, got {bad}"
+        )
     y = np.full(n, -1, x.dtype)
     y[x] = np.arange(n, dtype=x.dtype)
     if n and y.min() < 0:
-        message = (
+        raise InvalidArgumentError(
             f"InvertPermutation: x must hold every number from 0 to {n - 1} once, "
             f"{int(y.argmin())} is missing"
         )
-        raise InvalidArgumentError(message)
     return y
 
 
@@ -368,11 +367,10 @@ def _transpose_kernel(x: Array, perm: Array) -> Array:
     given = perm.tolist()
     order = _axes_of(given, x.ndim)
     if order is None:
-        message = (
+        raise InvalidArgumentError(
             f"Transpose: perm must hold every axis of x once, got {given}\n"
             f"  x: shape {list(x.shape)}"
         )
-        raise InvalidArgumentError(message)
     return x.transpose(order)
 
 

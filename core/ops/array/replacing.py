@@ -28,11 +28,10 @@ __all__: list[str] = []
 def _places(name: str, x: Array, i: Array, v: Array) -> Array:
     """The rows, as TensorFlow counts them: past either end they start again."""
     if x.ndim < 1 or i.ndim != 1 or v.shape != (i.size, *x.shape[1:]):
-        message = (
+        raise InvalidArgumentError(
             f"{name}: v must have a row of x for each number in the vector i, "
             f"got x {list(x.shape)}, i {list(i.shape)}, v {list(v.shape)}"
         )
-        raise InvalidArgumentError(message)
     if i.size and not len(x):
         raise InvalidArgumentError(f"{name}: x has no rows, got i {i.tolist()}")
     return i % max(len(x), 1)

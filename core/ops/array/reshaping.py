@@ -75,16 +75,16 @@ _INT32_MAX = 2**31
 
 def _reshape_kernel(tensor: Array, shape: Array) -> Array:
     if shape.ndim != 1:
-        message = f"Reshape: shape must be a vector of sizes, got rank {shape.ndim}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"Reshape: shape must be a vector of sizes, got rank {shape.ndim}"
+        )
     target = shape.tolist()
     if not target:
         if tensor.size != 1:
             _refuse_reshape(tensor.shape, target)
         return tensor.reshape(())
     if min(target) < -1:
-        message = f"Reshape: a size must be at least -1, got {target}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"Reshape: a size must be at least -1, got {target}")
     try:
         return tensor.reshape(target)
     except ValueError:
@@ -107,8 +107,7 @@ def _refuse_reshape(shape: tuple[int, ...], target: list[int]) -> NoReturn:
     else:
         product = int(np.prod(target, dtype=np.int64))
         problem = f"tensor has {count} elements, but shape {target} has {product}"
-    message = f"Reshape: {problem}\n  tensor: shape {list(shape)}"
-    raise InvalidArgumentError(message)
+    raise InvalidArgumentError(f"Reshape: {problem}\n  tensor: shape {list(shape)}")
 
 
 def _infer_reshape(call: InferCall) -> Shape:
@@ -187,8 +186,7 @@ def expand_dims(input: TensorLike, axis: Any, name: str | None = None) -> Tensor
 
 def _expand_dims_kernel(input: Array, dim: Array) -> Array:
     if dim.size != 1:
-        message = f"ExpandDims: axis must be one number, got {dim.tolist()}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"ExpandDims: axis must be one number, got {dim.tolist()}")
     at = normal_axis("ExpandDims", int(dim.reshape(-1)[0]), input.ndim + 1)
     return input.reshape((*input.shape[:at], 1, *input.shape[at:]))
 
@@ -253,11 +251,10 @@ def _squeeze_kernel(input: Array, *, squeeze_dims: tuple[int, ...]) -> Array:
     gone = {normal_axis("Squeeze", axis, len(shape)) for axis in squeeze_dims}
     for axis in gone:
         if shape[axis] != 1:
-            message = (
+            raise InvalidArgumentError(
                 f"Squeeze: axis {axis} must be of size 1, got {shape[axis]}\n"
                 f"  input: shape {list(shape)}"
             )
-            raise InvalidArgumentError(message)
     return input.reshape([n for axis, n in enumerate(shape) if axis not in gone])
 
 

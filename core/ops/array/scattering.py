@@ -39,8 +39,7 @@ def _named(op: str, kernel: Any, *arguments: Any) -> Array:
     try:
         return kernel(*arguments)  # type: ignore[no-any-return]
     except InvalidArgumentError as error:
-        message = f"{op}: {error}"
-        raise InvalidArgumentError(message) from None
+        raise InvalidArgumentError(f"{op}: {error}") from None
 
 
 def _check_updates(call: InferCall, indices: Shape, updates: Shape, shape: Shape) -> None:
@@ -103,8 +102,7 @@ def _scatter_nd_kernel(
 ) -> Array:
     sizes = shape.tolist()
     if min(sizes, default=0) < 0:
-        message = f"ScatterNd: sizes must be at least 0, got {sizes}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"ScatterNd: sizes must be at least 0, got {sizes}")
     rows, values = _good_rows(indices, updates, sizes, bad_indices_policy)
     if updates.dtype.kind in "bO":
         # A sum: what is written to one place is joined, or is true if any of it is.

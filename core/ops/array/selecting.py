@@ -50,8 +50,7 @@ def where(
     if x is None and y is None:
         return execute_one(WHERE, condition, name=name)
     if x is None or y is None:
-        message = "where: x and y must be given both or neither"
-        raise ValueError(message)
+        raise ValueError("where: x and y must be given both or neither")
     if (
         type(condition) is Tensor
         and type(x) is Tensor

@@ -218,8 +218,9 @@ def _infer_ensure_shape(call: InferCall) -> Shape:
 def _ensure_shape_kernel(input: Array, *, shape: ShapeLike) -> Array:
     wanted = as_shape(shape)
     if not wanted.is_compatible_with(Shape.of(input.shape)):
-        message = f"EnsureShape: input must have shape {wanted.text}, got {list(input.shape)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"EnsureShape: input must have shape {wanted.text}, got {list(input.shape)}"
+        )
     return input
 
 
@@ -259,8 +260,7 @@ def _broadcast_args_kernel(s0: Array, s1: Array) -> Array:
     try:
         found = broadcast_shapes(Shape(s0.tolist()), Shape(s1.tolist()))
     except ValueError as error:
-        message = f"BroadcastArgs: {error}"
-        raise InvalidArgumentError(message) from None
+        raise InvalidArgumentError(f"BroadcastArgs: {error}") from None
     return np.array(found.as_list(), s0.dtype)
 
 

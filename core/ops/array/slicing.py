@@ -67,11 +67,9 @@ def _entries(
     used = sum(1 for i in range(count) if not (ellipsis | new_axis) >> i & 1)
     dots = bin(ellipsis & ((1 << count) - 1)).count("1")
     if dots > 1:
-        message = "ellipsis_mask may have only one bit"
-        raise ValueError(message)
+        raise ValueError("ellipsis_mask may have only one bit")
     if used > rank:
-        message = f"{used} axes are indexed, input has {rank}"
-        raise ValueError(message)
+        raise ValueError(f"{used} axes are indexed, input has {rank}")
     found: list[_Entry] = []
     axis = 0
     for i in range(count):
@@ -100,14 +98,12 @@ def _index(
     try:
         entries = _entries(len(begin), len(shape), ellipsis, new_axis, shrink)
     except ValueError as error:
-        message = f"{op}: {error}\n  input: shape {list(shape)}"
-        raise InvalidArgumentError(message) from None
+        raise InvalidArgumentError(f"{op}: {error}\n  input: shape {list(shape)}") from None
     key: list[Any] = []
     for kind, i, axis in entries:
         if kind == "slice":
             if strides[i] == 0:
-                message = f"{op}: strides[{i}] must not be 0"
-                raise InvalidArgumentError(message)
+                raise InvalidArgumentError(f"{op}: strides[{i}] must not be 0")
             key.append(
                 builtins.slice(
                     None if begin_mask >> i & 1 else begin[i],
@@ -117,14 +113,14 @@ def _index(
             )
         elif kind == "index":
             if not -shape[axis] <= begin[i] < shape[axis]:
-                message = (
+                raise InvalidArgumentError(
                     f"{op}: slice index {begin[i]} of dimension {axis} out of bounds: its size is "
                     f"{shape[axis]}\n  input: shape {list(shape)}"
                 )
-                raise InvalidArgumentError(message)
             if strides[i] <= 0:
-                message = f"{op}: strides[{i}] must be 1 where an axis is dropped, got {strides[i]}"
-                raise InvalidArgumentError(message)
+                raise InvalidArgumentError(
+                    f"{op}: strides[{i}] must be 1 where an axis is dropped, got {strides[i]}"
+                )
             key.append(begin[i])
         else:
             key.append(None if kind == "new" else builtins.slice(None))
@@ -391,11 +387,10 @@ def _strided_slice_grad_kernel(
     out = np.full(shape.tolist(), b"" if dy.dtype == object else 0, dy.dtype)
     place = out[_index("StridedSliceGrad", out.shape, vectors, masks)]
     if place.shape != dy.shape:
-        message = (
+        raise InvalidArgumentError(
             f"StridedSliceGrad: dy must have the shape of the slice, {list(place.shape)}, got "
             f"{list(dy.shape)}"
         )
-        raise InvalidArgumentError(message)
     place[...] = dy
     return out
 
@@ -427,21 +422,19 @@ STRIDED_SLICE_GRAD = register(
 def _slice_kernel(input: Array, begin: Array, size: Array) -> Array:
     starts, lengths = begin.tolist(), size.tolist()
     if not len(starts) == len(lengths) == input.ndim:
-        message = (
+        raise InvalidArgumentError(
             f"Slice: begin and size must have one entry per axis, got {starts} and {lengths}\n"
             f"  input: shape {list(input.shape)}"
         )
-        raise InvalidArgumentError(message)
     key: list[Any] = []
     for axis, (start, length, n) in enumerate(zip(starts, lengths, input.shape, strict=True)):
         stop = n if length == -1 else start + length
         if not 0 <= start <= stop <= n:
-            message = (
+            raise InvalidArgumentError(
                 f"Slice: begin and size of axis {axis} must lie in [0, {n}], got begin {start} "
                 f"and size {length}\n"
                 f"  input: shape {list(input.shape)}"
             )
-            raise InvalidArgumentError(message)
         key.append(builtins.slice(start, stop))
     return input[(*key, ...)]
 

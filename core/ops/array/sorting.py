@@ -167,8 +167,7 @@ def searchsorted(
         TensorFlow ops `LowerBound`, `UpperBound` (array_ops.cc).
     """
     if side not in {"left", "right"}:
-        message = f"searchsorted: side must be 'left' or 'right', got {side!r}"
-        raise ValueError(message)
+        raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
     op = LOWER_BOUND if side == "left" else UPPER_BOUND
     wanted = convert_to_tensor(values)
     rows = convert_to_tensor(sorted_sequence, wanted.dtype)
@@ -181,8 +180,7 @@ def searchsorted(
 def _as_matrix(x: Tensor) -> Tensor:
     """The leading axes as one."""
     if x.shape.rank is not None and x.shape.rank < 1:
-        message = f"searchsorted: arguments must have at least one axis, got {x!r}"
-        raise ValueError(message)
+        raise ValueError(f"searchsorted: arguments must have at least one axis, got {x!r}")
     last = x.shape[-1] if x.shape.rank is not None else None
     if last:
         return reshaping.reshape(x, [-1, last])
@@ -273,16 +271,14 @@ def _named(x: Tensor, name: str) -> Tensor:
 def _ordered(values: TensorLike, axis: int, direction: str, who: str) -> tuple[Tensor, Tensor]:
     """Values and indices in order: TopKV2 of the last axis, of mirrored values to ascend."""
     if direction not in {"ASCENDING", "DESCENDING"}:
-        message = f"{who}: direction must be 'ASCENDING' or 'DESCENDING', got {direction!r}"
-        raise ValueError(message)
+        raise ValueError(f"{who}: direction must be 'ASCENDING' or 'DESCENDING', got {direction!r}")
     x = convert_to_tensor(values)
     rank = x.shape.rank
     if rank is None:
         if axis != -1:
-            message = (
+            raise ValueError(
                 f"{who}: the rank of values must be known where axis is not -1, got axis {axis}"
             )
-            raise ValueError(message)
         order = None
     else:
         at = normal_axis(who, int(axis), rank)

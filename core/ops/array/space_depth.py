@@ -31,17 +31,15 @@ def _block_of(
 ) -> tuple[list[int], Any]:
     blocks = block_shape.reshape(-1).tolist()
     if len(blocks) >= x.ndim or borders.shape != (len(blocks), 2):
-        message = (
+        raise InvalidArgumentError(
             f"{op}: block_shape must have one entry per spatial axis, and {what} a pair, "
             f"got {blocks} and {borders.tolist()}\n  input: shape {list(x.shape)}"
         )
-        raise InvalidArgumentError(message)
     if min(blocks, default=1) < 1 or (borders.size and borders.min() < 0):
-        message = (
+        raise InvalidArgumentError(
             f"{op}: block_shape must be at least 1 and {what} at least 0, got {blocks} and "
             f"{borders.tolist()}"
         )
-        raise InvalidArgumentError(message)
     return blocks, borders.tolist()
 
 
@@ -108,11 +106,10 @@ def _space_to_batch_kernel(input: Array, block_shape: Array, paddings: Array) ->
     space = [n + sum(pair) for n, pair in zip(input.shape[1:], pairs, strict=False)]
     for axis, (n, block) in enumerate(zip(space, blocks, strict=True), 1):
         if n % block:
-            message = (
+            raise InvalidArgumentError(
                 f"{op}: axis {axis}, padded, must be a multiple of its block, got {n} and {block}\n"
                 f"  input: shape {list(input.shape)}"
             )
-            raise InvalidArgumentError(message)
     batch, rest = input.shape[0], input.shape[m + 1 :]
     x = input
     if any(any(pair) for pair in pairs):
@@ -208,11 +205,10 @@ def _batch_to_space_kernel(input: Array, block_shape: Array, crops: Array) -> Ar
     blocks, pairs = _block_of(op, input, block_shape, crops, "crops")
     m, count = len(blocks), math.prod(blocks)
     if input.shape[0] % count:
-        message = (
+        raise InvalidArgumentError(
             f"{op}: the batch must be a multiple of the product of block_shape, got "
             f"{input.shape[0]} and {count}"
         )
-        raise InvalidArgumentError(message)
     batch, space, rest = input.shape[0] // count, input.shape[1 : m + 1], input.shape[m + 1 :]
     wide = input.reshape(*blocks, batch, *space, *rest)
     order = [m]
@@ -222,8 +218,9 @@ def _batch_to_space_kernel(input: Array, block_shape: Array, crops: Array) -> Ar
     whole = [n * block for n, block in zip(space, blocks, strict=True)]
     for axis, (n, pair) in enumerate(zip(whole, pairs, strict=True), 1):
         if sum(pair) > n:
-            message = f"{op}: crops of axis {axis} must be at most its size, got {pair} and {n}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"{op}: crops of axis {axis} must be at most its size, got {pair} and {n}"
+            )
     full = wide.transpose(order).reshape(batch, *whole, *rest)
     return full[(slice(None), *[slice(a, n - b) for n, (a, b) in zip(whole, pairs, strict=True)])]
 
@@ -279,11 +276,10 @@ BATCH_TO_SPACE_ND = register(
 
 def _picture(op: str, x: Array, data_format: str) -> Sequence[int]:
     if x.ndim != 4 or data_format not in _FORMATS:
-        message = (
+        raise InvalidArgumentError(
             f"{op}: input must have the four axes of NHWC or NCHW, got shape {list(x.shape)} in "
             f"{data_format}"
         )
-        raise InvalidArgumentError(message)
     if data_format == "NHWC":
         return tuple(int(size) for size in x.shape)
     n, c, h, w = (int(size) for size in x.shape)
@@ -347,10 +343,9 @@ def _space_to_depth_kernel(input: Array, *, block_size: int, data_format: str) -
     n, h, w, c = _picture("SpaceToDepth", input, data_format)
     b = block_size
     if h % b or w % b:
-        message = (
+        raise InvalidArgumentError(
             f"SpaceToDepth: height and width must be multiples of block_size, got {h}, {w} and {b}"
         )
-        raise InvalidArgumentError(message)
     if data_format == "NHWC":
         wide = input.reshape(n, h // b, b, w // b, b, c)
         return wide.transpose(0, 1, 3, 2, 4, 5).reshape(n, h // b, w // b, b * b * c)
@@ -414,8 +409,9 @@ def _depth_to_space_kernel(input: Array, *, block_size: int, data_format: str) -
     n, h, w, c = _picture("DepthToSpace", input, data_format)
     b = block_size
     if c % (b * b):
-        message = f"DepthToSpace: channels must be a multiple of block_size², got {c} and {b * b}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"DepthToSpace: channels must be a multiple of block_size², got {c} and {b * b}"
+        )
     rest = c // (b * b)
     if data_format == "NHWC":
         wide = input.reshape(n, h, w, b, b, rest)

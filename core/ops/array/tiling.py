@@ -73,8 +73,7 @@ def repeat(
     counts = convert_to_tensor(repeats, dtype_hint=int32)
     rank = x.shape.rank
     if rank is None:
-        message = "repeat: the rank of input must be known"
-        raise ValueError(message)
+        raise ValueError("repeat: the rank of input must be known")
     at = normal_axis("repeat", axis, rank)
     if counts.shape.rank == 1 and counts.shape[0] == 1:
         counts = reshaping.reshape(counts, [])
@@ -82,11 +81,10 @@ def repeat(
         return _repeated_alike(x, counts, at, name)
     rows = x.shape[at]
     if not counts.shape.is_compatible_with([rows]):
-        message = (
+        raise InvalidArgumentError(
             "repeat: repeats must be a scalar or have one number per part, got "
             f"{counts.shape.text} for {x.shape.text}"
         )
-        raise InvalidArgumentError(message)
     # Row i of the mask has counts[i] places that are true: the parts that stay.
     most = (
         reduction.reduce_max(counts)
@@ -120,11 +118,10 @@ def _repeated_alike(x: Tensor, count: Tensor, axis: int, name: str | None) -> Te
 def _tile_kernel(input: Array, multiples: Array) -> Array:
     counts = multiples.tolist()
     if len(counts) != input.ndim or min(counts, default=0) < 0:
-        message = (
+        raise InvalidArgumentError(
             f"Tile: multiples must hold one number of at least 0 per axis, got {counts}\n"
             f"  input: shape {list(input.shape)}"
         )
-        raise InvalidArgumentError(message)
     wide = input.reshape([n for size in input.shape for n in (1, size)])
     target = [n for pair in zip(counts, input.shape, strict=True) for n in pair]
     return np.broadcast_to(wide, target).reshape(

@@ -123,17 +123,15 @@ def _mfcc_kernel(
 ) -> Array:
     bins, rate = spectrogram.shape[-1], int(sample_rate.reshape(-1)[0])
     if bins < 2 or rate <= 0:
-        message = (
+        raise InvalidArgumentError(
             "Mfcc: sample_rate and the number of frequencies must be above 0 and 1, "
             f"got {rate} and {bins}"
         )
-        raise InvalidArgumentError(message)
     if upper_frequency_limit * (bins - 1) >= 0.5 * rate * bins:
-        message = (
+        raise InvalidArgumentError(
             f"Mfcc: upper_frequency_limit must be at most half the sample rate, {rate / 2} Hz, "
             f"got {upper_frequency_limit}"
         )
-        raise InvalidArgumentError(message)
     weights = filterbank(
         bins, rate, lower_frequency_limit, upper_frequency_limit, filterbank_channel_count
     )

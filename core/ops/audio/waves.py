@@ -63,11 +63,11 @@ def _decode_kernel(
             # No more than there is, whatever the head says.
             found = file.readframes(min(count, len(data)))
     except (wave.Error, EOFError, RuntimeError) as error:
-        message = f"DecodeWav: contents are no WAV file that can be read: {error}"
-        raise InvalidArgumentError(message) from None
+        raise InvalidArgumentError(
+            f"DecodeWav: contents are no WAV file that can be read: {error}"
+        ) from None
     if width != 2 or not channels:
-        message = f"DecodeWav: samples must have 16 bits, got {8 * width}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"DecodeWav: samples must have 16 bits, got {8 * width}")
     whole = len(found) // (2 * channels) * channels
     samples = np.frombuffer(found, "<i2", whole).reshape(-1, channels) / np.float32(32768)
     if desired_channels > 0:
@@ -124,11 +124,10 @@ def _encode_kernel(audio: Array, sample_rate: Array) -> Array:
 
     rate = int(sample_rate)
     if rate <= 0 or audio.ndim != 2 or not 0 < audio.shape[1] < 65536:
-        message = (
+        raise InvalidArgumentError(
             "EncodeWav: audio must be [samples, channels] and sample_rate above 0, got "
             f"{list(audio.shape)} and {rate}"
         )
-        raise InvalidArgumentError(message)
     scaled = audio.astype(np.float64) * 32768
     # Half away from 0.
     whole = np.clip(np.trunc(scaled + np.copysign(0.5, scaled)), -32768, 32767)

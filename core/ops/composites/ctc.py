@@ -79,13 +79,11 @@ def ctc_loss(
     sparse = isinstance(labels, SparseTensor)
     if blank_index is None:
         if sparse:
-            message = "ctc_loss: blank_index must be given for a sparse tensor of labels"
-            raise ValueError(message)
+            raise ValueError("ctc_loss: blank_index must be given for a sparse tensor of labels")
         blank_index = 0
     known = x.shape[2]
     if known is not None and not -known <= blank_index < known:
-        message = f"ctc_loss: blank_index must be a class of {known}, got {blank_index}"
-        raise ValueError(message)
+        raise ValueError(f"ctc_loss: blank_index must be a class of {known}, got {blank_index}")
     classes: Any = shapes.shape(x)[2] if known is None else known
     blank = blank_index + classes if blank_index < 0 else blank_index
     steps = casting.cast(convert_to_tensor(logit_length), int32)
@@ -93,8 +91,7 @@ def ctc_loss(
         indices, values = labels.indices, labels.values
     else:
         if label_length is None:
-            message = "ctc_loss: label_length must be given for dense labels"
-            raise ValueError(message)
+            raise ValueError("ctc_loss: label_length must be given for dense labels")
         dense = convert_to_tensor(labels)
         counts = convert_to_tensor(label_length)
         within = indicators.sequence_mask(counts, shapes.shape(dense)[1])

@@ -40,8 +40,9 @@ def edit_distance(
     """
     for what, value in (("hypothesis", hypothesis), ("truth", truth)):
         if not isinstance(value, SparseTensor):
-            message = f"edit_distance: {what} must be a SparseTensor, got {type(value).__name__}"
-            raise TypeError(message)
+            raise TypeError(
+                f"edit_distance: {what} must be a SparseTensor, got {type(value).__name__}"
+            )
     return execute_one(
         distances.EDIT_DISTANCE,
         hypothesis.indices,

@@ -110,5 +110,6 @@ class TensorOperators:
         return comparison.differs(self, other) if other is not None else True
 
     def __hash__(self) -> int:
-        message = f"a {type(self).__name__} is unhashable, since == compares element by element"
-        raise TypeError(message)
+        raise TypeError(
+            f"a {type(self).__name__} is unhashable, since == compares element by element"
+        )

@@ -188,8 +188,7 @@ class TensorArray:
         else:
             count = int(size)
             if count < 0:
-                message = f"TensorArray: size must not be negative, got {count}"
-                raise ValueError(message)
+                raise ValueError(f"TensorArray: size must not be negative, got {count}")
             self._items = [None] * count
 
     def _adopt(self, flow: Any, size: Any) -> None:
@@ -272,11 +271,10 @@ class TensorArray:
     def _learn(self, shape: Shape, what: str) -> Shape:
         """The element shape once one of `shape` is written."""
         if not self._element_shape.is_compatible_with(shape):
-            message = (
+            raise ValueError(
                 f"TensorArray.{what}: an element must have shape {self._element_shape.text}, "
                 f"got {shape.text}"
             )
-            raise ValueError(message)
         return self._element_shape.merge_with(shape) if self._infer else self._element_shape
 
     # Elements one by one.
@@ -299,8 +297,9 @@ class TensorArray:
         items = self._held()
         at = int(index)
         if at < 0 or (at >= len(items) and not self._dynamic):
-            message = f"TensorArray.write: index must be in [0, {len(items)}), got {at}"
-            raise OutOfRangeError(message)
+            raise OutOfRangeError(
+                f"TensorArray.write: index must be in [0, {len(items)}), got {at}"
+            )
         while len(items) <= at:
             items.append(None)
         items[at] = tensor
@@ -323,14 +322,12 @@ class TensorArray:
         items = self._held()
         at = int(index)
         if not 0 <= at < len(items):
-            message = f"TensorArray.read: index must be in [0, {len(items)}), got {at}"
-            raise OutOfRangeError(message)
+            raise OutOfRangeError(f"TensorArray.read: index must be in [0, {len(items)}), got {at}")
         if at in self._cleared:
-            message = (
+            raise InvalidArgumentError(
                 f"TensorArray.read: element {at} was read before, and its memory was freed then.\n"
                 "  Try: TensorArray(…, clear_after_read=False)"
             )
-            raise InvalidArgumentError(message)
         found = items[at]
         if found is None:
             found = self._missing("read")
@@ -341,20 +338,20 @@ class TensorArray:
 
     def _missing(self, what: str) -> Tensor:
         if not self._element_shape.is_fully_defined():
-            message = (
+            raise InvalidArgumentError(
                 f"TensorArray.{what}: an element that was never written reads as zeros, which "
                 "needs a "
                 f"known element_shape, but it is {self._element_shape.text}"
             )
-            raise InvalidArgumentError(message)
         return constants.zeros(self._element_shape, self._dtype)
 
     def _value(self, value: Any, what: str) -> Tensor:
         try:
             return convert_to_tensor(value, self._dtype)
         except (TypeError, ValueError) as error:
-            message = f"TensorArray.{what}: elements are {self._dtype.name}: {error}"
-            raise type(error)(message) from None
+            raise type(error)(
+                f"TensorArray.{what}: elements are {self._dtype.name}: {error}"
+            ) from None
 
     # All of them.
 
@@ -394,8 +391,9 @@ class TensorArray:
         chosen = []
         for at in np.asarray(convert_to_tensor(indices)._array).reshape(-1).tolist():
             if not 0 <= at < len(items):
-                message = f"TensorArray.gather: index must be in [0, {len(items)}), got {at}"
-                raise OutOfRangeError(message)
+                raise OutOfRangeError(
+                    f"TensorArray.gather: index must be in [0, {len(items)}), got {at}"
+                )
             item = items[at]
             chosen.append(self._missing("gather") if item is None else item)
         return joining.stack(chosen)
@@ -424,8 +422,7 @@ class TensorArray:
         tensor = self._value(value, "unstack")
         rank = tensor.shape.rank
         if rank == 0:
-            message = "TensorArray.unstack: value must have at least one axis, got a scalar"
-            raise ValueError(message)
+            raise ValueError("TensorArray.unstack: value must have at least one axis, got a scalar")
         shape = self._learn(Shape(None) if rank is None else tensor.shape[1:], "unstack")
         flow = self._list()
         if flow is not None:
@@ -434,8 +431,7 @@ class TensorArray:
         count = len(tensor)
         items = self._held()
         if count > len(items) and not self._dynamic:
-            message = f"TensorArray.unstack: {count} rows do not fit size {len(items)}"
-            raise ValueError(message)
+            raise ValueError(f"TensorArray.unstack: {count} rows do not fit size {len(items)}")
         self._items = [tensor[i] for i in range(count)]
         self._cleared = set()
         self._element_shape = shape
@@ -469,8 +465,9 @@ class TensorArray:
             return self._with(made, self._element_shape)
         pieces = np.asarray(convert_to_tensor(lengths)._array).reshape(-1).tolist()
         if sum(pieces) != len(tensor):
-            message = f"TensorArray.split: lengths must add up to {len(tensor)}, got {pieces}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"TensorArray.split: lengths must add up to {len(tensor)}, got {pieces}"
+            )
         start = 0
         for at, size in enumerate(pieces):
             self.write(at, tensor[start : start + size])
@@ -498,8 +495,9 @@ class TensorArray:
 
     def grad(self, source: Any, flow: Any = None, name: str | None = None) -> NoReturn:
         """Refused: gradients flow through arrays by themselves."""
-        message = "TensorArray.grad: gradients flow through arrays by themselves; use GradientTape"
-        raise NotImplementedError(message)
+        raise NotImplementedError(
+            "TensorArray.grad: gradients flow through arrays by themselves; use GradientTape"
+        )
 
     def __repr__(self) -> str:
         return f"<TensorArray of {self._dtype.name}{self._element_shape.text}>"

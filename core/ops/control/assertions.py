@@ -104,8 +104,7 @@ def shown(array: Array, summarize: int) -> str:
 def _assert_kernel(condition: Array, data: tuple[Array, ...], *, summarize: int) -> None:
     if not condition:
         lines = " ".join(shown(np.asarray(one), summarize) for one in data)
-        message = f"assertion failed: {lines}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"assertion failed: {lines}")
 
 
 def _infer_assert(call: InferCall) -> tuple[Shape, ...]:
@@ -148,12 +147,11 @@ def _compared(
         if _is_known(a, b, holds):
             if not bool(holds):
                 count = 3 if summarize is None else summarize
-                text = (
+                raise InvalidArgumentError(
                     f"{prefix}Condition x {symbol} y did not hold.\n"
                     f"  x: {a.dtype.name}{a.shape.text} {shown(np.asarray(a._array), count)}\n"
                     f"  y: {b.dtype.name}{b.shape.text} {shown(np.asarray(b._array), count)}"
                 )
-                raise InvalidArgumentError(text)
             return
         data = [f"{prefix}Condition x {symbol} y did not hold. x:", a, "y:", b]
         Assert(holds, data, summarize, name)
@@ -358,8 +356,7 @@ def _check_rank(
     wanted = None if isinstance(rank, SymbolicTensor) else int(rank)
     if tensor.shape.rank is not None and wanted is not None:
         if not holds(tensor.shape.rank, wanted):
-            text = f"{prefix}x must have {words} {wanted}, got shape {tensor.shape.text}"
-            raise ValueError(text)
+            raise ValueError(f"{prefix}x must have {words} {wanted}, got shape {tensor.shape.text}")
         return
     found = holds(shapes.rank(tensor), convert_to_tensor(rank))
     Assert(
@@ -376,8 +373,9 @@ def assert_rank_in(
     wanted = [int(rank) for rank in ranks]
     if tensor.shape.rank is not None:
         if tensor.shape.rank not in wanted:
-            text = f"{prefix}x must have a rank in {wanted}, got shape {tensor.shape.text}"
-            raise ValueError(text)
+            raise ValueError(
+                f"{prefix}x must have a rank in {wanted}, got shape {tensor.shape.text}"
+            )
         return
     found = reduction.reduce_any(comparison.equal(shapes.rank(tensor), convert_to_tensor(wanted)))
     Assert(
@@ -405,8 +403,7 @@ def assert_type(
     made = convert_to_tensor(tensor)
     wanted = dtypes.as_dtype(tf_type)
     if made.dtype is not wanted:
-        text = f"{message or 'assert_type'}: must be {wanted.name}, got {made.dtype.name}"
-        raise TypeError(text)
+        raise TypeError(f"{message or 'assert_type'}: must be {wanted.name}, got {made.dtype.name}")
 
 
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> None:
@@ -414,8 +411,9 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
     del name
     made = convert_to_tensor(x)
     if not made.dtype.is_integer:
-        text = f"{message or 'assert_integer'}: must be an integer type, got {made.dtype.name}"
-        raise TypeError(text)
+        raise TypeError(
+            f"{message or 'assert_integer'}: must be an integer type, got {made.dtype.name}"
+        )
 
 
 def assert_same_float_dtype(
@@ -426,12 +424,10 @@ def assert_same_float_dtype(
     if dtype is not None:
         kinds.add(dtypes.as_dtype(dtype))
     if len(kinds) > 1:
-        message = f"assert_same_float_dtype: got {sorted(kind.name for kind in kinds)}"
-        raise ValueError(message)
+        raise ValueError(f"assert_same_float_dtype: got {sorted(kind.name for kind in kinds)}")
     kind = kinds.pop() if kinds else dtypes.float32
     if not kind.is_floating:
-        message = f"assert_same_float_dtype: must be a float type, got {kind.name}"
-        raise ValueError(message)
+        raise ValueError(f"assert_same_float_dtype: must be a float type, got {kind.name}")
     return kind
 
 
@@ -440,8 +436,9 @@ def assert_proper_iterable(values: Any) -> None:
     if isinstance(values, (Tensor, Variable, np.ndarray, bytes, str)) or not hasattr(
         values, "__iter__"
     ):
-        message = f"assert_proper_iterable: expected a list or tuple, got {type(values).__name__}"
-        raise TypeError(message)
+        raise TypeError(
+            f"assert_proper_iterable: expected a list or tuple, got {type(values).__name__}"
+        )
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
@@ -512,11 +509,10 @@ def _check_shape(
         wanted = sizes.setdefault(symbol, size) if isinstance(symbol, str) else symbol
         if isinstance(size, int) and isinstance(wanted, int):
             if size != wanted:
-                text = (
+                raise ValueError(
                     f"{prefix}axis {axis} of shape {tensor.shape.text} must have size {wanted}"
                     f"{f' ({symbol!r})' if isinstance(symbol, str) else ''}, got {size}"
                 )
-                raise ValueError(text)
         elif size is not wanted:
             holds = comparison.equal(convert_to_tensor(size), convert_to_tensor(wanted))
             Assert(

@@ -129,8 +129,9 @@ def _stream(stream: Any) -> str:
     name = getattr(stream, "name", "")
     if name in {"<stdout>", "<stderr>"}:
         return str(name).strip("<>")
-    message = f"print: output_stream must be sys.stdout, sys.stderr or 'file://…', got {stream!r}"
-    raise ValueError(message)
+    raise ValueError(
+        f"print: output_stream must be sys.stdout, sys.stderr or 'file://…', got {stream!r}"
+    )
 
 
 def _line(input: Array, end: str | bytes) -> str:
@@ -226,8 +227,9 @@ def string_format(
     if template.count(placeholder) != len(tensors):
         # A brace of the user's own text: nothing is replaced but ours.
         count = template.count(placeholder)
-        message = f"string format: {len(tensors)} tensors for {count} placeholders in {template!r}"
-        raise ValueError(message)
+        raise ValueError(
+            f"string format: {len(tensors)} tensors for {count} placeholders in {template!r}"
+        )
     if not tensors:
         return constants.constant(template)
     return execute_one(

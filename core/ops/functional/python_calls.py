@@ -55,8 +55,7 @@ def _decorator(call: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
 
 def _checked(func: Any) -> Any:
     if not callable(func):
-        message = f"py_function: func must be a function, got {type(func).__name__}"
-        raise TypeError(message)
+        raise TypeError(f"py_function: func must be a function, got {type(func).__name__}")
     return func
 
 
@@ -69,12 +68,11 @@ def _kinds(given: Any) -> tuple[tuple[Any, ...], bool]:
 def _function_of(token: str) -> Callable[..., Any]:
     function = getattr(token, "function", None)
     if function is None:
-        message = (
+        raise UnknownError(
             f"the Python function {token!r} is not part of a saved model: a graph that calls "
             "Python runs only in the "
             "process that made it"
         )
-        raise UnknownError(message)
     return function  # type: ignore[no-any-return]
 
 
@@ -106,19 +104,19 @@ def _arrays(found: Any, kinds: Sequence[Any]) -> tuple[Array, ...]:
     if len(kinds) == 1 and isinstance(found, (list, tuple)) and len(found) == 1:
         values = list(found)
     if len(values) != len(kinds):
-        message = f"py_function: the function must give {len(kinds)} values, gave {len(values)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"py_function: the function must give {len(kinds)} values, gave {len(values)}"
+        )
     made = []
     for value, kind in zip(values, kinds, strict=True):
         array = (
             np.asarray(value._array) if isinstance(value, Tensor) else array_of(value, None, kind)
         )
         if kind.numpy != array.dtype:
-            message = (
+            raise InvalidArgumentError(
                 f"py_function: the function must give {kind.name}, as Tout says, gave "
                 f"{array.dtype.name}"
             )
-            raise InvalidArgumentError(message)
         made.append(array)
     return tuple(made)
 

@@ -347,8 +347,7 @@ def _of_seed(seed: Any) -> Callable[..., Tensor]:
 def _flipped(image: TensorLike, axis: int, draw: Callable[..., Tensor]) -> Tensor:
     x = convert_to_tensor(image)
     if x.shape.rank not in (3, 4):
-        message = f"random_flip: image must have 3 or 4 axes, got shape {x.shape}"
-        raise ValueError(message)
+        raise ValueError(f"random_flip: image must have 3 or 4 axes, got shape {x.shape}")
     mirrored = permutations.reverse(x, [axis])
     if x.shape.rank == 3:
         return selecting.where(comparison.less(draw([], 0, 1.0), 0.5), mirrored, x)
@@ -361,32 +360,28 @@ def _flipped(image: TensorLike, axis: int, draw: Callable[..., Tensor]) -> Tenso
 
 def _around_zero(what: str, most: float, draw: Callable[..., Tensor]) -> Tensor:
     if most < 0:
-        message = f"random_{what}: max_delta must not be negative, got {most}"
-        raise ValueError(message)
+        raise ValueError(f"random_{what}: max_delta must not be negative, got {most}")
     return draw([], -most, most)
 
 
 def _turn(most: float, draw: Callable[..., Tensor]) -> Tensor:
     if not 0 <= most <= 0.5:
-        message = f"random_hue: max_delta must be in [0, 0.5], got {most}"
-        raise ValueError(message)
+        raise ValueError(f"random_hue: max_delta must be in [0, 0.5], got {most}")
     return draw([], -most, most)
 
 
 def _between(what: str, lower: float, upper: float, draw: Callable[..., Tensor]) -> Tensor:
     if not 0 <= lower < upper:
-        message = f"random_{what}: lower must be in [0, upper), got {lower} and {upper}"
-        raise ValueError(message)
+        raise ValueError(f"random_{what}: lower must be in [0, upper), got {lower} and {upper}")
     return draw([], lower, upper)
 
 
 def _check_quality(least: int, most: int) -> None:
     if not 0 <= least < most <= 100:
-        message = (
+        raise ValueError(
             "random_jpeg_quality: 0 <= min_jpeg_quality < max_jpeg_quality <= 100 must hold, got "
             f"{least} and {most}"
         )
-        raise ValueError(message)
 
 
 def _cropped(
@@ -397,7 +392,8 @@ def _cropped(
     whole = shapes.shape(x)
     known = broadcasting.known_value(wanted)
     if known is not None and x.shape.is_fully_defined() and (known > x.shape.as_list()).any():
-        message = f"random_crop: size must not exceed the shape of value, got {known} of {x.shape}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"random_crop: size must not exceed the shape of value, got {known} of {x.shape}"
+        )
     places = division.floormod(draw(shapes.size(whole)), whole - wanted + 1)
     return slicing.slice(x, places, wanted, name)

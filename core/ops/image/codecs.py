@@ -207,8 +207,9 @@ def _decode_image_kernel(
 ) -> Array:
     kind = files.kind_of(contents)
     if kind == "WEBP" and dtype is not uint8:
-        message = f"DecodeImage: a WebP file has 8 bits, dtype must be uint8, got {dtype.name}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"DecodeImage: a WebP file has 8 bits, dtype must be uint8, got {dtype.name}"
+        )
     # TensorFlow reads the PNG file of a picture in float32 with 16 bits.
     deep = dtype is uint16 or (dtype is float32 and kind == "PNG")
     whole = uint16.numpy if deep else uint8.numpy

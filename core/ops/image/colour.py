@@ -256,8 +256,7 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
         TensorFlow op `AdjustHue` (image_ops.cc).
     """
     if not isinstance(delta, Tensor) and not -1 <= delta <= 1:  # type: ignore[operator]
-        message = f"adjust_hue: delta must be in [-1, 1], got {delta!r}"
-        raise ValueError(message)
+        raise ValueError(f"adjust_hue: delta must be in [-1, 1], got {delta!r}")
     x = convert_to_tensor(image)
     turned = execute(ADJUST_HUE, _as_floats(x), casting.cast(delta, float32))
     return pixels.convert_image_dtype(turned, x.dtype, saturate=True, name=name)
@@ -370,8 +369,7 @@ def adjust_gamma(image: TensorLike, gamma: Any = 1, gain: Any = 1) -> Tensor:
     """
     x = convert_to_tensor(image)
     if not isinstance(gamma, Tensor) and gamma < 0:
-        message = f"adjust_gamma: gamma must not be negative, got {gamma}"
-        raise ValueError(message)
+        raise ValueError(f"adjust_gamma: gamma must not be negative, got {gamma}")
     wide = _as_floats(x)
     changed = arithmetic.multiply(convert_to_tensor(gain, wide.dtype), exponents.pow(wide, gamma))
     return pixels.convert_image_dtype(changed, x.dtype, saturate=True)
@@ -399,5 +397,4 @@ def _mixed(images: TensorLike, matrix: Array) -> Tensor:
 
 def _check_last(x: Tensor, size: int, who: str) -> None:
     if x.shape.rank is not None and (x.shape.rank < 1 or x.shape[-1] not in (None, size)):
-        message = f"{who}: the last axis must be {size}, got shape {x.shape}"
-        raise ValueError(message)
+        raise ValueError(f"{who}: the last axis must be {size}, got shape {x.shape}")

@@ -138,8 +138,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     """
     x = convert_to_tensor(images)
     if x.shape.rank not in (3, 4):
-        message = f"total_variation: images must have 3 or 4 axes, got shape {x.shape}"
-        raise ValueError(message)
+        raise ValueError(f"total_variation: images must have 3 or 4 axes, got shape {x.shape}")
     down = polar.abs(x[..., 1:, :, :] - x[..., :-1, :, :])
     right = polar.abs(x[..., 1:, :] - x[..., :-1, :])
     axes = None if x.shape.rank == 3 else [1, 2, 3]
@@ -154,8 +153,7 @@ def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     """
     x = convert_to_tensor(image)
     if x.shape.rank != 4:
-        message = f"image_gradients: image must have 4 axes, got shape {x.shape}"
-        raise ValueError(message)
+        raise ValueError(f"image_gradients: image must have 4 axes, got shape {x.shape}")
     down = padding.pad(x[:, 1:] - x[:, :-1], [[0, 0], [0, 1], [0, 0], [0, 0]])
     right = padding.pad(x[:, :, 1:] - x[:, :, :-1], [[0, 0], [0, 0], [0, 1], [0, 0]])
     return down, right
@@ -185,11 +183,13 @@ def _pair(a: TensorLike, b: TensorLike, most: Any, who: str) -> tuple[Tensor, Te
     y = convert_to_tensor(b, x.dtype)
     for one in (x, y):
         if one.shape.rank is not None and one.shape.rank < 3:
-            message = f"{who}: pictures have at least 3 axes, got shape {one.shape}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"{who}: pictures have at least 3 axes, got shape {one.shape}"
+            )
     if x.shape.rank and y.shape.rank and not x.shape[-3:].is_compatible_with(y.shape[-3:]):
-        message = f"{who}: pictures must be of one size, got {x.shape} and {y.shape}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{who}: pictures must be of one size, got {x.shape} and {y.shape}"
+        )
     limit = pixels.convert_image_dtype(casting.cast(most, x.dtype), float32)
     return (
         pixels.convert_image_dtype(x, float32),
@@ -211,11 +211,10 @@ def _similarity(
     """Likeness of means, and of what is around them, at each place."""
     for side in (*x.shape[-3:-1], *y.shape[-3:-1]) if x.shape.rank and y.shape.rank else ():
         if side is not None and side < len(window):
-            message = (
+            raise InvalidArgumentError(
                 f"{who}: sides must be at least filter_size = {len(window)}, got {x.shape} and "
                 f"{y.shape}"
             )
-            raise InvalidArgumentError(message)
     c1, c2 = arithmetic.square(most * k1), arithmetic.square(most * k2)
     mean_x, mean_y = _blurred(x, window), _blurred(y, window)
     product = mean_x * mean_y * 2.0

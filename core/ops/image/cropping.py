@@ -35,16 +35,16 @@ _PIXELS = REAL - {dtypes.uint32, dtypes.uint64}
 
 def _boxes(op: str, image_count: int, boxes: Array, box_ind: Array) -> None:
     if boxes.ndim != 2 or boxes.shape[1] != 4 or box_ind.shape != boxes.shape[:1]:
-        message = (
+        raise InvalidArgumentError(
             f"{op}: boxes must have four numbers and box_ind one per box, got shapes "
             f"{list(boxes.shape)} and {list(box_ind.shape)}"
         )
-        raise InvalidArgumentError(message)
     bad = (box_ind < 0) | (box_ind >= image_count)
     if bad.any():
         at = int(bad.argmax())
-        message = f"{op}: box_ind[{at}] = {int(box_ind[at])} is not in [0, {image_count})"
-        raise OutOfRangeError(message)
+        raise OutOfRangeError(
+            f"{op}: box_ind[{at}] = {int(box_ind[at])} is not in [0, {image_count})"
+        )
 
 
 def _lines(low: Array, high: Array, size: int, count: int) -> Array:
@@ -129,11 +129,10 @@ def _crop_kernel(
 ) -> Array:
     op = "CropAndResize"
     if image.ndim != 4 or 0 in image.shape[1:3] or crop_size.shape != (2,) or crop_size.min() <= 0:
-        message = (
+        raise InvalidArgumentError(
             f"{op}: image must have four axes and crop_size two positive entries, got shape "
             f"{list(image.shape)} and {crop_size.tolist()}"
         )
-        raise InvalidArgumentError(message)
     _boxes(op, len(image), boxes, box_ind)
     s = _Samples(image.shape, boxes, (int(crop_size[0]), int(crop_size[1])))
     at = box_ind[:, None, None]
@@ -222,8 +221,9 @@ def _grad_image_kernel(
 ) -> Array:
     shape = tuple(image_size.tolist())
     if min(shape) < 0:
-        message = f"CropAndResizeGradImage: image_size must not be negative, got {list(shape)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"CropAndResizeGradImage: image_size must not be negative, got {list(shape)}"
+        )
     _boxes("CropAndResizeGradImage", shape[0], boxes, box_ind)
     s = _Samples(shape, boxes, (grads.shape[1], grads.shape[2]))
     dy = np.where(s.inside, grads, np.float32(0))
@@ -460,16 +460,18 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
     """
     x = convert_to_tensor(image)
     if not 0 < central_fraction <= 1:
-        message = f"central_crop: central_fraction must be in (0, 1], got {central_fraction}"
-        raise ValueError(message)
+        raise ValueError(
+            f"central_crop: central_fraction must be in (0, 1], got {central_fraction}"
+        )
     if central_fraction == 1:
         return x
     _rank(x, "central_crop")
     starts, lengths = [], []
     for size in x.shape[-3:-1]:
         if size is None:
-            message = f"central_crop: height and width must be known, got shape {x.shape.text}"
-            raise ValueError(message)
+            raise ValueError(
+                f"central_crop: height and width must be known, got shape {x.shape.text}"
+            )
         start = int((size - size * central_fraction) / 2)
         starts.append(start)
         lengths.append(size - 2 * start)
@@ -479,6 +481,5 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
 def _rank(x: Tensor, who: str) -> int:
     rank = x.shape.rank
     if rank not in {3, 4}:
-        message = f"{who}: image must have three or four axes, got shape {x.shape.text}"
-        raise ValueError(message)
+        raise ValueError(f"{who}: image must have three or four axes, got shape {x.shape.text}")
     return int(rank)

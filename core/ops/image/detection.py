@@ -77,11 +77,10 @@ def _combined_kernel(
 ) -> tuple[Array, Array, Array, Array]:
     per_class, total = int(max_output_size_per_class), int(max_total_size)
     if per_class <= 0 or total <= 0:
-        message = (
+        raise InvalidArgumentError(
             "CombinedNonMaxSuppression: max_output_size_per_class and max_total_size must be "
             f"above 0, got {per_class} and {total}"
         )
-        raise InvalidArgumentError(message)
     batch, _, classes = scores.shape
     rows = min(total, per_class * classes) if pad_per_class else total
     out = np.zeros((batch, rows, 4), np.float32)
@@ -192,17 +191,15 @@ def _overlaps_kernel(
     score_threshold: Array,
 ) -> Array:
     if overlaps.shape != (len(scores), len(scores)):
-        message = (
+        raise InvalidArgumentError(
             "NonMaxSuppressionWithOverlaps: overlaps must be square, with a row per score, got "
             f"shapes {list(overlaps.shape)} and {list(scores.shape)}"
         )
-        raise InvalidArgumentError(message)
     if max_output_size < 0:
-        message = (
+        raise InvalidArgumentError(
             "NonMaxSuppressionWithOverlaps: max_output_size must be non-negative, got "
             f"{max_output_size}"
         )
-        raise InvalidArgumentError(message)
     kept: list[int] = []
     for i in np.argsort(-scores, kind="stable").tolist():
         if len(kept) >= int(max_output_size) or not scores[i] > score_threshold:

@@ -107,11 +107,10 @@ DRAW_BOUNDING_BOXES = register(
 
 def _v2_kernel(images: Array, boxes: Array, colors: Array) -> Array:
     if colors.ndim != 2 or (len(colors) and colors.shape[1] < images.shape[3]):
-        message = (
+        raise InvalidArgumentError(
             f"DrawBoundingBoxesV2: colors must be a matrix with the {images.shape[3]} channels of "
             f"images, got shape {list(colors.shape)}"
         )
-        raise InvalidArgumentError(message)
     return _drawn(images, boxes, colors if len(colors) else _COLOURS)
 
 

@@ -73,8 +73,9 @@ def read(
     with _opened(op, contents, kind) as image:
         count = 1 if first else getattr(image, "n_frames", 1)
         if count > 1 and still:
-            message = f"{op}: an animation of {count} frames needs DecodeGif or DecodeImage"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"{op}: an animation of {count} frames needs DecodeGif or DecodeImage"
+            )
         _check_size(op, image, max(count, 1))
         for frame in range(count):
             try:
@@ -90,15 +91,15 @@ def _checked_kind(op: str, contents: Array, kinds: Sequence[str], channels: int)
     kind = kind_of(contents)
     if kind not in kinds:
         found = f"they are a {kind} file, for another op" if kind else "they are none"
-        message = (
+        raise InvalidArgumentError(
             f"{op}: contents must be a {' or '.join(kinds)} file: {found}; they begin with "
             f"{_start(contents)!r}"
         )
-        raise InvalidArgumentError(message)
     allowed = _CHANNELS.get(kind, (0, 3, 4))
     if channels not in allowed:
-        message = f"{op}: channels of a {kind} file must be in {allowed}, got {channels}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{op}: channels of a {kind} file must be in {allowed}, got {channels}"
+        )
     return kind
 
 
@@ -116,11 +117,11 @@ def read_jpeg(
     if _checked_kind(op, contents, kinds, channels) != "JPEG":
         return read(op, contents, kinds, channels, np.dtype(np.uint8), still=True)[0]  # type: ignore[no-any-return]
     if ratio not in (1, 2, 4, 8):
-        message = f"{op}: ratio must be 1, 2, 4 or 8, got {ratio}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: ratio must be 1, 2, 4 or 8, got {ratio}")
     if not fancy:
-        message = f"{op}: fancy_upscaling=False is not implemented: Pillow has no such choice"
-        raise UnimplementedError(message)
+        raise UnimplementedError(
+            f"{op}: fancy_upscaling=False is not implemented: Pillow has no such choice"
+        )
     data = contents.item() + (b"\xff\xd9" if recover else b"")
     with _opened(op, data, "JPEG") as image:
         _check_size(op, image, 1)
@@ -131,8 +132,9 @@ def read_jpeg(
         image.draft("L" if wanted == 1 else "RGB", size if ratio > 1 else image.size)
         small = (-(-width // ratio), -(-height // ratio))
         if image.size != small:
-            message = f"{op}: ratio {ratio} is too much for a picture of {width} by {height}"
-            raise UnimplementedError(message)
+            raise UnimplementedError(
+                f"{op}: ratio {ratio} is too much for a picture of {width} by {height}"
+            )
         try:
             if image.mode == "CMYK":
                 return _from_cmyk(np.asarray(image), wanted)
@@ -156,16 +158,16 @@ def part(op: str, image: Array, window: Sequence[int]) -> Array:
         InvalidArgumentError: it is not inside.
     """
     if len(window) != 4:
-        message = f"{op}: crop_window must be y, x, height, width, got {list(window)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{op}: crop_window must be y, x, height, width, got {list(window)}"
+        )
     y, x, height, width = window
     inside = y >= 0 and x >= 0 and height > 0 and width > 0
     if not (inside and y + height <= image.shape[0] and x + width <= image.shape[1]):
-        message = (
+        raise InvalidArgumentError(
             f"{op}: crop_window (y, x, height, width) must be inside of the picture of "
             f"{image.shape[0]} by {image.shape[1]}, got {list(window)}"
         )
-        raise InvalidArgumentError(message)
     return image[y : y + height, x : x + width]
 
 
@@ -177,17 +179,18 @@ def write_png(image: Array, compression: int) -> Array:
         UnimplementedError: 16 bits in colours.
     """
     if image.ndim != 3 or image.shape[2] not in _MODES or 0 in image.shape:
-        message = (
+        raise InvalidArgumentError(
             "EncodePng: image must be [height, width, channels] with 1 to 4 channels, got "
             f"{list(image.shape)}"
         )
-        raise InvalidArgumentError(message)
     if not -1 <= compression <= 9:
-        message = f"EncodePng: compression must be from -1 to 9, got {compression}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"EncodePng: compression must be from -1 to 9, got {compression}"
+        )
     if image.dtype == np.uint16 and image.shape[2] != 1:
-        message = "EncodePng: 16 bits need a picture in grey: Pillow writes colours in 8"
-        raise UnimplementedError(message)
+        raise UnimplementedError(
+            "EncodePng: 16 bits need a picture in grey: Pillow writes colours in 8"
+        )
     flat = np.ascontiguousarray(image[..., 0] if image.shape[2] == 1 else image)
     picture = _pillow("EncodePng").fromarray(flat)
     return _written(picture, "PNG", **({} if compression < 0 else {"compress_level": compression}))
@@ -212,14 +215,12 @@ def write_jpeg(
     """
     wanted = (1, 3) if channels is None else (channels,)
     if image.ndim != 3 or image.shape[2] not in wanted or 0 in image.shape:
-        message = (
+        raise InvalidArgumentError(
             f"{op}: the picture must be [height, width, channels] with "
             f"{' or '.join(map(str, wanted))} channels, got {list(image.shape)}"
         )
-        raise InvalidArgumentError(message)
     if not 0 <= quality <= 100:
-        message = f"{op}: quality must be from 0 to 100, got {quality}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: quality must be from 0 to 100, got {quality}")
     flat = np.ascontiguousarray(image[..., 0] if image.shape[2] == 1 else image)
     # Pillow takes 0 for its default; libjpeg does not tell 0 from 1.
     options = {"quality": max(quality, 1), "progressive": progressive, "optimize": optimize}
@@ -239,8 +240,9 @@ def _pillow(op: str) -> Any:
     try:
         return importlib.import_module("PIL.Image")
     except ImportError:
-        message = f"{op}: picture files need Pillow\n  Try: {install_command('image')}"
-        raise UnimplementedError(message) from None
+        raise UnimplementedError(
+            f"{op}: picture files need Pillow\n  Try: {install_command('image')}"
+        ) from None
 
 
 def _opened(op: str, contents: Any, kind: str) -> Any:
@@ -263,8 +265,7 @@ def _start(contents: Array) -> bytes:
 def _check_size(op: str, image: Any, frames: int) -> None:
     width, height = image.size
     if width * height * len(image.getbands()) * frames >= _MOST:
-        message = f"{op}: a picture of {width} by {height} is too large"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: a picture of {width} by {height} is too large")
     # Pillow's own memory, before it takes it: what it decodes to, and what it hands over.
     claim(width * height * (_PILLOW + len(image.getbands()) * frames))
 
@@ -282,14 +283,16 @@ def _pixels(op: str, image: Any, channels: int, dtype: np.dtype[Any]) -> Array:
             grey = (grey >> 8).astype(np.uint8)
         return _spread(grey[..., None], channels or 1)
     if dtype == np.uint16 and _is_deep(image):
-        message = f"{op}: 16 bits of a picture in colours: Pillow reads 8 of them; ask for uint8"
-        raise UnimplementedError(message)
+        raise UnimplementedError(
+            f"{op}: 16 bits of a picture in colours: Pillow reads 8 of them; ask for uint8"
+        )
     own = _own_mode(image)
     found = np.asarray(image.convert(own) if image.mode != own else image)
     found = found.reshape(*found.shape[:2], -1)
     if image.format == "WEBP" and channels not in (0, found.shape[2]):
-        message = f"{op}: this WebP file has {found.shape[2]} channels, got channels={channels}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{op}: this WebP file has {found.shape[2]} channels, got channels={channels}"
+        )
     return _spread(found, channels or found.shape[2]).astype(dtype) * _widening(image.format, dtype)  # type: ignore[no-any-return]
 
 

@@ -40,8 +40,7 @@ def resize_with_pad(
     """
     x = convert_to_tensor(image)
     if x.shape.rank not in (3, 4):
-        message = f"resize_with_pad: image must have 3 or 4 axes, got shape {x.shape}"
-        raise ValueError(message)
+        raise ValueError(f"resize_with_pad: image must have 3 or 4 axes, got shape {x.shape}")
     whole = x if x.shape.rank == 4 else reshaping.expand_dims(x, 0)
     sizes = [casting.cast(size, float32) for size in shapes.axis_sizes(whole)[1:3]]
     targets = [casting.cast(size, float32) for size in (target_height, target_width)]

@@ -95,8 +95,7 @@ def _one_hot_filter(call: OpCall, x: Tensor, dtype: dtypes.DType) -> Tensor:
     """The filter whose convolution takes windows apart: one output channel per pixel."""
     channels = x.shape[-1] if x.shape.rank else None
     if channels is None:
-        message = f"{call.op.name}: the gradient needs a known number of channels"
-        raise UnimplementedError(message)
+        raise UnimplementedError(f"{call.op.name}: the gradient needs a known number of channels")
     window = call.attr("ksizes")[1:-1]
     depth = math.prod(window) * channels
     eye: Any = np.eye(depth).reshape(*window, channels, depth)

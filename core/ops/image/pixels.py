@@ -33,8 +33,9 @@ def convert_image_dtype(
     kind = as_dtype(dtype)
     for one in (kind, x.dtype):
         if not (one.is_floating or one.is_integer):
-            message = f"convert_image_dtype: pixels are integers or floats, not {one.name}"
-            raise AttributeError(message)
+            raise AttributeError(
+                f"convert_image_dtype: pixels are integers or floats, not {one.name}"
+            )
     if kind is x.dtype:
         return identities.identity(x, name)
     cast = saturation.saturate_cast if saturate else casting.cast

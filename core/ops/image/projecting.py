@@ -136,15 +136,15 @@ def _project(
     fill_mode: str,
 ) -> Array:
     if len(transforms) not in {1, len(images)}:
-        message = (
+        raise InvalidArgumentError(
             f"{name}: transforms must have one row or one per image, "
             f"got {len(transforms)} for {len(images)}"
         )
-        raise InvalidArgumentError(message)
     height, width = (int(size) for size in output_shape.reshape(-1))
     if height <= 0 or width <= 0:
-        message = f"{name}: output_shape must be positive, got {output_shape.tolist()}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{name}: output_shape must be positive, got {output_shape.tolist()}"
+        )
     row, column, there = _places(transforms, height, width)
     mapped = _MAPPED[fill_mode]
     row, column = mapped(row, images.shape[1]), mapped(column, images.shape[2])

@@ -79,21 +79,20 @@ def resize(
     """
     x = convert_to_tensor(images)
     if x.shape.rank not in {3, 4}:
-        message = f"resize: images must have three or four axes, got shape {x.shape.text}"
-        raise ValueError(message)
+        raise ValueError(f"resize: images must have three or four axes, got shape {x.shape.text}")
     if method not in _KERNELS and method not in {"nearest", "area"}:
-        message = (
+        raise ValueError(
             f"resize: method must be one of {sorted({*_KERNELS, 'nearest', 'area'})}, got "
             f"{method!r}"
         )
-        raise ValueError(message)
     single = x.shape.rank == 3
     if single:
         x = reshaping.expand_dims(x, 0)
     wanted = convert_to_tensor(size, int32)
     if wanted.shape.rank not in {None, 1} or not wanted.shape.is_compatible_with([2]):
-        message = f"resize: size must hold a height and a width, got shape {wanted.shape.text}"
-        raise ValueError(message)
+        raise ValueError(
+            f"resize: size must hold a height and a width, got shape {wanted.shape.text}"
+        )
     if preserve_aspect_ratio:
         wanted = _fitting(x, wanted)
     known = broadcasting.known_value(wanted)
@@ -143,18 +142,16 @@ _KERNEL_ATTRS = {
 
 def _sizes(op: str, images: Array, size: Array) -> tuple[int, int]:
     if images.ndim != 4 or size.shape != (2,):
-        message = (
+        raise InvalidArgumentError(
             f"{op}: images must have four axes and size two entries, got shape "
             f"{list(images.shape)} "
             f"and {size.tolist()}"
         )
-        raise InvalidArgumentError(message)
     height, width = (int(n) for n in size)
     if height <= 0 or width <= 0 or 0 in images.shape[1:3]:
-        message = (
+        raise InvalidArgumentError(
             f"{op}: sizes must be positive, got {size.tolist()} for shape {list(images.shape)}"
         )
-        raise InvalidArgumentError(message)
     return height, width
 
 
@@ -386,8 +383,9 @@ def _kernel_matrices(
     antialias: bool,
 ) -> list[Array]:
     if not (scale > 0).all():
-        message = f"ScaleAndTranslate: scale must be positive, got {scale.tolist()}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"ScaleAndTranslate: scale must be positive, got {scale.tolist()}"
+        )
     return [
         interpolation.kernel_weights(
             shape[axis + 1], size[axis], scale[axis], translation[axis], kernel_type, antialias

@@ -41,14 +41,11 @@ def _overlaps(box: Array, others: Array) -> Array:
 
 def _check_limits(op: str, limit: int, threshold: float, sigma: float) -> None:
     if limit < 0:
-        message = f"{op}: max_output_size must not be negative, got {limit}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: max_output_size must not be negative, got {limit}")
     if not 0 <= threshold <= 1:
-        message = f"{op}: iou_threshold must be in [0, 1], got {threshold}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: iou_threshold must be in [0, 1], got {threshold}")
     if sigma < 0:
-        message = f"{op}: soft_nms_sigma must be at least 0, got {sigma}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: soft_nms_sigma must be at least 0, got {sigma}")
 
 
 def _infer(call: InferCall) -> tuple[Shape, ...]:
@@ -314,11 +311,10 @@ def selected(
 ) -> tuple[Array, Array]:
     """Indices and scores of the boxes that stay, best first."""
     if boxes.ndim != 2 or boxes.shape[1] != 4 or scores.shape != boxes.shape[:1]:
-        message = (
+        raise InvalidArgumentError(
             f"{op}: boxes must have four numbers and scores one per box, got shapes "
             f"{list(boxes.shape)} and {list(scores.shape)}"
         )
-        raise InvalidArgumentError(message)
     limit, threshold, floor = int(most), float(iou), float(least)
     _check_limits(op, limit, threshold, sigma)
     corners = _corners(boxes.astype(np.float32))

@@ -61,8 +61,9 @@ def _inflated(data: bytes, window: int) -> bytes:
             try:
                 found = inflate.decompress(data, piece)
             except zlib.error as error:
-                message = f"{_WHO}: a string is not compressed that way: {error}"
-                raise DataLossError(message) from None
+                raise DataLossError(
+                    f"{_WHO}: a string is not compressed that way: {error}"
+                ) from None
             parts.append(found)
             room -= len(found)
             if not room:

@@ -43,8 +43,7 @@ def parse_equation(text: str) -> Equation:
     """
     left, arrow, right = text.replace(" ", "").partition("->")
     if not arrow:
-        message = f"an equation must have the form 'ab,bc->ac', got {text!r}"
-        raise ValueError(message)
+        raise ValueError(f"an equation must have the form 'ab,bc->ac', got {text!r}")
     return Equation(tuple(_labels(part, text) for part in left.split(",")), _labels(right, text))
 
 
@@ -53,8 +52,7 @@ def _labels(part: str, text: str) -> tuple[str, ...]:
     labels = (*before, *([ELLIPSIS] if dots else []), *after)
     for label in labels:
         if label != ELLIPSIS and not (label.isascii() and label.isalpha()):
-            message = f"labels must be letters, got {label!r} in {text!r}"
-            raise ValueError(message)
+            raise ValueError(f"labels must be letters, got {label!r} in {text!r}")
     return labels
 
 
@@ -101,8 +99,7 @@ def contract(text: str, arrays: Sequence[Array], out: Array | None = None) -> Ar
 def _spelled(labels: tuple[str, ...], rank: int, text: str) -> tuple[str, ...]:
     hidden = rank - sum(label != ELLIPSIS for label in labels)
     if hidden < 0 or (hidden and ELLIPSIS not in labels):
-        message = f"an input of rank {rank} does not fit {''.join(labels)!r} in {text!r}"
-        raise ValueError(message)
+        raise ValueError(f"an input of rank {rank} does not fit {''.join(labels)!r} in {text!r}")
     return _replaced(labels, [str(n) for n in reversed(range(hidden))])
 
 
@@ -128,11 +125,10 @@ def _diagonal(array: Array, labels: tuple[str, ...], unique: tuple[str, ...]) ->
     for name in unique:
         axes = [axis for axis, label in enumerate(labels) if label == name]
         if len({array.shape[axis] for axis in axes}) != 1:
-            message = (
+            raise ValueError(
                 f"axes with the label {name!r} must have one size, "
                 f"got {[array.shape[a] for a in axes]}"
             )
-            raise ValueError(message)
         sizes.append(array.shape[axes[0]])
         strides.append(sum(array.strides[axis] for axis in axes))
     return np.lib.stride_tricks.as_strided(array, sizes, strides, writeable=False)
@@ -206,8 +202,7 @@ def _check_sizes(
     for label in labels:
         m, n = x.shape[xs.index(label)], y.shape[ys.index(label)]
         if m != n:
-            message = f"axes with the label {label!r} must have one size, got {m} and {n}"
-            raise ValueError(message)
+            raise ValueError(f"axes with the label {label!r} must have one size, got {m} and {n}")
 
 
 def _permuted(
@@ -228,8 +223,7 @@ def _arranged(array: Array, labels: tuple[str, ...], output: tuple[str, ...]) ->
     unique = tuple(dict.fromkeys(output))
     missing = [label for label in unique if label not in labels]
     if missing:
-        message = f"the output has the label {missing[0]!r}, which no input has"
-        raise ValueError(message)
+        raise ValueError(f"the output has the label {missing[0]!r}, which no input has")
     array = array.transpose([labels.index(label) for label in unique])
     if len(unique) == len(output):
         return array

@@ -26,8 +26,7 @@ def band_limits(k: Array) -> tuple[int, int]:
     """
     ends = k.reshape(-1).tolist()
     if len(ends) not in {1, 2} or ends[0] > ends[-1]:
-        message = f"k must be a number or a pair in order, got {ends}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"k must be a number or a pair in order, got {ends}")
     return ends[0], ends[-1]
 
 
@@ -39,11 +38,10 @@ def longest(rows: int, columns: int, low: int, high: int) -> int:
 def check_limits(rows: int, columns: int, low: int, high: int) -> None:
     """InvalidArgumentError unless the matrix has these diagonals; an empty one has none but 0."""
     if any(k and not -rows < k < columns for k in (low, high)):
-        message = (
+        raise InvalidArgumentError(
             f"k must be from {1 - rows} to {columns - 1} for a matrix of {rows} by {columns}, "
             f"got {[low, high]}"
         )
-        raise InvalidArgumentError(message)
 
 
 def _places(
@@ -94,8 +92,9 @@ def put_diagonals(matrix: Array, diagonals: Array, k: Array, align: str) -> Arra
     count = () if low == high else (high - low + 1,)
     wanted = (*matrix.shape[:-2], *count, max(width, 0))
     if diagonals.shape != wanted:
-        message = f"diagonal must have shape {list(wanted)}, got {list(diagonals.shape)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"diagonal must have shape {list(wanted)}, got {list(diagonals.shape)}"
+        )
     out = matrix.copy()
     if low == high:
         _line(out, low)[...] = diagonals
@@ -123,11 +122,10 @@ def matrix_size(width: int, low: int, high: int, rows: int, columns: int) -> tup
         or columns < least_columns
         or (rows != least_rows and columns != least_columns)
     ):
-        message = (
+        raise InvalidArgumentError(
             f"num_rows and num_cols must fit diagonals {low} to {high} of {width} values, at least "
             f"{least_rows} and {least_columns}, one of them exactly; got {rows} and {columns}"
         )
-        raise InvalidArgumentError(message)
     return rows, columns
 
 
@@ -139,11 +137,10 @@ def matrix_of_diagonals(
     lead = diagonals.shape[:-1]
     if low != high:
         if diagonals.ndim < 2 or diagonals.shape[-2] != high - low + 1:
-            message = (
+            raise InvalidArgumentError(
                 f"diagonal must have {high - low + 1} rows for k = {[low, high]}, "
                 f"got shape {list(diagonals.shape)}"
             )
-            raise InvalidArgumentError(message)
         lead = diagonals.shape[:-2]
     size = matrix_size(diagonals.shape[-1], low, high, rows, columns)
     matrix = np.empty((*lead, *size), diagonals.dtype)

@@ -32,11 +32,10 @@ def square_root(input: Array) -> Array:
         return found.astype(input.dtype)
     # Complex parts beyond rounding: an eigenvalue below 0.
     if np.any(np.abs(found.imag) > 1e-6 * (1 + np.abs(found.real))):
-        message = (
+        raise InvalidArgumentError(
             "MatrixSquareRoot: a real matrix with an eigenvalue below 0 has no real root\n"
             f"  input: {input.dtype}{list(input.shape)}\n  Try: cast it to complex128"
         )
-        raise InvalidArgumentError(message)
     return found.real.astype(input.dtype)
 
 
@@ -74,8 +73,9 @@ def _root(a: Array) -> Array:
             return x
     if np.isfinite(x).all() and np.allclose(x @ x, a, rtol=1e-7, atol=1e-7 * np.abs(a).max()):
         return x
-    message = "matrix square root: input has none, or none that can be told from rounding"
-    raise InvalidArgumentError(message)
+    raise InvalidArgumentError(
+        "matrix square root: input has none, or none that can be told from rounding"
+    )
 
 
 def _log(a: Array) -> Array:

@@ -30,10 +30,9 @@ def solve_triangular(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -
     size = matrix.shape[-1]
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
     if not diagonal.all():
-        message = (
+        raise InvalidArgumentError(
             "MatrixTriangularSolve: matrix must have no zero on its diagonal: it is not invertible"
         )
-        raise InvalidArgumentError(message)
     batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
     x = np.broadcast_to(rhs, (*batch, *rhs.shape[-2:])).copy()
     for step in range(size):

@@ -70,11 +70,10 @@ def band_part(
 def _band_kernel(input: Array, num_lower: Array, num_upper: Array) -> Array:
     rows, columns = input.shape[-2:]
     if num_lower > rows or num_upper > columns:
-        message = (
+        raise InvalidArgumentError(
             f"MatrixBandPart: num_lower and num_upper must be at most {rows} and {columns}, "
             f"got {num_lower} and {num_upper}"
         )
-        raise InvalidArgumentError(message)
     low = rows if num_lower < 0 else int(num_lower)
     high = columns if num_upper < 0 else int(num_upper)
     away = np.arange(columns) - np.arange(rows)[:, None]
@@ -365,8 +364,9 @@ def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
 def _tensor_part_kernel(input: Array) -> Array:
     half = input.shape[: input.ndim // 2]
     if input.shape != half * 2:
-        message = f"DiagPart: input must have a shape whose halves agree, got {list(input.shape)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"DiagPart: input must have a shape whose halves agree, got {list(input.shape)}"
+        )
     size = int(np.prod(half, dtype=np.int64))
     return np.diagonal(input.reshape(size, size)).reshape(half).copy()
 

@@ -76,11 +76,10 @@ def eigh_tridiagonal(
     del tol
     diagonal, above = convert_to_tensor(alpha), convert_to_tensor(beta)
     if diagonal.dtype is not above.dtype:
-        message = (
+        raise ValueError(
             "eigh_tridiagonal: alpha and beta must have one dtype, got "
             f"{diagonal.dtype.name} and {above.dtype.name}"
         )
-        raise ValueError(message)
     centre = casting.cast(complexes.real(diagonal), above.dtype)
     matrix = bands.diag(centre) + bands.diag(above, k=1) + bands.diag(complexes.conj(above), k=-1)
     if eigvals_only:
@@ -100,8 +99,7 @@ def eigh_tridiagonal(
         values = masking.boolean_mask(values, within)
         vectors = None if vectors is None else masking.boolean_mask(vectors, within, axis=1)
     elif select != "a":
-        message = f"eigh_tridiagonal: select must be 'a', 'i' or 'v', got {select!r}"
-        raise ValueError(message)
+        raise ValueError(f"eigh_tridiagonal: select must be 'a', 'i' or 'v', got {select!r}")
     return values if vectors is None else (values, vectors)
 
 

@@ -115,14 +115,12 @@ def _qr_gradient(call: OpCall, dq: Tensor | None, dr: Tensor | None) -> tuple[Te
     dr = constants.zeros_like(r) if dr is None else dr
     rows, columns = x.shape[-2], x.shape[-1]
     if rows is None or columns is None:
-        message = "Qr: the gradient needs a matrix of known sizes"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError("Qr: the gradient needs a matrix of known sizes")
     if call.attr("full_matrices") and rows > columns:
-        message = (
+        raise InvalidArgumentError(
             "Qr: with full_matrices there is no gradient for more rows than columns, "
             f"got {rows} and {columns}"
         )
-        raise InvalidArgumentError(message)
     if rows >= columns:
         return (_deep_qr(q, r, dq, dr),)
     # The columns past the square part are q times those of r.
@@ -202,8 +200,9 @@ def _svd_kernel(
             return np.linalg.svd(wide, compute_uv=False).astype(dtype), none, none
         u, s, vh = np.linalg.svd(wide, full_matrices=full_matrices)
     except np.linalg.LinAlgError:
-        message = f"Svd: it did not converge\n  input: {dtype}{list(input.shape)}"
-        raise InvalidArgumentError(message) from None
+        raise InvalidArgumentError(
+            f"Svd: it did not converge\n  input: {dtype}{list(input.shape)}"
+        ) from None
     v = vh.swapaxes(-1, -2).conj()
     return s.astype(dtype), u.astype(dtype, copy=False), v.astype(dtype, copy=False)
 
@@ -236,15 +235,13 @@ def _svd_gradient(
         ds = constants.zeros_like(s) if ds is None else ds
         return (products.matmul(u, _times_row(v, ds), adjoint_b=True),)
     if x.dtype.is_complex:
-        message = "Svd: there is no gradient of u and v for complex matrices"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError("Svd: there is no gradient of u and v for complex matrices")
     s, u, v = call.outputs
     if call.attr("full_matrices") and u.shape[-1] != v.shape[-1]:
-        message = (
+        raise InvalidArgumentError(
             "Svd: with full_matrices there is no gradient of u and v unless the matrix is square, "
             f"got {x.shape}"
         )
-        raise InvalidArgumentError(message)
     return (_full_svd_gradient(s, u, v, ds, du, dv),)
 
 

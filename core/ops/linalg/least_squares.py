@@ -39,8 +39,7 @@ def lstsq(
     b = convert_to_tensor(rhs, a.dtype)
     rows, columns = a.shape[-2], a.shape[-1]
     if rows is None or columns is None:
-        message = "lstsq: matrix must have known sizes"
-        raise ValueError(message)
+        raise ValueError("lstsq: matrix must have known sizes")
     if not fast and not l2_regularizer:
         return _by_qr(a, b, rows, columns, name)
     over = rows >= columns

@@ -43,8 +43,7 @@ def matrix_transpose(
             [ranges.range(count - 2), joining.stack([count - 1, count - 2])], 0
         )
     elif rank < 2:
-        message = f"matrix_transpose: a must have at least two axes, got {rank}"
-        raise ValueError(message)
+        raise ValueError(f"matrix_transpose: a must have at least two axes, got {rank}")
     else:
         order = [*range(rank - 2), rank - 1, rank - 2]
     return permutations.transpose(x, order, conjugate=conjugate and x.dtype.is_complex, name=name)
@@ -84,6 +83,5 @@ def solved(
     try:
         result = function(*[x.astype(np.float32) if half else x for x in arrays], **options)
     except np.linalg.LinAlgError:
-        message = f"{name}: {problem}\n  {dtype}{list(arrays[0].shape)}"
-        raise InvalidArgumentError(message) from None
+        raise InvalidArgumentError(f"{name}: {problem}\n  {dtype}{list(arrays[0].shape)}") from None
     return result.astype(dtype) if half else result

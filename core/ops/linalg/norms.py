@@ -47,8 +47,9 @@ def norm(
         axis = axis[0]
     if isinstance(axis, (list, tuple)):
         if len(axis) != 2 or axis[0] == axis[1]:
-            message = f"norm: axis must be None, a number or a pair of different ones, got {axis!r}"
-            raise ValueError(message)
+            raise ValueError(
+                f"norm: axis must be None, a number or a pair of different ones, got {axis!r}"
+            )
         return _matrix_norm(x, ord, tuple(axis), keep, name)
     return _vector_norm(x, ord, axis, keep, name)
 
@@ -64,8 +65,9 @@ def _vector_norm(x: Tensor, order: Any, axis: Any, keep: bool, name: str | None)
     if isinstance(order, (int, float)) and order > 0:
         total = reduction.reduce_sum(exponents.pow(size, float(order)), axis, keep)
         return exponents.pow(total, 1.0 / order, name)
-    message = f"norm: ord must be 'euclidean', inf or a number above 0 for vectors, got {order!r}"
-    raise ValueError(message)
+    raise ValueError(
+        f"norm: ord must be 'euclidean', inf or a number above 0 for vectors, got {order!r}"
+    )
 
 
 def _matrix_norm(
@@ -79,8 +81,9 @@ def _matrix_norm(
         return _largest_sum(polar.abs(x), axes[1], axes[0], keep, name)
     if order in (2, 2.0):
         return _spectral_norm(x, axes, keep, name)
-    message = f"norm: ord must be 'euclidean', 'fro', 1, 2 or inf for matrices, got {order!r}"
-    raise ValueError(message)
+    raise ValueError(
+        f"norm: ord must be 'euclidean', 'fro', 1, 2 or inf for matrices, got {order!r}"
+    )
 
 
 def _largest_sum(x: Tensor, summed: int, compared: int, keep: bool, name: str | None) -> Tensor:
@@ -92,8 +95,7 @@ def _largest_sum(x: Tensor, summed: int, compared: int, keep: bool, name: str | 
 def _spectral_norm(x: Tensor, axes: tuple[int, ...], keep: bool, name: str | None) -> Tensor:
     rank = x.shape.rank
     if rank is None:
-        message = "norm: ord 2 of matrices needs a tensor of known rank"
-        raise ValueError(message)
+        raise ValueError("norm: ord 2 of matrices needs a tensor of known rank")
     last = [axis % rank for axis in axes]
     order = [axis for axis in range(rank) if axis not in last] + last
     moved = x if order == list(range(rank)) else permutations.transpose(x, order)

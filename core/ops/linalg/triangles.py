@@ -124,8 +124,9 @@ def _lu_kernel(input: Array, *, output_idx_type: Any) -> tuple[Array, Array]:
             first, second = rows[each, column].copy(), rows[each, pivot].copy()
             rows[each, column], rows[each, pivot] = second, first
         if not flat[:, column, column].all():
-            message = f"Lu: input must be invertible\n  input: {input.dtype}{list(input.shape)}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"Lu: input must be invertible\n  input: {input.dtype}{list(input.shape)}"
+            )
         below = flat[:, column + 1 :, column] / flat[:, column, None, column]
         flat[:, column + 1 :, column] = below
         flat[:, column + 1 :, column + 1 :] -= (
@@ -152,8 +153,7 @@ def _lu_gradient(call: OpCall, dlu: Tensor | None, _: Any) -> tuple[Tensor | Non
         return (None,)
     factors, order = call.outputs
     if factors.shape.rank is None:
-        message = "Lu: the gradient needs a tensor of known rank"
-        raise UnimplementedError(message)
+        raise UnimplementedError("Lu: the gradient needs a tensor of known rank")
     lower, upper = _triangles(factors)
     # Only the part that each factor has of its own counts.
     strict = bands.band_part(dlu, -1, 0)

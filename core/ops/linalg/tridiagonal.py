@@ -28,19 +28,18 @@ def _three(who: str, diagonals: Any, form: str) -> list[Tensor]:
     if form == "compact":
         x = convert_to_tensor(diagonals)
         if x.shape.rank is not None and (x.shape.rank < 2 or x.shape[-2] not in (None, 3)):
-            message = f"{who}: compact diagonals must be [..., 3, n], got shape {x.shape}"
-            raise ValueError(message)
+            raise ValueError(f"{who}: compact diagonals must be [..., 3, n], got shape {x.shape}")
         return [x[..., i, :] for i in range(3)]
     if form == "matrix":
         x = convert_to_tensor(diagonals)
         found = bands.diag_part(x, k=(-1, 1), align="LEFT_RIGHT")
         return [found[..., i, :] for i in range(3)]
     if form != "sequence":
-        message = f"{who}: diagonals_format must be 'compact', 'sequence' or 'matrix', got {form!r}"
-        raise ValueError(message)
+        raise ValueError(
+            f"{who}: diagonals_format must be 'compact', 'sequence' or 'matrix', got {form!r}"
+        )
     if not isinstance(diagonals, (tuple, list)) or len(diagonals) != 3:
-        message = f"{who}: a sequence of diagonals must have three: above, main, below"
-        raise ValueError(message)
+        raise ValueError(f"{who}: a sequence of diagonals must have three: above, main, below")
     above, main, below = map(convert_to_tensor, diagonals)
     size = main.shape[-1]
     if size is not None:
@@ -69,8 +68,7 @@ def _later(x: Tensor, axis: int) -> Tensor:
 
 def _pairs(x: Tensor, axis: int, pair: tuple[int, int]) -> list[list[int]]:
     if x.shape.rank is None:
-        message = "the gradient of a tridiagonal op needs tensors of known rank"
-        raise UnimplementedError(message)
+        raise UnimplementedError("the gradient of a tridiagonal op needs tensors of known rank")
     pairs = [[0, 0] for _ in range(x.shape.rank)]
     pairs[axis] = list(pair)
     return pairs
@@ -107,8 +105,9 @@ def tridiagonal_solve(
         TensorFlow op `TridiagonalSolve` (linalg_ops.cc).
     """
     if perturb_singular:
-        message = "tridiagonal_solve: perturb_singular is not implemented; leave it False"
-        raise UnimplementedError(message)
+        raise UnimplementedError(
+            "tridiagonal_solve: perturb_singular is not implemented; leave it False"
+        )
     three = joining.stack(_three("tridiagonal_solve", diagonals, diagonals_format), -2)
     x = convert_to_tensor(rhs, three.dtype)
     vector = x.shape.rank is not None and x.shape.rank == (three.shape.rank or 0) - 1
@@ -159,8 +158,9 @@ def _solve_kernel(diagonals: Array, rhs: Array, *, partial_pivoting: bool) -> Ar
 
 def _check_pivot(pivot: Array) -> None:
     if not pivot.all():
-        message = "TridiagonalSolve: the matrix must be invertible, and was found not to be"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            "TridiagonalSolve: the matrix must be invertible, and was found not to be"
+        )
 
 
 def _infer_solve(call: InferCall) -> Shape:
@@ -285,8 +285,7 @@ def _banded_kernel(matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -> 
     # by_distance[j][..., i]: the entry of row i that is j off the diagonal.
     by_distance = [matrix[..., j if lower else count - 1 - j, :] for j in range(count)]
     if not by_distance[0].all():
-        message = "BandedTriangularSolve: the main diagonal must have no zero"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError("BandedTriangularSolve: the main diagonal must have no zero")
     if adjoint:
         # Entry (i, i - j) moves to (i - j, i): the rows of the other triangle.
         shift = -1 if lower else 1
@@ -328,8 +327,9 @@ def _banded_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     whole = -products.matmul(left, right, adjoint_b=True)
     count = matrix.shape[-2]
     if count is None:
-        message = "BandedTriangularSolve: the gradient needs a known number of diagonals"
-        raise UnimplementedError(message)
+        raise UnimplementedError(
+            "BandedTriangularSolve: the gradient needs a known number of diagonals"
+        )
     k = (1 - count, 0) if lower else (0, count - 1)
     part = bands.diag_part(whole, k=k, align="LEFT_RIGHT")
     if count == 1:

@@ -63,8 +63,7 @@ if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
     def __getattr__(name: str) -> Any:
         module = _ELSEWHERE.get(name)
         if module is None:
-            message = f"module {__name__!r} has no attribute {name!r}"
-            raise AttributeError(message)
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(importlib.import_module(module), name)
 
 

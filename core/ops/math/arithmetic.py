@@ -402,8 +402,7 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     if isinstance(inputs, Operands):
         return convert_to_tensor(inputs)
     if not inputs:
-        message = "add_n: inputs must hold at least one tensor, got none"
-        raise ValueError(message)
+        raise ValueError("add_n: inputs must hold at least one tensor, got none")
     return execute_one(ADD_N, inputs, name=name)
 
 
@@ -521,8 +520,7 @@ def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
     tensor = convert_to_tensor(x)
     factor = convert_to_tensor(scalar, dtype_hint=tensor.dtype)
     if factor.shape.rank not in {None, 0}:
-        message = f"scalar_mul: scalar must have no axes, got shape {factor.shape}"
-        raise ValueError(message)
+        raise ValueError(f"scalar_mul: scalar must have no axes, got shape {factor.shape}")
     return multiply(factor, tensor, name)
 
 
@@ -533,8 +531,7 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
         ValueError: `coeffs` is no list.
     """
     if not isinstance(coeffs, (list, tuple)):
-        message = f"polyval: coeffs must be a list of tensors, got {type(coeffs).__name__}"
-        raise ValueError(message)  # noqa: TRY004 (TensorFlow's class)
+        raise ValueError(f"polyval: coeffs must be a list of tensors, got {type(coeffs).__name__}")  # noqa: TRY004 (TensorFlow's class)
     point = convert_to_tensor(x)
     if not coeffs:
         return constants.zeros_like(point, name=name)

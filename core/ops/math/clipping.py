@@ -58,11 +58,10 @@ def clip_by_value(
     low_enough = arithmetic.minimum(value, clip_value_max)
     clipped = arithmetic.maximum(low_enough, clip_value_min, name)
     if not value.shape.is_compatible_with(clipped.shape):
-        message = (
+        raise InvalidArgumentError(
             "clip_by_value: the bounds must broadcast to t, "
             f"got {clipped.shape} for t of {value.shape}"
         )
-        raise InvalidArgumentError(message)
     return clipped
 
 
@@ -146,8 +145,7 @@ def _of_slices(t: Any, values: Tensor) -> Any:
 
 def _check_list(name: str, t_list: Any) -> None:
     if isinstance(t_list, (str, bytes, Operands)) or not isinstance(t_list, Sequence):
-        message = f"{name}: t_list must be a list of tensors, got {t_list!r}"
-        raise TypeError(message)
+        raise TypeError(f"{name}: t_list must be a list of tensors, got {t_list!r}")
 
 
 def _kernel(t: Array, clip_value_min: Array, clip_value_max: Array) -> Array:

@@ -41,11 +41,10 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
     x = convert_to_tensor(real)
     y = convert_to_tensor(imag, dtype_hint=x.dtype)
     if x.dtype is not y.dtype or x.dtype not in _PARTS:
-        message = (
+        raise TypeError(
             "complex: real and imag must both be float32 or float64, "
             f"got {x.dtype.name} and {y.dtype.name}"
         )
-        raise TypeError(message)
     return execute_one(COMPLEX_OF_PARTS, x, y, Tout=_complex_of(x.dtype), name=name)
 
 
@@ -83,10 +82,9 @@ COMPLEX_OF_PARTS = register(
 
 def check_kinds(name: str, x: Array, made: dtypes.DType, wanted: np.dtype[Any]) -> None:
     if made.numpy != wanted:
-        message = (
+        raise InvalidArgumentError(
             f"{name}: Tout must be {dtypes.from_numpy(wanted).name} for {x.dtype}, got {made.name}"
         )
-        raise InvalidArgumentError(message)
 
 
 def of_real(real_part: Tensor) -> Tensor:
@@ -177,8 +175,7 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
     if kind.is_complex or kind is dtypes.variant:
         return execute_one(CONJ, tensor, name=name)
     if not (kind.is_numeric or isinstance(x, Operands)):
-        message = f"conj: x must be a number, got {kind.name}"
-        raise TypeError(message)
+        raise TypeError(f"conj: x must be a number, got {kind.name}")
     return tensor
 
 

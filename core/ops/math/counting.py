@@ -34,16 +34,14 @@ _COUNTS = frozenset({int32, int64, float32, float64})
 
 def _require_size(name: str, size: Array) -> int:
     if size < 0:
-        message = f"{name}: size must not be negative, got {int(size)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{name}: size must not be negative, got {int(size)}")
     return int(size)
 
 
 def _counts(name: str, values: Array, size: int, weights: Array, binary: bool) -> Array:
     """The counts of one row."""
     if values.size and values.min() < 0:
-        message = f"{name}: values must not be negative, got {int(values.min())}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{name}: values must not be negative, got {int(values.min())}")
     inside = values < size
     out = np.zeros(size, weights.dtype)
     if binary:
@@ -89,11 +87,9 @@ def bincount(
         TensorFlow op `DenseBincount` (math_ops.cc).
     """
     if axis not in {None, 0, -1}:
-        message = f"bincount: axis must be None, 0 or -1, got {axis!r}"
-        raise ValueError(message)
+        raise ValueError(f"bincount: axis must be None, 0 or -1, got {axis!r}")
     if binary_output and weights is not None:
-        message = "bincount: weights and binary_output cannot be given together"
-        raise ValueError(message)
+        raise ValueError("bincount: weights and binary_output cannot be given together")
     values = convert_to_tensor(arr)
     if values.dtype not in INDEX:
         values = casting.cast(values, int32)
@@ -111,11 +107,10 @@ def bincount(
 def _dense_kernel(input: Array, size: Array, weights: Array, *, binary_output: bool) -> Array:
     count = _require_size("DenseBincount", size)
     if weights.size and weights.shape != input.shape:
-        message = (
+        raise InvalidArgumentError(
             "DenseBincount: weights must be empty or have the shape of input, "
             f"got {list(weights.shape)} and {list(input.shape)}"
         )
-        raise InvalidArgumentError(message)
     if input.ndim <= 1:
         return _counts(
             "DenseBincount", input.reshape(-1), count, weights.reshape(-1), binary_output
@@ -241,8 +236,7 @@ BINCOUNT = register(
 def _bucketize_kernel(input: Array, *, boundaries: tuple[float, ...]) -> Array:
     edges = np.asarray(boundaries, np.float32)
     if (edges[1:] < edges[:-1]).any():
-        message = f"Bucketize: boundaries must be sorted, got {list(boundaries)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"Bucketize: boundaries must be sorted, got {list(boundaries)}")
     return np.asarray(np.searchsorted(edges, input, side="right"), np.int32)
 
 

@@ -44,8 +44,9 @@ def _running(
     def kernel(x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
         at = int(axis)
         if not -x.ndim <= at < x.ndim:
-            message = f"{name}: axis must be in [{-x.ndim}, {x.ndim}), got {at}\n  x: rank {x.ndim}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"{name}: axis must be in [{-x.ndim}, {x.ndim}), got {at}\n  x: rank {x.ndim}"
+            )
         lines = np.moveaxis(x, at, 0)
         if reverse:
             lines = lines[::-1]

@@ -79,8 +79,9 @@ REAL_DIV = register(
 
 def _no_zero(name: str, x: Array, y: Array) -> None:
     if x.size and y.dtype.kind in "iu" and not y.all():  # where nothing is divided, zeros may stand
-        message = f"{name}: integer division by zero\n  y: {y.dtype}{list(y.shape)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{name}: integer division by zero\n  y: {y.dtype}{list(y.shape)}"
+        )
 
 
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

@@ -46,12 +46,10 @@ def einsum(equation: str, *inputs: TensorLike, **options: Any) -> Tensor:
     name = options.pop("name", None)
     optimize = options.pop("optimize", "greedy")
     if options:
-        message = f"einsum: unknown options {sorted(options)}; it has name and optimize"
-        raise TypeError(message)
+        raise TypeError(f"einsum: unknown options {sorted(options)}; it has name and optimize")
     parsed = _complete(equation)
     if len(parsed.inputs) != len(inputs):
-        message = f"einsum: {equation!r} has {len(parsed.inputs)} inputs, got {len(inputs)}"
-        raise ValueError(message)
+        raise ValueError(f"einsum: {equation!r} has {len(parsed.inputs)} inputs, got {len(inputs)}")
     tensors = _alike(inputs)
     operands = list(zip(tensors, parsed.inputs, strict=True))
     for pair in _order(parsed, tensors, optimize):
@@ -218,8 +216,9 @@ def _one_gradient(equation: Equation, tensors: Sequence[Tensor], index: int, dy:
 def _hidden(x: Tensor, labels: tuple[str, ...]) -> int:
     """How many axes the ellipsis stands for."""
     if x.shape.rank is None:
-        message = "Einsum: the gradient under an ellipsis needs inputs of known rank"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            "Einsum: the gradient under an ellipsis needs inputs of known rank"
+        )
     return x.shape.rank - len(labels) + 1
 
 

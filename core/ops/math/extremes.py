@@ -35,16 +35,14 @@ def _arg_kernel(name: str, find: Callable[..., Any]) -> Callable[..., Array]:
     def kernel(input: Array, dimension: Array, *, output_type: dtypes.DType) -> Array:
         axis = int(dimension)
         if not -input.ndim <= axis < input.ndim:
-            message = (
+            raise InvalidArgumentError(
                 f"{name}: axis must be in [{-input.ndim}, {input.ndim}), "
                 f"got {axis}\n  input: rank {input.ndim}"
             )
-            raise InvalidArgumentError(message)
         if not input.shape[axis]:
-            message = (
+            raise InvalidArgumentError(
                 f"{name}: axis {axis} must not be empty\n  input: {input.dtype}{list(input.shape)}"
             )
-            raise InvalidArgumentError(message)
         return find(input, axis=axis).astype(output_type.numpy)  # type: ignore[no-any-return]
 
     return kernel

@@ -64,8 +64,9 @@ def histogram_fixed_width_bins(
     """
     del dtype
     if nbins <= 0:
-        message = f"histogram_fixed_width_bins: nbins must be above 0, got {nbins}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"histogram_fixed_width_bins: nbins must be above 0, got {nbins}"
+        )
     x = convert_to_tensor(values)
     limits = convert_to_tensor(value_range)
     share = division.truediv(x - limits[0], limits[1] - limits[0])
@@ -77,11 +78,10 @@ def histogram_fixed_width_bins(
 def _kernel(values: Array, value_range: Array, nbins: Array, *, dtype: Any) -> Array:
     count = int(nbins)
     if value_range.shape != (2,) or not value_range[0] < value_range[1] or count <= 0:
-        message = (
+        raise InvalidArgumentError(
             "HistogramFixedWidth: value_range must be two rising numbers and nbins above 0, got "
             f"{value_range.tolist()} and {count}"
         )
-        raise InvalidArgumentError(message)
     low, high = value_range.astype(np.float64)
     width = (high - low) / count
     places = np.floor((values.reshape(-1).astype(np.float64) - low) / width)

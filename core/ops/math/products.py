@@ -84,8 +84,7 @@ def matmul(
     ):
         return _ENTRIES[bool(transpose_a), bool(transpose_b)](a, b, name)  # type: ignore[no-any-return]
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
-        message = "matmul: of transpose and adjoint of one argument only one may be True"
-        raise ValueError(message)
+        raise ValueError("matmul: of transpose and adjoint of one argument only one may be True")
     if not isinstance(a, Operands) and isinstance(b, Operands):
         b = convert_to_tensor(b)
         a = convert_to_tensor(a, dtype_hint=b.dtype)
@@ -470,32 +469,26 @@ def _paired_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]
     if isinstance(axes, Operands):
         known = broadcasting.known_value(convert_to_tensor(axes))
         if known is None:
-            message = "tensordot: axes must be known while tracing"
-            raise ValueError(message)
+            raise ValueError("tensordot: axes must be known while tracing")
         axes = known.tolist()
     if m is None or n is None:
-        message = "tensordot: a and b must have known ranks"
-        raise ValueError(message)
+        raise ValueError("tensordot: a and b must have known ranks")
     if np.ndim(axes) == 0:
         count = int(axes)
         if not 0 <= count <= min(m, n):
-            message = f"tensordot: axes must be from 0 to {min(m, n)}, got {count}"
-            raise ValueError(message)
+            raise ValueError(f"tensordot: axes must be from 0 to {min(m, n)}, got {count}")
         return list(range(m - count, m)), list(range(count))
     if len(axes) != 2:
-        message = f"tensordot: axes must be a number or two lists, got {axes!r}"
-        raise ValueError(message)
+        raise ValueError(f"tensordot: axes must be a number or two lists, got {axes!r}")
     pair = [[int(axis) for axis in np.atleast_1d(np.asarray(side))] for side in axes]
     if len(pair[0]) != len(pair[1]):
-        message = f"tensordot: axes must name as many axes of a as of b, got {axes!r}"
-        raise ValueError(message)
+        raise ValueError(f"tensordot: axes must name as many axes of a as of b, got {axes!r}")
     return [_counted(axis, m) for axis in pair[0]], [_counted(axis, n) for axis in pair[1]]
 
 
 def _counted(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
-        message = f"tensordot: axis must be in [{-rank}, {rank}), got {axis}"
-        raise ValueError(message)
+        raise ValueError(f"tensordot: axis must be in [{-rank}, {rank}), got {axis}")
     return axis % rank
 
 

@@ -86,17 +86,15 @@ def _range_kernel(start: Array, limit: Array, delta: Array) -> Array:
 
 def _count(start: Array, limit: Array, delta: Array) -> int:
     if not delta:
-        message = "Range: delta must not be 0"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError("Range: delta must not be 0")
     whole = start.dtype.kind in "iu"
     first, end, step = ((int if whole else float)(x) for x in (start, limit, delta))
     if (end < first) if step > 0 else (end > first):
         side = "at most" if step > 0 else "at least"
-        message = (
+        raise InvalidArgumentError(
             f"Range: start must be {side} limit where delta is {step}, "
             f"got start {first} and limit {end}"
         )
-        raise InvalidArgumentError(message)
     return -(-(end - first) // step) if whole else math.ceil(abs((end - first) / step))  # type: ignore[return-value]
 
 
@@ -148,8 +146,7 @@ def linspace(
     gaps = casting.cast(arithmetic.maximum(count - 1, 1), first.dtype)
     rank = first.shape.rank
     if rank is None:
-        message = "linspace: start must have a known rank"
-        raise ValueError(message)
+        raise ValueError("linspace: start must have a known rank")
     at = axis % (rank + 1)
     column = reshaping.reshape(steps, [1] * at + [-1] + [1] * (rank - at))
     low, high = reshaping.expand_dims(first, at), reshaping.expand_dims(last, at)
@@ -163,8 +160,7 @@ def linspace(
 def _lin_space_kernel(start: Array, stop: Array, num: Array) -> Array:
     count = int(num)
     if count < 1:
-        message = f"LinSpace: num must be at least 1, got {count}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"LinSpace: num must be at least 1, got {count}")
     values = np.linspace(float(start), float(stop), count)
     return values.astype(start.dtype)
 

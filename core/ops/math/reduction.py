@@ -263,10 +263,9 @@ def reduce_variance(
     """
     x = convert_to_tensor(input_tensor)
     if not (x.dtype.is_floating or x.dtype.is_complex):
-        message = (
+        raise TypeError(
             f"reduce_variance: input_tensor must be floating point or complex, got {x.dtype.name}"
         )
-        raise TypeError(message)
     away = x - reduce_mean(x, axis, keepdims=True)
     if away.dtype.is_complex:
         squares = complexes.real(away * complexes.conj(away))
@@ -406,8 +405,7 @@ def axes_of(x: Tensor, axis: Any) -> Any:
 
 def _as_int32(axis: Any, array: Array) -> Array:
     if array.size and array.dtype.kind not in "iu":
-        message = f"axis must be an integer, several, or an integer tensor, got {axis!r}"
-        raise TypeError(message)
+        raise TypeError(f"axis must be an integer, several, or an integer tensor, got {axis!r}")
     return array.astype(np.int32)
 
 

@@ -123,8 +123,7 @@ def _mean_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     counts = casting.cast(counts, dy.dtype)
     rank = data.shape.rank
     if rank is None:
-        message = "SegmentMean: the gradient needs data of known rank"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError("SegmentMean: the gradient needs data of known rank")
     column = reshaping.reshape(counts, [-1] + [1] * (rank - 1))
     return gathering.gather(dy / column, ids), None
 
@@ -254,8 +253,7 @@ def _taken(values: Tensor, ids: Tensor) -> Tensor:
     there = comparison.greater_equal(ids, constants.zeros_like(ids))
     rank, inner = rows.shape.rank, ids.shape.rank
     if rank is None or inner is None:
-        message = "UnsortedSegment: the gradient needs data and ids of known rank"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError("UnsortedSegment: the gradient needs data and ids of known rank")
     for _ in range(rank - inner):
         there = reshaping.expand_dims(there, -1)
     return selecting.where(there, rows, constants.zeros_like(rows))
@@ -470,6 +468,5 @@ def _row_counts(data: Tensor, segment_ids: TensorLike, num_segments: TensorLike)
     counts = arithmetic.maximum(unsorted_segment_sum(ones, ids, num_segments), 1)
     rank, inner = data.shape.rank, ids.shape.rank
     if rank is None or inner is None:
-        message = "unsorted_segment_mean: data and segment_ids must have known ranks"
-        raise ValueError(message)
+        raise ValueError("unsorted_segment_mean: data and segment_ids must have known ranks")
     return reshaping.reshape(counts, [-1] + [1] * (rank - inner))

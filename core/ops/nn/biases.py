@@ -67,8 +67,7 @@ def bias_add(
     if data_format is None or (data_format[:1] == "N" and data_format[-1:] == "C"):
         return BIAS_ADD.entry(value, bias, name)
     if not data_format.startswith("NC"):
-        message = f"bias_add: data_format must be like N...C or NC..., got {data_format!r}"
-        raise ValueError(message)
+        raise ValueError(f"bias_add: data_format must be like N...C or NC..., got {data_format!r}")
     return execute_one(BIAS_ADD, value, bias, data_format="NCHW", name=name)
 
 

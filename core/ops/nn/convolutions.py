@@ -181,8 +181,9 @@ def convolution(
 def _spatial_axes(function: str, filters: Tensor) -> int:
     rank = filters.shape.rank
     if rank not in {3, 4, 5}:
-        message = f"{function}: filters must have 3, 4 or 5 axes, got shape {filters.shape.text}"
-        raise ValueError(message)
+        raise ValueError(
+            f"{function}: filters must have 3, 4 or 5 axes, got shape {filters.shape.text}"
+        )
     return rank - 2
 
 
@@ -340,8 +341,7 @@ def _options(
         "data_format": data_format,
     }
     if spatial > 2 and options["padding"] == "EXPLICIT":
-        message = f"{function}: padding must be 'SAME' or 'VALID', got {padding!r}"
-        raise ValueError(message)
+        raise ValueError(f"{function}: padding must be 'SAME' or 'VALID', got {padding!r}")
     if dilations is not None:
         options["dilations"] = layouts.per_axis(
             function, "dilations", dilations, spatial, data_format

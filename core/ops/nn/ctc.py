@@ -36,11 +36,10 @@ def _log_softmax(x: Array) -> Array:
 
 def _steps_of(op: str, x: Array, sequence_length: Array) -> Array:
     if ((sequence_length < 0) | (sequence_length > x.shape[0])).any():
-        message = (
+        raise InvalidArgumentError(
             f"{op}: sequence_length must be from 0 to the number of steps, {x.shape[0]}, "
             f"got {sequence_length.tolist()}"
         )
-        raise InvalidArgumentError(message)
     return sequence_length
 
 
@@ -57,11 +56,10 @@ def _labels_of(
 ) -> list[list[int]]:
     """The labels of each sequence, in order."""
     if values.size and (values.min() < 0 or values.max() >= classes - 1):
-        message = (
+        raise InvalidArgumentError(
             f"CTCLoss: labels must be from 0 to {classes - 2} (the last class is the blank), "
             f"got {values.min()} to {values.max()}"
         )
-        raise InvalidArgumentError(message)
     found: list[list[int]] = [[] for _ in range(batch)]
     places = [tuple(place) for place in indices.tolist()]
     for before, place in itertools.pairwise(places):
@@ -104,11 +102,10 @@ def _loss_kernel(
         if len(labels[row]) > steps[row]:
             if ignore_longer_outputs_than_inputs:
                 continue
-            message = (
+            raise InvalidArgumentError(
                 f"CTCLoss: sequence {row} has {steps[row]} steps for {len(labels[row])} labels\n"
                 "  Try: ignore_longer_outputs_than_inputs=True"
             )
-            raise InvalidArgumentError(message)
         if steps[row]:
             logits = inputs[: steps[row], row].astype(np.float64)
             loss[row], gradient[: steps[row], row] = _sequence_loss(
@@ -207,8 +204,9 @@ def _greedy_kernel(
 ) -> tuple[Array, Array, Array, Array]:
     _, batch, classes = inputs.shape
     if not -classes <= blank_index < classes:
-        message = f"CTCGreedyDecoder: blank_index must be a class of {classes}, got {blank_index}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"CTCGreedyDecoder: blank_index must be a class of {classes}, got {blank_index}"
+        )
     blank = blank_index % classes
     steps = _steps_of("CTCGreedyDecoder", inputs, sequence_length)
     best = inputs.argmax(-1)

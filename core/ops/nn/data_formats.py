@@ -31,19 +31,19 @@ def permuted_order(source: str, target: str, count: int) -> list[int]:
         return order
     spatial = [letter for letter in source if letter in "DHW"]
     if count != len(spatial):
-        message = f"{name}: x must have {len(source)} or {len(spatial)} rows, got {count}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{name}: x must have {len(source)} or {len(spatial)} rows, got {count}"
+        )
     return [spatial.index(letter) for letter in target if letter in "DHW"]
 
 
 def _order(name: str, source: str, target: str) -> list[int]:
     """Where each axis of `target` stands in `source`."""
     if sorted(source) != sorted(target) or len(set(source)) != len(source):
-        message = (
+        raise InvalidArgumentError(
             f"{name}: src_format and dst_format must hold the same letters, each once, "
             f"got {source!r} and {target!r}"
         )
-        raise InvalidArgumentError(message)
     return [source.index(letter) for letter in target]
 
 

@@ -37,19 +37,16 @@ def required_space_to_batch_paddings(
     del name
     blocks = convert_to_tensor(block_shape, int32)
     if blocks.shape.rank != 1 or blocks.shape[0] is None:
-        message = f"block_shape must be a vector of known length, got shape {blocks.shape}"
-        raise ValueError(message)
+        raise ValueError(f"block_shape must be a vector of known length, got shape {blocks.shape}")
     count = blocks.shape[0]
     sizes = convert_to_tensor(input_shape, int32)
     base = convert_to_tensor(
         np.zeros((count, 2), np.int32) if base_paddings is None else base_paddings, int32
     )
     if not sizes.shape.is_compatible_with([count]):
-        message = f"input_shape must have {count} entries, got shape {sizes.shape}"
-        raise ValueError(message)
+        raise ValueError(f"input_shape must have {count} entries, got shape {sizes.shape}")
     if not base.shape.is_compatible_with([count, 2]):
-        message = f"base_paddings must have shape [{count}, 2], got {base.shape}"
-        raise ValueError(message)
+        raise ValueError(f"base_paddings must have shape [{count}, 2], got {base.shape}")
     before, after = base[:, 0], base[:, 1]
     more = (blocks - (sizes + before + after) % blocks) % blocks
     paddings = joining.stack([before, after + more], 1)
@@ -95,14 +92,12 @@ def with_space_to_batch(
     x = convert_to_tensor(input)
     rates = convert_to_tensor(dilation_rate, int32)
     if rates.shape.rank != 1 or rates.shape[0] is None:
-        message = f"dilation_rate must be a vector of known length, got shape {rates.shape}"
-        raise ValueError(message)
+        raise ValueError(f"dilation_rate must be a vector of known length, got shape {rates.shape}")
     count = rates.shape[0]
     axes = _axes(x, count, spatial_dims, data_format)
     known = known_value(rates)
     if known is not None and (known < 1).any():
-        message = f"dilation_rate must be 1 or more, got {known.tolist()}"
-        raise ValueError(message)
+        raise ValueError(f"dilation_rate must be 1 or more, got {known.tolist()}")
     if known is not None and (known == 1).all():
         return op(x, count, padding)
     base = _base_paddings(padding, filter_shape, rates, count)
@@ -124,12 +119,10 @@ def _axes(
     else:
         axes = [int(axis) for axis in spatial_dims]
     if axes != sorted(set(axes)) or not axes or axes[0] < 1 or len(axes) != count:
-        message = f"spatial_dims must be {count} axes in rising order, from 1, got {axes}"
-        raise ValueError(message)
+        raise ValueError(f"spatial_dims must be {count} axes in rising order, from 1, got {axes}")
     least = axes[-1] + (not channels_first)
     if x.shape.rank is not None and x.shape.rank < least:
-        message = f"input must have {least} axes or more, got shape {x.shape}"
-        raise ValueError(message)
+        raise ValueError(f"input must have {least} axes or more, got shape {x.shape}")
     return axes
 
 
@@ -138,11 +131,9 @@ def _base_paddings(padding: str, filter_shape: Any, rates: Tensor, count: int) -
     if padding == "VALID":
         return None
     if padding != "SAME":
-        message = f'padding must be "SAME" or "VALID", got {padding!r}'
-        raise ValueError(message)
+        raise ValueError(f'padding must be "SAME" or "VALID", got {padding!r}')
     if filter_shape is None:
-        message = 'filter_shape must be given for padding "SAME"'
-        raise ValueError(message)
+        raise ValueError('filter_shape must be given for padding "SAME"')
     total = (convert_to_tensor(filter_shape, int32)[:count] - 1) * rates
     before = total // 2
     return joining.stack([before, total - before], 1)

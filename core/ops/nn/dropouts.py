@@ -91,8 +91,9 @@ def general_dropout(
     """
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
-        message = f"dropout: x must be floating point, since it is scaled, got {x.dtype.name}"
-        raise ValueError(message)
+        raise ValueError(
+            f"dropout: x must be floating point, since it is scaled, got {x.dtype.name}"
+        )
     if isinstance(rate, Operands):
         rate = convert_to_tensor(rate)
         one = constants.constant(1, rate.dtype)
@@ -100,8 +101,9 @@ def general_dropout(
         threshold: TensorLike = casting.cast(rate, x.dtype)
     else:
         if not 0 <= float(rate) < 1:  # type: ignore[arg-type]
-            message = f"dropout: rate must be a scalar tensor or a number in [0, 1), got {rate!r}"
-            raise ValueError(message)
+            raise ValueError(
+                f"dropout: rate must be a scalar tensor or a number in [0, 1), got {rate!r}"
+            )
         if rate == 0:
             return x
         scaled = x * (1 / (1 - float(rate)))  # type: ignore[arg-type]

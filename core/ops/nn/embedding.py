@@ -34,8 +34,7 @@ def embedding_lookup(
     if isinstance(params, (list, tuple)) and any(isinstance(part, Operands) for part in params):
         table: Any = params[0] if len(params) == 1 else joining.concat(list(params), 0)
     elif isinstance(params, (list, tuple)) and not params:
-        message = "embedding_lookup: params must hold at least one table, got none"
-        raise ValueError(message)
+        raise ValueError("embedding_lookup: params must hold at least one table, got none")
     else:
         table = params if isinstance(params, Operands) else convert_to_tensor(params)
     if max_norm is None:
@@ -44,8 +43,7 @@ def embedding_lookup(
     rank = rows.shape.rank
     lead = convert_to_tensor(ids).shape.rank
     if rank is None or lead is None:
-        message = "embedding_lookup: max_norm needs ids and params of known rank"
-        raise ValueError(message)
+        raise ValueError("embedding_lookup: max_norm needs ids and params of known rank")
     return _shortened(rows, max_norm, list(range(lead, rank)), name)
 
 

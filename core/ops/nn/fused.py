@@ -62,8 +62,7 @@ def _finished(
             y = _kernel_of(step)(y)
         else:
             known = ", ".join((*_STEPS, *_ACTIVATIONS))
-            message = f"{op}: fused_ops may hold {known}, got {list(steps)}"
-            raise UnimplementedError(message)
+            raise UnimplementedError(f"{op}: fused_ops may hold {known}, got {list(steps)}")
     return y.astype(dtype, copy=False)
 
 
@@ -90,11 +89,10 @@ def _convolution_kernel(
     leakyrelu_alpha: float,
 ) -> Array:
     if host_args or filter_format != "HWIO" or data_format == "NCHW_VECT_C":
-        message = (
+        raise UnimplementedError(
             "_FusedConv2D: only filters in HWIO without host_args are implemented, got "
             f"filter_format {filter_format}, data_format {data_format}, {len(host_args)} host_args"
         )
-        raise UnimplementedError(message)
     y = _kernel_of("Conv2D")(
         input,
         filter,

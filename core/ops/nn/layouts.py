@@ -209,10 +209,9 @@ def per_axis(
     if len(entries) == spatial:
         entries = [1, *entries, 1] if data_format[-1] == "C" else [1, 1, *entries]
     if len(entries) != spatial + 2:
-        message = (
+        raise ValueError(
             f"{function}: {argument} must have 1, {spatial} or {spatial + 2} entries, got {value!r}"
         )
-        raise ValueError(message)
     return tuple(entries)
 
 
@@ -230,11 +229,10 @@ def padding_attrs(function: str, padding: Any) -> dict[str, Any]:
             "padding": "EXPLICIT",
             "explicit_paddings": tuple(int(n) for pair in padding for n in pair),
         }
-    message = (
+    raise ValueError(
         f"{function}: padding must be 'SAME', 'VALID' or a (before, after) pair for each axis, "
         f"got {padding!r}"
     )
-    raise ValueError(message)
 
 
 def checked_format(function: str, data_format: str | None, allowed: Sequence[str]) -> str:
@@ -246,8 +244,9 @@ def checked_format(function: str, data_format: str | None, allowed: Sequence[str
     if data_format is None:
         return allowed[0]
     if data_format not in allowed:
-        message = f"{function}: data_format must be {' or '.join(allowed)}, got {data_format!r}"
-        raise ValueError(message)
+        raise ValueError(
+            f"{function}: data_format must be {' or '.join(allowed)}, got {data_format!r}"
+        )
     return data_format
 
 

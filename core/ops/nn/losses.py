@@ -192,20 +192,17 @@ def sparse_softmax_cross_entropy_with_logits(
     y = convert_to_tensor(labels)
     x = convert_to_tensor(logits)
     if x.shape.rank == 0:
-        message = "sparse_softmax_cross_entropy_with_logits: logits must not be a scalar"
-        raise ValueError(message)
+        raise ValueError("sparse_softmax_cross_entropy_with_logits: logits must not be a scalar")
     if x.shape.rank is not None and y.shape.rank not in {None, x.shape.rank - 1}:
-        message = (
+        raise ValueError(
             "sparse_softmax_cross_entropy_with_logits: labels must have one axis less than logits, "
             f"got shapes {y.shape.text} and {x.shape.text}"
         )
-        raise ValueError(message)
     if not y.shape.is_compatible_with(x.shape[:-1]):
-        message = (
+        raise ValueError(
             "sparse_softmax_cross_entropy_with_logits: labels must have the shape of logits "
             f"without the last axis, got {y.shape.text} and {x.shape.text}"
         )
-        raise ValueError(message)
     if y.dtype not in INDEX:
         y = casting.cast(y, int64)
     if x.dtype.size > 2:
@@ -220,10 +217,9 @@ def _sparse_softmax_cross_entropy_kernel(features: Array, labels: Array) -> tupl
     unsigned = labels.view(f"u{labels.itemsize}")
     if labels.size and np.maximum.reduce(unsigned) >= classes:
         wrong = labels[unsigned >= classes][0]
-        message = (
+        raise InvalidArgumentError(
             f"SparseSoftmaxCrossEntropyWithLogits: labels must be in [0, {classes}), got {wrong}"
         )
-        raise InvalidArgumentError(message)
     if not features.size:
         return np.zeros(len(features), dtype), np.empty(features.shape, dtype)
     x = features.astype(computed_in(dtype), copy=False)
@@ -358,11 +354,10 @@ def _logits_and_labels(
     x = convert_to_tensor(logits)
     y = convert_to_tensor(labels, dtype_hint=x.dtype)
     if not x.shape.is_compatible_with(y.shape):
-        message = (
+        raise ValueError(
             f"{function}: logits and labels must have one shape, got {x.shape.text} and "
             f"{y.shape.text}"
         )
-        raise ValueError(message)
     return x, y
 
 

@@ -161,8 +161,7 @@ def erosion2d(
 
 def _check_format(function: str, data_format: str) -> None:
     if data_format != "NHWC":
-        message = f"{function}: data_format must be NHWC, got {data_format!r}"
-        raise ValueError(message)
+        raise ValueError(f"{function}: data_format must be NHWC, got {data_format!r}")
 
 
 def _dilation_kernel(x: Array, filters: Array, *, strides: Any, rates: Any, padding: str) -> Array:
@@ -222,11 +221,10 @@ def _checked(
 ) -> tuple[Array, Array]:
     found = _best(x, filters, strides, rates, padding)
     if found[0].shape != dy.shape:
-        message = (
+        raise InvalidArgumentError(
             f"Dilation2DBackprop: out_backprop must have the shape of the dilation, "
             f"{list(found[0].shape)}, got {list(dy.shape)}"
         )
-        raise InvalidArgumentError(message)
     return found
 
 

@@ -92,8 +92,9 @@ def _kernel(
     x: Array, *, k: int, reduction_dimension: int, is_max_k: bool, aggregate_to_topk: bool
 ) -> tuple[Array, Array]:
     if not aggregate_to_topk:
-        message = "ApproxTopK: aggregate_to_topk must be True: a CPU has no parts to collect from"
-        raise UnimplementedError(message)
+        raise UnimplementedError(
+            "ApproxTopK: aggregate_to_topk must be True: a CPU has no parts to collect from"
+        )
     keys = x.astype(np.float32)
     order = np.argsort(-keys if is_max_k else keys, axis=reduction_dimension, kind="stable")
     at = np.take(order, range(k), axis=reduction_dimension)
@@ -122,8 +123,9 @@ def _gradient(call: OpCall, dy: Tensor | None, _: Tensor | None) -> tuple[Tensor
     at = call.outputs[1]
     rank = x.shape.rank
     if rank is None:
-        message = "ApproxTopK: the gradient needs to know how many axes the operand has"
-        raise UnimplementedError(message)
+        raise UnimplementedError(
+            "ApproxTopK: the gradient needs to know how many axes the operand has"
+        )
     axis = call.attr("reduction_dimension") % rank
     order = [n for n in range(rank) if n != axis] + [axis]
     back = np.argsort(order).tolist()

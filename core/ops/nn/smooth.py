@@ -297,8 +297,9 @@ swish = silu
 def _floating(function: str, features: TensorLike) -> Tensor:
     x = convert_to_tensor(features)
     if not x.dtype.is_floating:
-        message = f"{function}: features must be floating point, got {x.dtype.name}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{function}: features must be floating point, got {x.dtype.name}"
+        )
     return x
 
 

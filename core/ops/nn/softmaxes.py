@@ -30,10 +30,9 @@ def _along(op: OpDef, logits: TensorLike, axis: int | None, name: str | None) ->
         order = _swapping_order(x, axis)
         return permutations.transpose(op.entry(permutations.transpose(x, order)), order, name=name)
     if not -rank <= axis < rank:
-        message = (
+        raise InvalidArgumentError(
             f"{op.name}: axis must be in [{-rank}, {rank}), got {axis}\n  logits: {x.shape.text}"
         )
-        raise InvalidArgumentError(message)
     axis %= rank
     if axis == rank - 1:
         return op.entry(x, name)

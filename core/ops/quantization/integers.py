@@ -103,11 +103,13 @@ def _quantize_kernel(
 ) -> tuple[Array, Array, Array]:
     dtype = T.numpy
     if round_mode == "HALF_TO_EVEN" and mode != "SCALED":
-        message = f"QuantizeV2: round_mode HALF_TO_EVEN goes with mode SCALED, got {mode}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"QuantizeV2: round_mode HALF_TO_EVEN goes with mode SCALED, got {mode}"
+        )
     if np.any(min_range > max_range):
-        message = f"QuantizeV2: min_range must not be above max_range, got {min_range}, {max_range}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"QuantizeV2: min_range must not be above max_range, got {min_range}, {max_range}"
+        )
     # 0 is always in the range, and the range is never nothing.
     low = np.minimum(np.float32(0), min_range)
     size = np.maximum(np.float32(1), np.maximum(np.abs(min_range), np.abs(max_range)))

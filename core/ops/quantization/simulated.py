@@ -56,8 +56,7 @@ def _width(num_bits: int, narrow_range: bool) -> dict[str, Any]:
 def _nudged(low: Any, high: Any, num_bits: int, narrow_range: bool) -> tuple[Array, ...]:
     """Lowest and highest value and the step, moved so that 0 is a multiple of it."""
     if not 2 <= num_bits <= 16:
-        message = f"FakeQuant: num_bits must be from 2 to 16, got {num_bits}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"FakeQuant: num_bits must be from 2 to 16, got {num_bits}")
     least, most = np.float32(narrow_range), np.float32(2**num_bits - 1)
     scale = (high - low) / (most - least)
     zero = np.clip(least - low / scale, least, most)
@@ -75,8 +74,7 @@ def _fake(x: Array, low: Any, high: Any, num_bits: int, narrow_range: bool) -> A
 
 def _check_range(low: Any, high: Any) -> None:
     if np.any(np.asarray(low) > np.asarray(high)):
-        message = f"FakeQuant: min must not be above max, got {low} and {high}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"FakeQuant: min must not be above max, got {low} and {high}")
 
 
 def fake_quant_with_min_max_args(
@@ -353,8 +351,7 @@ def _around(
     """Values, and the range that was meant."""
     op = "QuantizeAndDequantize"
     if not 0 < bits < (64 if signed else 63):
-        message = f"{op}: num_bits must be from 1 to 63, got {bits}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: num_bits must be from 1 to 63, got {bits}")
     dtype = x.dtype
     wide = np.float32 if dtype.itemsize == 2 else dtype.type
     x = x.astype(wide, copy=False)
@@ -365,8 +362,7 @@ def _around(
             for n in (low, high)
         )
         if np.any(low > high):
-            message = f"{op}: input_min must not be above input_max"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(f"{op}: input_min must not be above input_max")
     else:
         low, high = (
             x.min(axes, keepdims=True, initial=np.inf),

@@ -44,19 +44,16 @@ def algorithm_number(alg: Any) -> Any:
     elif isinstance(alg, str):
         found = _NAMES.get(alg.strip().lower().replace("-", "").replace("_", ""))
     else:
-        message = f"alg must be an Algorithm, its name or its number, got {alg!r}"
-        raise TypeError(message)
+        raise TypeError(f"alg must be an Algorithm, its name or its number, got {alg!r}")
     if found is None:
-        message = f"alg must be 'philox', 'threefry' or 'auto_select', got {alg!r}"
-        raise ValueError(message)
+        raise ValueError(f"alg must be 'philox', 'threefry' or 'auto_select', got {alg!r}")
     return found.value
 
 
 def check_philox(op: str, alg: Array) -> None:
     """InvalidArgumentError unless the number is Philox's, or leaves the choice."""
     if int(alg) not in {Algorithm.PHILOX.value, Algorithm.AUTO_SELECT.value}:
-        message = (
+        raise InvalidArgumentError(
             f"{op}: alg must be 1 (Philox) or 3 (automatic), which is what CPUs have, "
             f"got {int(alg)}"
         )
-        raise InvalidArgumentError(message)

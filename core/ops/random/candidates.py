@@ -150,14 +150,14 @@ def _draw(
     """Classes from the stream that belongs to `key`: op, count, uniqueness, the rest, the seeds."""
     op, num_sampled, unique, *rest, seed, seed2 = key
     if unique and num_sampled > chances.count:
-        message = f"{op}: no {num_sampled} unique classes can be drawn from {chances.count}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{op}: no {num_sampled} unique classes can be drawn from {chances.count}"
+        )
     if true_classes.size and not 0 <= true_classes.min() <= true_classes.max() < chances.size:
-        message = (
+        raise InvalidArgumentError(
             f"{op}: true_classes must be from 0 to {chances.size - 1}, "
             f"got {true_classes.min()} to {true_classes.max()}"
         )
-        raise InvalidArgumentError(message)
     stream = stateful.stream_of(ctx, op, (num_sampled, unique, *rest), seed, seed2)
     words = candidates.Words(stream.reserve(num_sampled, _WORDS_EACH // 4))
     drawn, tries = candidates.draw(chances, words, num_sampled, unique)
@@ -282,8 +282,9 @@ def _fixed_kernel(
         weights = [0.0] * num_reserved_ids + [float(w) ** distortion for w in given]
         found = weights[shard::num_shards]
         if len(found) != range_max:
-            message = f"{op}: range_max is {range_max}, and there are {len(found)} frequencies"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"{op}: range_max is {range_max}, and there are {len(found)} frequencies"
+            )
         return candidates.Frequencies(found)
 
     chances = ctx.stream((*key, "chances"), make)

@@ -24,8 +24,9 @@ def advance(resource: Array, elements: int) -> tuple[Array, philox.KeyCounter]:
 
     variable = resource_of(resource)
     if variable.shape != (3,):
-        message = f"RngReadAndSkip: the state must have shape [3], got {variable.shape.text}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"RngReadAndSkip: the state must have shape [3], got {variable.shape.text}"
+        )
     variable.update(moved, np.array(elements * philox.SKIP_PER_OUTPUT, object))
     return before, philox.KeyCounter(int(before[2]) & _MASK, _counter(before))
 

@@ -163,11 +163,10 @@ RANDOM_GAMMA = register(
 def _ending(op: str, shape: Array, wanted: tuple[int, ...]) -> tuple[int, ...]:
     sizes = stateless.sizes_of(op, shape)
     if wanted and tuple(sizes[len(sizes) - len(wanted) :]) != wanted:
-        message = (
+        raise InvalidArgumentError(
             f"{op}: shape must end with the shape of the parameters, got {list(sizes)} and "
             f"{list(wanted)}"
         )
-        raise InvalidArgumentError(message)
     return tuple(sizes)
 
 

@@ -32,8 +32,7 @@ if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
     def __getattr__(name: str) -> Any:
         if name != "index_shuffle":
-            message = f"module {__name__!r} has no attribute {name!r}"
-            raise AttributeError(message)
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return importlib.import_module("pinnace.ops.random.indices").index_shuffle
 
 

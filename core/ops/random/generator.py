@@ -91,12 +91,12 @@ class Generator(AutoTrackable):
     def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None) -> None:
         if copy_from is not None:
             if state is not None or alg is not None:
-                message = "Generator: copy_from goes with no other argument"
-                raise ValueError(message)
+                raise ValueError("Generator: copy_from goes with no other argument")
             alg, state = copy_from.algorithm, copy_from.state.value()
         if state is None or alg is None:
-            message = "Generator: state and alg must be given. Try: Generator.from_seed(seed)"
-            raise ValueError(message)
+            raise ValueError(
+                "Generator: state and alg must be given. Try: Generator.from_seed(seed)"
+            )
         self._alg = int(algorithm_number(alg))
         size = _STATE_SIZES[self._alg]
         if isinstance(state, Variable):
@@ -104,8 +104,9 @@ class Generator(AutoTrackable):
             self._state_var = state
             return
         if np.shape(state) not in {(size,), ()} and not isinstance(state, Tensor):
-            message = f"Generator: state must have shape [{size}], got {list(np.shape(state))}"
-            raise ValueError(message)
+            raise ValueError(
+                f"Generator: state must have shape [{size}], got {list(np.shape(state))}"
+            )
         value = _state_tensor(state, size)
         value.shape.assert_is_compatible_with(Shape([size]))
         # The name by which TensorFlow's checkpoints and Keras know it.

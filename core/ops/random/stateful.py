@@ -55,13 +55,11 @@ def uniform(
     """
     kind = as_dtype(dtype)
     if kind not in FLOATS | INDEX:
-        message = f"uniform: dtype must be a float, int32 or int64, got {kind.name}"
-        raise ValueError(message)
+        raise ValueError(f"uniform: dtype must be a float, int32 or int64, got {kind.name}")
     sizes = stateless.shape_tensor(shape)
     if kind.is_integer:
         if maxval is None:
-            message = f"uniform: maxval must be given for {kind.name}"
-            raise ValueError(message)
+            raise ValueError(f"uniform: maxval must be given for {kind.name}")
         low, high = convert_to_tensor(minval, kind), convert_to_tensor(maxval, kind)
         return execute_one(RANDOM_UNIFORM_INT, sizes, low, high, name=name, **_seeds(seed))
     from_zero = isinstance(minval, (int, float)) and minval == 0

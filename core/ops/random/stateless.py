@@ -118,8 +118,7 @@ def sizes_of(op: str, shape: Array) -> tuple[int, ...]:
     """The values of a shape; InvalidArgumentError for a negative one."""
     sizes = tuple(shape.tolist())
     if sizes and min(sizes) < 0:
-        message = f"{op}: sizes must not be negative, got {list(sizes)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: sizes must not be negative, got {list(sizes)}")
     return sizes
 
 
@@ -445,21 +444,18 @@ UNIFORM_INT: OpDef = register(
 def check_uniform_bounds(function: str, dtype: DType, minval: Any, maxval: Any) -> None:
     """ValueError for a dtype that has no uniform numbers, or bounds that do not go with it."""
     if dtype not in FLOATS | _FULL_INTS:
-        message = (
+        raise ValueError(
             f"{function}: dtype must be a float, int32, int64, uint32 or uint64, got {dtype.name}"
         )
-        raise ValueError(message)
     if not dtype.is_integer:
         return
     if (minval is None) != (maxval is None):
-        message = (
+        raise ValueError(
             f"{function}: minval and maxval must be both given or both None for {dtype.name}, "
             f"got {minval} and {maxval}"
         )
-        raise ValueError(message)
     if minval is not None and dtype.is_unsigned:
-        message = f"{function}: {dtype.name} has no bounds: minval and maxval must be None"
-        raise ValueError(message)
+        raise ValueError(f"{function}: {dtype.name} has no bounds: minval and maxval must be None")
 
 
 def split(seed: TensorLike, num: TensorLike = 2, alg: Any = "auto_select") -> Tensor:
@@ -519,8 +515,7 @@ def seed_tensor(seed: Any) -> Tensor:
 def check_bounds(op: str, low: int, high: int) -> None:
     """InvalidArgumentError unless low < high."""
     if low >= high:
-        message = f"{op}: minval must be less than maxval, got {low} and {high}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: minval must be less than maxval, got {low} and {high}")
 
 
 def draw_classes(start: KeyCounter, logits: Array, count: int) -> Array:
@@ -545,11 +540,11 @@ def sample_count(op: str, logits: Array, num_samples: Array) -> int:
     """`num_samples`; InvalidArgumentError if it is negative or there is no class."""
     count = int(num_samples)
     if count < 0:
-        message = f"{op}: num_samples must not be negative, got {count}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: num_samples must not be negative, got {count}")
     if logits.shape[1] == 0 and logits.shape[0]:
-        message = f"{op}: logits must have at least one class, got shape {list(logits.shape)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{op}: logits must have at least one class, got shape {list(logits.shape)}"
+        )
     return count
 
 

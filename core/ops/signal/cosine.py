@@ -53,8 +53,7 @@ def dct(
     x = convert_to_tensor(input)
     size = x.shape[-1] if x.shape.rank else None
     if size is None:
-        message = "dct: the last axis must have a known size"
-        raise UnimplementedError(message)
+        raise UnimplementedError("dct: the last axis must have a known size")
     if n is not None and n < size:
         x, size = x[..., :n], n
     elif n is not None and n > size:
@@ -62,8 +61,7 @@ def dct(
         size = n
     if type == 1:
         if size < 2:
-            message = f"dct: type 1 needs at least 2 values, got {size}"
-            raise ValueError(message)
+            raise ValueError(f"dct: type 1 needs at least 2 values, got {size}")
         around = joining.concat([x, permutations.reverse(x[..., 1:-1], [-1])], -1)
         return complexes.real(fourier.rfft(around))
     if type == 2:
@@ -93,28 +91,22 @@ def idct(
         name: name of the node while tracing.
     """
     if n is not None:
-        message = f"idct: n must be None, got {n}"
-        raise ValueError(message)
+        raise ValueError(f"idct: n must be None, got {n}")
     _check(type, n, axis, norm)
     return dct(input, _INVERSE[type], n, axis, norm, name)
 
 
 def _check(type: Any, n: Any, axis: Any, norm: Any) -> None:
     if axis != -1:
-        message = f"dct: axis must be -1, got {axis}"
-        raise ValueError(message)
+        raise ValueError(f"dct: axis must be -1, got {axis}")
     if n is not None and n < 1:
-        message = f"dct: n must be at least 1, got {n}"
-        raise ValueError(message)
+        raise ValueError(f"dct: n must be at least 1, got {n}")
     if type not in _INVERSE:
-        message = f"dct: type must be 1, 2, 3 or 4, got {type}"
-        raise ValueError(message)
+        raise ValueError(f"dct: type must be 1, 2, 3 or 4, got {type}")
     if norm not in (None, "ortho"):
-        message = f"dct: norm must be None or 'ortho', got {norm!r}"
-        raise ValueError(message)
+        raise ValueError(f"dct: norm must be None or 'ortho', got {norm!r}")
     if type == 1 and norm == "ortho":
-        message = "dct: type 1 has no orthogonal form"
-        raise ValueError(message)
+        raise ValueError("dct: type 1 has no orthogonal form")
 
 
 def _turns(x: Tensor, size: int, sign: int) -> Tensor:
@@ -199,8 +191,7 @@ def inverse_mdct(
     x = convert_to_tensor(mdcts)
     half = x.shape[-1] if x.shape.rank else None
     if half is None:
-        message = "inverse_mdct: the last axis must have a known size"
-        raise UnimplementedError(message)
+        raise UnimplementedError("inverse_mdct: the last axis must have a known size")
     y = idct(x, 4, norm=norm)
     if norm is None:
         y = y * (0.5 / half)
@@ -217,6 +208,5 @@ def inverse_mdct(
 def _quarters(who: str, frame_length: Any) -> int:
     size = int(frame_length)
     if size < 4 or size % 4:
-        message = f"{who}: frame_length must be a multiple of 4, got {size}"
-        raise ValueError(message)
+        raise ValueError(f"{who}: frame_length must be a multiple of 4, got {size}")
     return size

@@ -318,8 +318,7 @@ def _normed(y: Tensor, lengths: Tensor, norm: str | None, *, inverse: bool) -> T
     if norm in (None, "backward"):
         return y
     if norm not in ("ortho", "forward"):
-        message = f"norm must be None, 'backward', 'ortho' or 'forward', got {norm!r}"
-        raise ValueError(message)
+        raise ValueError(f"norm must be None, 'backward', 'ortho' or 'forward', got {norm!r}")
     count = casting.cast(reduction.reduce_prod(casting.cast(lengths, float64)), y.dtype)
     from pinnace.ops.math import exponents
 
@@ -336,8 +335,7 @@ def _axes_of(op: str, rank: int, axes: Array | None) -> list[int]:
         return list(range(-inner, 0))
     chosen = [int(axis) for axis in axes.reshape(-1)]
     if any(not -rank <= axis < rank for axis in chosen):
-        message = f"{op}: axes must be in [{-rank}, {rank}), got {chosen}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: axes must be in [{-rank}, {rank}), got {chosen}")
     return chosen
 
 
@@ -353,8 +351,7 @@ def _kernel(op: str) -> Callable[..., Array]:
             return transform(x, axes=chosen).astype(dtype, copy=False)  # type: ignore[no-any-return]
         sizes = [int(n) for n in lengths.reshape(-1)]
         if len(sizes) != len(chosen) or min(sizes, default=0) < 0:
-            message = f"{op}: fft_length must be {len(chosen)} sizes, got {sizes}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(f"{op}: fft_length must be {len(chosen)} sizes, got {sizes}")
         shape = list(x.shape)
         for axis, size in zip(chosen, sizes, strict=True):
             shape[axis] = size
@@ -423,16 +420,14 @@ def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     inputs = call.inputs
     rank = x.shape.rank
     if rank is None:
-        message = f"{op}: the gradient needs a tensor of known rank"
-        raise UnimplementedError(message)
+        raise UnimplementedError(f"{op}: the gradient needs a tensor of known rank")
     axes = None
     if op.endswith("ND"):
         from pinnace.ops.array import broadcasting
 
         axes = broadcasting.known_value(inputs[2])
         if axes is None:
-            message = f"{op}: the gradient needs axes that are known while tracing"
-            raise UnimplementedError(message)
+            raise UnimplementedError(f"{op}: the gradient needs axes that are known while tracing")
     chosen = _axes_of(op, rank, axes)
     none = (None,) * (len(inputs) - 1)
     sizes = shapes.axis_sizes(dy)

@@ -55,8 +55,7 @@ def frame(
     x = convert_to_tensor(signal)
     rank = x.shape.rank
     if rank is None or not -rank <= axis < rank:
-        message = f"frame: axis must be one of signal's, got {axis} for shape {x.shape}"
-        raise ValueError(message)
+        raise ValueError(f"frame: axis must be one of signal's, got {axis} for shape {x.shape}")
     at = axis % rank
     size = shapes.axis_sizes(x)[at]
     length, step = _number(frame_length), _number(frame_step)
@@ -87,8 +86,9 @@ def overlap_and_add(signal: TensorLike, frame_step: Any, name: str | None = None
     """
     x = convert_to_tensor(signal)
     if x.shape.rank is None or x.shape.rank < 2:
-        message = f"overlap_and_add: signal must have at least two axes, got shape {x.shape}"
-        raise ValueError(message)
+        raise ValueError(
+            f"overlap_and_add: signal must have at least two axes, got shape {x.shape}"
+        )
     *lead, count, length = shapes.axis_sizes(x)
     step = _number(frame_step)
     ids = reshaping.reshape(_places(count, length, step), [-1])

@@ -48,17 +48,15 @@ def linear_to_mel_weight_matrix(
     bins, rate = _known(num_spectrogram_bins), _known(sample_rate)
     kind = as_dtype(dtype)
     if num_mel_bins <= 0 or rate <= 0 or not kind.is_floating:
-        message = (
+        raise ValueError(
             "linear_to_mel_weight_matrix: num_mel_bins and sample_rate must be above 0 and dtype "
             f"floating point, got {num_mel_bins}, {rate} and {kind.name}"
         )
-        raise ValueError(message)
     if not 0 <= lower_edge_hertz < upper_edge_hertz <= rate / 2:
-        message = (
+        raise ValueError(
             "linear_to_mel_weight_matrix: 0 <= lower_edge_hertz < upper_edge_hertz <= "
             f"sample_rate / 2 must hold, got {lower_edge_hertz} and {upper_edge_hertz} for {rate}"
         )
-        raise ValueError(message)
     # Frequency 0 is in no triangle.
     pitches = _mel(np.linspace(0, rate / 2, int(bins))[1:])[:, None]
     edges = np.linspace(
@@ -81,8 +79,9 @@ def mfccs_from_log_mel_spectrograms(
     x = convert_to_tensor(log_mel_spectrograms)
     bins = x.shape[-1] if x.shape.rank else None
     if not bins:
-        message = f"mfccs_from_log_mel_spectrograms: the last axis must be known, got {x.shape}"
-        raise ValueError(message)
+        raise ValueError(
+            f"mfccs_from_log_mel_spectrograms: the last axis must be known, got {x.shape}"
+        )
     return cosine.dct(x, 2, name=name) * math.sqrt(0.5 / bins)
 
 
@@ -93,6 +92,5 @@ def _mel(hertz: Any) -> Array:
 def _known(value: Any) -> Any:
     known = broadcasting.known_value(convert_to_tensor(value))
     if known is None:
-        message = "linear_to_mel_weight_matrix: numbers must be known while tracing"
-        raise UnimplementedError(message)
+        raise UnimplementedError("linear_to_mel_weight_matrix: numbers must be known while tracing")
     return known.item()

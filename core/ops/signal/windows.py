@@ -96,17 +96,16 @@ def _raised_cosine(
 def _length(who: str, window_length: Any) -> int:
     known = broadcasting.known_value(convert_to_tensor(window_length))
     if known is None:
-        message = f"{who}: window_length must be known while tracing; give it as a Python number"
-        raise UnimplementedError(message)
+        raise UnimplementedError(
+            f"{who}: window_length must be known while tracing; give it as a Python number"
+        )
     if known.ndim:
-        message = f"{who}: window_length must be a scalar, got shape {list(known.shape)}"
-        raise ValueError(message)
+        raise ValueError(f"{who}: window_length must be a scalar, got shape {list(known.shape)}")
     return int(known)
 
 
 def _constant(values: Array, dtype: Any, who: str, name: str | None) -> Tensor:
     kind = as_dtype(dtype)
     if kind not in FLOATS:
-        message = f"{who}: dtype must be floating point, got {kind.name}"
-        raise ValueError(message)
+        raise ValueError(f"{who}: dtype must be floating point, got {kind.name}")
     return constants.constant(values, kind, name=name or who)

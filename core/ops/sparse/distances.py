@@ -57,19 +57,19 @@ def _kernel(
             f"{hypothesis_shape.tolist()} and {truth_shape.tolist()}"
         )
     if hypothesis_shape.shape != truth_shape.shape or hypothesis_shape.size < 2:
-        message = (
+        raise InvalidArgumentError(
             f"{_WHO}: hypothesis_shape and truth_shape must have the same rank, at least 2, "
             f"got {hypothesis_shape.tolist()} and {truth_shape.tolist()}"
         )
-        raise InvalidArgumentError(message)
     sizes = tuple(np.maximum(hypothesis_shape, truth_shape)[:-1].tolist())
     said = _sequences(hypothesis_indices, hypothesis_values)
     true = _sequences(truth_indices, truth_values)
     y = np.zeros(sizes, np.float32)
     for place in said.keys() | true.keys():
         if any(not 0 <= n < size for n, size in zip(place, sizes, strict=True)):
-            message = f"{_WHO}: indices must be within the shapes, got {list(place)} of {sizes}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"{_WHO}: indices must be within the shapes, got {list(place)} of {sizes}"
+            )
         right = true.get(place, [])
         distance = float(_distance(said.get(place, []), right))
         if normalize:

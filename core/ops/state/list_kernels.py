@@ -38,8 +38,9 @@ def reserve_kernel(element_shape: Array, num_elements: Array, *, element_dtype: 
     """A list of so many elements, none of them set."""
     count = int(num_elements)
     if count < 0:
-        message = f"TensorListReserve: num_elements must not be negative, got {count}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"TensorListReserve: num_elements must not be negative, got {count}"
+        )
     return handle_of_list(TensorList(element_dtype, shape_from(element_shape), count, {}))
 
 
@@ -56,8 +57,9 @@ def empty_kernel(
 def from_tensor_kernel(tensor: Array, element_shape: Array, *, element_dtype: DType) -> Array:
     """A list of a tensor's rows."""
     if tensor.ndim == 0:
-        message = "TensorListFromTensor: tensor must have at least one axis, got a scalar"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            "TensorListFromTensor: tensor must have at least one axis, got a scalar"
+        )
     shape = merged_shape(
         "TensorListFromTensor", shape_from(element_shape), Shape.of(tensor.shape[1:])
     )
@@ -98,8 +100,9 @@ def stack_kernel(input_handle: Array, element_shape: Array, *, num_elements: int
     """All elements, along a new first axis."""
     value = list_of(input_handle, "TensorListStack")
     if num_elements not in {-1, value.length}:
-        message = f"TensorListStack: the list must have {num_elements} elements, has {value.length}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"TensorListStack: the list must have {num_elements} elements, has {value.length}"
+        )
     wanted = shape_from(element_shape)
     shape = merged_shape("TensorListStack", value.shape, wanted)
     if value.whole is not None and len(value.whole):
@@ -125,8 +128,7 @@ def pop_kernel(input_handle: Array, element_shape: Array) -> tuple[Array, Array]
     value = list_of(input_handle, "TensorListPopBack")
     last = value.length - 1
     if last < 0:
-        message = "TensorListPopBack: the list is empty"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError("TensorListPopBack: the list is empty")
     rest, found = value.popped()
     if found is None:
         shape = missing_shape(
@@ -154,8 +156,7 @@ def resize_kernel(input_handle: Array, size: Array) -> Array:
     value = list_of(input_handle, "TensorListResize")
     count = int(size)
     if count < 0:
-        message = f"TensorListResize: size must not be negative, got {count}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"TensorListResize: size must not be negative, got {count}")
     gone = dict.fromkeys([index for index in value.snapshot() if index >= count], MISSING)
     return handle_of_list(value.changed(gone, count))
 
@@ -184,8 +185,9 @@ def scatter_kernel(
     """A new list with a tensor's rows at the indices given."""
     positions = indices.reshape(-1).tolist()
     if len(positions) != len(tensor):
-        message = f"TensorListScatterV2: {len(positions)} indices for {len(tensor)} elements"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"TensorListScatterV2: {len(positions)} indices for {len(tensor)} elements"
+        )
     length = max(int(num_elements), max(positions, default=-1) + 1)
     rows = items_of_rows(tensor)
     for index in positions:
@@ -239,8 +241,9 @@ def concat_kernel(
                 shape = Shape([first, *some.shape[1:]])
             found = missing_element("TensorListConcatV2", value.dtype, shape)
         if found.ndim == 0:
-            message = "TensorListConcatV2: elements must have at least one axis, got a scalar"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                "TensorListConcatV2: elements must have at least one axis, got a scalar"
+            )
         elements.append(found)
     lengths = np.array([len(element) for element in elements], np.int64)
     if not elements:
@@ -248,11 +251,10 @@ def concat_kernel(
         return stacked([], value.dtype, rest, "TensorListConcatV2"), lengths
     for element in elements:
         if element.shape[1:] != elements[0].shape[1:]:
-            message = (
+            raise InvalidArgumentError(
                 "TensorListConcatV2: elements must agree but for the first axis, got "
                 f"{list(elements[0].shape)} and {list(element.shape)}"
             )
-            raise InvalidArgumentError(message)
     return np.concatenate(elements), lengths
 
 
@@ -274,12 +276,11 @@ def split_kernel(
     """A list of parts of a tensor, by their lengths."""
     sizes = lengths.reshape(-1).tolist()
     if tensor.ndim == 0 or sum(sizes) != len(tensor) or min(sizes, default=0) < 0:
-        message = (
+        raise InvalidArgumentError(
             "TensorListSplit: lengths must add up to the first axis of tensor "
             f"{list(tensor.shape)}, "
             f"got {sizes}"
         )
-        raise InvalidArgumentError(message)
     items = {}
     start = 0
     for index, size in enumerate(sizes):

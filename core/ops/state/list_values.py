@@ -240,8 +240,9 @@ def list_of(handle: Array, name: str = "TensorList") -> TensorList:
     """The list behind a scalar."""
     value = handle[()]
     if not isinstance(value, TensorList):
-        message = f"{name}: input_handle must hold a list of tensors, holds {type(value).__name__}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{name}: input_handle must hold a list of tensors, holds {type(value).__name__}"
+        )
     return value
 
 
@@ -257,19 +258,19 @@ def merged_shape(name: str, a: Shape, b: Shape) -> Shape:
     try:
         return a.merge_with(b)
     except ValueError:
-        message = f"{name}: element_shape must fit the list's {a.text}, got {b.text}"
-        raise InvalidArgumentError(message) from None
+        raise InvalidArgumentError(
+            f"{name}: element_shape must fit the list's {a.text}, got {b.text}"
+        ) from None
 
 
 def missing_element(name: str, dtype: DType, shape: Shape) -> Array:
     """The value of an element that was never set."""
     sizes = shape.dims
     if sizes is None or None in sizes:
-        message = (
+        raise InvalidArgumentError(
             f"{name}: an element that was never set reads as zeros, which needs a known shape, "
             f"but element_shape is {shape.text}"
         )
-        raise InvalidArgumentError(message)
     if dtype.numpy.kind == "O":
         filler = None if dtype in {dtypes.variant, dtypes.resource} else b""
         return np.full(sizes, filler, object)
@@ -288,8 +289,7 @@ def missing_shape(value: TensorList, items: Any, wanted: Shape, name: str) -> Sh
 def check_index(name: str, index: int, length: int) -> None:
     """An error for an index beyond a list."""
     if not 0 <= index < length:
-        message = f"{name}: index must be in [0, {length}), got {index}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{name}: index must be in [0, {length}), got {index}")
 
 
 def check_item(name: str, value: TensorList, item: Array) -> None:
@@ -302,10 +302,9 @@ def check_item(name: str, value: TensorList, item: Array) -> None:
         else:
             return  # the usual case, once a turn of a loop, without making a Shape
     if not value.shape.is_compatible_with(shape):
-        message = (
+        raise InvalidArgumentError(
             f"{name}: an element of this list must fit {value.shape.text}, got {list(item.shape)}"
         )
-        raise InvalidArgumentError(message)
 
 
 def list_of_rows(tensor: Array, dtype: DType, shape: Shape) -> TensorList:
@@ -338,16 +337,16 @@ def stacked(elements: Sequence[Array], dtype: DType, shape: Shape, name: str) ->
     if not elements:
         sizes = shape.dims
         if sizes is None or None in sizes:
-            message = f"{name}: an empty list needs a known element_shape, got {shape.text}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"{name}: an empty list needs a known element_shape, got {shape.text}"
+            )
         return np.zeros((0, *sizes), dtype.numpy)
     first = elements[0].shape
     for element in elements:
         if element.shape != first:
-            message = (
+            raise InvalidArgumentError(
                 f"{name}: elements must have one shape, got {list(first)} and {list(element.shape)}"
             )
-            raise InvalidArgumentError(message)
     if dtype.numpy.kind == "O":
         out = np.empty((len(elements), *first), object)
         for index, element in enumerate(elements):
@@ -359,8 +358,9 @@ def stacked(elements: Sequence[Array], dtype: DType, shape: Shape, name: str) ->
 def added(a: TensorList, b: TensorList) -> TensorList:
     """The sum, element by element; a missing element is zero. Takes steps for the shorter list."""
     if a.length != b.length:
-        message = f"AddN: lists must have one length, got {a.length} and {b.length}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"AddN: lists must have one length, got {a.length} and {b.length}"
+        )
     mine, theirs = a.snapshot_size(), b.snapshot_size()
     if mine < theirs:
         a, b = b, a

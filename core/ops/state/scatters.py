@@ -67,8 +67,9 @@ def sparse_read(variable: Variable, indices: TensorLike, name: str | None = None
 def _gather_kernel(resource: Array, indices: Array, *, batch_dims: int) -> Array:
     value = resource_of(resource).read()
     if value.ndim == 0:
-        message = "ResourceGather: the variable must have at least one axis, it is a scalar"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            "ResourceGather: the variable must have at least one axis, it is a scalar"
+        )
     if batch_dims:
         axis = np.array(batch_dims, np.int32)
         return gathering._gather_v2_kernel(value, indices, axis, batch_dims=batch_dims)
@@ -215,11 +216,10 @@ def _slice_assign_kernel(
         try:
             place[...] = new
         except ValueError:
-            message = (
+            raise InvalidArgumentError(
                 "ResourceStridedSliceAssign: value must broadcast to the shape of the slice, "
                 f"{list(place.shape)}, got {list(new.shape)}"
-            )
-            raise InvalidArgumentError(message) from None
+            ) from None
         return out
 
     resource_of(ref).update(changed, value)
@@ -319,8 +319,9 @@ def _rows_kernel(name: str, how: How) -> Callable[[Array, Array, Array], None]:
     def kernel(resource: Array, indices: Array, updates: Array) -> None:
         def changed(value: Array, new: Array) -> Array:
             if value.ndim == 0:
-                message = f"{name}: the variable must have at least one axis, it is a scalar"
-                raise InvalidArgumentError(message)
+                raise InvalidArgumentError(
+                    f"{name}: the variable must have at least one axis, it is a scalar"
+                )
             gathering._check_indices(indices, value.shape[0], 0, name)
             expected = (*indices.shape, *value.shape[1:])
             if new.shape != expected:
@@ -341,19 +342,17 @@ def _places_kernel(name: str, how: How) -> Callable[..., None]:
             return _worked_in(name, value, rows, kept, how)
 
         if indices.ndim == 0:
-            message = f"{name}: indices must have at least one axis, got a scalar"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(f"{name}: indices must have at least one axis, got a scalar")
         resource_of(ref).update(changed, updates)
 
     return kernel
 
 
 def _refuse_updates(name: str, expected: tuple[int, ...], updates: Array) -> None:
-    message = (
+    raise InvalidArgumentError(
         f"{name}: updates must have shape {list(expected)}, that of the indices and of the rows, "
         f"got {list(updates.shape)}"
     )
-    raise InvalidArgumentError(message)
 
 
 def _worked_in(name: str, value: Array, indices: Array, updates: Array, how: How) -> Array:
@@ -362,8 +361,7 @@ def _worked_in(name: str, value: Array, indices: Array, updates: Array, how: How
     try:
         return segments.scattered(value, indices, updates, how)
     except InvalidArgumentError as error:
-        message = f"{name}: {error.message}"
-        raise InvalidArgumentError(message) from None
+        raise InvalidArgumentError(f"{name}: {error.message}") from None
 
 
 def _scaled(name: str, value: Array, indices: Array, updates: Array, how: How) -> Array:
@@ -375,8 +373,7 @@ def _scaled(name: str, value: Array, indices: Array, updates: Array, how: How) -
         np.multiply.at(out, places, rows)
     elif value.dtype.kind in "iu":
         if (rows == 0).any():
-            message = f"{name}: integers cannot be divided by 0"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(f"{name}: integers cannot be divided by 0")
         for place, row in zip(places, rows, strict=True):
             # TensorFlow divides integers as C does, towards 0.
             quotient = np.abs(out[place]) // np.abs(row)

@@ -59,8 +59,7 @@ class Stack:
         self._items.clear()
 
     def _fail(self, op: str, problem: str) -> NoReturn:
-        message = f"{op}: stack {self.name!r} {problem}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: stack {self.name!r} {problem}")
 
 
 def stack_of(op: str, handle: Array) -> Stack:
@@ -71,8 +70,7 @@ def stack_of(op: str, handle: Array) -> Stack:
     """
     found = resource_of(handle)
     if not isinstance(found, Stack):
-        message = f"{op}: handle must be that of a stack, got that of {found!r}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: handle must be that of a stack, got that of {found!r}")
     return found
 
 

@@ -155,8 +155,9 @@ class Table:
                 self._fail(op, f"key {key!r} has two values, {known!r} and {value!r}")
         with self._lock:
             if self._filled and not _equal(self._entries, found):
-                message = f"{op}: table {self.name!r} is initialised already, with other entries"
-                raise FailedPreconditionError(message)
+                raise FailedPreconditionError(
+                    f"{op}: table {self.name!r} is initialised already, with other entries"
+                )
             self._entries = found
             self._filled = True
 
@@ -234,17 +235,18 @@ class Table:
 
     def _require_filled(self, op: str) -> None:
         if not self._filled:
-            message = f"{op}: table {self.name!r} is not initialised: it has no entries yet"
-            raise FailedPreconditionError(message)
+            raise FailedPreconditionError(
+                f"{op}: table {self.name!r} is not initialised: it has no entries yet"
+            )
 
     def _require_mutable(self, op: str) -> None:
         if not self.mutable:
-            message = f"{op}: table {self.name!r} is static: its entries cannot change"
-            raise UnimplementedError(message)
+            raise UnimplementedError(
+                f"{op}: table {self.name!r} is static: its entries cannot change"
+            )
 
     def _fail(self, op: str, problem: str) -> NoReturn:
-        message = f"{op}: {problem}\n  {self!r}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: {problem}\n  {self!r}")
 
     def check_types(self, op: str, key_dtype: DType, value_dtype: DType | None = None) -> None:
         """Check that a call has the table's dtypes.

@@ -46,14 +46,14 @@ def dense_table(
     """
     op = "MutableDenseHashTableV2"
     if empty_key.ndim or deleted_key.ndim:
-        message = (
+        raise UnimplementedError(
             f"{op}: only scalar keys are supported, got empty_key of shape {list(empty_key.shape)}"
         )
-        raise UnimplementedError(message)
     empty, deleted = empty_key.reshape(-1).tolist()[0], deleted_key.reshape(-1).tolist()[0]
     if empty == deleted:
-        message = f"{op}: empty_key and deleted_key must differ, both are {empty!r}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{op}: empty_key and deleted_key must differ, both are {empty!r}"
+        )
     reserved = {empty: "empty_key", deleted: "deleted_key"}
     return Table(
         key_dtype, value_dtype, value_shape, reserved=reserved, name="MutableDenseHashTable"
@@ -68,8 +68,9 @@ def table_of(op: str, handle: Array) -> Table:
     """
     found = resource_of(handle)
     if not isinstance(found, Table):
-        message = f"{op}: table_handle must be the handle of a table, got that of {found!r}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{op}: table_handle must be the handle of a table, got that of {found!r}"
+        )
     return found
 
 
@@ -102,8 +103,9 @@ def _kept(op: str, made: Table, ctx: RunContext, container: str, shared_name: st
         made.value_dtype,
         made.mutable,
     ):
-        message = f"{op}: shared_name {shared_name!r} is that of another table\n  {table!r}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{op}: shared_name {shared_name!r} is that of another table\n  {table!r}"
+        )
     return _handle(table)
 
 
@@ -151,8 +153,7 @@ MUTABLE_HASH_TABLE = register(
 
 def _sizes(shape: Shape) -> tuple[int, ...]:
     if not shape.is_fully_defined():
-        message = f"value_shape must be fully known, got {shape.text}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"value_shape must be fully known, got {shape.text}")
     return tuple(int(size) for size in shape.as_list() if size is not None)
 
 
@@ -411,12 +412,11 @@ def _from_file_kernel(
     table = table_of(_FROM_FILE, table_handle)
     path = np.asarray(filename, object)[()]
     if not isinstance(path, AssetPath):
-        message = (
+        raise PermissionDeniedError(
             f"{_FROM_FILE}: only files that the program names, and assets of a SavedModel, may be "
             f"read; {path!r} is a path that a graph made\n"
             "  Try: tf.saved_model.Asset(path), as tf.lookup.TextFileInitializer does"
         )
-        raise PermissionDeniedError(message)
     _check_column(table, "key", key_index, table.key_dtype)
     _check_column(table, "value", value_index, table.value_dtype)
     cut = delimiter.encode() if isinstance(delimiter, str) else delimiter

@@ -54,27 +54,24 @@ def read_columns(
     """
     name = path.decode("utf-8", "surrogateescape")
     if len(delimiter) != 1:
-        message = f"{_OP}: delimiter must be one byte, got {delimiter!r}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{_OP}: delimiter must be one byte, got {delimiter!r}")
     with explained("read", name), open_regular(name) as file:
         lines = _lines(file.read())
     if vocab_size != -1:
         if vocab_size <= 0 or vocab_size > len(lines):
-            message = (
+            raise InvalidArgumentError(
                 f"{_OP}: vocab_size must be -1, or from 1 to the number of lines in {name}, "
                 f"{len(lines)}, got {vocab_size}"
             )
-            raise InvalidArgumentError(message)
         lines = lines[:vocab_size]
     needed = max(index for index, _ in columns) + 1
     fields = [line.split(delimiter) for line in lines] if needed > 0 else []
     for number, row in enumerate(fields):
         if len(row) < needed:
-            message = (
+            raise InvalidArgumentError(
                 f"{_OP}: line {number} of {name} must have {needed} columns, got {len(row)}: "
                 f"{lines[number]!r}"
             )
-            raise InvalidArgumentError(message)
     found = []
     for index, dtype in columns:
         if index == LINE_NUMBER:
@@ -98,8 +95,9 @@ def _converted(tokens: list[bytes], dtype: DType, name: str) -> Array:
         out[:] = tokens
         return out
     if dtype not in {int32, int64, float32, float64}:
-        message = f"{_OP}: columns can be strings, integers or floats, not {dtype.name}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"{_OP}: columns can be strings, integers or floats, not {dtype.name}"
+        )
     return np.array(
         [_number(token, dtype, place, name) for place, token in enumerate(tokens)], dtype.numpy
     )
@@ -115,5 +113,6 @@ def _number(token: bytes, dtype: DType, place: int, name: str) -> Any:
     elif _FLOAT.fullmatch(token):
         found = float(token)
         return found if math.isfinite(found) else dtype.numpy.type(found)
-    message = f"{_OP}: {token!r} in line {place} of {name} is not a valid {dtype.name}"
-    raise InvalidArgumentError(message)
+    raise InvalidArgumentError(
+        f"{_OP}: {token!r} in line {place} of {name} is not a valid {dtype.name}"
+    )

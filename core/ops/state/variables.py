@@ -75,11 +75,10 @@ READ_VARIABLE = register(
 def _fitting(variable: Variable, value: TensorLike, what: str) -> Tensor:
     tensor = convert_to_tensor(value, variable.dtype)
     if not variable.shape.is_compatible_with(tensor.shape):
-        message = (
+        raise ValueError(
             f"{what}: the value must fit variable {variable.name!r} of shape "
             f"{variable.shape.text}, got shape {tensor.shape.text}"
         )
-        raise ValueError(message)
     return tensor
 
 
@@ -111,11 +110,10 @@ def _kept(resource: Resource, value: Array) -> Array:
     """`value` as a variable may keep it: of the right shape, and no view of other memory."""
     array = np.asarray(value)
     if not resource.shape.is_compatible_with(array.shape):
-        message = (
+        raise InvalidArgumentError(
             f"AssignVariableOp: variable {resource.name!r} has shape {resource.shape.text}, "
             f"got a value of shape {list(array.shape)}"
         )
-        raise InvalidArgumentError(message)
     return array if array.base is None else array.copy()
 
 

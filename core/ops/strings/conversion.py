@@ -86,17 +86,14 @@ def _as_string_kernel(
     if T is dtypes.string:
         return input
     if fill not in {"", " ", "0", "-", "+"}:
-        message = f"AsString: fill must be a space, 0, - or +, got {fill!r}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"AsString: fill must be a space, 0, - or +, got {fill!r}")
     floating = T.is_floating or T.is_complex
     if (scientific or shortest or precision >= 0) and not floating:
-        message = (
+        raise InvalidArgumentError(
             f"AsString: precision, scientific and shortest are for floating point, got {T.name}"
         )
-        raise InvalidArgumentError(message)
     if scientific and shortest:
-        message = "AsString: scientific and shortest cannot both be true"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError("AsString: scientific and shortest cannot both be true")
     spec = (
         "%"
         + (f"{fill}{width}" if width >= 0 else fill)
@@ -180,11 +177,10 @@ def _to_number_kernel(string_tensor: Array, *, out_type: DType) -> Array:
             text = text if text[-1:].isdigit() else b"0"
         value: Any = None if text is None else convert(text)
         if value is None or (out_type.is_integer and not out_type.min <= value <= out_type.max):
-            message = (
+            raise InvalidArgumentError(
                 f"StringToNumber: a string must be a number of type {out_type.name}, got "
                 f"{shown(item)}"
             )
-            raise InvalidArgumentError(message)
         return value
 
     return map_numbers(number, string_tensor, out_type.numpy)
@@ -205,8 +201,7 @@ STRING_TO_NUMBER = register(
 
 def _is_text(op: str, encoding: str) -> bool:
     if encoding not in {"", "utf-8"}:
-        message = f"{op}: encoding must be '' or 'utf-8', got {encoding!r}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: encoding must be '' or 'utf-8', got {encoding!r}")
     return encoding == "utf-8"
 
 
@@ -394,14 +389,14 @@ def _substr_kernel(input: Array, pos: Array, len: Array, *, unit: str) -> Array:
 def _part(item: bytes, start: int, count: int, steps: Array | None, place: int) -> bytes:
     size = len(item) if steps is None else len(steps) - 1
     if not -size <= start <= size:
-        message = (
+        raise InvalidArgumentError(
             f"Substr: pos must be in [{-size}, {size}], got {start} for string {shown(item)} at "
             f"index {place}"
         )
-        raise InvalidArgumentError(message)
     if count < 0 and start < 0 and steps is not None:
-        message = f"Substr: len must not be negative where pos is, got {count} and {start}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"Substr: len must not be negative where pos is, got {count} and {start}"
+        )
     begin = start + size if start < 0 else start
     if count < 0 and steps is None:
         return item[begin:]

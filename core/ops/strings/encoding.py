@@ -76,10 +76,9 @@ def _decode_kernel(input: Array) -> Array:
             text = (core + b"=" * (-len(core) % 4)).translate(_URL_LETTERS)
             return binascii.a2b_base64(text, strict_mode=True)
         except (binascii.Error, ValueError) as error:
-            message = (
+            raise InvalidArgumentError(
                 f"DecodeBase64: input must be base 64 with - and _, got {shown(item)}: {error}"
-            )
-            raise InvalidArgumentError(message) from None
+            ) from None
 
     return map_strings(decoded, input)
 
@@ -133,16 +132,16 @@ def _decode_raw_kernel(bytes: Array, *, out_type: DType, little_endian: bool) ->
     items = bytes.reshape(-1).tolist()
     lengths = {len(item) for item in items}
     if len(lengths) > 1:
-        message = f"DecodeRaw: all strings must have one length, got {sorted(lengths)} bytes"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"DecodeRaw: all strings must have one length, got {sorted(lengths)} bytes"
+        )
     size = lengths.pop() if lengths else 0
     width = out_type.numpy.itemsize
     if size % width:
-        message = (
+        raise InvalidArgumentError(
             f"DecodeRaw: strings must hold whole numbers of {width} bytes ({out_type.name}), got "
             f"{size} bytes"
         )
-        raise InvalidArgumentError(message)
     raw = np.frombuffer(b"".join(items), np.uint8)
     if not little_endian:
         # The parts of a complex number keep their order.

@@ -18,8 +18,7 @@ __all__ = ["to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong"]
 
 def _check(op: str, num_buckets: int) -> None:
     if num_buckets < 1:
-        message = f"{op}: num_buckets must be at least 1, got {num_buckets}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"{op}: num_buckets must be at least 1, got {num_buckets}")
 
 
 def to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
@@ -132,8 +131,9 @@ def to_hash_bucket_strong(
 def _strong_kernel(input: Array, *, num_buckets: int, key: tuple[int, ...]) -> Array:
     _check("StringToHashBucketStrong", num_buckets)
     if len(key) != 2:
-        message = f"StringToHashBucketStrong: key must be two integers, got {list(key)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"StringToHashBucketStrong: key must be two integers, got {list(key)}"
+        )
     low, high = (k % (1 << 64) for k in key)
     return map_numbers(lambda item: sip64(item, (low, high)) % num_buckets, input, np.int64)
 

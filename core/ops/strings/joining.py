@@ -112,11 +112,10 @@ def _segment_join_kernel(
     if not segment_ids.ndim:
         raise InvalidArgumentError("UnsortedSegmentJoin: segment_ids must not be a scalar")
     if segment_ids.size and not 0 <= segment_ids.min() <= segment_ids.max() < count:
-        message = (
+        raise InvalidArgumentError(
             f"UnsortedSegmentJoin: segment_ids must be from 0 to {count - 1}, "
             f"got {segment_ids.min()} to {segment_ids.max()}"
         )
-        raise InvalidArgumentError(message)
     claim(count * (LIST + POINTER * int(np.prod(inputs.shape[segment_ids.ndim :]))))
     rest = inputs.shape[segment_ids.ndim :]
     rows = inputs.reshape(segment_ids.size, -1 if inputs.size else 0).tolist()
@@ -209,12 +208,12 @@ def _reduce_join_kernel(
     named = reduction_indices.reshape(-1).tolist()
     beyond = [axis for axis in named if not -rank <= axis < rank]
     if beyond:  # unlike other reductions, as TensorFlow's op
-        message = f"ReduceJoin: axis must be in [{-rank}, {rank}), got {beyond[0]}"
-        raise OutOfRangeError(message)
+        raise OutOfRangeError(f"ReduceJoin: axis must be in [{-rank}, {rank}), got {beyond[0]}")
     axes = [axis % rank for axis in named]
     if len(set(axes)) != len(axes):
-        message = f"ReduceJoin: axes must be distinct, got {reduction_indices.tolist()}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"ReduceJoin: axes must be distinct, got {reduction_indices.tolist()}"
+        )
     if not axes:
         return inputs
     kept = [axis for axis in range(inputs.ndim) if axis not in axes]

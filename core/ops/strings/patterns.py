@@ -107,18 +107,16 @@ def _rewriter(op: str, groups: int, rewrite: bytes) -> list[bytes | int]:
         following = rewrite[end + 1 : end + 2]
         if following.isdigit():
             if int(following) > groups:
-                message = (
+                raise InvalidArgumentError(
                     f"{op}: rewrite {shown!r} names group {int(following)}, pattern has {groups}"
                 )
-                raise InvalidArgumentError(message)
             parts.append(int(following))
         elif following == b"\\":
             parts.append(following)
         else:
-            message = (
+            raise InvalidArgumentError(
                 f"{op}: a backslash in rewrite must begin a group or a backslash, got {shown!r}"
             )
-            raise InvalidArgumentError(message)
         place = end + 2
     return parts
 
@@ -319,7 +317,8 @@ def compiled(op: str, pattern: str | bytes) -> Any:
         found = re2.compile(text, options)
     except re2.error as error:
         why = _readable(error.args[0]) if error.args else "no reason"
-        message = f"{op}: pattern must be a regular expression, got {_readable(text)!r}: {why}"
-        raise InvalidArgumentError(message) from None
+        raise InvalidArgumentError(
+            f"{op}: pattern must be a regular expression, got {_readable(text)!r}: {why}"
+        ) from None
     re2.purge()  # it would keep more of them than are kept here
     return found

@@ -64,8 +64,9 @@ def decoded(
     starts = np.cumsum(widths) - widths
     if errors == "strict" and wrong.any():
         place = int(starts[wrong.argmax()])
-        message = f"UnicodeDecode: invalid {encoding} at byte {place} of {shown(text)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"UnicodeDecode: invalid {encoding} at byte {place} of {shown(text)}"
+        )
     if controls:
         wrong |= points < ord(" ")
     if errors == "ignore":
@@ -155,11 +156,10 @@ def _decode_kernel(
 ) -> tuple[Array, Array, Array]:
     encoding = _ENCODINGS.get(input_encoding.upper())
     if encoding is None:
-        message = (
+        raise InvalidArgumentError(
             f"UnicodeDecode: input_encoding must be one of {sorted(_ENCODINGS)}, got "
             f"{input_encoding!r}"
         )
-        raise InvalidArgumentError(message)
     rows = [
         decoded(item, encoding, errors, replacement_char, replace_control_characters)
         for item in input.reshape(-1).tolist()

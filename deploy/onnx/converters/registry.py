@@ -43,8 +43,9 @@ def converts(*names: str, since: int = 18, constants: tuple[str, ...] = ()) -> C
     def install(function: F) -> F:
         for name in names:
             if name in _converters or name in NO_ONNX:
-                message = f"op {name!r} has two converters, or one and a reason to have none"
-                raise ValueError(message)
+                raise ValueError(
+                    f"op {name!r} has two converters, or one and a reason to have none"
+                )
             _converters[name] = Converter(function, since, constants)
         return function
 
@@ -72,8 +73,7 @@ def converts_pairs(
             converts(*names, constants=constants)(function)
         for name in names:
             if name in _of_pairs or name in _by_parts:
-                message = f"op {name!r} computes with complex numbers in two ways"
-                raise ValueError(message)
+                raise ValueError(f"op {name!r} computes with complex numbers in two ways")
             _of_pairs[name] = function
         return function
 
@@ -84,8 +84,7 @@ def converts_by_parts(*names: str) -> None:
     """These ops do the same to both parts of complex numbers."""
     for name in names:
         if name in _of_pairs or name in _by_parts:
-            message = f"op {name!r} computes with complex numbers in two ways"
-            raise ValueError(message)
+            raise ValueError(f"op {name!r} computes with complex numbers in two ways")
         _by_parts.add(name)
 
 

@@ -139,18 +139,16 @@ def measure(
         wanted, got = run_session(exact, given), run_session(small, given)
         for name, found, a, b in zip(names, pairs, wanted, got, strict=True):
             if a.shape != b.shape or a.dtype != b.dtype:
-                message = (
+                raise FailedPreconditionError(
                     f"export: as {kind} output {name!r} is {b.dtype}{list(b.shape)}, "
                     f"as float32 {a.dtype}{list(a.shape)}"
                 )
-                raise FailedPreconditionError(message)
             if a.dtype.kind == "f" and not np.array_equal(np.isfinite(a), np.isfinite(b)):
-                message = (
+                raise FailedPreconditionError(
                     f"export: as {kind} output {name!r} is NaN or infinite where float32 is not "
                     "(values inside pass its range)\n"
                     "  Try: int8_static=calibration.npz, or float32"
                 )
-                raise FailedPreconditionError(message)
             found.append((a, b))
     return {name: _accuracy(found) for name, found in zip(names, pairs, strict=True)}
 
@@ -176,11 +174,10 @@ def overflows(
             if array.dtype.kind == "f" and np.any(
                 np.abs(array[np.isfinite(array)]) > FLOAT16_LARGEST
             ):
-                message = (
+                raise FailedPreconditionError(
                     f"export: output {name!r} has values beyond ±{FLOAT16_LARGEST:.0f}, the "
                     "largest of float16\n  Try: --int8, or float32"
                 )
-                raise FailedPreconditionError(message)
         inner = run_session(watching, given)[-len(names) :] if names else []
         found.update(
             name for name, array in zip(names, inner, strict=True) if np.isinf(array).any()
@@ -246,19 +243,17 @@ def calibration_feeds(
     """
     arrays = _arrays(given)
     if set(arrays) != set(program.inputs):
-        message = (
+        raise InvalidArgumentError(
             f"export: the calibration must have the inputs {sorted(program.inputs)}, "
             f"got {sorted(arrays)}"
         )
-        raise InvalidArgumentError(message)
     split = {name: list(_runs(name, arrays[name], program.inputs[name])) for name in arrays}
     counts = {name: len(runs) for name, runs in split.items()}
     if len(set(counts.values())) != 1 or not all(counts.values()):
-        message = (
+        raise InvalidArgumentError(
             "export: the inputs of the calibration must have equally many examples, at least one; "
             f"runs of up to {_ROWS} examples: {counts}"
         )
-        raise InvalidArgumentError(message)
     count = next(iter(counts.values()))
     return [{name: split[name][i] for name in program.inputs} for i in range(count)]
 
@@ -279,32 +274,30 @@ def _arrays(given: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str, Arra
         return {str(name): np.asarray(value) for name, value in given.items()}
     path = Path(given)
     if not path.is_file():
-        message = f"export: there is no calibration file {os.fspath(given)!r}"
-        raise NotFoundError(message)
+        raise NotFoundError(f"export: there is no calibration file {os.fspath(given)!r}")
     try:
         with path.open("rb") as file:
             archive: Any = np.load(file, allow_pickle=False)
             return {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        message = (
+        raise InvalidArgumentError(
             f"export: {os.fspath(given)!r} cannot be read as .npz: {error}"
             "\n  Try: np.savez(path, input_name=array)"
-        )
-        raise InvalidArgumentError(message) from error
+        ) from error
 
 
 def _runs(name: str, array: Array, spec: TensorSpec) -> Iterator[Array]:
     sizes = list(spec.shape)
     rank = len(sizes)
     if array.ndim not in (rank, rank + 1) or not _fits(array.shape[array.ndim - rank :], sizes):
-        message = (
+        raise InvalidArgumentError(
             f"export: calibration of {name!r} has shape {list(array.shape)}; wanted {spec.text}, "
             "or one axis more in front"
         )
-        raise InvalidArgumentError(message)
     if array.dtype.kind in "OSU" or not np.can_cast(array.dtype, spec.dtype.numpy, "same_kind"):
-        message = f"export: calibration of {name!r} is {array.dtype}; wanted {spec.dtype.name}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"export: calibration of {name!r} is {array.dtype}; wanted {spec.dtype.name}"
+        )
     array = array.astype(spec.dtype.numpy)
     if array.ndim > rank:
         yield from array

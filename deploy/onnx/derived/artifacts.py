@@ -93,8 +93,9 @@ def mobile_files(
             program.outputs, run_session(first, given), run_session(second, given), strict=True
         ):
             if a.dtype != b.dtype or a.shape != b.shape or not same(a, b, slack):
-                message = f"export: output {name!r} of the .ort file differs from the ONNX file's"
-                raise InternalError(message)
+                raise InternalError(
+                    f"export: output {name!r} of the .ort file differs from the ONNX file's"
+                )
     model, operators = mobile_paths(path)
     return {model: made.content, operators: made.operators.encode()}
 

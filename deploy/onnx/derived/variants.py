@@ -57,16 +57,16 @@ def make_variant(kind: str, model: onnx.ModelProto, calibration: Sequence[Feeds]
     try:
         made, notes = _float16(model) if kind == "float16" else _quantised(kind, model, calibration)
     except ImportError as error:
-        message = (
+        raise FailedPreconditionError(
             f"export: {kind} needs onnxruntime with its tools ({error})"
             f"\n  Try: {install_command('onnx')}"
-        )
-        raise FailedPreconditionError(message) from error
+        ) from error
     except (FailedPreconditionError, InvalidArgumentError):
         raise
     except Exception as error:
-        message = f"export: onnxruntime's tool for {kind} failed: {type(error).__name__}: {error}"
-        raise InternalError(message) from error
+        raise InternalError(
+            f"export: onnxruntime's tool for {kind} failed: {type(error).__name__}: {error}"
+        ) from error
     _sort(made.graph)
     used = {node.domain or "" for node in _nodes(made.graph)}
     imports = [one for one in made.opset_import if one.domain in used | {""}]
@@ -89,8 +89,9 @@ def _float16(model: onnx.ModelProto) -> tuple[onnx.ModelProto, tuple[str, ...]]:
     with _quiet():
         made: onnx.ModelProto = convert_float_to_float16(copy, keep_io_types=True)
     if not any(t.data_type == onnx.TensorProto.FLOAT16 for t in _tensors(made.graph)):
-        message = "export: float16 changes nothing: the model has no float32 weights"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            "export: float16 changes nothing: the model has no float32 weights"
+        )
     notes = (f"{large} weights beyond ±{FLOAT16_LARGEST:.0f} were cut to it",) if large else ()
     return made, notes
 
@@ -282,11 +283,10 @@ def to_mobile(serialised: bytes) -> Mobile:
             convert_onnx_models_to_ort,
         )
     except ImportError as error:
-        message = (
+        raise FailedPreconditionError(
             f"export: this onnxruntime cannot write .ort files ({error})"
             "\n  Try: pip install -U onnxruntime flatbuffers"
-        )
-        raise FailedPreconditionError(message) from error
+        ) from error
     with tempfile.TemporaryDirectory() as folder, _quiet():
         source = Path(folder) / "model.onnx"
         source.write_bytes(serialised)
@@ -300,8 +300,9 @@ def to_mobile(serialised: bytes) -> Mobile:
             (operators,) = Path(folder).glob("*.config")
             text = operators.read_text()
         except Exception as error:
-            message = f"export: onnxruntime does not write the model as .ort: {error}"
-            raise InternalError(message) from error
+            raise InternalError(
+                f"export: onnxruntime does not write the model as .ort: {error}"
+            ) from error
     # Its comment names folders of this machine, and when.
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return Mobile(content, "\n".join(lines) + "\n")

@@ -66,11 +66,10 @@ def find_runtime(given: str | os.PathLike[str] | None) -> Path:
             if all((folder / name).is_file() for name in RUNTIME):
                 return folder
     where = "here or above" if given is None else f"in {os.fspath(given)!r}"
-    message = (
+    raise NotFoundError(
         f"export: {PACKAGE} is not {where}; a page needs its files {', '.join(RUNTIME)}"
         f"\n  Try: npm install {PACKAGE}, or say where it is: --web-runtime FOLDER"
     )
-    raise NotFoundError(message)
 
 
 def _places(start: Path) -> Iterator[Path]:
@@ -89,11 +88,10 @@ def check_page(inputs: Mapping[str, TensorSpec], outputs: Mapping[str, TensorSpe
     for role, specs in (("input", inputs), ("output", outputs)):
         for name, spec in specs.items():
             if spec.dtype in _NO_JAVASCRIPT:
-                message = (
+                raise UnimplementedError(
                     f"export: {role} {name!r} is {spec.dtype.name}, which JavaScript has no "
                     "tensors of; a page cannot run it\n  Try: cast it to float32 in the signature"
                 )
-                raise UnimplementedError(message)
 
 
 def write_page(folder: str | os.PathLike[str], page: Page, runtime: Path) -> Path:
@@ -112,14 +110,14 @@ def write_page(folder: str | os.PathLike[str], page: Page, runtime: Path) -> Pat
     """
     target = Path(folder)
     if target.exists() and not target.is_dir():
-        message = f"export: the page needs a folder, {os.fspath(folder)!r} is a file"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"export: the page needs a folder, {os.fspath(folder)!r} is a file"
+        )
     if len(page.model) > _LIMIT:
-        message = (
+        raise InvalidArgumentError(
             f"export: a browser holds models of up to {_LIMIT / 1e9:.1f} GB, this one has "
             f"{len(page.model) / 1e9:.1f} GB\n  Try: --int8 or --float16"
         )
-        raise InvalidArgumentError(message)
     (target / "ort").mkdir(parents=True, exist_ok=True)
     for name in RUNTIME:
         write_file(target / "ort" / name, (runtime / name).read_bytes())

@@ -237,12 +237,11 @@ def _declare(g: GraphBuilder, model: onnx.ModelProto, whole: onnx.ModelProto) ->
     for _, value in g.outputs:
         model.graph.output.append(_merged(value, found.get(value.name), symbols))
         if value.shape.rank is None:
-            message = (
+            raise UnimplementedError(
                 f"export: the rank of output {value.name!r} is unknown; ONNX wants to know "
                 "how many axes an output has\n"
                 "  Try: ensure_shape(..., [None, None]) in the signature, a None for each axis"
             )
-            raise UnimplementedError(message)
 
 
 def _merged(

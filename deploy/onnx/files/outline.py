@@ -90,11 +90,9 @@ def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[_Field]:
         elif kind in _FIXED:
             at += _FIXED[kind]
         else:
-            message = f"byte {begin} of the file: {kind} is no kind of field"
-            raise DataLossError(message)
+            raise DataLossError(f"byte {begin} of the file: {kind} is no kind of field")
         if at > end:
-            message = f"byte {begin} of the file: field {number} is cut off"
-            raise DataLossError(message)
+            raise DataLossError(f"byte {begin} of the file: field {number} is cut off")
         yield _Field(number, kind, begin, first, at)
 
 
@@ -109,5 +107,4 @@ def _varint(data: mmap.mmap, at: int, end: int) -> tuple[int, int]:
         number |= (byte & 127) << shift
         if byte < 128:
             return number, at
-    message = f"byte {at} of the file: a number does not end"
-    raise DataLossError(message)
+    raise DataLossError(f"byte {at} of the file: a number does not end")

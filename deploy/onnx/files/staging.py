@@ -165,11 +165,13 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     target = Path(os.path.realpath(path))
     refuse_device(target)
     if target.is_dir():
-        message = f"export: {os.fspath(path)} is a folder; a file's name is wanted"
-        raise FailedPreconditionError(message)
+        raise FailedPreconditionError(
+            f"export: {os.fspath(path)} is a folder; a file's name is wanted"
+        )
     if not target.parent.is_dir():
-        message = f"export: cannot write {os.fspath(path)}: there is no folder {target.parent}"
-        raise NotFoundError(message)
+        raise NotFoundError(
+            f"export: cannot write {os.fspath(path)}: there is no folder {target.parent}"
+        )
     return target
 
 
@@ -191,8 +193,7 @@ def refuse_size(size: int, what: str, advice: str) -> None:
         UnimplementedError: `size` is more.
     """
     if size >= LIMIT:
-        message = (
+        raise UnimplementedError(
             f"export: the model has {size / 1e9:.1f} GB of weights; {what} holds at most 2 GiB\n"
             f"  Try: {advice}"
         )
-        raise UnimplementedError(message)

@@ -133,8 +133,7 @@ def write_array(file: IO[bytes], array: Array, factor: Array | None = None) -> N
 def array_of(value: Value) -> Array:
     """The array of a constant, of its shape if it is small."""
     if value.array is None:
-        message = f"{value.name!r} is not a constant"
-        raise InternalError(message)
+        raise InternalError(f"{value.name!r} is not a constant")
     if value.array.nbytes <= SMALL:
         return value.array.reshape(sizes_of(value.shape))
     return value.array
@@ -165,8 +164,7 @@ def _header(value: Value, at: int) -> bytes:
         header = begin + dims + kind + named + raw
         if (at + len(header)) % ALIGNMENT == 0:
             return header
-    message = f"no place for {value.name!r}"
-    raise InternalError(message)
+    raise InternalError(f"no place for {value.name!r}")
 
 
 def _most_bytes(value: Value) -> int:

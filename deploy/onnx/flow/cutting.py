@@ -120,18 +120,18 @@ class Cut:
         try:
             found = reference(**arrays)
         except Exception as error:
-            message = f"export: the tokenizer fails where the model does not: {error}\n  {arrays}"
-            raise InternalError(message) from error
+            raise InternalError(
+                f"export: the tokenizer fails where the model does not: {error}\n  {arrays}"
+            ) from error
         numbers = {}
         for name, array in wanted.items():
             numbers[name] = _array(found[name])
             same = numbers[name].dtype == array.dtype and np.array_equal(numbers[name], array)
             if not same:
-                message = (
+                raise InternalError(
                     f"export: the tokenizer gives other numbers for {name!r} than the model\n"
                     f"  texts: {arrays}\n  model: {array.tolist()}\n  tokenizer: {found[name]}"
                 )
-                raise InternalError(message)
         return numbers
 
 
@@ -149,14 +149,16 @@ def cut_off(program: Program, opset: int, path: str | os.PathLike[str] | None) -
     """
     if all(spec.dtype is not dtypes.string for spec in program.inputs.values()):
         specs = ", ".join(f"{name}: {spec.text}" for name, spec in program.inputs.items())
-        message = f"export: cut_strings is for signatures that take strings; this takes {specs}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"export: cut_strings is for signatures that take strings; this takes {specs}"
+        )
     frozen = freeze(program)
     graph = replace(fold(frozen.graph), output_names=tuple(program.outputs))
     frontier = find_frontier(graph, _unconvertible(graph, program, opset))
     if not frontier.values:
-        message = "export: cut_strings finds nothing to cut: no numbers are made of the strings"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            "export: cut_strings finds nothing to cut: no numbers are made of the strings"
+        )
     arguments = dict(zip(program.inputs, graph.inputs, strict=True))
     crossing = _named(frontier, arguments, program)
     taken = _taken_by(frontier.nodes)

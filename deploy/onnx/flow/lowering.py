@@ -51,11 +51,10 @@ def _refuse_complex(what: str, types: Mapping[str, DType]) -> None:
     """Complex numbers live inside of a model only."""
     for name, dtype in types.items():
         if dtype.is_complex:
-            message = (
+            raise UnimplementedError(
                 f"export: {what} {name!r} is {dtype.name}; an ONNX model neither takes nor gives "
                 f"complex numbers\n  Try: the real and the imaginary part as two {what}s"
             )
-            raise UnimplementedError(message)
 
 
 class _Lowering:
@@ -193,8 +192,9 @@ def _keep(
     name: str, node: graph.Node, results: tuple[Value | None, ...], values: dict[graph.Value, Value]
 ) -> None:
     if len(results) < len(node.outputs):
-        message = f"the converter of {name} gives {len(results)} of {len(node.outputs)} outputs"
-        raise InternalError(message)
+        raise InternalError(
+            f"the converter of {name} gives {len(results)} of {len(node.outputs)} outputs"
+        )
     for output, value in zip(node.outputs, results, strict=False):
         if value is None:
             continue
@@ -202,10 +202,9 @@ def _keep(
             values[output] = value
             continue
         if value.dtype is not output.dtype:
-            message = (
+            raise InternalError(
                 f"the converter of {name} gives {value.dtype.name}, the op "
                 f"{output.dtype.name} (node {node.name!r})"
             )
-            raise InternalError(message)
         value.refine(output.shape)
         values[output] = value

@@ -70,44 +70,42 @@ class Options:
             ("ir_version", self.ir_version, IR_VERSIONS),
         ):
             if not isinstance(value, int) or isinstance(value, bool) or value not in allowed:
-                message = (
+                raise InvalidArgumentError(
                     f"export: {name} must be from {allowed.start} to {allowed.stop - 1}, "
                     f"got {value!r}"
                 )
-                raise InvalidArgumentError(message)
         check_profile(self.profile)
         seconds = self.verify_timeout_s
         if not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
-            message = f"export: verify_timeout_s must be a number of seconds, got {seconds!r}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"export: verify_timeout_s must be a number of seconds, got {seconds!r}"
+            )
         if self.ort and self.path is None:
-            message = "export: ort=True writes a file beside `path`; path is None"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError("export: ort=True writes a file beside `path`; path is None")
         if self.external_data and self.path is None:
-            message = "export: external_data=True writes a file beside `path`; path is None"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                "export: external_data=True writes a file beside `path`; path is None"
+            )
         if self.report is not None:
             self._check_report(Path(self.report))
 
     def _check_report(self, place: Path) -> None:
         if place.suffix not in REPORTS:
-            message = (
+            raise InvalidArgumentError(
                 f"export: a report ends in {' or '.join(REPORTS)}, got {os.fspath(place)!r}: "
                 "the ending says in which form it is written"
             )
-            raise InvalidArgumentError(message)
         if not place.absolute().parent.is_dir():
-            message = f"export: there is no folder for the report {os.fspath(place)!r}"
-            raise NotFoundError(message)
+            raise NotFoundError(f"export: there is no folder for the report {os.fspath(place)!r}")
         if place.is_dir():
-            message = (
+            raise FailedPreconditionError(
                 f"export: the report {os.fspath(place)!r} is a folder; a file's name is wanted"
             )
-            raise FailedPreconditionError(message)
         refuse_device(Path(os.path.realpath(place)))
         if self.path is not None and os.path.realpath(place) == os.path.realpath(self.path):
-            message = f"export: model and report cannot both be written to {os.fspath(place)!r}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"export: model and report cannot both be written to {os.fspath(place)!r}"
+            )
 
 
 def one_kind(**chosen: bool) -> str | None:
@@ -118,6 +116,5 @@ def one_kind(**chosen: bool) -> str | None:
     """
     kinds = [kind for kind in KINDS if chosen[kind]]
     if len(kinds) > 1:
-        message = f"export: a file has one precision; got {' and '.join(kinds)}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"export: a file has one precision; got {' and '.join(kinds)}")
     return kinds[0] if kinds else None

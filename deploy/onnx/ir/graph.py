@@ -63,8 +63,7 @@ class Value:
 
     def _refuse_unknown_rank(self) -> None:
         if self.shape.rank is None:
-            message = f"the rank of {self.name!r} is unknown"
-            raise UnimplementedError(message)
+            raise UnimplementedError(f"the rank of {self.name!r} is unknown")
 
     def refine(self, shape: Shape) -> None:
         """Refine the shape."""

@@ -67,11 +67,10 @@ def infer(node: Node, count: int, schema: Any, opset: int) -> list[tuple[DType, 
         given = ", ".join(
             "-" if v is None else f"{v.dtype.name}{v.shape.text}" for v in node.inputs
         )
-        explained = (
+        raise InternalError(
             f"{node.kind}({given}) {node.attrs} made for node {node.origin!r} is not valid "
             f"ONNX: {error}"
-        )
-        raise InternalError(explained) from error
+        ) from error
     specs = []
     for name in outputs:
         inferred = found[name].tensor_type

@@ -188,8 +188,7 @@ class Maker(OnnxGraph):
         letter, dtype = typed_by
         other = computed_in(kind, dtype)
         if other is None:
-            message = f"ONNX Runtime has no kernel of {kind} for {dtype.name}"
-            raise UnimplementedError(message)
+            raise UnimplementedError(f"ONNX Runtime has no kernel of {kind} for {dtype.name}")
         if other is dtype:
             return self._add(kind, count, given, attrs, _moved, schema)
         note = f"{kind} {dtype.name} -> {other.name}"
@@ -244,8 +243,7 @@ class Maker(OnnxGraph):
         place = node.moved_input
         data = node.inputs[place]
         if data is None:
-            message = f"{node.kind} has no input"
-            raise InternalError(message)
+            raise InternalError(f"{node.kind} has no input")
         node.inputs[place] = Value(data.name, data.dtype, channels_first(data.shape), data.array)
         try:
             specs = infer(node, count, schema, self.opset)
@@ -339,6 +337,5 @@ class Maker(OnnxGraph):
             if source is not None and source.is_size:
                 return self.cast(source, dtype)
         if dtype.onnx is None:
-            message = f"ONNX has no type {dtype.name}"
-            raise UnimplementedError(message)
+            raise UnimplementedError(f"ONNX has no type {dtype.name}")
         return self.op("Cast", x, to=dtype.onnx)

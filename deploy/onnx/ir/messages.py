@@ -13,8 +13,7 @@ from pinnace.framework.tensor import Array
 def onnx_number(dtype: DType) -> int:
     """The type's number in `TensorProto.DataType`; UnimplementedError if ONNX has no such type."""
     if dtype.onnx is None:
-        message = f"ONNX has no type {dtype.name}"
-        raise UnimplementedError(message)
+        raise UnimplementedError(f"ONNX has no type {dtype.name}")
     return dtype.onnx
 
 

@@ -45,8 +45,7 @@ def name_activations(g: GraphBuilder) -> None:
 def _written_out(node: Node) -> Callable[[GraphBuilder], Value]:
     x = node.inputs[0]
     if x is None:
-        message = "Erfc has no input"
-        raise InternalError(message)
+        raise InternalError("Erfc has no input")
     return lambda g: complement(g, x)
 
 

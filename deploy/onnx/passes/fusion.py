@@ -315,8 +315,7 @@ def _scaled(g: GraphBuilder, kind: str, weights: Value, factors: Array) -> Value
     """Weights times factors, computed in float64; those of a convolution as they are written."""
     array = weights.array
     if array is None:
-        message = f"{weights.name!r} is not a constant"
-        raise InternalError(message)
+        raise InternalError(f"{weights.name!r} is not a constant")
     if kind == "Conv" and array.nbytes > SMALL:
         late = Value(weights.name, weights.dtype, weights.shape, array)
         late.factor = factors if weights.factor is None else weights.factor * factors

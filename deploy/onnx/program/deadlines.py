@@ -56,11 +56,10 @@ def run_within(session: Any, feeds: Mapping[str, Array], limit_s: float) -> list
     except Exception as error:
         if not over.is_set():
             raise
-        message = (
+        raise DeadlineExceededError(
             f"export: ONNX Runtime was not done after {limit_s:g} s\n"
             "  Try: export(..., sample={name: array, ...}) with inputs that take less, or a larger "
             "verify_timeout_s"
-        )
-        raise DeadlineExceededError(message) from error
+        ) from error
     finally:
         timer.cancel()

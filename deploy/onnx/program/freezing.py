@@ -128,12 +128,11 @@ def _refuse_nan(array: Array, dtype: DType, name: str) -> None:
         if np.isnan(np.min(piece)):
             bad += int(np.count_nonzero(np.isnan(piece)))
     if bad:
-        message = (
+        raise InvalidArgumentError(
             f"export: variable {name!r} holds {bad} NaN among its {array.size} numbers: "
             f"the model's outputs would be NaN\n"
             "  Try: train again from the last checkpoint without NaN"
         )
-        raise InvalidArgumentError(message)
 
 
 def _known(node: Node, copy: Copy) -> bool:

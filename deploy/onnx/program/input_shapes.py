@@ -30,24 +30,25 @@ def with_shapes(concrete: ConcreteFunction, shapes: Mapping[str, Any]) -> Concre
         names = list(graph.input_names[:count])
     for name in shapes:
         if name not in names:
-            message = f"export: there is no input {name!r}; the inputs are: {', '.join(names)}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"export: there is no input {name!r}; the inputs are: {', '.join(names)}"
+            )
     wanted = []
     for name, value in zip(names, graph.inputs, strict=False):
         shape = as_shape(shapes[name]) if name in shapes else value.shape
         if not value.shape.is_compatible_with(shape):
-            message = (
+            raise InvalidArgumentError(
                 f"export: input {name!r} is {value.spec.text}, the shape {shape.text} does not fit"
             )
-            raise InvalidArgumentError(message)
         wanted.append(shape)
     wanted += [value.shape for value in graph.inputs[count:]]
     try:
         made = narrowed(graph, wanted)
     except InvalidArgumentError as error:
         listed = ", ".join(f"{name} {as_shape(shapes[name]).text}" for name in shapes)
-        message = f"export: the model does not take inputs of the shapes {listed}: {error.message}"
-        raise InvalidArgumentError(message) from error
+        raise InvalidArgumentError(
+            f"export: the model does not take inputs of the shapes {listed}: {error.message}"
+        ) from error
     if not concrete.by_name:
         return _by_name(concrete, made, names)
     inputs = zip(names, made.inputs, strict=False)

@@ -169,8 +169,9 @@ def refuse_own_files(model: object, path: str | os.PathLike[str] | None) -> None
         return
     folder, target = Path(os.path.realpath(model)), Path(os.path.realpath(path))
     if folder in target.parents and target.relative_to(folder).parts[0] in OWN_NAMES:
-        message = f"export: {os.fspath(path)} is a part of the model itself; give another path"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(
+            f"export: {os.fspath(path)} is a part of the model itself; give another path"
+        )
 
 
 def _facts(loaded: object, folder: Path) -> dict[str, str]:
@@ -227,29 +228,26 @@ def _program(
         names = list(graph.input_names[:count])
         results = list(graph.output_names)
     if len(names) != count or len(results) != len(graph.outputs):
-        message = (
+        raise InvalidArgumentError(
             f"export: {concrete.name!r} has {count} inputs and {len(graph.outputs)} outputs, "
             f"but names for {len(names)} and {len(results)}"
         )
-        raise InvalidArgumentError(message)
     inputs = {
         name: _input_spec(name, value.spec)
         for name, value in zip(names, graph.inputs, strict=False)
     }
     outputs = {name: value.spec for name, value in zip(results, graph.outputs, strict=True)}
     if not outputs:
-        message = f"export: {concrete.name!r} has no outputs"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"export: {concrete.name!r} has no outputs")
     return Program(concrete, signature, inputs, outputs, source)
 
 
 def _input_spec(name: str, spec: TensorSpec) -> TensorSpec:
     if spec.shape.rank is None:
-        message = (
+        raise InvalidArgumentError(
             f"export: the rank of input {name!r} is unknown ({spec.text}); ONNX operators need "
             f"to know how many axes there are\n"
             f"  Try: export(..., shapes={{{name!r}: [None, 3]}}), None for each unknown size; "
             f"at the command line --input {name}=?,3"
         )
-        raise InvalidArgumentError(message)
     return spec

@@ -64,8 +64,9 @@ def check_structure(path: str | os.PathLike[str]) -> None:
     try:
         onnx.checker.check_model(os.fspath(path), full_check=True)
     except Exception as error:
-        message = f"export: the model that was made is not valid ONNX: {error}"
-        raise InternalError(message) from error
+        raise InternalError(
+            f"export: the model that was made is not valid ONNX: {error}"
+        ) from error
 
 
 def open_session(
@@ -85,11 +86,10 @@ def open_session(
     try:
         import onnxruntime
     except ImportError as error:
-        message = (
+        raise FailedPreconditionError(
             f"export: the check needs onnxruntime\n  Try: {install_command('onnx')}, or "
             "export(..., verify=False)"
-        )
-        raise FailedPreconditionError(message) from error
+        ) from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -102,8 +102,9 @@ def open_session(
     try:
         return onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        message = f"export: ONNX Runtime {onnxruntime.__version__} does not load the model: {error}"
-        raise InternalError(message) from error
+        raise InternalError(
+            f"export: ONNX Runtime {onnxruntime.__version__} does not load the model: {error}"
+        ) from error
 
 
 def compare(program: Program, session: Any, runs: Sequence[Run]) -> Comparison:
@@ -130,8 +131,9 @@ def compare(program: Program, session: Any, runs: Sequence[Run]) -> Comparison:
             shapes = ", ".join(
                 f"{name} {array.dtype}{list(array.shape)}" for name, array in given.items()
             )
-            message = f"export: ONNX Runtime fails where pinnace does not ({shapes}): {error}"
-            raise InternalError(message) from error
+            raise InternalError(
+                f"export: ONNX Runtime fails where pinnace does not ({shapes}): {error}"
+            ) from error
         if run.wide is not None:
             last = _behind_first(results)
             if _agree(program, expected, last):
@@ -144,12 +146,11 @@ def compare(program: Program, session: Any, runs: Sequence[Run]) -> Comparison:
             if difference > TOLERANCES.get(spec.dtype, 0.0) * size:
                 allowed = _allowed(program, arrays, expected, index, spec.dtype, size)
                 if difference > allowed:
-                    message = (
+                    raise InternalError(
                         f"export: output {name!r} differs by {difference:.3g}, allowed is "
                         f"{allowed:.3g} "
                         f"(its largest value is {size:.3g})"
                     )
-                    raise InternalError(message)
             largest[name] = max(largest[name], difference)
             relative[name] = max(relative[name], difference / size if size else 0.0)
     return Comparison(largest, relative, len(runs))
@@ -244,11 +245,10 @@ def _difference(name: str, spec: TensorSpec, expected: Array, got: Array) -> tup
     """The largest difference of an output, and its largest value."""
     expected, got = np.asarray(expected), np.asarray(got)
     if expected.shape != got.shape:
-        message = (
+        raise InternalError(
             f"export: output {name!r} has shape {list(got.shape)} in ONNX Runtime, "
             f"{list(expected.shape)} in pinnace"
         )
-        raise InternalError(message)
     if spec.dtype is dtypes.string:
         same = [
             str_of(a) == str_of(b)
@@ -256,10 +256,9 @@ def _difference(name: str, spec: TensorSpec, expected: Array, got: Array) -> tup
         ]
         return (0.0 if all(same) else np.inf), 0.0
     if expected.dtype != got.dtype:
-        message = (
+        raise InternalError(
             f"export: output {name!r} is {got.dtype} in ONNX Runtime, {expected.dtype} in pinnace"
         )
-        raise InternalError(message)
     if not expected.size:
         return 0.0, 0.0
     if not spec.dtype.is_floating:
@@ -267,11 +266,10 @@ def _difference(name: str, spec: TensorSpec, expected: Array, got: Array) -> tup
     a, b = expected.astype(np.float64), got.astype(np.float64)
     same_kind = (np.isnan(a) == np.isnan(b)) & ((np.isinf(a) | np.isinf(b)) <= (a == b))
     if not same_kind.all():
-        message = (
+        raise InternalError(
             f"export: output {name!r} is NaN or infinite in other places in ONNX Runtime "
             f"than in pinnace"
         )
-        raise InternalError(message)
     finite = np.isfinite(a)
     if not finite.any():
         return 0.0, 0.0

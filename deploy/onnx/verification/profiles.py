@@ -33,8 +33,7 @@ def check_profile(profile: str | None) -> None:
     """
     if profile is not None and profile not in PROFILES:
         known = ", ".join(PROFILES)
-        message = f"export: there is no profile {profile!r}\n  profiles: {known}"
-        raise InvalidArgumentError(message)
+        raise InvalidArgumentError(f"export: there is no profile {profile!r}\n  profiles: {known}")
 
 
 def refuse_strangers(profile: str | None, verdicts: Iterable[Verdict]) -> None:

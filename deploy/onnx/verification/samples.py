@@ -95,22 +95,20 @@ def runs_of(program: Program, sample: Mapping[str, Any] | None, words: Array = _
     if not found:
         wanted = ", ".join(f"{name}: {spec.text}" for name, spec in program.inputs.items())
         within = f" within {program.limit_s:g} s" if patience.is_over else ""
-        message = (
+        raise FailedPreconditionError(
             f"export: no inputs were found that the model itself can be run on{within}, so "
             "nothing could be compared\n"
             f"  inputs: {wanted}\n  Try: export(..., sample={{name: array, ...}}); "
             "at the command line --sample FILE.npz"
         )
-        raise FailedPreconditionError(message)
     return found
 
 
 def _sample(program: Program, sample: Mapping[str, Any]) -> Run:
     if set(sample) != set(program.inputs):
-        message = (
+        raise FailedPreconditionError(
             f"export: sample must have the inputs {sorted(program.inputs)}, got {sorted(sample)}"
         )
-        raise FailedPreconditionError(message)
     arrays = [_of_type(sample[name], spec.dtype) for name, spec in program.inputs.items()]
     try:
         return Run(arrays, program.run(arrays))

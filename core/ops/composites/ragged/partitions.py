@@ -32,11 +32,10 @@ class RowPartitioned(CompositeTensor):
         self, values: Any, row_splits: Any, internal: bool = False, uniform: Any = None
     ) -> None:
         if not internal:
-            message = (
+            raise ValueError(
                 "RaggedTensor is made by a factory method\n"
                 "  Try: RaggedTensor.from_row_splits(values, row_splits), or ragged.constant"
             )
-            raise ValueError(message)
         self._values = values
         self._row_splits = row_splits
         self._uniform = uniform

@@ -164,7 +164,6 @@ def _ragged_weights(weights: Any, kind: dtypes.DType, who: str) -> Tensor:
     if weights is None:
         return constants.constant([], kind)
     if not isinstance(weights, RaggedTensor):
-        message = f"{who}: weights of ragged values must be ragged, got {weights!r}"
-        raise ValueError(message)  # noqa: TRY004 - TensorFlow's class
+        raise ValueError(f"{who}: weights of ragged values must be ragged, got {weights!r}")  # noqa: TRY004 - TensorFlow's class
     found: Tensor = weights.values
     return found

@@ -64,11 +64,11 @@ def _ratios(given: Any) -> tuple[float, ...]:
         found = [float(ratio) for ratio in given]
         found = [1.0, *(found * 2)[:2], 1.0] if len(found) < 4 else found
     else:
-        message = f"pooling_ratio must be a number, or a list of 1, 2 or 4, got {given!r}"
-        raise ValueError(message)
+        raise ValueError(f"pooling_ratio must be a number, or a list of 1, 2 or 4, got {given!r}")
     if min(found) < 1 or found[0] != 1 or found[3] != 1:
-        message = f"pooling_ratio must be 1 or more, and 1 for batch and channels, got {given!r}"
-        raise ValueError(message)
+        raise ValueError(
+            f"pooling_ratio must be 1 or more, and 1 for batch and channels, got {given!r}"
+        )
     return tuple(found)
 
 

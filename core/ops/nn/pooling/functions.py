@@ -219,8 +219,7 @@ def avg_pool(
 def _spatial_axes(function: str, x: Tensor, data_format: str | None) -> int:
     rank = len(data_format) if data_format is not None else x.shape.rank
     if rank not in {3, 4, 5}:
-        message = f"{function}: input must have 3, 4 or 5 axes, got shape {x.shape.text}"
-        raise ValueError(message)
+        raise ValueError(f"{function}: input must have 3, 4 or 5 axes, got shape {x.shape.text}")
     return rank - 2
 
 
@@ -254,8 +253,7 @@ def pool(
     """
     functions: dict[str, Callable[..., Tensor]] = {"MAX": max_pool, "AVG": avg_pool}
     if pooling_type not in functions:
-        message = f"pool: pooling_type must be 'MAX' or 'AVG', got {pooling_type!r}"
-        raise ValueError(message)
+        raise ValueError(f"pool: pooling_type must be 'MAX' or 'AVG', got {pooling_type!r}")
     x = convert_to_tensor(input)
     spatial = _spatial_axes("pool", x, data_format)
     data_format = layouts.checked_format("pool", data_format, FORMATS[spatial])
@@ -266,8 +264,7 @@ def pool(
     if all(rate == 1 for rate in rates):
         return functions[pooling_type](x, window_shape, steps, padding, data_format, name)
     if padding != "VALID" or any(step != 1 for step in np.asarray(steps).reshape(-1)):
-        message = "pool: dilations go with padding 'VALID' and strides 1 only"
-        raise ValueError(message)
+        raise ValueError("pool: dilations go with padding 'VALID' and strides 1 only")
     return _dilated(functions[pooling_type], x, window_shape, rates, data_format, name)
 
 

@@ -176,11 +176,13 @@ def _windows_of(op: str, ksize: Array, strides: Array, padding: str, data_format
     """The windows, from the values of the tensors that give them."""
     for name, values in (("ksize", ksize), ("strides", strides)):
         if values.shape != (len(data_format),):
-            message = f"{op}: {name} must have {len(data_format)} entries, got {values.tolist()}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"{op}: {name} must have {len(data_format)} entries, got {values.tolist()}"
+            )
         if values[0] != 1 or values.min() < 1:
-            message = f"{op}: {name} must be positive, and 1 for the batch, got {values.tolist()}"
-            raise InvalidArgumentError(message)
+            raise InvalidArgumentError(
+                f"{op}: {name} must be positive, and 1 for the batch, got {values.tolist()}"
+            )
     return Windows(ksize.tolist(), strides.tolist(), padding, data_format)
 
 
@@ -197,11 +199,10 @@ def _max_pool_grad_grad_v2_kernel(
     windows = _windows_of("MaxPoolGradGradV2", ksize, strides, padding, data_format)
     found = _at_maxima(orig_input, grad, windows)
     if found.shape != orig_output.shape:
-        message = (
+        raise InvalidArgumentError(
             f"MaxPoolGradGradV2: orig_output must have shape {list(found.shape)}, which pooling "
             f"orig_input gives, got {list(orig_output.shape)}"
         )
-        raise InvalidArgumentError(message)
     return found
 
 

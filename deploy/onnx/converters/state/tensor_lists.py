@@ -67,11 +67,11 @@ class Joined(Value):
 def dense(g: GraphBuilder, handle: Value, like: Value | None = None) -> Value:
     """The tensor of the elements; `like` is one of them, if there is one."""
     if isinstance(handle, Pair):
-        message = "complex numbers cannot leave a loop or a branch, nor stand in a list"
-        raise UnconvertibleError(message)
+        raise UnconvertibleError(
+            "complex numbers cannot leave a loop or a branch, nor stand in a list"
+        )
     if isinstance(handle, Joined):
-        message = "elements of different lengths are only joined"
-        raise UnconvertibleError(message)
+        raise UnconvertibleError("elements of different lengths are only joined")
     if not isinstance(handle, Reserved):
         return handle
     count = g.reshape(handle.count, [1])
@@ -80,8 +80,9 @@ def dense(g: GraphBuilder, handle: Value, like: Value | None = None) -> Value:
     elif handle.element.is_fully_defined():
         sizes = g.ints(*[int(size) for size in handle.element if size is not None])
     else:
-        message = "the shape of the list's elements must be known before the first is written"
-        raise UnconvertibleError(message)
+        raise UnconvertibleError(
+            "the shape of the list's elements must be known before the first is written"
+        )
     zero = b"" if handle.dtype is dtypes.string else 0
     blank = np.array(zero).astype(handle.dtype.numpy)
     return g.fill(g.joined(count, sizes), g.constant(blank, dtype=handle.dtype))

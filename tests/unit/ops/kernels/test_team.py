@@ -102,8 +102,7 @@ def test_a_core_is_idle_while_fewer_threads_run_than_there_are_cores() -> None:
 def test_an_error_reaches_the_caller(bad: int) -> None:
     def work(piece: int) -> None:
         if piece == bad:
-            message = f"piece {piece}"
-            raise ValueError(message)
+            raise ValueError(f"piece {piece}")
 
     with pytest.raises(ValueError, match=f"piece {bad}"):
         team.share(4, work)
