@@ -40,9 +40,6 @@ class CheckpointManager:
 
     Raises:
         ValueError: `max_to_keep` is below 1; an interval without a counter.
-
-    Source:
-        TensorFlow `tf.train.CheckpointManager`.
     """
 
     def __init__(

@@ -15,11 +15,7 @@ _KEY = "py_state"
 
 
 class PythonState(Trackable):
-    """A mixin: what `serialize` gives is saved, and `deserialize` is given it back.
-
-    Source:
-        TensorFlow `tf.train.experimental.PythonState`.
-    """
+    """A mixin: what `serialize` gives is saved, and `deserialize` is given it back."""
 
     @abstractmethod
     def serialize(self) -> bytes | str:

@@ -61,11 +61,7 @@ class CheckpointReader:
 
 
 def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReader:
-    """The tensors of a checkpoint; of the newest, if a folder is given.
-
-    Source:
-        TensorFlow `tf.train.load_checkpoint`.
-    """
+    """The tensors of a checkpoint; of the newest, if a folder is given."""
     return CheckpointReader(resolve(ckpt_dir_or_file))
 
 

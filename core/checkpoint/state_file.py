@@ -86,9 +86,6 @@ def get_checkpoint_state(
     Returns:
         A message with `model_checkpoint_path`, `all_model_checkpoint_paths` and
         `all_model_checkpoint_timestamps`; None if there is no such file.
-
-    Source:
-        TensorFlow `tf.train.get_checkpoint_state`.
     """
     return read_state(checkpoint_dir, latest_filename)
 
@@ -101,9 +98,6 @@ def latest_checkpoint(
     Args:
         checkpoint_dir: the folder.
         latest_filename: name of the file that says which it is.
-
-    Source:
-        TensorFlow `tf.train.latest_checkpoint`.
     """
     state = read_state(checkpoint_dir, latest_filename)
     if state is None or not checkpoint_exists(state.model_checkpoint_path):

@@ -22,9 +22,6 @@ class TrackableView:
 
     Args:
         root: where to begin; it is held weakly.
-
-    Source:
-        TensorFlow `tf.train.TrackableView`.
     """
 
     def __init__(self, root: Trackable) -> None:
@@ -58,9 +55,6 @@ class CheckpointView:
     Raises:
         NotFoundError: there is none.
         InvalidArgumentError: it was not made of objects.
-
-    Source:
-        TensorFlow `tf.train.CheckpointView`.
     """
 
     def __init__(self, save_path: str | os.PathLike[str]) -> None:

@@ -29,9 +29,6 @@ def checkpoints_iterator(
         timeout: seconds to wait for another; None waits without end.
         timeout_fn: called when the time is up; waiting ends if it gives True. Without it the first
             time that is up ends it.
-
-    Source:
-        TensorFlow `tf.train.checkpoints_iterator`.
     """
     last: str | None = None
     while True:

@@ -58,9 +58,6 @@ def get_file(
         ValueError: no URL, a digest that does not fit, or an archive that reaches beyond its
             folder.
         OSError: it cannot be fetched or written; what was there before stays.
-
-    Source:
-        Keras `get_file`.
     """
     if origin is None:
         raise ValueError("get_file: origin must be a URL, got None")

@@ -68,9 +68,6 @@ class KeyValueTensorInitializer(TableInitializer):
         key_dtype: of the keys if they are Python values.
         value_dtype: of the values if they are Python values.
         name: not used.
-
-    Source:
-        TensorFlow `tf.lookup.KeyValueTensorInitializer`.
     """
 
     def __init__(
@@ -126,9 +123,6 @@ class TextFileInitializer(TableInitializer):
 
     Raises:
         ValueError: no file name; an index that does not go with its dtype.
-
-    Source:
-        TensorFlow `tf.lookup.TextFileInitializer`.
     """
 
     def __init__(

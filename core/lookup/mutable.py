@@ -101,9 +101,6 @@ class MutableHashTable(_Mutable):
         name: what it is called.
         checkpoint: whether checkpoints and SavedModels keep the entries.
         experimental_is_anonymous: accepted for TensorFlow's sake.
-
-    Source:
-        TensorFlow `tf.lookup.experimental.MutableHashTable`.
     """
 
     def __init__(
@@ -146,9 +143,6 @@ class DenseHashTable(_Mutable):
         name: what it is called.
         checkpoint: whether checkpoints and SavedModels keep the entries.
         experimental_is_anonymous: accepted for TensorFlow's sake.
-
-    Source:
-        TensorFlow `tf.lookup.experimental.DenseHashTable`.
     """
 
     def __init__(

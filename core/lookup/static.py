@@ -30,9 +30,6 @@ class StaticHashTable(LookupTable):
         default_value: for keys that are not there.
         name: what it is called.
         experimental_is_anonymous: accepted for TensorFlow's sake: no table has a public name here.
-
-    Source:
-        TensorFlow `tf.lookup.StaticHashTable`.
     """
 
     def __init__(
@@ -80,9 +77,6 @@ class StaticVocabularyTable(AutoTrackable):
     Raises:
         ValueError: `num_oov_buckets` is less than 1.
         TypeError: dtypes that do not go together.
-
-    Source:
-        TensorFlow `tf.lookup.StaticVocabularyTable`.
     """
 
     def __init__(

@@ -98,9 +98,6 @@ class RandomFlip(PictureLayer):
         seed: of the draws.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
-
-    Source:
-        Keras `RandomFlip`.
     """
 
     def __init__(
@@ -171,9 +168,6 @@ class RandomBrightness(PictureLayer):
         value_range: what results are kept in.
         seed: of the draws.
         **options: see Layer.
-
-    Source:
-        Keras `RandomBrightness`.
     """
 
     def __init__(
@@ -202,9 +196,6 @@ class CenterCrop(PictureLayer):
         width: of the result.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
-
-    Source:
-        Keras `CenterCrop`.
     """
 
     def __init__(

@@ -136,9 +136,6 @@ class CategoryEncoding(Layer):
 
     Shapes:
         [b, n] → [b, num_tokens]; with `one_hot` [b, n, num_tokens], and [b, num_tokens] for n = 1.
-
-    Source:
-        Keras `CategoryEncoding`.
     """
 
     def __init__(
@@ -250,9 +247,6 @@ class Discretization(Layer):
         output_mode: `int`, or as `CategoryEncoding`.
         sparse: must be False.
         **options: see Layer; `dtype` is that of results that are not `int`.
-
-    Source:
-        Keras `Discretization`.
     """
 
     def __init__(

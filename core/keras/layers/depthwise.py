@@ -41,9 +41,6 @@ class DepthwiseConv2D(BaseConv):
 
     Shapes:
         x [b, rows, columns, in] → [b, rows', columns', in · m]; kernel [h, w, in, m].
-
-    Source:
-        Keras `DepthwiseConv2D`.
     """
 
     _rank = 2
@@ -132,9 +129,6 @@ class SeparableConv2D(BaseConv):
 
     Shapes:
         x [b, rows, columns, in] → [b, rows', columns', filters].
-
-    Source:
-        Keras `SeparableConv2D`.
     """
 
     _rank = 2

@@ -39,9 +39,6 @@ class DepthwiseConv1D(DepthwiseConv2D):
 
     Shapes:
         x [b, steps, in] → [b, steps', in · m]; kernel [k, in, m].
-
-    Source:
-        Keras `DepthwiseConv1D`.
     """
 
     _rank = 1
@@ -76,9 +73,6 @@ class SeparableConv1D(SeparableConv2D):
 
     Shapes:
         x [b, steps, in] → [b, steps', filters].
-
-    Source:
-        Keras `SeparableConv1D`.
     """
 
     _rank = 1

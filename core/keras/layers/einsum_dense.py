@@ -35,9 +35,6 @@ class EinsumDense(Layer):
 
     Raises:
         ValueError: an equation of another form, or letters whose size nothing tells.
-
-    Source:
-        Keras `EinsumDense`.
     """
 
     _takes_floats = True

@@ -27,9 +27,6 @@ class Embedding(Layer):
         mask_zero: whether 0 stands for no value, and layers that follow skip it.
         weights: values of the table.
         **options: see Layer.
-
-    Source:
-        Keras `Embedding`.
     """
 
     def __init__(

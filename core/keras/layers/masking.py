@@ -22,9 +22,6 @@ class Masking(Layer):
 
     Shapes:
         x [b, steps, ...] → the same, with a mask [b, steps, ...] without the last axis.
-
-    Source:
-        Keras `Masking`.
     """
 
     def __init__(self, mask_value: float = 0.0, **options: Unpack[LayerOptions]) -> None:

@@ -69,9 +69,6 @@ class Resizing(Layer):
         fill_value: see above.
         antialias: whether what is made smaller is smoothed first.
         **options: see Layer.
-
-    Source:
-        Keras `Resizing`.
     """
 
     def __init__(

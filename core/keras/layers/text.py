@@ -49,9 +49,6 @@ class TextVectorization(Layer):
 
     Shapes:
         [b] or [b, 1] → int64[b, steps], or float[b, vocabulary].
-
-    Source:
-        Keras `TextVectorization`.
     """
 
     _asset_names: ClassVar[tuple[str, ...]] = ("vocabulary.txt",)

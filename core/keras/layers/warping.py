@@ -78,9 +78,6 @@ class RandomRotation(_Warp):
         fill_value: for `constant`.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
-
-    Source:
-        Keras `RandomRotation`.
     """
 
     def __init__(
@@ -120,9 +117,6 @@ class RandomZoom(_Warp):
         fill_value: for `constant`.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
-
-    Source:
-        Keras `RandomZoom`.
     """
 
     def __init__(
@@ -169,9 +163,6 @@ class RandomTranslation(_Warp):
         fill_value: for `constant`.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
-
-    Source:
-        Keras `RandomTranslation`.
     """
 
     def __init__(

@@ -58,9 +58,6 @@ class TimeDistributed(Wrapper):
     Args:
         layer: takes [b, ...].
         **options: see Layer.
-
-    Source:
-        Keras `TimeDistributed`.
     """
 
     def __init__(self, layer: Layer, **options: Unpack[LayerOptions]) -> None:

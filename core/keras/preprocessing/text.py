@@ -101,9 +101,6 @@ class Tokenizer:
         index_word: word by number.
         index_docs: in how many texts, by number.
         document_count: number of texts.
-
-    Source:
-        Keras `preprocessing.text.Tokenizer`.
     """
 
     def __init__(

@@ -44,9 +44,6 @@ def broadcast_to(
 
     Raises:
         InvalidArgumentError: `input` does not broadcast to that shape.
-
-    Source:
-        TensorFlow op `BroadcastTo` (array_ops.cc).
     """
     if type(input) is Tensor and type(shape) in {list, tuple} and state.tracer is None:
         try:

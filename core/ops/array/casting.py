@@ -53,9 +53,6 @@ def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: either dtype is no number, as string is not.
-
-    Source:
-        TensorFlow op `Cast` (math_ops.cc).
     """
     kind = dtypes.as_dtype(dtype)
     if type(x) is Tensor and state.tracer is None:
@@ -135,9 +132,6 @@ def bitcast(
 
     Raises:
         InvalidArgumentError: the last axis does not make up whole elements.
-
-    Source:
-        TensorFlow op `Bitcast` (array_ops.cc).
     """
     return execute_one(BITCAST, input, type=dtypes.as_dtype(type), name=name)
 

@@ -37,9 +37,6 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     Raises:
         TypeError: the value cannot become that dtype.
         ValueError: a ragged sequence, or values that do not fill `shape`.
-
-    Source:
-        TensorFlow op `Const` (array_ops.cc).
     """
     if isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and holds_tensor(value)):
         made = convert_to_tensor(value, dtype)
@@ -93,9 +90,6 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
         dims: [rank], int32 or int64, the sizes.
         value: a scalar of any dtype.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `Fill` (array_ops.cc).
     """
     return execute_one(FILL, dims, value, name=name)
 
@@ -166,11 +160,7 @@ def _like(op: OpDef, value: int, x: TensorLike, dtype: Any, name: str | None) ->
 
 @takes_composites(values=1, keeps_zero=True)
 def zeros_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Zeros of the shape of `input`, and of its dtype unless `dtype` is given.
-
-    Source:
-        TensorFlow op `ZerosLike` (array_ops.cc).
-    """
+    """Zeros of the shape of `input`, and of its dtype unless `dtype` is given."""
     return _like(ZEROS_LIKE, 0, input, dtype, name)
 
 
@@ -201,11 +191,7 @@ ZEROS_LIKE = register(
 
 @takes_composites(values=1)
 def ones_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Ones of the shape of `input`, and of its dtype unless `dtype` is given.
-
-    Source:
-        TensorFlow op `OnesLike` (array_ops.cc).
-    """
+    """Ones of the shape of `input`, and of its dtype unless `dtype` is given."""
     return _like(ONES_LIKE, 1, input, dtype, name)
 
 

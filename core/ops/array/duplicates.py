@@ -40,9 +40,6 @@ def unique(x: TensorLike, out_idx: Any = int32, name: str | None = None) -> Uniq
 
     Returns:
         y: [m], dtype of `x`, and idx: [n] with y[idx[i]] = x[i].
-
-    Source:
-        TensorFlow op `Unique` (array_ops.cc).
     """
     return UniqueValues(*execute(UNIQUE, x, out_idx=dtypes.as_dtype(out_idx), name=name))
 
@@ -84,9 +81,6 @@ def unique_with_counts(
 
     Returns:
         y: [m], dtype of `x`; idx: [n] with y[idx[i]] = x[i]; count: [m].
-
-    Source:
-        TensorFlow op `UniqueWithCounts` (array_ops.cc).
     """
     return CountedValues(
         *execute(UNIQUE_WITH_COUNTS, x, out_idx=dtypes.as_dtype(out_idx), name=name)
@@ -129,9 +123,6 @@ def setdiff1d(
 
     Returns:
         out: [k], dtype of `x`, and idx: [k] with out[i] = x[idx[i]].
-
-    Source:
-        TensorFlow op `ListDiff` (array_ops.cc).
     """
     return ListDifference(
         *execute(LIST_DIFF, x, y, out_idx=dtypes.as_dtype(index_dtype), name=name)

@@ -82,9 +82,6 @@ def gather(
 
     Raises:
         InvalidArgumentError: an index is out of range, or there is no such axis.
-
-    Source:
-        TensorFlow op `GatherV2` (array_ops.cc).
     """
     if axis is None:
         axis = batch_dims
@@ -223,9 +220,6 @@ def gather_nd(
 
     Raises:
         InvalidArgumentError: a place is outside of `params`.
-
-    Source:
-        TensorFlow op `GatherNd` (array_ops.cc).
     """
     x, places = convert_to_tensor(params), convert_to_tensor(indices)
     if batch_dims:

@@ -27,9 +27,6 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
         input: [...], any dtype.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `Identity` (array_ops.cc).
     """
     return IDENTITY.entry(input, name=name)
 
@@ -49,11 +46,7 @@ IDENTITY = register(
 
 
 def identity_n(input: Sequence[TensorLike], name: str | None = None) -> tuple[Tensor, ...]:
-    """New tensors with the values of `input`, of any shapes and dtypes.
-
-    Source:
-        TensorFlow op `IdentityN` (array_ops.cc).
-    """
+    """New tensors with the values of `input`, of any shapes and dtypes."""
     return execute(IDENTITY_N, input, name=name)  # type: ignore[no-any-return]
 
 
@@ -87,9 +80,6 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
         input: [...], any dtype.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `StopGradient` (array_ops.cc).
     """
     return STOP_GRADIENT.entry(input, name=name)
 
@@ -117,9 +107,6 @@ def prevent_gradient(
 
     Raises:
         LookupError: not here, but when a gradient is taken.
-
-    Source:
-        TensorFlow op `PreventGradient` (array_ops.cc).
     """
     return execute_one(PREVENT_GRADIENT, input, message=message, name=name)
 
@@ -154,9 +141,6 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
 
     Raises:
         InvalidArgumentError: a value is NaN or infinite.
-
-    Source:
-        TensorFlow op `CheckNumerics` (array_ops.cc).
     """
     return execute_one(CHECK_NUMERICS, tensor, message=message, name=name)
 

@@ -48,9 +48,6 @@ def one_hot(
     Raises:
         TypeError: `on_value`, `off_value` and `dtype` do not agree.
         InvalidArgumentError: depth is negative.
-
-    Source:
-        TensorFlow op `OneHot` (array_ops.cc).
     """
     kind = None if dtype is None else dtypes.as_dtype(dtype)
     for given in (on_value, off_value):
@@ -140,9 +137,6 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
 
     Raises:
         InvalidArgumentError: an index is out of range.
-
-    Source:
-        TensorFlow op `UnravelIndex` (array_ops.cc).
     """
     return execute_one(UNRAVEL_INDEX, indices, dims, name=name)
 

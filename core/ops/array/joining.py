@@ -94,9 +94,6 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or sizes of another axis, or there is no such axis.
-
-    Source:
-        TensorFlow op `ConcatV2` (array_ops.cc).
     """
     if isinstance(values, Operands) or not isinstance(values, (list, tuple)):
         values = [values]
@@ -184,9 +181,6 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     Raises:
         ValueError: `values` is empty.
         InvalidArgumentError: dtypes or shapes differ, or there is no such axis.
-
-    Source:
-        TensorFlow op `Pack` (array_ops.cc).
     """
     if isinstance(values, Tensor) and axis == 0:
         return values
@@ -284,9 +278,6 @@ def unstack(
     Raises:
         ValueError: the size of `axis` is unknown and `num` is not given.
         InvalidArgumentError: `num` is not that size, or there is no such axis.
-
-    Source:
-        TensorFlow op `Unpack` (array_ops.cc).
     """
     x = convert_to_tensor(value)
     if num is None:

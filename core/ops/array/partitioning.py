@@ -37,9 +37,6 @@ def dynamic_partition(
     Raises:
         InvalidArgumentError: a number in `partitions` is out of range, or `data` does not begin
             with its shape.
-
-    Source:
-        TensorFlow op `DynamicPartition` (data_flow_ops.cc).
     """
     return list(
         execute(DYNAMIC_PARTITION, data, partitions, num_partitions=int(num_partitions), name=name)
@@ -157,9 +154,6 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: shapes do not fit, or an index is negative.
-
-    Source:
-        TensorFlow op `DynamicStitch` (data_flow_ops.cc).
     """
     return execute_one(DYNAMIC_STITCH, list(indices), list(data), name=name)
 

@@ -35,9 +35,6 @@ def reverse(tensor: TensorLike, axis: Any, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: there is no such axis, or one is named twice.
-
-    Source:
-        TensorFlow op `ReverseV2` (array_ops.cc).
     """
     return execute_one(REVERSE_V2, tensor, axis, name=name)
 
@@ -99,9 +96,6 @@ def reverse_sequence(
 
     Raises:
         InvalidArgumentError: a length is longer than `seq_axis`, or the axes are equal.
-
-    Source:
-        TensorFlow op `ReverseSequence` (array_ops.cc).
     """
     if seq_axis is None:
         raise ValueError("reverse_sequence: seq_axis must be given")
@@ -187,9 +181,6 @@ def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = Non
 
     Raises:
         InvalidArgumentError: there is no such axis, or not one shift for each.
-
-    Source:
-        TensorFlow op `Roll` (array_ops.cc).
     """
     return execute_one(ROLL, input, shift, axis, name=name)
 
@@ -249,9 +240,6 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: a number is missing.
-
-    Source:
-        TensorFlow op `InvertPermutation` (array_ops.cc).
     """
     return INVERT_PERMUTATION.entry(x, name=name)
 
@@ -335,9 +323,6 @@ def transpose(
 
     Raises:
         InvalidArgumentError: `perm` is no permutation of the axes.
-
-    Source:
-        TensorFlow op `Transpose` (array_ops.cc).
     """
     if perm is None and type(a) is Tensor and not conjugate and state.tracer is None:
         array = a._array

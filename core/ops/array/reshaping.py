@@ -52,9 +52,6 @@ def reshape(tensor: TensorLike, shape: Any, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: `shape` has another number of elements, or no size fits the -1.
-
-    Source:
-        TensorFlow op `Reshape` (array_ops.cc).
     """
     if type(tensor) is Tensor and type(shape) in {list, tuple} and state.tracer is None:
         try:
@@ -171,9 +168,6 @@ def expand_dims(input: TensorLike, axis: Any, name: str | None = None) -> Tensor
 
     Raises:
         InvalidArgumentError: there is no such axis.
-
-    Source:
-        TensorFlow op `ExpandDims` (array_ops.cc).
     """
     if type(input) is Tensor and type(axis) is int and state.tracer is None and not state.tapes:
         array = input._array
@@ -232,9 +226,6 @@ def squeeze(input: TensorLike, axis: Any = None, name: str | None = None) -> Ten
 
     Raises:
         InvalidArgumentError: a named axis is not of size 1, or there is no such axis.
-
-    Source:
-        TensorFlow op `Squeeze` (array_ops.cc).
     """
     dims = () if axis is None else tuple(int(a) for a in np.asarray(axis).reshape(-1))
     return execute_one(SQUEEZE, input, squeeze_dims=dims, name=name)

@@ -85,9 +85,6 @@ def scatter_nd(
 
     Raises:
         InvalidArgumentError: a place is outside of `shape`, or the shapes do not fit.
-
-    Source:
-        TensorFlow op `ScatterNd` (array_ops.cc).
     """
     return execute_one(
         SCATTER_ND, indices, updates, shape, bad_indices_policy=bad_indices_policy, name=name
@@ -188,9 +185,6 @@ def tensor_scatter_nd_update(
 
     Raises:
         InvalidArgumentError: a place is outside of `tensor`, or the shapes do not fit.
-
-    Source:
-        TensorFlow op `TensorScatterUpdate` (array_ops.cc).
     """
     return _scattered(TENSOR_SCATTER_UPDATE, tensor, indices, updates, name, bad_indices_policy)
 
@@ -218,11 +212,7 @@ def tensor_scatter_nd_add(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """`tensor` with `updates` added at the places that the rows of `indices` name.
-
-    Source:
-        TensorFlow op `TensorScatterAdd` (array_ops.cc).
-    """
+    """`tensor` with `updates` added at the places that the rows of `indices` name."""
     return _scattered(TENSOR_SCATTER_ADD, tensor, indices, updates, name, bad_indices_policy)
 
 
@@ -242,11 +232,7 @@ def tensor_scatter_nd_sub(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """`tensor` with `updates` subtracted at the places that the rows of `indices` name.
-
-    Source:
-        TensorFlow op `TensorScatterSub` (array_ops.cc).
-    """
+    """`tensor` with `updates` subtracted at the places that the rows of `indices` name."""
     return _scattered(TENSOR_SCATTER_SUB, tensor, indices, updates, name, bad_indices_policy)
 
 
@@ -278,11 +264,7 @@ def tensor_scatter_nd_max(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """The larger of `tensor` and `updates` at the places that the rows of `indices` name.
-
-    Source:
-        TensorFlow op `TensorScatterMax` (array_ops.cc).
-    """
+    """The larger of `tensor` and `updates` at the places that the rows of `indices` name."""
     return _scattered(TENSOR_SCATTER_MAX, tensor, indices, updates, name, bad_indices_policy)
 
 
@@ -298,11 +280,7 @@ def tensor_scatter_nd_min(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """The smaller of `tensor` and `updates` at the places that the rows of `indices` name.
-
-    Source:
-        TensorFlow op `TensorScatterMin` (array_ops.cc).
-    """
+    """The smaller of `tensor` and `updates` at the places that the rows of `indices` name."""
     return _scattered(TENSOR_SCATTER_MIN, tensor, indices, updates, name, bad_indices_policy)
 
 

@@ -46,9 +46,6 @@ def shape(
 
     Returns:
         [rank], `out_type`; a constant where the shape is known.
-
-    Source:
-        TensorFlow op `Shape` (array_ops.cc).
     """
     if out_type is None and type(input) is Tensor and state.tracer is None:
         return wrap(np.array(input._array.shape, _INT32))
@@ -90,11 +87,7 @@ def shape_n(
     out_type: Any = int32,
     name: str | None = None,
 ) -> tuple[Tensor, ...]:
-    """The shapes of several tensors of one dtype.
-
-    Source:
-        TensorFlow op `ShapeN` (array_ops.cc).
-    """
+    """The shapes of several tensors of one dtype."""
     return execute(SHAPE_N, input, out_type=dtypes.as_dtype(out_type), name=name)  # type: ignore[no-any-return]
 
 
@@ -121,11 +114,7 @@ SHAPE_N = register(
 
 @takes_composites(ragged="shaping:rank")
 def rank(input: TensorLike, name: str | None = None) -> Tensor:
-    """The number of axes of `input`, an int32 scalar; a constant where it is known.
-
-    Source:
-        TensorFlow op `Rank` (array_ops.cc).
-    """
+    """The number of axes of `input`, an int32 scalar; a constant where it is known."""
     x = convert_to_tensor(input)
     if x.shape.rank is not None:
         return late.constant(x.shape.rank, int32, name=name)
@@ -157,9 +146,6 @@ def size(
         input: [...], any dtype.
         out_type: int32 or int64; None is int32.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `Size` (array_ops.cc).
     """
     x = convert_to_tensor(input)
     kind = int32 if out_type is None else dtypes.as_dtype(out_type)
@@ -201,9 +187,6 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
 
     Raises:
         InvalidArgumentError: `x` has another shape.
-
-    Source:
-        TensorFlow op `EnsureShape` (array_ops.cc).
     """
     return execute_one(ENSURE_SHAPE, x, shape=as_shape(shape), name=name)
 
@@ -249,9 +232,6 @@ def broadcast_dynamic_shape(
 
     Raises:
         InvalidArgumentError: they do not broadcast.
-
-    Source:
-        TensorFlow op `BroadcastArgs` (array_ops.cc).
     """
     return execute_one(BROADCAST_ARGS, shape_x, shape_y, name=name)
 

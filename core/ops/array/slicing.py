@@ -44,9 +44,6 @@ def slice(
 
     Raises:
         InvalidArgumentError: the part is not inside of `input_`.
-
-    Source:
-        TensorFlow op `Slice` (array_ops.cc).
     """
     return execute_one(SLICE, input_, begin, size, name=name)
 
@@ -156,9 +153,6 @@ def getitem(x: Any, key: Any) -> Tensor:
     Raises:
         InvalidArgumentError: an integer is out of range, or there are more items than axes.
         TypeError: an item cannot be an index.
-
-    Source:
-        TensorFlow op `StridedSlice` (array_ops.cc).
     """
     if type(x) is Tensor and state.tracer is None and is_plain(key):
         array = x._array
@@ -211,9 +205,6 @@ def strided_slice(
 
     Raises:
         InvalidArgumentError: a stride of 0, an index out of range, more entries than axes.
-
-    Source:
-        TensorFlow op `StridedSlice` (array_ops.cc).
     """
     first = convert_to_tensor(begin)
     if strides is None:

@@ -56,9 +56,6 @@ def top_k(
 
     Raises:
         InvalidArgumentError: `k` is negative or more than n.
-
-    Source:
-        TensorFlow op `TopKV2` (nn_ops.cc).
     """
     kind = dtypes.as_dtype(index_type)
     return TopK(*execute(TOP_K_V2, input, k, sorted=bool(sorted), index_type=kind, name=name))

@@ -92,9 +92,6 @@ def space_to_batch_nd(
 
     Raises:
         InvalidArgumentError: the padded axes are no multiple of the blocks.
-
-    Source:
-        TensorFlow op `SpaceToBatchND` (array_ops.cc).
     """
     return execute_one(SPACE_TO_BATCH_ND, input, block_shape, paddings, name=name)
 
@@ -193,9 +190,6 @@ def batch_to_space_nd(
     Raises:
         InvalidArgumentError: the batch is no multiple of the blocks, or more is cut off than there
             is.
-
-    Source:
-        TensorFlow op `BatchToSpaceND` (array_ops.cc).
     """
     return execute_one(BATCH_TO_SPACE_ND, input, block_shape, crops, name=name)
 
@@ -330,9 +324,6 @@ def space_to_depth(
 
     Raises:
         InvalidArgumentError: height or width is no multiple of the block.
-
-    Source:
-        TensorFlow op `SpaceToDepth` (array_ops.cc).
     """
     return execute_one(
         SPACE_TO_DEPTH, input, block_size=int(block_size), data_format=data_format, name=name
@@ -396,9 +387,6 @@ def depth_to_space(
 
     Raises:
         InvalidArgumentError: the channels are no multiple of block².
-
-    Source:
-        TensorFlow op `DepthToSpace` (array_ops.cc).
     """
     return execute_one(
         DEPTH_TO_SPACE, input, block_size=int(block_size), data_format=data_format, name=name

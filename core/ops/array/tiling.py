@@ -40,9 +40,6 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 
     Raises:
         InvalidArgumentError: not one multiple per axis, or a negative one.
-
-    Source:
-        TensorFlow op `Tile` (array_ops.cc).
     """
     return execute_one(TILE, input, multiples, name=name)
 

@@ -38,9 +38,6 @@ def decode_wav(
 
     Raises:
         InvalidArgumentError: the bytes are no such file.
-
-    Source:
-        TensorFlow op `DecodeWav` (audio_ops.cc).
     """
     return execute(  # type: ignore[no-any-return]
         DECODE_WAV,
@@ -112,9 +109,6 @@ def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = No
 
     Returns:
         [], string.
-
-    Source:
-        TensorFlow op `EncodeWav` (audio_ops.cc).
     """
     return execute_one(ENCODE_WAV, audio, sample_rate, name=name)
 

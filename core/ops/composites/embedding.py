@@ -65,9 +65,6 @@ def embedding_lookup_sparse(
     Raises:
         TypeError: `sp_ids` is neither sparse nor ragged, or the weights are not as it is.
         ValueError: an unknown combiner, or weights of other places.
-
-    Source:
-        TensorFlow `tf.nn.embedding_lookup_sparse`.
     """
     del allow_fast_lookup
     how = "mean" if combiner is None else combiner

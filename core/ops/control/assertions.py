@@ -79,9 +79,6 @@ def Assert(  # noqa: N802 (TensorFlow's name)
 
     Raises:
         InvalidArgumentError: `condition` is false.
-
-    Source:
-        TensorFlow op `Assert` (logging_ops.cc).
     """
     execute(
         ASSERT, condition, list(data), summarize=3 if summarize is None else summarize, name=name

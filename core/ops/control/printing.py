@@ -219,9 +219,6 @@ def string_format(
         placeholder: what stands for a tensor.
         summarize: how many elements from either end of each axis; all if -1.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `StringFormat` (string_format_op.cc).
     """
     tensors = [inputs] if isinstance(inputs, (Tensor, Variable)) else list(inputs)
     if template.count(placeholder) != len(tensors):

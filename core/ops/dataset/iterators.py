@@ -56,9 +56,6 @@ def iterator_get_next(
 
     Raises:
         OutOfRangeError: there is no next element.
-
-    Source:
-        TensorFlow op `IteratorGetNext` (dataset_ops.cc).
     """
     result: tuple[Tensor, ...] = execute(
         ITERATOR_GET_NEXT,
@@ -111,9 +108,6 @@ def reduce_dataset(
         output_types: dtypes of the state.
         output_shapes: its shapes, the same at every step.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `ReduceDataset` (dataset_ops.cc).
     """
     result: tuple[Tensor, ...] = execute(
         REDUCE_DATASET,
@@ -246,11 +240,7 @@ class _Element:
 def next_optional(
     iterator: Tensor, output_types: Sequence[DType], output_shapes: Sequence[Shape]
 ) -> Tensor:
-    """The next element, or nothing, as one variant scalar.
-
-    Source:
-        TensorFlow op `IteratorGetNextAsOptional` (optional_ops.cc).
-    """
+    """The next element, or nothing, as one variant scalar."""
     return execute_one(
         ITERATOR_GET_NEXT_AS_OPTIONAL,
         iterator,
@@ -281,11 +271,7 @@ ITERATOR_GET_NEXT_AS_OPTIONAL = register(
 
 
 def optional_has_value(optional: Tensor) -> Tensor:
-    """Whether there is an element.
-
-    Source:
-        TensorFlow op `OptionalHasValue` (optional_ops.cc).
-    """
+    """Whether there is an element."""
     return execute_one(OPTIONAL_HAS_VALUE, optional)
 
 
@@ -312,9 +298,6 @@ def optional_value(
 
     Raises:
         InvalidArgumentError: there is none.
-
-    Source:
-        TensorFlow op `OptionalGetValue` (optional_ops.cc).
     """
     result: tuple[Tensor, ...] = execute(
         OPTIONAL_GET_VALUE,

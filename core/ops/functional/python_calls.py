@@ -196,9 +196,6 @@ def py_function(
 
     Returns:
         A tensor, or a list of them if `Tout` is a list. Shapes are unknown.
-
-    Source:
-        TensorFlow op `EagerPyFunc` (script_ops.cc).
     """
     if func is None:
         return _decorator(lambda f, args: py_function(f, args, Tout, name))

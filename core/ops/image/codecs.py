@@ -67,9 +67,6 @@ def decode_png(
     Raises:
         InvalidArgumentError: the bytes are no picture.
         UnimplementedError: Pillow is not there, or cannot keep 16 bits of a picture in colours.
-
-    Source:
-        TensorFlow op `DecodePng` (image_ops.cc).
     """
     return execute_one(DECODE_PNG, contents, channels=channels, dtype=as_dtype(dtype), name=name)
 
@@ -109,11 +106,7 @@ DECODE_PNG = decoder("DecodePng", _decode_png_kernel, types=_PNG_TYPES, attrs=CO
 
 
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
-    """All pictures of a GIF file: [frames, height, width, 3], uint8.
-
-    Source:
-        TensorFlow op `DecodeGif` (image_ops.cc).
-    """
+    """All pictures of a GIF file: [frames, height, width, 3], uint8."""
     return execute_one(DECODE_GIF, contents, name=name)
 
 
@@ -131,11 +124,7 @@ DECODE_GIF = decoder("DecodeGif", _decode_gif_kernel, _infer_frames)
 
 
 def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
-    """The pixels of a BMP file: [height, width, channels], uint8; 0 channels are the file's.
-
-    Source:
-        TensorFlow op `DecodeBmp` (image_ops.cc).
-    """
+    """The pixels of a BMP file: [height, width, channels], uint8; 0 channels are the file's."""
     return execute_one(DECODE_BMP, contents, channels=channels, name=name)
 
 
@@ -149,11 +138,7 @@ DECODE_BMP = decoder("DecodeBmp", _decode_bmp_kernel, attrs=COUNT)
 def decode_webp(
     contents: TensorLike, channels: int = 0, dtype: Any = uint8, name: str | None = None
 ) -> Tensor:
-    """The pixels of a WebP file: [frames, height, width, channels], uint8.
-
-    Source:
-        TensorFlow op `DecodeWebP` (image_ops.cc).
-    """
+    """The pixels of a WebP file: [frames, height, width, channels], uint8."""
     return execute_one(DECODE_WEBP, contents, channels=channels, dtype=as_dtype(dtype), name=name)
 
 
@@ -185,9 +170,6 @@ def decode_image(
 
     Returns:
         [height, width, channels]; of an animation [frames, height, width, channels].
-
-    Source:
-        TensorFlow op `DecodeImage` (image_ops.cc).
     """
     kind = as_dtype(dtype)
     decoded = kind if kind in {uint8, uint16, float32} else uint16
@@ -241,9 +223,6 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
 
     Returns:
         [], string.
-
-    Source:
-        TensorFlow op `EncodePng` (image_ops.cc).
     """
     return execute_one(ENCODE_PNG, convert_to_tensor(image), compression=compression, name=name)
 

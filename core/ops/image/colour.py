@@ -121,11 +121,7 @@ def _wide(x: Array) -> Array:
 
 
 def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
-    """[..., 3]: hue, saturation and value, all in [0, 1] for colours in [0, 1].
-
-    Source:
-        TensorFlow op `RGBToHSV` (image_ops.cc).
-    """
+    """[..., 3]: hue, saturation and value, all in [0, 1] for colours in [0, 1]."""
     return execute_one(RGB_TO_HSV, convert_to_tensor(images), name=name)
 
 
@@ -176,11 +172,7 @@ def _rgb(hue: Array, saturation: Array, value: Array) -> Array:
 
 
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """[..., 3]: the inverse of `rgb_to_hsv`.
-
-    Source:
-        TensorFlow op `HSVToRGB` (image_ops.cc).
-    """
+    """[..., 3]: the inverse of `rgb_to_hsv`."""
     return execute_one(HSV_TO_RGB, convert_to_tensor(images), name=name)
 
 
@@ -211,9 +203,6 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     Args:
         images: [..., height, width, channels].
         contrast_factor: a float; 1 changes nothing.
-
-    Source:
-        TensorFlow op `AdjustContrastv2` (image_ops.cc).
     """
     x = convert_to_tensor(images)
     changed = execute(ADJUST_CONTRAST_V2, _as_floats(x), contrast_factor)
@@ -251,9 +240,6 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
 
     Raises:
         ValueError: `delta` is a number outside of [-1, 1].
-
-    Source:
-        TensorFlow op `AdjustHue` (image_ops.cc).
     """
     if not isinstance(delta, Tensor) and not -1 <= delta <= 1:  # type: ignore[operator]
         raise ValueError(f"adjust_hue: delta must be in [-1, 1], got {delta!r}")
@@ -291,9 +277,6 @@ def adjust_saturation(
 
     Returns:
         The shape and dtype of `image`.
-
-    Source:
-        TensorFlow op `AdjustSaturation` (image_ops.cc).
     """
     x = convert_to_tensor(image)
     changed = execute(ADJUST_SATURATION, _as_floats(x), casting.cast(saturation_factor, float32))

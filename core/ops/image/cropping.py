@@ -102,9 +102,6 @@ def crop_and_resize(
     Raises:
         OutOfRangeError: there is no such picture.
         InvalidArgumentError: the shapes do not fit.
-
-    Source:
-        TensorFlow op `CropAndResize` (image_ops.cc).
     """
     return execute_one(
         CROP_AND_RESIZE,

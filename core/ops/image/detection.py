@@ -46,9 +46,6 @@ def combined_non_max_suppression(
     Returns:
         Boxes [batch, m, 4], scores [batch, m], classes [batch, m], float32, filled up with zeros,
         and how many are meant, int32 [batch].
-
-    Source:
-        TensorFlow op `CombinedNonMaxSuppression` (image_ops.cc).
     """
     return execute(  # type: ignore[no-any-return]
         COMBINED_NON_MAX_SUPPRESSION,
@@ -168,9 +165,6 @@ def non_max_suppression_overlaps(
 
     Returns:
         [m], int32: indices, best first.
-
-    Source:
-        TensorFlow op `NonMaxSuppressionWithOverlaps` (image_ops.cc).
     """
     return execute_one(
         NON_MAX_SUPPRESSION_WITH_OVERLAPS,

@@ -51,9 +51,6 @@ def decode_jpeg(
     Returns:
         [height, width, channels], uint8. Decoders may differ by a few units, where TensorFlow was
         built with the quick method.
-
-    Source:
-        TensorFlow op `DecodeJpeg` (image_ops.cc).
     """
     return execute_one(
         DECODE_JPEG,
@@ -79,11 +76,7 @@ def decode_and_crop_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """A part of a JPEG file: `crop_window` is y, x, height, width; the rest as `decode_jpeg`.
-
-    Source:
-        TensorFlow op `DecodeAndCropJpeg` (image_ops.cc).
-    """
+    """A part of a JPEG file: `crop_window` is y, x, height, width; the rest as `decode_jpeg`."""
     return execute_one(
         DECODE_AND_CROP_JPEG,
         contents,
@@ -128,9 +121,6 @@ def encode_jpeg(
 
     Returns:
         [], string.
-
-    Source:
-        TensorFlow op `EncodeJpeg` (image_ops.cc).
     """
     return execute_one(
         ENCODE_JPEG,
@@ -268,11 +258,7 @@ ENCODE_JPEG_VARIABLE_QUALITY = register(
 def extract_jpeg_shape(
     contents: TensorLike, output_type: Any = int32, name: str | None = None
 ) -> Tensor:
-    """[3]: height, width and channels of a JPEG file, from its head alone.
-
-    Source:
-        TensorFlow op `ExtractJpegShape` (image_ops.cc).
-    """
+    """[3]: height, width and channels of a JPEG file, from its head alone."""
     return execute_one(EXTRACT_JPEG_SHAPE, contents, output_type=as_dtype(output_type), name=name)
 
 

@@ -142,9 +142,6 @@ def extract_patches(
 
     Returns:
         [batch, windows down, windows across, rows * columns * channels].
-
-    Source:
-        TensorFlow op `ExtractImagePatches` (array_ops.cc).
     """
     return execute_one(
         EXTRACT_IMAGE_PATCHES,
@@ -208,9 +205,6 @@ def extract_volume_patches(
         strides: [1, planes, rows, columns, 1] from one window to the next.
         padding: "VALID", or "SAME" with zeros around.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `ExtractVolumePatches` (array_ops.cc).
     """
     return execute_one(
         EXTRACT_VOLUME_PATCHES,

@@ -253,9 +253,6 @@ def sample_distorted_bounding_box(
 
     Raises:
         InvalidArgumentError: a box beyond [0, 1], none at all, or a range that is none.
-
-    Source:
-        TensorFlow op `SampleDistortedBoundingBoxV2` (image_ops.cc).
     """
     first, second = get_seed(seed) if seed else (0, 0)
     return execute(  # type: ignore[no-any-return]
@@ -326,11 +323,7 @@ def stateless_sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`sample_distorted_bounding_box` as a function of `seed` [2], int32 or int64.
-
-    Source:
-        TensorFlow op `StatelessSampleDistortedBoundingBox` (image_ops.cc).
-    """
+    """`sample_distorted_bounding_box` as a function of `seed` [2], int32 or int64."""
     return execute(  # type: ignore[no-any-return]
         STATELESS_SAMPLE,
         image_size,

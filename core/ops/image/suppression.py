@@ -88,9 +88,6 @@ def non_max_suppression(
 
     Raises:
         InvalidArgumentError: shapes do not fit, or a threshold is out of range.
-
-    Source:
-        TensorFlow op `NonMaxSuppressionV3` (image_ops.cc).
     """
     found = convert_to_tensor(boxes)
     return execute_one(
@@ -158,9 +155,6 @@ def non_max_suppression_with_scores(
 
     Returns:
         Indices [m], int32, and scores [m].
-
-    Source:
-        TensorFlow op `NonMaxSuppressionV5` (image_ops.cc).
     """
     indices, found, _ = execute(
         NON_MAX_SUPPRESSION_V5,
@@ -237,9 +231,6 @@ def non_max_suppression_padded(
 
     Returns:
         Indices [m] and how many of them are meant, both int32.
-
-    Source:
-        TensorFlow op `NonMaxSuppressionV4` (image_ops.cc).
     """
     found = convert_to_tensor(boxes)
     return execute(  # type: ignore[no-any-return]

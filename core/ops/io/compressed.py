@@ -40,9 +40,6 @@ def decode_compressed(
     Raises:
         DataLossError: a string is damaged or ends early.
         InvalidArgumentError: another compression.
-
-    Source:
-        TensorFlow op `DecodeCompressed` (parsing_ops.cc).
     """
     return execute_one(DECODE_COMPRESSED, bytes, compression_type=compression_type, name=name)
 

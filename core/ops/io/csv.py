@@ -50,9 +50,6 @@ def decode_csv(
 
     Raises:
         InvalidArgumentError: a line with another number of fields, or a field that is no number.
-
-    Source:
-        TensorFlow op `DecodeCSV` (parsing_ops.cc).
     """
     defaults = [default_of(value) for value in record_defaults]
     columns = execute(

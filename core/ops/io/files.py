@@ -42,9 +42,6 @@ def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         NotFoundError: there is no such file.
-
-    Source:
-        TensorFlow op `ReadFile` (io_ops.cc).
     """
     return execute_one(READ_FILE, filename, name=name)
 
@@ -95,9 +92,6 @@ def write_file(filename: TensorLike, contents: TensorLike, name: str | None = No
         filename: [], string.
         contents: [], string.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `WriteFile` (io_ops.cc).
     """
     execute(WRITE_FILE, filename, contents, name=name)
 
@@ -136,9 +130,6 @@ def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         [?], string.
-
-    Source:
-        TensorFlow op `MatchingFiles` (io_ops.cc).
     """
     return execute_one(MATCHING_FILES, pattern, name=name)
 

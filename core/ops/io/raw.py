@@ -120,9 +120,6 @@ def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         [], string.
-
-    Source:
-        TensorFlow op `SerializeTensor` (parsing_ops.cc).
     """
     return execute_one(SERIALIZE_TENSOR, tensor, name=name)
 
@@ -249,9 +246,6 @@ def parse_tensor(serialized: TensorLike, out_type: Any, name: str | None = None)
 
     Raises:
         InvalidArgumentError: the bytes are no tensor, or one of another dtype.
-
-    Source:
-        TensorFlow op `ParseTensor` (parsing_ops.cc).
     """
     return execute_one(PARSE_TENSOR, serialized, out_type=as_dtype(out_type), name=name)
 

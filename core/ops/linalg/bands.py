@@ -57,9 +57,6 @@ def band_part(
         num_lower: how many diagonals below the main one stay; negative keeps all.
         num_upper: how many above it stay; negative keeps all.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `MatrixBandPart` (array_ops.cc).
     """
     if not isinstance(num_lower, Operands) and not isinstance(num_upper, Operands):
         num_lower = convert_to_tensor(num_lower, dtype_hint=int64)
@@ -136,9 +133,6 @@ def diag(
 
     Returns:
         [..., num_rows, num_cols].
-
-    Source:
-        TensorFlow op `MatrixDiagV3` (array_ops.cc).
     """
     values = convert_to_tensor(diagonal)
     padding = _padding(padding_value, values)
@@ -220,9 +214,6 @@ def diag_part(
         k: which diagonal, above the main one if positive; or a pair (k₀, k₁): those from k₀ to k₁.
         padding_value: what fills the rows of shorter diagonals.
         align: on which side shorter diagonals stand: superdiagonals, then subdiagonals.
-
-    Source:
-        TensorFlow op `MatrixDiagPartV3` (array_ops.cc).
     """
     matrices = convert_to_tensor(input)
     padding = _padding(padding_value, matrices)
@@ -268,11 +259,7 @@ def set_diag(
     k: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Matrices with other diagonals: those that `diag_part` with this k and align then gives.
-
-    Source:
-        TensorFlow op `MatrixSetDiagV3` (array_ops.cc).
-    """
+    """Matrices with other diagonals: those that `diag_part` with this k and align then gives."""
     return execute_one(MATRIX_SET_DIAG_V3, input, diagonal, k, align=align, name=name)
 
 
@@ -317,11 +304,7 @@ MATRIX_SET_DIAG_V3 = register(
 
 
 def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """Of shape [...] a tensor of shape [..., ...], zero where both halves of the index differ.
-
-    Source:
-        TensorFlow op `Diag` (array_ops.cc).
-    """
+    """Of shape [...] a tensor of shape [..., ...], zero where both halves of the index differ."""
     return execute_one(DIAG, diagonal, name=name)
 
 
@@ -353,11 +336,7 @@ DIAG = register(
 
 
 def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
-    """Of shape [..., ...] the part, of shape [...], where both halves of the index agree.
-
-    Source:
-        TensorFlow op `DiagPart` (array_ops.cc).
-    """
+    """Of shape [..., ...] the part, of shape [...], where both halves of the index agree."""
     return execute_one(DIAG_PART, input, name=name)
 
 

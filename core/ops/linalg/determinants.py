@@ -27,11 +27,7 @@ def _as_matrices(x: Tensor) -> Tensor:
 
 
 def det(input: TensorLike, name: str | None = None) -> Tensor:
-    """The determinants of [..., n, n], of shape [...].
-
-    Source:
-        TensorFlow op `MatrixDeterminant` (linalg_ops.cc).
-    """
+    """The determinants of [..., n, n], of shape [...]."""
     return execute_one(MATRIX_DETERMINANT, input, name=name)
 
 
@@ -63,11 +59,7 @@ MATRIX_DETERMINANT = register(
 
 
 def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """(sign, log |determinant|), without overflow.
-
-    Source:
-        TensorFlow op `LogMatrixDeterminant` (linalg_ops.cc).
-    """
+    """(sign, log |determinant|), without overflow."""
     return execute(LOG_MATRIX_DETERMINANT, input, name=name)  # type: ignore[no-any-return]
 
 

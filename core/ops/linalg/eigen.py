@@ -29,20 +29,13 @@ def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     Args:
         tensor: [..., n, n].
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `Eig` (linalg_ops.cc).
     """
     x = convert_to_tensor(tensor)
     return execute(EIG, x, compute_v=True, Tout=_complex_of(x), name=name)  # type: ignore[no-any-return]
 
 
 def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """The eigenvalues of [..., n, n], in no order, complex.
-
-    Source:
-        TensorFlow op `Eig` (linalg_ops.cc).
-    """
+    """The eigenvalues of [..., n, n], in no order, complex."""
     x = convert_to_tensor(tensor)
     return execute(EIG, x, compute_v=False, Tout=_complex_of(x), name=name)[0]  # type: ignore[no-any-return]
 

@@ -36,9 +36,6 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: a matrix is not positive definite.
-
-    Source:
-        TensorFlow op `Cholesky` (linalg_ops.cc).
     """
     return execute_one(CHOLESKY, input, name=name)
 
@@ -84,9 +81,6 @@ def qr(
         input: [..., m, n].
         full_matrices: q is [..., m, m], else [..., m, min(m, n)].
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `Qr` (linalg_ops.cc).
     """
     return execute(QR, input, full_matrices=bool(full_matrices), name=name)  # type: ignore[no-any-return]
 
@@ -177,9 +171,6 @@ def svd(
 
     Returns:
         (s, u, v), or s alone.
-
-    Source:
-        TensorFlow op `Svd` (linalg_ops.cc).
     """
     s, u, v = execute(
         SVD, tensor, compute_uv=bool(compute_uv), full_matrices=bool(full_matrices), name=name
@@ -303,11 +294,7 @@ def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 
 def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """The eigenvalues of Hermitian matrices, in rising order.
-
-    Source:
-        TensorFlow op `SelfAdjointEigV2` (linalg_ops.cc).
-    """
+    """The eigenvalues of Hermitian matrices, in rising order."""
     return execute(SELF_ADJOINT_EIG_V2, tensor, compute_v=False, name=name)[0]  # type: ignore[no-any-return]
 
 

@@ -98,9 +98,6 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
         input: [..., n, n], complex64 or complex128, without eigenvalues of 0 or below.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `MatrixLogarithm` (linalg_ops.cc).
     """
     return execute_one(MATRIX_LOGARITHM, input, name=name)
 
@@ -123,9 +120,6 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
         input: [..., n, n]; real ones must have no eigenvalue below 0.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `MatrixSquareRoot` (linalg_ops.cc).
     """
     return execute_one(MATRIX_SQUARE_ROOT, input, name=name)
 

@@ -63,9 +63,6 @@ def solve(
 
     Raises:
         InvalidArgumentError: a matrix is singular, or the shapes do not fit.
-
-    Source:
-        TensorFlow op `MatrixSolve` (linalg_ops.cc).
     """
     return execute_one(MATRIX_SOLVE, matrix, rhs, adjoint=bool(adjoint), name=name)
 
@@ -127,9 +124,6 @@ def triangular_solve(
 
     Raises:
         InvalidArgumentError: a zero on a diagonal, or the shapes do not fit.
-
-    Source:
-        TensorFlow op `MatrixTriangularSolve` (linalg_ops.cc).
     """
     return execute_one(
         MATRIX_TRIANGULAR_SOLVE, matrix, rhs, lower=bool(lower), adjoint=bool(adjoint), name=name
@@ -193,9 +187,6 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
 
     Raises:
         InvalidArgumentError: a matrix is singular or not square.
-
-    Source:
-        TensorFlow op `MatrixInverse` (linalg_ops.cc).
     """
     return execute_one(MATRIX_INVERSE, input, adjoint=bool(adjoint), name=name)
 

@@ -39,9 +39,6 @@ def lu(
 
     Raises:
         InvalidArgumentError: a matrix is singular.
-
-    Source:
-        TensorFlow op `Lu` (linalg_ops.cc).
     """
     return execute(LU, input, output_idx_type=as_dtype(output_idx_type), name=name)  # type: ignore[no-any-return]
 

@@ -100,9 +100,6 @@ def tridiagonal_solve(
 
     Returns:
         [..., n] or [..., n, m].
-
-    Source:
-        TensorFlow op `TridiagonalSolve` (linalg_ops.cc).
     """
     if perturb_singular:
         raise UnimplementedError(
@@ -203,11 +200,7 @@ TRIDIAGONAL_SOLVE = register(
 def tridiagonal_matmul(
     diagonals: Any, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
-    """`A rhs`, A of three diagonals; arguments as for `tridiagonal_solve`, rhs [..., n, m].
-
-    Source:
-        TensorFlow op `TridiagonalMatMul` (linalg_ops.cc).
-    """
+    """`A rhs`, A of three diagonals; arguments as for `tridiagonal_solve`, rhs [..., n, m]."""
     three = _three("tridiagonal_matmul", diagonals, diagonals_format)
     rows = [reshaping.expand_dims(part, -2) for part in three]
     return execute_one(TRIDIAGONAL_MAT_MUL, *rows, rhs, name=name)
@@ -270,9 +263,6 @@ def banded_triangular_solve(
         lower: A is a lower triangle.
         adjoint: the conjugate transpose of A is solved with.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `BandedTriangularSolve` (linalg_ops.cc).
     """
     return execute_one(BANDED_TRIANGULAR_SOLVE, bands, rhs, lower=lower, adjoint=adjoint, name=name)
 

@@ -102,9 +102,6 @@ def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `Sub` (math_ops.cc).
     """
     return SUB.entry(x, y, name)
 
@@ -130,9 +127,6 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `Mul` (math_ops.cc).
     """
     return MUL.entry(x, y, name)
 
@@ -160,9 +154,6 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `MulNoNan` (math_ops.cc).
     """
     return MUL_NO_NAN.entry(x, y, name)
 
@@ -212,9 +203,6 @@ def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `Maximum` (math_ops.cc).
     """
     return MAXIMUM.entry(x, y, name)
 
@@ -244,9 +232,6 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `Minimum` (math_ops.cc).
     """
     return MINIMUM.entry(x, y, name)
 
@@ -276,9 +261,6 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `SquaredDifference` (math_ops.cc).
     """
     return SQUARED_DIFFERENCE.entry(x, y, name)
 
@@ -309,11 +291,7 @@ SQUARED_DIFFERENCE = register(
 
 
 def negative(x: TensorLike, name: str | None = None) -> Tensor:
-    """The negation, -x.
-
-    Source:
-        TensorFlow op `Neg` (math_ops.cc).
-    """
+    """The negation, -x."""
     return NEG.entry(x, name)
 
 
@@ -327,11 +305,7 @@ NEG = register(
 
 
 def square(x: TensorLike, name: str | None = None) -> Tensor:
-    """The square, x².
-
-    Source:
-        TensorFlow op `Square` (math_ops.cc).
-    """
+    """The square, x²."""
     return SQUARE.entry(x, name)
 
 
@@ -369,11 +343,7 @@ def _inverse_gradient(name: str) -> OpDef:
 
 
 def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x.
-
-    Source:
-        TensorFlow op `Reciprocal` (math_ops.cc).
-    """
+    """1 / x."""
     return RECIPROCAL.entry(x, name)
 
 
@@ -395,9 +365,6 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     Raises:
         ValueError: `inputs` is empty.
         InvalidArgumentError: shapes or dtypes differ.
-
-    Source:
-        TensorFlow op `AddN` (math_ops.cc).
     """
     if isinstance(inputs, Operands):
         return convert_to_tensor(inputs)
@@ -443,11 +410,7 @@ ADD_N = register(
 
 
 def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
-    """The next number after x1 in the direction of x2.
-
-    Source:
-        TensorFlow op `NextAfter` (math_ops.cc).
-    """
+    """The next number after x1 in the direction of x2."""
     return NEXT_AFTER.entry(x1, x2, name)
 
 

@@ -23,9 +23,6 @@ def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
         x: [...], an integer type.
         y: [...], dtype of `x`, broadcastable to it.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `BitwiseAnd` (bitwise_ops.cc).
     """
     return BITWISE_AND.entry(x, y, name)
 
@@ -43,9 +40,6 @@ def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `BitwiseOr` (bitwise_ops.cc).
     """
     return BITWISE_OR.entry(x, y, name)
 
@@ -63,19 +57,12 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `BitwiseXor` (bitwise_ops.cc).
     """
     return BITWISE_XOR.entry(x, y, name)
 
 
 def invert(x: TensorLike, name: str | None = None) -> Tensor:
-    """The bits that are not set in x.
-
-    Source:
-        TensorFlow op `Invert` (bitwise_ops.cc).
-    """
+    """The bits that are not set in x."""
     return INVERT.entry(x, name)
 
 
@@ -107,9 +94,6 @@ def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `LeftShift` (bitwise_ops.cc).
     """
     return LEFT_SHIFT.entry(x, y, name)
 
@@ -127,9 +111,6 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `RightShift` (bitwise_ops.cc).
     """
     return RIGHT_SHIFT.entry(x, y, name)
 

@@ -120,9 +120,6 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `Equal` (math_ops.cc).
     """
     return EQUAL.entry(x, y, name)
 
@@ -140,11 +137,7 @@ EQUAL = register(_equality_op("Equal", np.equal, otherwise=False, fuse="{x} == {
 
 
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x ≠ y`, element by element, with broadcasting.
-
-    Source:
-        TensorFlow op `NotEqual` (math_ops.cc).
-    """
+    """`x ≠ y`, element by element, with broadcasting."""
     return NOT_EQUAL.entry(x, y, name)
 
 
@@ -163,11 +156,7 @@ NOT_EQUAL = register(_equality_op("NotEqual", np.not_equal, otherwise=True, fuse
 def approximate_equal(
     x: TensorLike, y: TensorLike, tolerance: float = 1e-05, name: str | None = None
 ) -> Tensor:
-    """|x - y| < tolerance, element by element, for two tensors of one shape.
-
-    Source:
-        TensorFlow op `ApproximateEqual` (math_ops.cc).
-    """
+    """|x - y| < tolerance, element by element, for two tensors of one shape."""
     return execute_one(APPROXIMATE_EQUAL, x, y, tolerance=float(tolerance), name=name)
 
 
@@ -210,11 +199,7 @@ def _question(name: str, ufunc: np.ufunc) -> OpDef:
 
 
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is neither infinite nor NaN.
-
-    Source:
-        TensorFlow op `IsFinite` (math_ops.cc).
-    """
+    """Whether x is neither infinite nor NaN."""
     return IS_FINITE.entry(x, name)
 
 
@@ -222,11 +207,7 @@ IS_FINITE = register(_question("IsFinite", np.isfinite))
 
 
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is +∞ or -∞.
-
-    Source:
-        TensorFlow op `IsInf` (math_ops.cc).
-    """
+    """Whether x is +∞ or -∞."""
     return IS_INF.entry(x, name)
 
 
@@ -234,11 +215,7 @@ IS_INF = register(_question("IsInf", np.isinf))
 
 
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is NaN.
-
-    Source:
-        TensorFlow op `IsNan` (math_ops.cc).
-    """
+    """Whether x is NaN."""
     return IS_NAN.entry(x, name)
 
 
@@ -258,9 +235,6 @@ def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `Less` (math_ops.cc).
     """
     return LESS.entry(x, y, name)
 
@@ -278,9 +252,6 @@ def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `LessEqual` (math_ops.cc).
     """
     return LESS_EQUAL.entry(x, y, name)
 
@@ -298,9 +269,6 @@ def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `Greater` (math_ops.cc).
     """
     return GREATER.entry(x, y, name)
 
@@ -318,9 +286,6 @@ def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `GreaterEqual` (math_ops.cc).
     """
     return GREATER_EQUAL.entry(x, y, name)
 

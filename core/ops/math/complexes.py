@@ -34,9 +34,6 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
 
     Raises:
         TypeError: the parts are not both float32 or both float64.
-
-    Source:
-        TensorFlow op `Complex` (math_ops.cc).
     """
     x = convert_to_tensor(real)
     y = convert_to_tensor(imag, dtype_hint=x.dtype)
@@ -109,11 +106,7 @@ def part(
 
 @takes_composites(values=1)
 def real(input: TensorLike, name: str | None = None) -> Tensor:
-    """The real part; a real number is its own.
-
-    Source:
-        TensorFlow op `Real` (math_ops.cc).
-    """
+    """The real part; a real number is its own."""
     x = convert_to_tensor(input)
     if not x.dtype.is_complex:
         return x
@@ -134,11 +127,7 @@ REAL_PART = register(part("Real", _real_kernel, _real_gradient))
 
 @takes_composites(values=1)
 def imag(input: TensorLike, name: str | None = None) -> Tensor:
-    """The imaginary part; 0 for a real number.
-
-    Source:
-        TensorFlow op `Imag` (math_ops.cc).
-    """
+    """The imaginary part; 0 for a real number."""
     x = convert_to_tensor(input)
     if not x.dtype.is_complex:
         return constants.zeros_like(x, name=name)
@@ -164,9 +153,6 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         TypeError: `x` is not a number.
-
-    Source:
-        TensorFlow op `Conj` (math_ops.cc).
     """
     if type(x) is Tensor and x._array.dtype.kind == "f":
         return x

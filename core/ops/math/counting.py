@@ -82,9 +82,6 @@ def bincount(
     Raises:
         ValueError: another axis, or both weights and binary_output.
         InvalidArgumentError: a value is negative.
-
-    Source:
-        TensorFlow op `DenseBincount` (math_ops.cc).
     """
     if axis not in {None, 0, -1}:
         raise ValueError(f"bincount: axis must be None, 0 or -1, got {axis!r}")
@@ -175,9 +172,6 @@ def in_top_k(
 
     Returns:
         [rows], bool; False where the target or its prediction is out of range or not finite.
-
-    Source:
-        TensorFlow op `InTopKV2` (nn_ops.cc).
     """
     wanted = convert_to_tensor(targets)
     return execute_one(

@@ -108,9 +108,6 @@ def cumsum(
         exclusive: up to but not including each place.
         reverse: from the end to each place.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `Cumsum` (math_ops.cc).
     """
     return _accumulated(CUMSUM, x, axis, exclusive, reverse, name)
 
@@ -131,11 +128,7 @@ def cumprod(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The products of all values up to each place of `axis`; arguments as for `cumsum`.
-
-    Source:
-        TensorFlow op `Cumprod` (math_ops.cc).
-    """
+    """The products of all values up to each place of `axis`; arguments as for `cumsum`."""
     return _accumulated(CUMPROD, x, axis, exclusive, reverse, name)
 
 
@@ -160,11 +153,7 @@ def cumulative_logsumexp(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The logarithm of Σ exp of all values up to each place of `axis`; arguments as for `cumsum`.
-
-    Source:
-        TensorFlow op `CumulativeLogsumexp` (math_ops.cc).
-    """
+    """log Σ exp of all values up to each place of `axis`; arguments as for `cumsum`."""
     return _accumulated(CUMULATIVE_LOGSUMEXP, x, axis, exclusive, reverse, name)
 
 

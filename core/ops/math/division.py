@@ -57,11 +57,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y` of floating or complex numbers; integers are refused.
-
-    Source:
-        TensorFlow op `RealDiv` (math_ops.cc).
-    """
+    """`x / y` of floating or complex numbers; integers are refused."""
     return REAL_DIV.entry(x, y, name)
 
 
@@ -97,9 +93,6 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: an integer is divided by zero.
-
-    Source:
-        TensorFlow op `FloorDiv` (math_ops.cc).
     """
     return FLOOR_DIV.entry(x, y, name)
 
@@ -130,9 +123,6 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: an integer is divided by zero.
-
-    Source:
-        TensorFlow op `FloorMod` (math_ops.cc).
     """
     return FLOOR_MOD.entry(x, y, name)
 
@@ -167,9 +157,6 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `TruncateDiv` (math_ops.cc).
     """
     return TRUNCATE_DIV.entry(x, y, name)
 
@@ -204,9 +191,6 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `TruncateMod` (math_ops.cc).
     """
     return TRUNCATE_MOD.entry(x, y, name)
 
@@ -224,11 +208,7 @@ TRUNCATE_MOD = register(
 
 
 def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y`, and 0 where y is 0.
-
-    Source:
-        TensorFlow op `DivNoNan` (math_ops.cc).
-    """
+    """`x / y`, and 0 where y is 0."""
     return DIV_NO_NAN.entry(x, y, name)
 
 

@@ -56,11 +56,7 @@ def _bell(x: Tensor, dy: Tensor, factor: float) -> Tensor:
 
 
 def erf(x: TensorLike, name: str | None = None) -> Tensor:
-    """2/√π ∫₀ˣ exp(-t²) dt.
-
-    Source:
-        TensorFlow op `Erf` (math_ops.cc).
-    """
+    """2/√π ∫₀ˣ exp(-t²) dt."""
     return ERF.entry(x, name)
 
 
@@ -72,11 +68,7 @@ ERF = register(unary("Erf", _in_float32_too(special_functions.erf), _erf_gradien
 
 
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 - erf(x), exact where x is large.
-
-    Source:
-        TensorFlow op `Erfc` (math_ops.cc).
-    """
+    """1 - erf(x), exact where x is large."""
     return ERFC.entry(x, name)
 
 
@@ -101,11 +93,7 @@ def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
-    """The y with erf(y) = x.
-
-    Source:
-        TensorFlow op `Erfinv` (math_ops.cc).
-    """
+    """The y with erf(y) = x."""
     return ERFINV.entry(x, name)
 
 
@@ -118,11 +106,7 @@ ERFINV = register(unary("Erfinv", _in_float64(special_functions.erfinv), _erfinv
 
 
 def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
-    """The quantile function of the normal distribution.
-
-    Source:
-        TensorFlow op `Ndtri` (math_ops.cc).
-    """
+    """The quantile function of the normal distribution."""
     return NDTRI.entry(x, name)
 
 
@@ -136,11 +120,7 @@ NDTRI = register(unary("Ndtri", _in_float64(special_functions.ndtri), _ndtri_gra
 
 
 def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """`log |Γ(x)|`.
-
-    Source:
-        TensorFlow op `Lgamma` (math_ops.cc).
-    """
+    """`log |Γ(x)|`."""
     return LGAMMA.entry(x, name)
 
 
@@ -152,11 +132,7 @@ LGAMMA = register(unary("Lgamma", _in_float64(special_functions.lgamma), _lgamma
 
 
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """The derivative of log Γ(x).
-
-    Source:
-        TensorFlow op `Digamma` (math_ops.cc).
-    """
+    """The derivative of log Γ(x)."""
     return DIGAMMA.entry(x, name)
 
 
@@ -178,11 +154,7 @@ DIGAMMA = register(unary("Digamma", _in_float64(special_functions.digamma), _dig
 
 
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The a-th derivative of the digamma function at x.
-
-    Source:
-        TensorFlow op `Polygamma` (math_ops.cc).
-    """
+    """The a-th derivative of the digamma function at x."""
     return POLYGAMMA.entry(a, x, name)
 
 
@@ -204,11 +176,7 @@ POLYGAMMA = register(
 
 
 def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
-    """Hurwitz's zeta function: Σ 1/(q + k)ˣ over k ≥ 0.
-
-    Source:
-        TensorFlow op `Zeta` (math_ops.cc).
-    """
+    """Hurwitz's zeta function: Σ 1/(q + k)ˣ over k ≥ 0."""
     return ZETA.entry(x, q, name)
 
 

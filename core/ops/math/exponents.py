@@ -35,11 +35,7 @@ _ANALYTIC = FLOATS | COMPLEX
 
 
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
-    """The exponential function, eˣ.
-
-    Source:
-        TensorFlow op `Exp` (math_ops.cc).
-    """
+    """The exponential function, eˣ."""
     return EXP.entry(x, name)
 
 
@@ -51,11 +47,7 @@ EXP = register(unary("Exp", np.exp, _exp_gradient, types=_ANALYTIC, fuse="exp({x
 
 
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
-    """eˣ - 1, exact near 0.
-
-    Source:
-        TensorFlow op `Expm1` (math_ops.cc).
-    """
+    """eˣ - 1, exact near 0."""
     return EXPM1.entry(x, name)
 
 
@@ -75,9 +67,6 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         [...], dtype of `x`.
-
-    Source:
-        TensorFlow op `Log` (math_ops.cc).
     """
     return LOG.entry(x, name)
 
@@ -90,11 +79,7 @@ LOG = register(unary("Log", np.log, _log_gradient, types=_ANALYTIC, fuse="log({x
 
 
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(1 + x), exact near 0.
-
-    Source:
-        TensorFlow op `Log1p` (math_ops.cc).
-    """
+    """log(1 + x), exact near 0."""
     return LOG1P.entry(x, name)
 
 
@@ -106,11 +91,7 @@ LOG1P = register(unary("Log1p", np.log1p, _log1p_gradient, types=_ANALYTIC, fuse
 
 
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """The square root, √x.
-
-    Source:
-        TensorFlow op `Sqrt` (math_ops.cc).
-    """
+    """The square root, √x."""
     return SQRT.entry(x, name)
 
 
@@ -143,11 +124,7 @@ SQRT_GRAD = register(
 
 
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / √x.
-
-    Source:
-        TensorFlow op `Rsqrt` (math_ops.cc).
-    """
+    """1 / √x."""
     return RSQRT.entry(x, name)
 
 
@@ -201,9 +178,6 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: an integer to a negative power.
-
-    Source:
-        TensorFlow op `Pow` (math_ops.cc).
     """
     return POW.entry(x, y, name)
 
@@ -227,11 +201,7 @@ POW = register(binary("Pow", np.power, _pow_gradient, types=SIGNED | COMPLEX))
 
 
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / (1 + e⁻ˣ).
-
-    Source:
-        TensorFlow op `Sigmoid` (math_ops.cc).
-    """
+    """1 / (1 + e⁻ˣ)."""
     return SIGMOID.entry(x, name)
 
 
@@ -325,9 +295,6 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `Xlogy` (math_ops.cc).
     """
     return XLOGY.entry(x, y, name)
 
@@ -361,9 +328,6 @@ def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `Xlog1py` (math_ops.cc).
     """
     return XLOG1PY.entry(x, y, name)
 
@@ -396,9 +360,6 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: dtypes differ, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `Xdivy` (math_ops.cc).
     """
     return XDIVY.entry(x, y, name)
 

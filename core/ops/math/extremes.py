@@ -76,9 +76,6 @@ def argmax(
         axis: the axis; None is 0.
         output_type: int64, int32, int16 or uint16.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `ArgMax` (math_ops.cc).
     """
     return _placed(ARG_MAX, input, axis, output_type, name)
 
@@ -106,11 +103,7 @@ def argmin(
     output_type: Any = int64,
     name: str | None = None,
 ) -> Tensor:
-    """The index of the least value along `axis`, the first of equal ones.
-
-    Source:
-        TensorFlow op `ArgMin` (math_ops.cc).
-    """
+    """The index of the least value along `axis`, the first of equal ones."""
     return _placed(ARG_MIN, input, axis, output_type, name)
 
 

@@ -40,9 +40,6 @@ def histogram_fixed_width(
 
     Returns:
         [nbins], `dtype`.
-
-    Source:
-        TensorFlow op `HistogramFixedWidth` (math_ops.cc).
     """
     x = convert_to_tensor(values)
     limits = convert_to_tensor(value_range, x.dtype)

@@ -25,11 +25,7 @@ def _of(name: str, function: Callable[[Array], Array], gradient: Any) -> Any:
 
 
 def dawsn(x: TensorLike, name: str | None = None) -> Tensor:
-    """Dawson's integral: exp(-x²) ∫₀ˣ exp(t²) dt.
-
-    Source:
-        TensorFlow op `Dawsn` (special_math_ops.cc).
-    """
+    """Dawson's integral: exp(-x²) ∫₀ˣ exp(t²) dt."""
     return DAWSN.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -42,11 +38,7 @@ DAWSN = _of("Dawsn", integral_functions.dawsn, _dawsn_gradient)
 
 
 def expint(x: TensorLike, name: str | None = None) -> Tensor:
-    """Ei(x): ∫ eᵗ/t dt from -∞ to x; -∞ at 0, NaN below and at ∞.
-
-    Source:
-        TensorFlow op `Expint` (special_math_ops.cc).
-    """
+    """Ei(x): ∫ eᵗ/t dt from -∞ to x; -∞ at 0, NaN below and at ∞."""
     return EXPINT.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -63,11 +55,7 @@ def _quarter_turns(x: Tensor) -> Tensor:
 
 
 def fresnel_cos(x: TensorLike, name: str | None = None) -> Tensor:
-    """∫₀ˣ cos(πt²/2) dt.
-
-    Source:
-        TensorFlow op `FresnelCos` (special_math_ops.cc).
-    """
+    """∫₀ˣ cos(πt²/2) dt."""
     return FRESNEL_COS.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -79,11 +67,7 @@ FRESNEL_COS = _of("FresnelCos", integral_functions.fresnel_cos, _fresnel_cos_gra
 
 
 def fresnel_sin(x: TensorLike, name: str | None = None) -> Tensor:
-    """∫₀ˣ sin(πt²/2) dt.
-
-    Source:
-        TensorFlow op `FresnelSin` (special_math_ops.cc).
-    """
+    """∫₀ˣ sin(πt²/2) dt."""
     return FRESNEL_SIN.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -95,11 +79,7 @@ FRESNEL_SIN = _of("FresnelSin", integral_functions.fresnel_sin, _fresnel_sin_gra
 
 
 def spence(x: TensorLike, name: str | None = None) -> Tensor:
-    """The dilogarithm of 1 - x: -∫₁ˣ log t / (t - 1) dt; NaN below 0 and at ∞.
-
-    Source:
-        TensorFlow op `Spence` (special_math_ops.cc).
-    """
+    """The dilogarithm of 1 - x: -∫₁ˣ log t / (t - 1) dt; NaN below 0 and at ∞."""
     return SPENCE.entry(x, name)  # type: ignore[no-any-return]
 
 

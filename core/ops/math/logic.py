@@ -38,9 +38,6 @@ def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
     Raises:
         InvalidArgumentError: the values are not bool, or shapes do not broadcast.
-
-    Source:
-        TensorFlow op `LogicalAnd` (math_ops.cc).
     """
     return LOGICAL_AND.entry(x, y, name)
 
@@ -49,11 +46,7 @@ LOGICAL_AND = register(_joined("LogicalAnd", np.logical_and, "{x} and {y}"))
 
 
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x or y`, element by element, with broadcasting.
-
-    Source:
-        TensorFlow op `LogicalOr` (math_ops.cc).
-    """
+    """`x or y`, element by element, with broadcasting."""
     return LOGICAL_OR.entry(x, y, name)
 
 
@@ -61,11 +54,7 @@ LOGICAL_OR = register(_joined("LogicalOr", np.logical_or, "{x} or {y}"))
 
 
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
-    """Not x.
-
-    Source:
-        TensorFlow op `LogicalNot` (math_ops.cc).
-    """
+    """Not x."""
     return LOGICAL_NOT.entry(x, name)
 
 

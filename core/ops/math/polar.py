@@ -23,11 +23,7 @@ __all__ = ["abs", "angle", "sign"]
 
 
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
-    """-1, 0 or 1 by the sign of x; x / |x| for complex numbers.
-
-    Source:
-        TensorFlow op `Sign` (math_ops.cc).
-    """
+    """-1, 0 or 1 by the sign of x; x / |x| for complex numbers."""
     return SIGN.entry(x, name)
 
 
@@ -76,11 +72,7 @@ ABS = register(unary("Abs", np.abs, _abs_gradient, types=SIGNED, fuse="abs({x})"
 
 @takes_composites(values=1)
 def angle(input: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in the complex plane, in (-π, π]; for a real number 0, or π where it is negative.
-
-    Source:
-        TensorFlow op `Angle` (math_ops.cc).
-    """
+    """The angle in the complex plane, in (-π, π]; of a real number 0, or π if it is negative."""
     x = convert_to_tensor(input)
     if x.dtype.is_complex:
         return execute_one(ANGLE, x, Tout=x.dtype.real_dtype, name=name)

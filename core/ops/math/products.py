@@ -221,9 +221,6 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: shapes differ, or the last axis is not 3.
-
-    Source:
-        TensorFlow op `Cross` (math_ops.cc).
     """
     return CROSS.entry(a, b, name)
 

@@ -43,9 +43,6 @@ def range(
 
     Raises:
         InvalidArgumentError: delta is 0, or leads away from the limit.
-
-    Source:
-        TensorFlow op `Range` (math_ops.cc).
     """
     if limit is None:
         start, limit = 0, start

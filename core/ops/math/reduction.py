@@ -69,9 +69,6 @@ def reduce_sum(
 
     Raises:
         InvalidArgumentError: there is no such axis.
-
-    Source:
-        TensorFlow op `Sum` (math_ops.cc).
     """
     return _reduced(SUM, input_tensor, axis, keepdims, name)
 
@@ -93,9 +90,6 @@ def reduce_mean(
 
     Raises:
         InvalidArgumentError: there is no such axis.
-
-    Source:
-        TensorFlow op `Mean` (math_ops.cc).
     """
     return _reduced(MEAN, input_tensor, axis, keepdims, name)
 
@@ -117,9 +111,6 @@ def reduce_prod(
 
     Raises:
         InvalidArgumentError: there is no such axis.
-
-    Source:
-        TensorFlow op `Prod` (math_ops.cc).
     """
     return _reduced(PROD, input_tensor, axis, keepdims, name)
 
@@ -141,9 +132,6 @@ def reduce_max(
 
     Raises:
         InvalidArgumentError: there is no such axis.
-
-    Source:
-        TensorFlow op `Max` (math_ops.cc).
     """
     return _reduced(MAX, input_tensor, axis, keepdims, name)
 
@@ -165,9 +153,6 @@ def reduce_min(
 
     Raises:
         InvalidArgumentError: there is no such axis.
-
-    Source:
-        TensorFlow op `Min` (math_ops.cc).
     """
     return _reduced(MIN, input_tensor, axis, keepdims, name)
 
@@ -189,9 +174,6 @@ def reduce_all(
 
     Raises:
         InvalidArgumentError: there is no such axis.
-
-    Source:
-        TensorFlow op `All` (math_ops.cc).
     """
     return _reduced(ALL, input_tensor, axis, keepdims, name)
 
@@ -213,9 +195,6 @@ def reduce_any(
 
     Raises:
         InvalidArgumentError: there is no such axis.
-
-    Source:
-        TensorFlow op `Any` (math_ops.cc).
     """
     return _reduced(ANY, input_tensor, axis, keepdims, name)
 
@@ -236,9 +215,6 @@ def reduce_euclidean_norm(
 
     Raises:
         InvalidArgumentError: there is no such axis.
-
-    Source:
-        TensorFlow op `EuclideanNorm` (math_ops.cc).
     """
     return _reduced(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name)
 

@@ -19,11 +19,7 @@ __all__ = ["ceil", "floor", "rint", "round"]
 
 
 def floor(x: TensorLike, name: str | None = None) -> Tensor:
-    """The largest integer that is not above x.
-
-    Source:
-        TensorFlow op `Floor` (math_ops.cc).
-    """
+    """The largest integer that is not above x."""
     return FLOOR.entry(x, name)
 
 
@@ -31,11 +27,7 @@ FLOOR = register(unary("Floor", np.floor, NOT_DIFFERENTIABLE, fuse="floor({x})")
 
 
 def ceil(x: TensorLike, name: str | None = None) -> Tensor:
-    """The least integer that is not below x.
-
-    Source:
-        TensorFlow op `Ceil` (math_ops.cc).
-    """
+    """The least integer that is not below x."""
     return CEIL.entry(x, name)
 
 
@@ -43,11 +35,7 @@ CEIL = register(unary("Ceil", np.ceil, NOT_DIFFERENTIABLE, fuse="ceil({x})"))
 
 
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
-    """The nearest integer; of two, the even one.
-
-    Source:
-        TensorFlow op `Rint` (math_ops.cc).
-    """
+    """The nearest integer; of two, the even one."""
     return RINT.entry(x, name)
 
 
@@ -56,11 +44,7 @@ RINT = register(unary("Rint", np.rint, NOT_DIFFERENTIABLE, fuse="rint({x})"))
 
 @takes_composites(values=1, keeps_zero=True)
 def round(x: TensorLike, name: str | None = None) -> Tensor:
-    """The nearest integer; of two, the even one. Integers stay as they are.
-
-    Source:
-        TensorFlow op `Round` (math_ops.cc).
-    """
+    """The nearest integer; of two, the even one. Integers stay as they are."""
     x = convert_to_tensor(x)
     return x if x.dtype.is_integer else ROUND.entry(x, name)
 

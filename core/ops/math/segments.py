@@ -80,9 +80,6 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
     Raises:
         InvalidArgumentError: ids are not sorted, or not as many as rows.
-
-    Source:
-        TensorFlow op `SegmentSum` (math_ops.cc).
     """
     return execute_one(SEGMENT_SUM, data, segment_ids, name=name)
 
@@ -107,9 +104,6 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
     Raises:
         InvalidArgumentError: ids are not sorted, or not as many as rows.
-
-    Source:
-        TensorFlow op `SegmentMean` (math_ops.cc).
     """
     return execute_one(SEGMENT_MEAN, data, segment_ids, name=name)
 
@@ -144,9 +138,6 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
     Raises:
         InvalidArgumentError: ids are not sorted, or not as many as rows.
-
-    Source:
-        TensorFlow op `SegmentProd` (math_ops.cc).
     """
     return execute_one(SEGMENT_PROD, data, segment_ids, name=name)
 
@@ -189,9 +180,6 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
     Raises:
         InvalidArgumentError: ids are not sorted, or not as many as rows.
-
-    Source:
-        TensorFlow op `SegmentMax` (math_ops.cc).
     """
     return execute_one(SEGMENT_MAX, data, segment_ids, name=name)
 
@@ -212,9 +200,6 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
     Raises:
         InvalidArgumentError: ids are not sorted, or not as many as rows.
-
-    Source:
-        TensorFlow op `SegmentMin` (math_ops.cc).
     """
     return execute_one(SEGMENT_MIN, data, segment_ids, name=name)
 
@@ -289,9 +274,6 @@ def unsorted_segment_sum(
 
     Raises:
         InvalidArgumentError: an id is out of range, or the shapes do not fit.
-
-    Source:
-        TensorFlow op `UnsortedSegmentSum` (math_ops.cc).
     """
     return _unsorted(UNSORTED_SEGMENT_SUM, data, segment_ids, num_segments, name)
 
@@ -322,9 +304,6 @@ def unsorted_segment_prod(
 
     Raises:
         InvalidArgumentError: an id is out of range, or the shapes do not fit.
-
-    Source:
-        TensorFlow op `UnsortedSegmentProd` (math_ops.cc).
     """
     return _unsorted(UNSORTED_SEGMENT_PROD, data, segment_ids, num_segments, name)
 
@@ -372,9 +351,6 @@ def unsorted_segment_max(
 
     Raises:
         InvalidArgumentError: an id is out of range, or the shapes do not fit.
-
-    Source:
-        TensorFlow op `UnsortedSegmentMax` (math_ops.cc).
     """
     return _unsorted(UNSORTED_SEGMENT_MAX, data, segment_ids, num_segments, name)
 
@@ -401,9 +377,6 @@ def unsorted_segment_min(
 
     Raises:
         InvalidArgumentError: an id is out of range, or the shapes do not fit.
-
-    Source:
-        TensorFlow op `UnsortedSegmentMin` (math_ops.cc).
     """
     return _unsorted(UNSORTED_SEGMENT_MIN, data, segment_ids, num_segments, name)
 

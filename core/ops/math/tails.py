@@ -58,9 +58,6 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
         a: above 0, floating point.
         x: not negative.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `Igamma` (math_ops.cc).
     """
     return IGAMMA.entry(a, x, name)  # type: ignore[no-any-return]
 
@@ -80,11 +77,7 @@ IGAMMA = _joined("Igamma", gamma_tails.igamma, _igamma_gradient)
 
 
 def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The upper regularised incomplete gamma function: 1 - igamma(a, x).
-
-    Source:
-        TensorFlow op `Igammac` (math_ops.cc).
-    """
+    """The upper regularised incomplete gamma function: 1 - igamma(a, x)."""
     return IGAMMAC.entry(a, x, name)  # type: ignore[no-any-return]
 
 
@@ -96,11 +89,7 @@ IGAMMAC = _joined("Igammac", gamma_tails.igammac, _igammac_gradient)
 
 
 def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
-    """I₀(x), the modified Bessel function of order 0.
-
-    Source:
-        TensorFlow op `BesselI0` (special_math_ops.cc).
-    """
+    """I₀(x), the modified Bessel function of order 0."""
     return BESSEL_I0.entry(x, name)
 
 
@@ -112,11 +101,7 @@ BESSEL_I0 = register(unary("BesselI0", _in_float64(gamma_tails.bessel_i0), _i0_g
 
 
 def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(-|x|) I₀(x), which does not overflow.
-
-    Source:
-        TensorFlow op `BesselI0e` (special_math_ops.cc).
-    """
+    """exp(-|x|) I₀(x), which does not overflow."""
     return BESSEL_I0E.entry(x, name)
 
 
@@ -139,11 +124,7 @@ def _over(y: Tensor, x: Tensor) -> Tensor:
 
 
 def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
-    """I₁(x), the modified Bessel function of order 1.
-
-    Source:
-        TensorFlow op `BesselI1` (special_math_ops.cc).
-    """
+    """I₁(x), the modified Bessel function of order 1."""
     return BESSEL_I1.entry(x, name)
 
 
@@ -156,11 +137,7 @@ BESSEL_I1 = register(unary("BesselI1", _in_float64(gamma_tails.bessel_i1), _i1_g
 
 
 def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(-|x|) I₁(x), which does not overflow.
-
-    Source:
-        TensorFlow op `BesselI1e` (special_math_ops.cc).
-    """
+    """exp(-|x|) I₁(x), which does not overflow."""
     return BESSEL_I1E.entry(x, name)
 
 

@@ -36,11 +36,7 @@ _ANALYTIC = FLOATS | COMPLEX
 
 
 def sin(x: TensorLike, name: str | None = None) -> Tensor:
-    """`sin x`, x in radians.
-
-    Source:
-        TensorFlow op `Sin` (math_ops.cc).
-    """
+    """`sin x`, x in radians."""
     return SIN.entry(x, name)
 
 
@@ -52,11 +48,7 @@ SIN = register(unary("Sin", np.sin, _sin_gradient, types=_ANALYTIC, fuse="sin({x
 
 
 def cos(x: TensorLike, name: str | None = None) -> Tensor:
-    """`cos x`, x in radians.
-
-    Source:
-        TensorFlow op `Cos` (math_ops.cc).
-    """
+    """`cos x`, x in radians."""
     return COS.entry(x, name)
 
 
@@ -68,11 +60,7 @@ COS = register(unary("Cos", np.cos, _cos_gradient, types=_ANALYTIC, fuse="cos({x
 
 
 def tan(x: TensorLike, name: str | None = None) -> Tensor:
-    """`tan x`, x in radians.
-
-    Source:
-        TensorFlow op `Tan` (math_ops.cc).
-    """
+    """`tan x`, x in radians."""
     return TAN.entry(x, name)
 
 
@@ -84,11 +72,7 @@ TAN = register(unary("Tan", np.tan, _tan_gradient, types=_ANALYTIC, fuse="tan({x
 
 
 def asin(x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in [-π/2, π/2] whose sine is x; NaN outside of [-1, 1].
-
-    Source:
-        TensorFlow op `Asin` (math_ops.cc).
-    """
+    """The angle in [-π/2, π/2] whose sine is x; NaN outside of [-1, 1]."""
     return ASIN.entry(x, name)
 
 
@@ -101,11 +85,7 @@ ASIN = register(unary("Asin", np.arcsin, _asin_gradient, types=_ANALYTIC, fuse="
 
 
 def acos(x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in [0, π] whose cosine is x; NaN outside of [-1, 1].
-
-    Source:
-        TensorFlow op `Acos` (math_ops.cc).
-    """
+    """The angle in [0, π] whose cosine is x; NaN outside of [-1, 1]."""
     return ACOS.entry(x, name)
 
 
@@ -120,11 +100,7 @@ ACOS = register(unary("Acos", np.arccos, _acos_gradient, types=_ANALYTIC, fuse="
 
 
 def atan(x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in [-π/2, π/2] whose tangent is x.
-
-    Source:
-        TensorFlow op `Atan` (math_ops.cc).
-    """
+    """The angle in [-π/2, π/2] whose tangent is x."""
     return ATAN.entry(x, name)
 
 
@@ -137,11 +113,7 @@ ATAN = register(unary("Atan", np.arctan, _atan_gradient, types=_ANALYTIC, fuse="
 
 
 def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle of the point (x, y), in [-π, π], with broadcasting.
-
-    Source:
-        TensorFlow op `Atan2` (math_ops.cc).
-    """
+    """The angle of the point (x, y), in [-π, π], with broadcasting."""
     return ATAN2.entry(y, x, name)
 
 
@@ -167,11 +139,7 @@ ATAN2 = register(
 
 
 def sinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """(eˣ - e⁻ˣ) / 2.
-
-    Source:
-        TensorFlow op `Sinh` (math_ops.cc).
-    """
+    """(eˣ - e⁻ˣ) / 2."""
     return SINH.entry(x, name)
 
 
@@ -183,11 +151,7 @@ SINH = register(unary("Sinh", np.sinh, _sinh_gradient, types=_ANALYTIC, fuse="si
 
 
 def cosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """(eˣ + e⁻ˣ) / 2.
-
-    Source:
-        TensorFlow op `Cosh` (math_ops.cc).
-    """
+    """(eˣ + e⁻ˣ) / 2."""
     return COSH.entry(x, name)
 
 
@@ -199,11 +163,7 @@ COSH = register(unary("Cosh", np.cosh, _cosh_gradient, types=_ANALYTIC, fuse="co
 
 
 def tanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """`sinh x / cosh x`.
-
-    Source:
-        TensorFlow op `Tanh` (math_ops.cc).
-    """
+    """`sinh x / cosh x`."""
     return TANH.entry(x, name)
 
 
@@ -236,11 +196,7 @@ TANH_GRAD = register(
 
 
 def asinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(x + √(x² + 1)).
-
-    Source:
-        TensorFlow op `Asinh` (math_ops.cc).
-    """
+    """log(x + √(x² + 1))."""
     return ASINH.entry(x, name)
 
 
@@ -252,11 +208,7 @@ ASINH = register(unary("Asinh", np.arcsinh, _asinh_gradient, types=_ANALYTIC, fu
 
 
 def acosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(x + √(x² - 1)); NaN below 1.
-
-    Source:
-        TensorFlow op `Acosh` (math_ops.cc).
-    """
+    """log(x + √(x² - 1)); NaN below 1."""
     return ACOSH.entry(x, name)
 
 
@@ -268,11 +220,7 @@ ACOSH = register(unary("Acosh", np.arccosh, _acosh_gradient, types=_ANALYTIC, fu
 
 
 def atanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """log((1 + x) / (1 - x)) / 2; NaN outside of [-1, 1].
-
-    Source:
-        TensorFlow op `Atanh` (math_ops.cc).
-    """
+    """log((1 + x) / (1 - x)) / 2; NaN outside of [-1, 1]."""
     return ATANH.entry(x, name)
 
 

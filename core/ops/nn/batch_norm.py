@@ -124,9 +124,6 @@ def fused_batch_norm(
 
     Returns:
         y of the shape and dtype of x; running mean and variance (with Bessel's correction).
-
-    Source:
-        TensorFlow op `FusedBatchNormV3` (nn_ops.cc).
     """
     empty = np.zeros(0, np.float32)
     y, running_mean, running_variance, *_ = execute(

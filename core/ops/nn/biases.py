@@ -60,9 +60,6 @@ def bias_add(
     Raises:
         InvalidArgumentError: there are not as many numbers as channels.
         ValueError: another `data_format`.
-
-    Source:
-        TensorFlow op `BiasAdd` (nn_ops.cc).
     """
     if data_format is None or (data_format[:1] == "N" and data_format[-1:] == "C"):
         return BIAS_ADD.entry(value, bias, name)

@@ -120,9 +120,6 @@ def conv1d(
         data_format: "NWC" or "NCW".
         dilations: a number.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow `tf.nn.conv1d`.
     """
     data_format = layouts.checked_format("conv1d", data_format, _FORMATS[1])
     x = convert_to_tensor(input)
@@ -166,9 +163,6 @@ def convolution(
 
     Raises:
         ValueError: the filters have not 3, 4 or 5 axes.
-
-    Source:
-        TensorFlow `tf.nn.convolution`.
     """
     x = convert_to_tensor(input)
     w = convert_to_tensor(filters, dtype_hint=x.dtype)
@@ -190,11 +184,7 @@ def _spatial_axes(function: str, filters: Tensor) -> int:
 def atrous_conv2d(
     value: TensorLike, filters: TensorLike, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """`conv2d` with stride 1 and filters whose taps are `rate` apart.
-
-    Source:
-        TensorFlow `tf.nn.atrous_conv2d`.
-    """
+    """`conv2d` with stride 1 and filters whose taps are `rate` apart."""
     return conv2d(value, filters, 1, padding, "NHWC", rate, name)
 
 
@@ -268,11 +258,7 @@ def conv1d_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `conv1d`; see `conv2d_transpose`.
-
-    Source:
-        TensorFlow `tf.nn.conv1d_transpose`.
-    """
+    """The transpose of `conv1d`; see `conv2d_transpose`."""
     data_format = layouts.checked_format("conv1d_transpose", data_format, _FORMATS[1])
     x = convert_to_tensor(input)
     w = convert_to_tensor(filters, dtype_hint=x.dtype)
@@ -300,11 +286,7 @@ def conv_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the rank of the filters.
-
-    Source:
-        TensorFlow `tf.nn.conv_transpose`.
-    """
+    """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the rank of the filters."""
     x = convert_to_tensor(input)
     w = convert_to_tensor(filters, dtype_hint=x.dtype)
     spatial = _spatial_axes("conv_transpose", w)
@@ -322,11 +304,7 @@ def atrous_conv2d_transpose(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `atrous_conv2d`.
-
-    Source:
-        TensorFlow `tf.nn.atrous_conv2d_transpose`.
-    """
+    """The transpose of `atrous_conv2d`."""
     return conv2d_transpose(value, filters, output_shape, 1, padding, "NHWC", rate, name)
 
 

@@ -68,9 +68,6 @@ def depthwise_conv2d(
     Raises:
         InvalidArgumentError: the filter has other channels, or is larger than the image.
         ValueError: `strides`, `padding`, `data_format` or `dilations` of another form.
-
-    Source:
-        TensorFlow op `DepthwiseConv2dNative` (nn_ops.cc).
     """
     options = _options("depthwise_conv2d", strides, padding, data_format, dilations)
     return execute_one(DEPTHWISE_CONV2D, input, filter, name=name, **options)
@@ -158,11 +155,7 @@ def depthwise_conv2d_backprop_input(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Gradient of `depthwise_conv2d` with respect to its input, of shape `input_sizes`.
-
-    Source:
-        TensorFlow op `DepthwiseConv2dNativeBackpropInput` (nn_ops.cc).
-    """
+    """Gradient of `depthwise_conv2d` with respect to its input, of shape `input_sizes`."""
     function = "depthwise_conv2d_backprop_input"
     options = _options(function, strides, padding, data_format, dilations)
     return execute_one(
@@ -222,11 +215,7 @@ def depthwise_conv2d_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Gradient of `depthwise_conv2d` with respect to its filter, of shape `filter_sizes`.
-
-    Source:
-        TensorFlow op `DepthwiseConv2dNativeBackpropFilter` (nn_ops.cc).
-    """
+    """Gradient of `depthwise_conv2d` with respect to its filter, of shape `filter_sizes`."""
     function = "depthwise_conv2d_backprop_filter"
     options = _options(function, strides, padding, data_format, dilations)
     return execute_one(
@@ -297,9 +286,6 @@ def separable_conv2d(
         data_format: "NHWC" (if None) or "NCHW".
         dilations: of the first step.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow `tf.nn.separable_conv2d`.
     """
     data_format = layouts.checked_format("separable_conv2d", data_format, layouts.FORMATS[2])
     x = convert_to_tensor(input)

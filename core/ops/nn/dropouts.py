@@ -65,9 +65,6 @@ def stateless_dropout(
         rng_alg: the generator; see `random.stateless_uniform`.
         noise_shape: shape of the random choices, broadcast to x; that of x if None.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow `tf.nn.experimental.stateless_dropout`.
     """
     algorithm = "auto_select" if rng_alg is None else rng_alg
 
@@ -84,11 +81,7 @@ def general_dropout(
     noise_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`dropout` with numbers from `uniform_sampler(shape=…, dtype=…)`, uniform in [0, 1).
-
-    Source:
-        TensorFlow `tf.nn.experimental.general_dropout`.
-    """
+    """`dropout` with numbers from `uniform_sampler(shape=…, dtype=…)`, uniform in [0, 1)."""
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
         raise ValueError(

@@ -37,9 +37,6 @@ def isotonic_regression(
     Returns:
         The shape of `inputs`, for integers float32 or, of more than 16 bits, float64; and int32:
         of each entry the number, from 0, of the run of equal values it is in.
-
-    Source:
-        TensorFlow op `IsotonicRegression` (nn_ops.cc).
     """
     x = convert_to_tensor(inputs)
     rank = shapes.rank(x) if x.shape.rank is None else x.shape.rank

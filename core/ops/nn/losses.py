@@ -71,9 +71,6 @@ def softmax_cross_entropy_with_logits(
 
     Raises:
         InvalidArgumentError: shapes of both differ and do not broadcast.
-
-    Source:
-        TensorFlow op `SoftmaxCrossEntropyWithLogits` (nn_ops.cc).
     """
     x = convert_to_tensor(logits)
     p = convert_to_tensor(labels, dtype_hint=x.dtype)
@@ -185,9 +182,6 @@ def sparse_softmax_cross_entropy_with_logits(
     Raises:
         InvalidArgumentError: a label that is no class, or shapes that do not fit.
         ValueError: `labels` has not one axis less than `logits`.
-
-    Source:
-        TensorFlow op `SparseSoftmaxCrossEntropyWithLogits` (nn_ops.cc).
     """
     y = convert_to_tensor(labels)
     x = convert_to_tensor(logits)
@@ -267,11 +261,7 @@ SPARSE_SOFTMAX_CROSS_ENTROPY: OpDef = register(
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
-    """sum(t²) / 2.
-
-    Source:
-        TensorFlow op `L2Loss` (nn_ops.cc).
-    """
+    """sum(t²) / 2."""
     return L2_LOSS.entry(t, name)
 
 
@@ -312,9 +302,6 @@ def sigmoid_cross_entropy_with_logits(
 
     Raises:
         ValueError: shapes of both differ.
-
-    Source:
-        TensorFlow `tf.nn.sigmoid_cross_entropy_with_logits`.
     """
     x, y = _logits_and_labels("sigmoid_cross_entropy_with_logits", logits, labels)
     # max(x, 0) - x y + log(1 + exp(-|x|)). Not Relu and Abs: their slopes at 0 would add up to 0.
@@ -338,9 +325,6 @@ def weighted_cross_entropy_with_logits(
 
     Raises:
         ValueError: shapes of both differ.
-
-    Source:
-        TensorFlow `tf.nn.weighted_cross_entropy_with_logits`.
     """
     x, y = _logits_and_labels("weighted_cross_entropy_with_logits", logits, labels)
     weight = 1.0 + (pos_weight - constants.constant(1, x.dtype)) * y
@@ -380,9 +364,6 @@ def log_poisson_loss(
 
     Raises:
         ValueError: shapes of both differ.
-
-    Source:
-        TensorFlow `tf.nn.log_poisson_loss`.
     """
     x, t = _logits_and_labels("log_poisson_loss", log_input, targets)
     if not compute_full_loss:
@@ -405,9 +386,6 @@ def compute_average_loss(
         per_example_loss: [examples, ...], any float dtype.
         sample_weight: broadcastable to the losses from the left.
         global_batch_size: the number to divide by; that of the examples if None.
-
-    Source:
-        TensorFlow `tf.nn.compute_average_loss`.
     """
     losses = convert_to_tensor(per_example_loss)
     dtype = losses.dtype
@@ -423,9 +401,5 @@ def compute_average_loss(
 
 
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
-    """The sum of the losses: there is one replica, over whose number TensorFlow divides.
-
-    Source:
-        TensorFlow `tf.nn.scale_regularization_loss`.
-    """
+    """The sum of the losses: there is one replica, over whose number TensorFlow divides."""
     return reduction.reduce_sum(convert_to_tensor(regularization_loss))

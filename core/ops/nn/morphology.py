@@ -116,9 +116,6 @@ def dilation2d(
     Raises:
         ValueError: another data format.
         InvalidArgumentError: shapes, strides or dilations that do not go together.
-
-    Source:
-        TensorFlow op `Dilation2D` (nn_ops.cc).
     """
     _check_format("dilation2d", data_format)
     return execute_one(

@@ -48,9 +48,6 @@ def approx_max_k(
     Raises:
         InvalidArgumentError: no such axis, or fewer than `k` values along it.
         UnimplementedError: `aggregate_to_topk` is False.
-
-    Source:
-        TensorFlow op `ApproxTopK` (nn_ops.cc).
     """
     return execute(  # type: ignore[no-any-return]
         APPROX_TOP_K,

@@ -68,11 +68,7 @@ def batch_norm_with_global_normalization(
     scale_after_normalization: bool,
     name: str | None = None,
 ) -> Tensor:
-    """`batch_normalization` under older names; `gamma` is used if `scale_after_normalization`.
-
-    Source:
-        TensorFlow `tf.nn.batch_norm_with_global_normalization`.
-    """
+    """`batch_normalization` under older names; `gamma` is used if `scale_after_normalization`."""
     scale = gamma if scale_after_normalization else None
     return batch_normalization(input, mean, variance, beta, scale, variance_epsilon, name)
 
@@ -95,9 +91,6 @@ def moments(
 
     Returns:
         Both [...] without the reduced axes, dtype of x.
-
-    Source:
-        TensorFlow `tf.nn.moments`.
     """
     x = convert_to_tensor(x)
     wide = casting.cast(x, float32) if x.dtype in {float16, bfloat16} else x
@@ -126,11 +119,7 @@ def sufficient_statistics(
     keepdims: bool = False,
     name: str | None = None,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Count, sum and sum of squares of x - shift over `axes`, and `shift`.
-
-    Source:
-        TensorFlow `tf.nn.sufficient_statistics`.
-    """
+    """Count, sum and sum of squares of x - shift over `axes`, and `shift`."""
     x = convert_to_tensor(x)
     reduced = [axes] if isinstance(axes, int) else list(axes)
     sizes = [x.shape[axis] if x.shape.rank is not None else None for axis in reduced]
@@ -156,11 +145,7 @@ def normalize_moments(
     shift: TensorLike | None,
     name: str | None = None,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from `sufficient_statistics`.
-
-    Source:
-        TensorFlow `tf.nn.normalize_moments`.
-    """
+    """Mean and variance from `sufficient_statistics`."""
     divisor = arithmetic.reciprocal(counts)
     shifted = arithmetic.multiply(mean_ss, divisor)
     mean = shifted if shift is None else shifted + shift
@@ -183,9 +168,6 @@ def weighted_moments(
         frequency_weights: broadcastable to x.
         keepdims: reduced axes stay, with size 1.
         name: ignored.
-
-    Source:
-        TensorFlow `tf.nn.weighted_moments`.
     """
     x = convert_to_tensor(x)
     weights = convert_to_tensor(frequency_weights, dtype_hint=x.dtype)
@@ -221,9 +203,6 @@ def l2_normalize(
         epsilon: least square of a length.
         name: name of the node while tracing.
         dim: older name of `axis`.
-
-    Source:
-        TensorFlow `tf.math.l2_normalize`.
     """
     axis = dim if axis is None else axis
     x = convert_to_tensor(x)

@@ -27,9 +27,6 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         [...], dtype of `features`.
-
-    Source:
-        TensorFlow op `Relu` (nn_ops.cc).
     """
     return RELU.entry(features, name)
 

@@ -34,9 +34,6 @@ def softplus(features: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: `features` is not floating point.
-
-    Source:
-        TensorFlow op `Softplus` (nn_ops.cc).
     """
     return SOFTPLUS.entry(features, name)
 
@@ -89,11 +86,7 @@ SOFTPLUS_GRAD: OpDef = register(
 
 
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
-    """features / (1 + |features|).
-
-    Source:
-        TensorFlow op `Softsign` (nn_ops.cc).
-    """
+    """features / (1 + |features|)."""
     return SOFTSIGN.entry(features, name)
 
 

@@ -75,9 +75,6 @@ def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None
 
     Raises:
         InvalidArgumentError: a scalar, or there is no such axis.
-
-    Source:
-        TensorFlow op `Softmax` (nn_ops.cc).
     """
     return _along(SOFTMAX, logits, axis, name)
 
@@ -117,9 +114,6 @@ def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = 
         logits: [..., n, ...], any float dtype.
         axis: the axis that is summed over; the last if None.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `LogSoftmax` (nn_ops.cc).
     """
     return _along(LOG_SOFTMAX, logits, axis, name)
 

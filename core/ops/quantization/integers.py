@@ -65,9 +65,6 @@ def quantize(
 
     Returns:
         Integers, and the range that they stand for.
-
-    Source:
-        TensorFlow op `QuantizeV2` (array_ops.cc).
     """
     return execute(  # type: ignore[no-any-return]
         QUANTIZE_V2,
@@ -185,11 +182,7 @@ def dequantize(
     narrow_range: bool = False,
     dtype: Any = float32,
 ) -> Tensor:
-    """The floats of integers that `quantize` gave, with its mode and range.
-
-    Source:
-        TensorFlow op `Dequantize` (array_ops.cc).
-    """
+    """The floats of integers that `quantize` gave, with its mode and range."""
     return execute_one(
         DEQUANTIZE,
         input,

@@ -135,11 +135,7 @@ def fake_quant_with_min_max_args_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `fake_quant_with_min_max_args`: `gradients` where `inputs` are in range.
-
-    Source:
-        TensorFlow op `FakeQuantWithMinMaxArgsGradient` (array_ops.cc).
-    """
+    """The gradient of `fake_quant_with_min_max_args`: `gradients` where `inputs` are in range."""
     options = {"min": float(min), "max": float(max), **_width(num_bits, narrow_range)}
     return execute_one(ARGS_GRADIENT, gradients, inputs, name=name, **options)
 
@@ -216,11 +212,7 @@ def fake_quant_with_min_max_vars(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`fake_quant_with_min_max_args` with `min` and `max` [] that are tensors, and can be learnt.
-
-    Source:
-        TensorFlow op `FakeQuantWithMinMaxVars` (array_ops.cc).
-    """
+    """`fake_quant_with_min_max_args` with `min` and `max` as scalar tensors, which are learnt."""
     return execute_one(VARS, inputs, min, max, name=name, **_width(num_bits, narrow_range))
 
 
@@ -291,11 +283,7 @@ def fake_quant_with_min_max_vars_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of `fake_quant_with_min_max_vars` by `inputs`, `min` and `max`.
-
-    Source:
-        TensorFlow op `FakeQuantWithMinMaxVarsGradient` (array_ops.cc).
-    """
+    """The gradients of `fake_quant_with_min_max_vars` by `inputs`, `min` and `max`."""
     width = _width(num_bits, narrow_range)
     return execute(VARS_GRADIENT, gradients, inputs, min, max, name=name, **width)  # type: ignore[no-any-return]
 
@@ -308,11 +296,7 @@ def fake_quant_with_min_max_vars_per_channel(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`fake_quant_with_min_max_vars` with a range for each entry of the last axis: [channels].
-
-    Source:
-        TensorFlow op `FakeQuantWithMinMaxVarsPerChannel` (array_ops.cc).
-    """
+    """`fake_quant_with_min_max_vars` with a range for each entry of the last axis: [channels]."""
     return execute_one(PER_CHANNEL, inputs, min, max, name=name, **_width(num_bits, narrow_range))
 
 
@@ -328,11 +312,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of `fake_quant_with_min_max_vars_per_channel`.
-
-    Source:
-        TensorFlow op `FakeQuantWithMinMaxVarsPerChannelGradient` (array_ops.cc).
-    """
+    """The gradients of `fake_quant_with_min_max_vars_per_channel`."""
     width = _width(num_bits, narrow_range)
     return execute(PER_CHANNEL_GRADIENT, gradients, inputs, min, max, name=name, **width)  # type: ignore[no-any-return]
 
@@ -439,9 +419,6 @@ def quantize_and_dequantize_v2(
         name: name of the node while tracing.
         narrow_range: the lowest integer is left out.
         axis: an axis with a range for each entry.
-
-    Source:
-        TensorFlow op `QuantizeAndDequantizeV4` (array_ops.cc).
     """
     x = convert_to_tensor(input)
     return execute_one(
@@ -496,11 +473,7 @@ def quantize_and_dequantize(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Tensor:
-    """`quantize_and_dequantize_v2` whose gradient goes through everywhere.
-
-    Source:
-        TensorFlow op `QuantizeAndDequantizeV2` (array_ops.cc).
-    """
+    """`quantize_and_dequantize_v2` whose gradient goes through everywhere."""
     x = convert_to_tensor(input)
     return execute_one(
         AND_BACK_V2,

@@ -83,9 +83,6 @@ def log_uniform_candidate_sampler(
 
     It suits classes in descending order of frequency. Arguments, results and errors are those of
     `uniform_candidate_sampler`.
-
-    Source:
-        TensorFlow op `LogUniformCandidateSampler` (candidate_sampling_ops.cc).
     """
     options = {"range_max": int(range_max)}
     return _sampled(LOG_UNIFORM, true_classes, num_true, num_sampled, unique, seed, name, options)
@@ -103,9 +100,6 @@ def learned_unigram_candidate_sampler(
     """Classes as often as they have been among `true_classes` so far, and once more.
 
     Arguments, results and errors are those of `uniform_candidate_sampler`.
-
-    Source:
-        TensorFlow op `LearnedUnigramCandidateSampler` (candidate_sampling_ops.cc).
     """
     options = {"range_max": int(range_max)}
     return _sampled(LEARNED, true_classes, num_true, num_sampled, unique, seed, name, options)
@@ -236,9 +230,6 @@ def fixed_unigram_candidate_sampler(
 
     Raises:
         InvalidArgumentError: both or neither of file and list, or of the wrong length.
-
-    Source:
-        TensorFlow op `FixedUnigramCandidateSampler` (candidate_sampling_ops.cc).
     """
     options = {
         "range_max": int(range_max),
@@ -319,11 +310,7 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """All classes from 0 to `num_sampled` - 1, once each; see `uniform_candidate_sampler`.
-
-    Source:
-        TensorFlow op `AllCandidateSampler` (candidate_sampling_ops.cc).
-    """
+    """All classes from 0 to `num_sampled` - 1, once each; see `uniform_candidate_sampler`."""
     return _sampled(ALL, true_classes, num_true, num_sampled, unique, seed, name, {})
 
 
@@ -357,9 +344,6 @@ def compute_accidental_hits(
     Returns:
         int32 rows, int64 places among the candidates, and float32 weights: the lowest number there
         is, to be added to logits; all [hits].
-
-    Source:
-        TensorFlow op `ComputeAccidentalHits` (candidate_sampling_ops.cc).
     """
     first, second = get_seed(seed)
     return execute(  # type: ignore[no-any-return]

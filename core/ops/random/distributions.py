@@ -129,9 +129,6 @@ def gamma(
 
     Returns:
         `shape` and then the shape of alpha and beta, `dtype`.
-
-    Source:
-        TensorFlow op `RandomGamma` (random_ops.cc).
     """
     wide, rate = _pair(alpha, beta, as_dtype(dtype))
     first, second = get_seed(seed)
@@ -189,11 +186,7 @@ def stateless_gamma(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Tensor:
-    """`gamma` as a function of `seed` [2]; `shape` ends with that of alpha and beta.
-
-    Source:
-        TensorFlow op `StatelessRandomGammaV3` (stateless_random_ops_v2.cc).
-    """
+    """`gamma` as a function of `seed` [2]; `shape` ends with that of alpha and beta."""
     wide, rate = _pair(alpha, beta, as_dtype(dtype))
     key, counter, alg = stateless.key_counter_alg(seed, "auto_select")
     sizes = stateless.shape_tensor(shape)
@@ -245,9 +238,6 @@ def poisson(
 
     Returns:
         `shape` and then the shape of lam, `dtype`.
-
-    Source:
-        TensorFlow op `RandomPoissonV2` (random_ops.cc).
     """
     first, second = get_seed(seed)
     return execute_one(
@@ -295,11 +285,7 @@ def stateless_poisson(
     dtype: Any = int32,
     name: str | None = None,
 ) -> Tensor:
-    """`poisson` as a function of `seed` [2]; `shape` ends with that of lam.
-
-    Source:
-        TensorFlow op `StatelessRandomPoisson` (stateless_random_ops.cc).
-    """
+    """`poisson` as a function of `seed` [2]; `shape` ends with that of lam."""
     sizes, start = stateless.shape_tensor(shape), stateless.seed_tensor(seed)
     return execute_one(
         STATELESS_POISSON, sizes, start, convert_to_tensor(lam), dtype=as_dtype(dtype), name=name
@@ -346,9 +332,6 @@ def stateless_binomial(
         probs: from 0 to 1.
         output_dtype: float16, float32, float64, int32 or int64.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `StatelessRandomBinomial` (stateless_random_ops.cc).
     """
     chances = convert_to_tensor(probs, dtype_hint=float32)
     return execute_one(

@@ -51,9 +51,6 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
 
     Returns:
         [3] for Philox, int64.
-
-    Source:
-        TensorFlow `tf.random.create_rng_state`.
     """
     size = _STATE_SIZES[algorithm_number(alg)]
     if isinstance(seed, int):
@@ -303,11 +300,7 @@ class _Global:
 
 
 def get_global_generator() -> Generator:
-    """The generator that programs share which do not make their own.
-
-    Source:
-        TensorFlow `tf.random.get_global_generator`.
-    """
+    """The generator that programs share which do not make their own."""
     if _Global.generator is None:
         with init_scope():
             _Global.generator = Generator.from_non_deterministic_state()
@@ -315,11 +308,7 @@ def get_global_generator() -> Generator:
 
 
 def set_global_generator(generator: Generator) -> None:
-    """Put another generator in its place; traced functions keep the one they were traced with.
-
-    Source:
-        TensorFlow `tf.random.set_global_generator`.
-    """
+    """Put another generator in its place; traced functions keep the one they were traced with."""
     _Global.generator = generator
 
 

@@ -39,9 +39,6 @@ def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) ->
 
     Raises:
         InvalidArgumentError: an index is outside of [0, max_index].
-
-    Source:
-        TensorFlow op `RandomIndexShuffle` (random_index_shuffle.cc).
     """
     words = convert_to_tensor(seed)
     # TensorFlow puts the word before the first axis, which makes no seeds of n rows.
@@ -65,9 +62,6 @@ def random_index_shuffle(
         max_index: [] or [n].
         rounds: an even number, 4 or more.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `RandomIndexShuffle` (random_index_shuffle.cc).
     """
     return execute_one(RANDOM_INDEX_SHUFFLE, index, seed, max_index, rounds=int(rounds), name=name)
 

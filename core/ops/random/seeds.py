@@ -48,11 +48,7 @@ def set_seed(seed: int | None) -> None:
 
 
 def get_seed(op_seed: int | None) -> tuple[int, int]:
-    """The attributes `seed` and `seed2` of an op with this seed; (0, 0): it cannot be foreseen.
-
-    Source:
-        TensorFlow `random_seed.get_seed`.
-    """
+    """The attributes `seed` and `seed2` of an op with this seed; (0, 0): it cannot be foreseen."""
     with _seeds.lock:
         if _seeds.value is None:
             if op_seed is None:

@@ -35,9 +35,6 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
         value: [rows, ...], any dtype; a scalar stays as it is.
         seed: the op's seed; see `set_seed`.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `RandomShuffle` (random_shuffle_op.cc).
     """
     first, second = get_seed(seed)
     return execute_one(RANDOM_SHUFFLE, value, seed=first, seed2=second, name=name)
@@ -76,9 +73,6 @@ def stateless_shuffle(
         seed: [2], int32 or int64.
         alg: as for `stateless_uniform`.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `StatelessShuffle` (stateless_random_ops_v2.cc).
     """
     key, counter, number = stateless.key_counter_alg(seed, alg)
     return execute_one(STATELESS_SHUFFLE, value, key, counter, number, name=name)

@@ -163,9 +163,6 @@ def normal(
 
     Returns:
         `shape`, `dtype`: with a seed, TensorFlow's numbers but for the last place.
-
-    Source:
-        TensorFlow op `RandomStandardNormal` (random_op.cc).
     """
     return _scaled(RANDOM_STANDARD_NORMAL, shape, mean, stddev, dtype, seed, name)
 
@@ -190,11 +187,7 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers within two standard deviations of the mean; see `normal`.
-
-    Source:
-        TensorFlow op `TruncatedNormal` (random_op.cc).
-    """
+    """Normal numbers within two standard deviations of the mean; see `normal`."""
     return _scaled(TRUNCATED_NORMAL, shape, mean, stddev, dtype, seed, name)
 
 
@@ -219,9 +212,6 @@ def categorical(
 
     Returns:
         [batch, num_samples], `dtype`.
-
-    Source:
-        TensorFlow op `Multinomial` (multinomial_op.cc).
     """
     return execute_one(
         MULTINOMIAL,

@@ -193,9 +193,6 @@ def stateless_normal(
 
     Returns:
         `shape`, `dtype`: TensorFlow's numbers, but for the last place.
-
-    Source:
-        TensorFlow op `StatelessRandomNormalV2` (stateless_random_ops_v2.cc).
     """
     return _scaled(NORMAL_V2, shape, seed, mean, stddev, dtype, name, alg)
 
@@ -212,11 +209,7 @@ def stateless_truncated_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Normal numbers within two standard deviations of the mean; see `stateless_normal`.
-
-    Source:
-        TensorFlow op `StatelessTruncatedNormalV2` (stateless_random_ops_v2.cc).
-    """
+    """Normal numbers within two standard deviations of the mean; see `stateless_normal`."""
     return _scaled(TRUNCATED_NORMAL_V2, shape, seed, mean, stddev, dtype, name, alg)
 
 
@@ -248,9 +241,6 @@ def stateless_categorical(
 
     Returns:
         [batch, num_samples], `dtype`.
-
-    Source:
-        TensorFlow op `StatelessMultinomial` (multinomial_op.cc).
     """
     return execute_one(
         MULTINOMIAL,
@@ -468,9 +458,6 @@ def split(seed: TensorLike, num: TensorLike = 2, alg: Any = "auto_select") -> Te
 
     Returns:
         [num, 2], dtype of `seed`.
-
-    Source:
-        TensorFlow `tf.random.split`.
     """
     seed = convert_to_tensor(seed)
     return stateless_uniform([num, 2], seed, None, None, seed.dtype, alg=alg)
@@ -486,9 +473,6 @@ def fold_in(seed: TensorLike, data: TensorLike, alg: Any = "auto_select") -> Ten
 
     Returns:
         [2], dtype of `data`.
-
-    Source:
-        TensorFlow `tf.random.fold_in`.
     """
     data = convert_to_tensor(data)
     return joining.stack([stateless_uniform([], seed, None, None, data.dtype, alg=alg), data])

@@ -53,55 +53,32 @@ def fft(input: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         [..., N], dtype of `input`.
-
-    Source:
-        TensorFlow op `FFT` (spectral_ops.cc).
     """
     return execute_one(_OPS["FFT"], convert_to_tensor(input), name=name)
 
 
 def ifft(input: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse of `fft`: Σ y[k] exp(2πi k n / N) / N over the last axis.
-
-    Source:
-        TensorFlow op `IFFT` (spectral_ops.cc).
-    """
+    """The inverse of `fft`: Σ y[k] exp(2πi k n / N) / N over the last axis."""
     return execute_one(_OPS["IFFT"], convert_to_tensor(input), name=name)
 
 
 def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
-    """`fft` over the last two axes.
-
-    Source:
-        TensorFlow op `FFT2D` (spectral_ops.cc).
-    """
+    """`fft` over the last two axes."""
     return execute_one(_OPS["FFT2D"], convert_to_tensor(input), name=name)
 
 
 def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
-    """`ifft` over the last two axes.
-
-    Source:
-        TensorFlow op `IFFT2D` (spectral_ops.cc).
-    """
+    """`ifft` over the last two axes."""
     return execute_one(_OPS["IFFT2D"], convert_to_tensor(input), name=name)
 
 
 def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
-    """`fft` over the last three axes.
-
-    Source:
-        TensorFlow op `FFT3D` (spectral_ops.cc).
-    """
+    """`fft` over the last three axes."""
     return execute_one(_OPS["FFT3D"], convert_to_tensor(input), name=name)
 
 
 def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
-    """`ifft` over the last three axes.
-
-    Source:
-        TensorFlow op `IFFT3D` (spectral_ops.cc).
-    """
+    """`ifft` over the last three axes."""
     return execute_one(_OPS["IFFT3D"], convert_to_tensor(input), name=name)
 
 
@@ -115,28 +92,17 @@ def rfft(input_tensor: TensorLike, fft_length: Any = None, name: str | None = No
 
     Returns:
         [..., fft_length // 2 + 1], complex.
-
-    Source:
-        TensorFlow op `RFFT` (spectral_ops.cc).
     """
     return _real("RFFT", 1, input_tensor, fft_length, name)
 
 
 def rfft2d(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """`rfft` over the last two axes, halved along the last; fft_length [2].
-
-    Source:
-        TensorFlow op `RFFT2D` (spectral_ops.cc).
-    """
+    """`rfft` over the last two axes, halved along the last; fft_length [2]."""
     return _real("RFFT2D", 2, input_tensor, fft_length, name)
 
 
 def rfft3d(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """`rfft` over the last three axes, halved along the last; fft_length [3].
-
-    Source:
-        TensorFlow op `RFFT3D` (spectral_ops.cc).
-    """
+    """`rfft` over the last three axes, halved along the last; fft_length [3]."""
     return _real("RFFT3D", 3, input_tensor, fft_length, name)
 
 
@@ -150,28 +116,17 @@ def irfft(input_tensor: TensorLike, fft_length: Any = None, name: str | None = N
 
     Returns:
         [..., fft_length], real.
-
-    Source:
-        TensorFlow op `IRFFT` (spectral_ops.cc).
     """
     return _half("IRFFT", 1, input_tensor, fft_length, name)
 
 
 def irfft2d(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `rfft2d`; fft_length [2].
-
-    Source:
-        TensorFlow op `IRFFT2D` (spectral_ops.cc).
-    """
+    """The inverse of `rfft2d`; fft_length [2]."""
     return _half("IRFFT2D", 2, input_tensor, fft_length, name)
 
 
 def irfft3d(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `rfft3d`; fft_length [3].
-
-    Source:
-        TensorFlow op `IRFFT3D` (spectral_ops.cc).
-    """
+    """The inverse of `rfft3d`; fft_length [3]."""
     return _half("IRFFT3D", 3, input_tensor, fft_length, name)
 
 
@@ -191,9 +146,6 @@ def fftnd(
         norm: None or "backward": the inverse is divided by the count; "forward": this one;
             "ortho": both by its root.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `FFTND` (spectral_ops.cc).
     """
     return _any_axes("FFTND", input, fft_length, axes, norm, name)
 
@@ -205,11 +157,7 @@ def ifftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `fftnd`, with its arguments.
-
-    Source:
-        TensorFlow op `IFFTND` (spectral_ops.cc).
-    """
+    """The inverse of `fftnd`, with its arguments."""
     return _any_axes("IFFTND", input, fft_length, axes, norm, name)
 
 
@@ -220,11 +168,7 @@ def rfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`rfft` over any axes of a real tensor, halved along the last of them.
-
-    Source:
-        TensorFlow op `RFFTND` (spectral_ops.cc).
-    """
+    """`rfft` over any axes of a real tensor, halved along the last of them."""
     return _any_axes("RFFTND", input, fft_length, axes, norm, name)
 
 
@@ -235,11 +179,7 @@ def irfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `rfftnd`, with its arguments.
-
-    Source:
-        TensorFlow op `IRFFTND` (spectral_ops.cc).
-    """
+    """The inverse of `rfftnd`, with its arguments."""
     return _any_axes("IRFFTND", input, fft_length, axes, norm, name)
 
 

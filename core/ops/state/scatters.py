@@ -56,9 +56,6 @@ def sparse_read(variable: Variable, indices: TensorLike, name: str | None = None
 
     Raises:
         InvalidArgumentError: an index is out of range.
-
-    Source:
-        TensorFlow op `ResourceGather` (resource_variable_ops.cc).
     """
     _watch(variable)
     return execute_one(RESOURCE_GATHER, variable.handle, indices, dtype=variable.dtype, name=name)
@@ -122,11 +119,7 @@ RESOURCE_GATHER = register(
 
 
 def gather_nd_of(variable: Variable, indices: TensorLike, name: str | None = None) -> Tensor:
-    """The parts of a variable at the places that the rows of `indices` name.
-
-    Source:
-        TensorFlow op `ResourceGatherNd` (resource_variable_ops.cc).
-    """
+    """The parts of a variable at the places that the rows of `indices` name."""
     _watch(variable)
     return execute_one(
         RESOURCE_GATHER_ND, variable.handle, indices, dtype=variable.dtype, name=name
@@ -175,11 +168,7 @@ RESOURCE_GATHER_ND = register(
 
 
 def assign_slice(variable: Variable, key: Any, value: TensorLike, name: str | None = None) -> None:
-    """Replace variable[key]; the value is broadcast to it.
-
-    Source:
-        TensorFlow op `ResourceStridedSliceAssign` (array_ops.cc).
-    """
+    """Replace variable[key]; the value is broadcast to it."""
     arguments = parse_key(key)
     execute(
         STRIDED_SLICE_ASSIGN,

@@ -31,11 +31,7 @@ def resource_of(handle: Array) -> Any:
 
 
 def read_variable(variable: Variable) -> Tensor:
-    """The present value of a variable; tapes that watch what is read watch it from now on.
-
-    Source:
-        TensorFlow op `ReadVariableOp` (resource_variable_ops.cc).
-    """
+    """The present value of a variable; tapes that watch what is read watch it from now on."""
     tapes = state.tapes
     if state.tracer is not None:
         for tape in tapes:
@@ -98,9 +94,6 @@ def assign(variable: Variable, value: TensorLike, name: str | None = None) -> No
 
     Raises:
         ValueError: the value does not have the variable's dtype or does not fit its shape.
-
-    Source:
-        TensorFlow op `AssignVariableOp` (resource_variable_ops.cc).
     """
     tensor = _fitting(variable, value, "assign")
     execute(ASSIGN_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
@@ -137,11 +130,7 @@ ASSIGN_VARIABLE = register(
 
 
 def assign_add(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
-    """value + delta becomes the value.
-
-    Source:
-        TensorFlow op `AssignAddVariableOp` (resource_variable_ops.cc).
-    """
+    """value + delta becomes the value."""
     tensor = _fitting(variable, delta, "assign_add")
     execute(ASSIGN_ADD_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
 
@@ -164,11 +153,7 @@ ASSIGN_ADD_VARIABLE = register(
 
 
 def assign_sub(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
-    """value - delta becomes the value.
-
-    Source:
-        TensorFlow op `AssignSubVariableOp` (resource_variable_ops.cc).
-    """
+    """value - delta becomes the value."""
     tensor = _fitting(variable, delta, "assign_sub")
     execute(ASSIGN_SUB_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
 

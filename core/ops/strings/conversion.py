@@ -57,9 +57,6 @@ def as_string(
 
     Raises:
         InvalidArgumentError: a format that this dtype does not have.
-
-    Source:
-        TensorFlow op `AsString` (string_ops.cc).
     """
     return execute_one(
         AS_STRING,
@@ -144,9 +141,6 @@ def to_number(input: TensorLike, out_type: Any = float32, name: str | None = Non
 
     Raises:
         InvalidArgumentError: a string is no such number.
-
-    Source:
-        TensorFlow op `StringToNumber` (parsing_ops.cc).
     """
     kind = dtypes.as_dtype(out_type)
     return execute_one(STRING_TO_NUMBER, input, out_type=kind, name=name)
@@ -212,9 +206,6 @@ def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
         input: [...], string.
         encoding: "" changes ASCII letters only, "utf-8" those of all scripts.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `StringLower` (string_ops.cc).
     """
     return execute_one(STRING_LOWER, input, encoding=encoding, name=name)
 
@@ -250,9 +241,6 @@ def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
         input: [...], string.
         encoding: "" changes ASCII letters only, "utf-8" those of all scripts.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `StringUpper` (string_ops.cc).
     """
     return execute_one(STRING_UPPER, input, encoding=encoding, name=name)
 
@@ -282,11 +270,7 @@ STRING_UPPER = register(
 
 
 def strip(input: TensorLike, name: str | None = None) -> Tensor:
-    """Every string without the ASCII white space at its ends.
-
-    Source:
-        TensorFlow op `StringStrip` (string_ops.cc).
-    """
+    """Every string without the ASCII white space at its ends."""
     return execute_one(STRING_STRIP, input, name=name)
 
 
@@ -319,9 +303,6 @@ def length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Te
         input: [...], string.
         unit: "BYTE", or "UTF8_CHAR" for code points.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `StringLength` (string_ops.cc).
     """
     return execute_one(STRING_LENGTH, input, unit=unit, name=name)
 
@@ -367,9 +348,6 @@ def substr(
 
     Raises:
         InvalidArgumentError: `pos` is outside of a string.
-
-    Source:
-        TensorFlow op `Substr` (string_ops.cc).
     """
     return execute_one(SUBSTR, input, pos, len, unit=unit, name=name)
 

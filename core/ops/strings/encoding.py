@@ -28,9 +28,6 @@ def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None)
         input: [...], string.
         pad: `=` up to a multiple of four letters.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `EncodeBase64` (string_ops.cc).
     """
     return execute_one(ENCODE_BASE64, input, pad=bool(pad), name=name)
 
@@ -62,9 +59,6 @@ def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: a string is not base 64.
-
-    Source:
-        TensorFlow op `DecodeBase64` (string_ops.cc).
     """
     return execute_one(DECODE_BASE64, input, name=name)
 
@@ -118,9 +112,6 @@ def decode_raw(
 
     Raises:
         InvalidArgumentError: lengths differ or are no multiple of the size of a number.
-
-    Source:
-        TensorFlow op `DecodeRaw` (parsing_ops.cc).
     """
     kind = dtypes.as_dtype(out_type)
     return execute_one(

@@ -36,9 +36,6 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: the shapes differ.
-
-    Source:
-        TensorFlow op `StringJoin` (string_ops.cc).
     """
     return execute_one(STRING_JOIN, list(inputs), separator=separator, name=name)
 
@@ -94,9 +91,6 @@ def unsorted_segment_join(
 
     Raises:
         InvalidArgumentError: a number of no segment, or shapes that do not go together.
-
-    Source:
-        TensorFlow op `UnsortedSegmentJoin` (string_ops.cc).
     """
     return execute_one(
         UNSORTED_SEGMENT_JOIN, inputs, segment_ids, num_segments, separator=separator, name=name
@@ -185,9 +179,6 @@ def reduce_join(
     Raises:
         OutOfRangeError: there is no such axis.
         InvalidArgumentError: an axis is named twice.
-
-    Source:
-        TensorFlow op `ReduceJoin` (string_ops.cc).
     """
     x = convert_to_tensor(inputs)
     axes = axis

@@ -63,9 +63,6 @@ def unicode_transcode(
         replacement_char: the code point that stands for it.
         replace_control_characters: whether control characters are replaced too.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `UnicodeTranscode` (string_ops.cc).
     """
     return execute_one(
         UNICODE_TRANSCODE,

@@ -23,9 +23,6 @@ def unicode_script(input: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         [...], int32; -1 for what is no code point.
-
-    Source:
-        TensorFlow op `UnicodeScript` (string_ops.cc).
     """
     return UNICODE_SCRIPT.entry(input, name)
 

@@ -113,9 +113,6 @@ def write_summary(
         tag: [], string.
         summary_metadata: [], string: a SummaryMetadata message.
         name: name of the node while tracing.
-
-    Source:
-        TensorFlow op `WriteSummary` (summary_ops.cc).
     """
     execute(WRITE_SUMMARY, writer, step, tensor, tag, summary_metadata, name=name)
 
@@ -145,11 +142,7 @@ WRITE_SUMMARY = _op(
 def write_histogram(
     writer: Tensor, step: TensorLike, tag: TensorLike, values: TensorLike, name: str | None = None
 ) -> None:
-    """Write the histogram of `values`.
-
-    Source:
-        TensorFlow op `WriteHistogramSummary` (summary_ops.cc).
-    """
+    """Write the histogram of `values`."""
     execute(WRITE_HISTOGRAM_SUMMARY, writer, step, tag, values, name=name)
 
 
@@ -173,11 +166,7 @@ def write_images(
     max_images: int,
     name: str | None = None,
 ) -> None:
-    """Write the first images of a batch.
-
-    Source:
-        TensorFlow op `WriteImageSummary` (summary_ops.cc).
-    """
+    """Write the first images of a batch."""
     bad = np.array([255, 0, 0, 255], np.uint8)
     execute(WRITE_IMAGE_SUMMARY, writer, step, tag, tensor, bad, max_images=max_images, name=name)
 
@@ -201,11 +190,7 @@ WRITE_IMAGE_SUMMARY = _op(
 def write_graph(
     writer: Tensor, step: TensorLike, graph: TensorLike, name: str | None = None
 ) -> None:
-    """Write a GraphDef.
-
-    Source:
-        TensorFlow op `WriteGraphSummary` (summary_ops.cc).
-    """
+    """Write a GraphDef."""
     execute(WRITE_GRAPH_SUMMARY, writer, step, graph, name=name)
 
 
@@ -221,11 +206,7 @@ WRITE_GRAPH_SUMMARY = _op(
 def write_raw(
     writer: Tensor, step: TensorLike, summary: TensorLike, name: str | None = None
 ) -> None:
-    """Write a Summary message as it is.
-
-    Source:
-        TensorFlow op `WriteRawProtoSummary` (summary_ops.cc).
-    """
+    """Write a Summary message as it is."""
     execute(WRITE_RAW_PROTO_SUMMARY, writer, step, summary, name=name)
 
 
@@ -239,11 +220,7 @@ WRITE_RAW_PROTO_SUMMARY = _op(
 
 
 def flush(writer: Tensor, name: str | None = None) -> None:
-    """Put everything so far into the file.
-
-    Source:
-        TensorFlow op `FlushSummaryWriter` (summary_ops.cc).
-    """
+    """Put everything so far into the file."""
     execute(FLUSH_SUMMARY_WRITER, writer, name=name)
 
 
@@ -255,11 +232,7 @@ FLUSH_SUMMARY_WRITER = _op("FlushSummaryWriter", "writer: resource ->", _flush_k
 
 
 def close(writer: Tensor, name: str | None = None) -> None:
-    """End the file.
-
-    Source:
-        TensorFlow op `CloseSummaryWriter` (summary_ops.cc).
-    """
+    """End the file."""
     execute(CLOSE_SUMMARY_WRITER, writer, name=name)
 
 

@@ -35,9 +35,6 @@ class Bidirectional(Layer):
     Raises:
         ValueError: another mode; layers that do not go in opposite directions or differ in what
             they return.
-
-    Source:
-        Keras `Bidirectional`.
     """
 
     _untracked = frozenset({"_first_weights"})

@@ -174,9 +174,6 @@ class GRU(CellLayer):
 
     Shapes:
         x [b, steps, in] → [b, units], or [b, steps, units].
-
-    Source:
-        Keras `GRU`.
     """
 
     def __init__(

@@ -144,9 +144,6 @@ class LSTM(CellLayer):
 
     Shapes:
         x [b, steps, in] → [b, units], or [b, steps, units]; with `return_state` also h and c.
-
-    Source:
-        Keras `LSTM`.
     """
 
     def __init__(

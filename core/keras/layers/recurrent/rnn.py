@@ -63,9 +63,6 @@ class RNN(Layer):
 
     Raises:
         ValueError: the cell has no `call` or no `state_size`.
-
-    Source:
-        Keras `RNN`.
     """
 
     _takes_floats = True

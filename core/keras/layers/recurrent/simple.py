@@ -112,9 +112,6 @@ class SimpleRNN(CellLayer):
 
     Shapes:
         x [b, steps, in] → [b, units], or [b, steps, units].
-
-    Source:
-        Keras `SimpleRNN`.
     """
 
     def __init__(

@@ -20,9 +20,6 @@ class StackedRNNCells(Layer):
     Args:
         cells: see RNN for what a cell is.
         **options: see Layer.
-
-    Source:
-        Keras `StackedRNNCells`.
     """
 
     def __init__(self, cells: Sequence[Any], **options: Unpack[LayerOptions]) -> None:

@@ -198,9 +198,6 @@ def fractional_max_pool(
 
     Raises:
         ValueError: a ratio is below 1, or that of batch or channels is not 1.
-
-    Source:
-        TensorFlow op `FractionalMaxPool` (nn_ops.cc).
     """
     return _pooled(
         FRACTIONAL_MAX_POOL, value, pooling_ratio, pseudo_random, overlapping, seed, name
@@ -317,11 +314,7 @@ def fractional_avg_pool(
     seed: int = 0,
     name: str | None = None,
 ) -> tuple[Tensor, ...]:
-    """The mean of cells of random sizes; arguments and results as of `fractional_max_pool`.
-
-    Source:
-        TensorFlow op `FractionalAvgPool` (nn_ops.cc).
-    """
+    """The mean of cells of random sizes; arguments and results as of `fractional_max_pool`."""
     return _pooled(
         FRACTIONAL_AVG_POOL, value, pooling_ratio, pseudo_random, overlapping, seed, name
     )

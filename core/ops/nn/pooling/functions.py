@@ -122,11 +122,7 @@ def max_pool1d(
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool2d` of sequences, [batch, width, channels] or [batch, channels, width].
-
-    Source:
-        TensorFlow `tf.nn.max_pool1d`.
-    """
+    """`max_pool2d` of sequences, [batch, width, channels] or [batch, channels, width]."""
     return _pool1d("max_pool1d", max_pool2d, input, ksize, strides, padding, data_format, name)
 
 
@@ -138,11 +134,7 @@ def avg_pool1d(
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """`avg_pool2d` of sequences, [batch, width, channels] or [batch, channels, width].
-
-    Source:
-        TensorFlow `tf.nn.avg_pool1d`.
-    """
+    """`avg_pool2d` of sequences, [batch, width, channels] or [batch, channels, width]."""
     return _pool1d("avg_pool1d", avg_pool2d, input, ksize, strides, padding, data_format, name)
 
 
@@ -184,11 +176,7 @@ def max_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool1d`, `max_pool2d` or `max_pool3d`, by the rank of `input`.
-
-    Source:
-        TensorFlow `tf.nn.max_pool`.
-    """
+    """`max_pool1d`, `max_pool2d` or `max_pool3d`, by the rank of `input`."""
     x = convert_to_tensor(input)
     spatial = _spatial_axes("max_pool", x, data_format)
     data_format = layouts.checked_format("max_pool", data_format, FORMATS[spatial])
@@ -204,11 +192,7 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`, by the rank of `input`.
-
-    Source:
-        TensorFlow `tf.nn.avg_pool`.
-    """
+    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`, by the rank of `input`."""
     x = convert_to_tensor(input)
     spatial = _spatial_axes("avg_pool", x, data_format)
     data_format = layouts.checked_format("avg_pool", data_format, FORMATS[spatial])
@@ -247,9 +231,6 @@ def pool(
 
     Raises:
         ValueError: another `pooling_type`; strides or "SAME" together with dilations.
-
-    Source:
-        TensorFlow `tf.nn.pool`.
     """
     functions: dict[str, Callable[..., Tensor]] = {"MAX": max_pool, "AVG": avg_pool}
     if pooling_type not in functions:
