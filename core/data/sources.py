@@ -21,7 +21,6 @@ from pinnace.data.elements import (
     normalised,
     spec_of,
     spec_text,
-    tensors_of,
     text_of,
     whole_number,
 )
@@ -355,11 +354,3 @@ def matching_files(file_pattern: Any) -> list[str]:
     if not found:
         raise InvalidArgumentError(f"list_files: no file matches {', '.join(patterns)}")
     return found
-
-
-def tensors_of_columns(columns: Columns, specs: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a block as tuples of tensors."""
-    return zip(
-        *[tensors_of(column, spec.dtype) for column, spec in zip(columns, specs, strict=True)],
-        strict=True,
-    )

@@ -267,8 +267,6 @@ INDEX = frozenset({int32, int64})
 QUANTIZED = frozenset({qint8, quint8, qint16, quint16, qint32})
 ANY = frozenset(_BY_ENUM.values())
 ANY_VALUE = ANY - {resource, variant}
-QUANTIZED_DTYPES = frozenset({qint8, quint8, qint16, quint16, qint32})
-
 _BY_NUMPY[_OBJECT_DTYPE] = string
 _BY_KEY.update(
     {

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from operator import index
 from typing import TYPE_CHECKING, TypeAlias, overload
 
 from pinnace.framework.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
 ShapeLike: TypeAlias = "Shape | int | Iterable[int | None] | None"
@@ -362,20 +361,3 @@ def _broadcast_size(m: int | None, n: int | None) -> int | None:
     if n is None:
         return m
     raise InvalidArgumentError(f"sizes must be equal or 1, got {m} and {n}")
-
-
-def broadcast_all(shapes: Sequence[Shape]) -> Shape:
-    """The shape of an elementwise result of any number of values; a scalar for none.
-
-    Raises:
-        InvalidArgumentError: two sizes differ and neither is 1.
-    """
-    result = SCALAR
-    for shape in shapes:
-        result = broadcast_shapes(result, shape)
-    return result
-
-
-def element_count(dims: Iterable[int]) -> int:
-    """The product of known sizes."""
-    return math.prod(dims)

@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NoReturn, Protocol, Self
 
-from pinnace.framework.dtypes import DType, as_dtype, float32, from_numpy
+from pinnace.framework.dtypes import DType, as_dtype, float32
 from pinnace.framework.shapes import Shape, ShapeLike, as_shape
 
 if TYPE_CHECKING:
@@ -308,8 +308,3 @@ def parse(text: str) -> TensorSpec:
             f"A spec must look like 'float32[?, 5]', got {text!r}: {error}"
         ) from error
     return TensorSpec.of(shape, dtype, match["name"])
-
-
-def spec_of_array(array: HasSpec) -> TensorSpec:
-    """The spec of a NumPy array or scalar, without the checks of `from_tensor`."""
-    return TensorSpec.of(Shape.of(array.shape), from_numpy(array.dtype))  # type: ignore[arg-type]  # NumPy's own

@@ -156,11 +156,6 @@ def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
         chosen.flush()
 
 
-def default_writer() -> SummaryWriter | None:
-    """The writer of this thread."""
-    return _defaults.writer
-
-
 def get_step() -> Any:
     """The default step of this thread, None if there is none."""
     return _defaults.step

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from pinnace.saved_model.inspection import ModelReport, SignatureReport
 
 _CHUNK = 1 << 22  # numbers that are compared at a time
-_MOST_DESCRIBED = 8
-
-
 @dataclass(frozen=True, slots=True)
 class ArrayDifference:
     """How two arrays of one name differ.

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 OWN = "pinnace"
 ONNXRUNTIME = "onnxruntime"
-ENGINES = (OWN, ONNXRUNTIME)
 PLATFORM = "onnxruntime_onnx"
 _MOST_EXAMPLES = 64  # warm-up requests that both engines answer, to be compared
 

@@ -8,7 +8,6 @@ from pinnace.framework import structure
 from pinnace.framework.context import state
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import SymbolicTensor
 from pinnace.functions.control import branches, nodes, recorded
 
 if TYPE_CHECKING:
@@ -133,9 +132,3 @@ def build_while(
         cond, body, loop_vars, invariants, maximum, name, parallel_iterations, names
     )
     return packed(recorded.add_node(node, name))
-
-
-def is_traced(values: Any) -> bool:
-    """Whether a symbolic tensor is among the leaves."""
-    leaves = structure.flatten(values, expand_composites=True)
-    return any(isinstance(leaf, SymbolicTensor) for leaf in leaves)

@@ -45,8 +45,8 @@ class Monitor(Callback):
     def _worst(self) -> float:
         return -math.inf if self._upwards() else math.inf
 
-    def _is_better(self, value: float, best: float, *, by: float | None = None) -> bool:
-        margin = self.min_delta if by is None else by
+    def _is_better(self, value: float, best: float) -> bool:
+        margin = self.min_delta
         return value - margin > best if self._upwards() else value + margin < best
 
     def _value(self, logs: dict[str, Any] | None) -> float | None:

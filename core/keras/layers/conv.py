@@ -123,9 +123,9 @@ class BaseConv(Layer):
     def _kernel_shape(self, channels: int) -> list[int]:
         return [*self.kernel_size, channels // self.groups, self.filters]
 
-    def _make_weights(self, kernel_shape: list[int], outputs: int, name: str = "kernel") -> None:
+    def _make_weights(self, kernel_shape: list[int], outputs: int) -> None:
         self.kernel = self.add_weight(
-            name,
+            "kernel",
             kernel_shape,
             self.kernel_initializer,
             regularizer=self.kernel_regularizer,

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 # What a file's arrays may hold beyond its own size: those that HDF5 packed, or never wrote.
 TIMES = 4
-FREE = 1 << 20
 _NAMES = 1_000_000
 
 

@@ -26,13 +26,6 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 
-class ReadableIterator(Protocol):
-    """The resource behind an iterator's handle."""
-
-    def next_arrays(self) -> tuple[Array, ...]:
-        """The next element's leaves; OutOfRangeError after the last."""
-
-
 _ELEMENT = {"output_types": attr("list(type)"), "output_shapes": attr("list(shape)")}
 
 

@@ -157,6 +157,3 @@ FAKE_PARAM = register(
         gradient=NOT_DIFFERENTIABLE,
     )
 )
-
-
-BRANCHING = (IF, STATELESS_IF, CASE, STATELESS_CASE)

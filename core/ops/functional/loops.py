@@ -85,4 +85,3 @@ def _while(name: str, effect: Any) -> OpDef:
 
 WHILE = _while("While", "write")
 STATELESS_WHILE = _while("StatelessWhile", None)
-LOOPING = (WHILE, STATELESS_WHILE)

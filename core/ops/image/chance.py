@@ -123,7 +123,7 @@ def random_brightness(image: TensorLike, max_delta: float, seed: int | None = No
     Raises:
         ValueError: `max_delta` is below 0.
     """
-    return colour.adjust_brightness(image, _around_zero("brightness", max_delta, _stream(seed)))
+    return colour.adjust_brightness(image, _around_zero(max_delta, _stream(seed)))
 
 
 def stateless_random_brightness(image: TensorLike, max_delta: float, seed: TensorLike) -> Tensor:
@@ -140,7 +140,7 @@ def stateless_random_brightness(image: TensorLike, max_delta: float, seed: Tenso
     Raises:
         ValueError: `max_delta` is below 0.
     """
-    return colour.adjust_brightness(image, _around_zero("brightness", max_delta, _of_seed(seed)))
+    return colour.adjust_brightness(image, _around_zero(max_delta, _of_seed(seed)))
 
 
 def random_contrast(
@@ -358,9 +358,9 @@ def _flipped(image: TensorLike, axis: int, draw: Callable[..., Tensor]) -> Tenso
     return flips * mirrored + (1 - flips) * x
 
 
-def _around_zero(what: str, most: float, draw: Callable[..., Tensor]) -> Tensor:
+def _around_zero(most: float, draw: Callable[..., Tensor]) -> Tensor:
     if most < 0:
-        raise ValueError(f"random_{what}: max_delta must not be negative, got {most}")
+        raise ValueError(f"random_brightness: max_delta must not be negative, got {most}")
     return draw([], -most, most)
 
 

@@ -1,4 +1,4 @@
-"""Batch and layer normalisation over the last axis, forward and gradient.
+"""Batch normalisation over the last axis, forward and gradient.
 
 Column sums go through BLAS (`ones @ x`), several times faster than sum(axis=0). Batch norm is
 (x - mean) * factor + offset with one of each per channel, so x is read from memory three times: for
@@ -248,85 +248,6 @@ def batch_norm_inference_gradient(
     )
 
 
-class LayerNorm(NamedTuple):
-    """A layer norm and what its gradient needs.
-
-    Attributes:
-        y: [..., C], dtype of x.
-        normalised: [..., C], (x - mean) / sqrt(variance + epsilon).
-        inverse: [..., 1], 1 / sqrt(variance + epsilon).
-    """
-
-    y: Array
-    normalised: Array
-    inverse: Array
-
-
-def layer_norm(x: Array, scale: Array | None, offset: Array | None, epsilon: float) -> LayerNorm:
-    """scale * (x - mean) / sqrt(variance + epsilon) + offset, moments over the last axis.
-
-    Args:
-        x: [..., C], a float dtype; 16-bit floats are computed with in float32.
-        scale: [C], or None for 1.
-        offset: [C], or None for 0.
-        epsilon: added to the variance.
-
-    Returns:
-        `LayerNorm`.
-
-    Source:
-        Ba, Kiros and Hinton, 2016, equation 4; Keras `LayerNormalization`.
-    """
-    rows, compute = _rows(x)
-    size = compute.type(max(rows.shape[-1], 1))
-    normalised = rows - (_row_sums(rows) / size)[:, None]
-    variance = _row_sums(normalised * normalised) / size
-    inverse = 1 / np.sqrt(variance + compute.type(epsilon))[:, None]
-    np.multiply(normalised, inverse, out=normalised)
-    y = normalised
-    if scale is not None:
-        y = y * scale.astype(compute, copy=False)
-    if offset is not None:
-        y = y + offset.astype(compute, copy=False)
-    return LayerNorm(
-        y.reshape(x.shape).astype(x.dtype, copy=y is normalised),
-        normalised.reshape(x.shape),
-        inverse.reshape(*x.shape[:-1], 1),
-    )
-
-
-def layer_norm_gradient(
-    dy: Array, normalised: Array, inverse: Array, scale: Array | None
-) -> tuple[Array, Array, Array]:
-    """Gradients of `layer_norm` with respect to x, scale and offset.
-
-    Args:
-        dy: [..., C], gradient of y.
-        normalised: as `layer_norm` gave it.
-        inverse: as `layer_norm` gave it.
-        scale: [C], or None for 1.
-
-    Returns:
-        dx [..., C] in the dtype of dy, dscale [C], doffset [C].
-    """
-    dy_rows, compute = _rows(dy)
-    unit = normalised.reshape(dy_rows.shape)
-    size = compute.type(max(dy_rows.shape[-1], 1))
-    product = dy_rows * unit
-    doffset, dscale = _column_sums(dy_rows), _column_sums(product)
-    scaled = dy_rows if scale is None else dy_rows * scale.astype(compute, copy=False)
-    # dx = inverse * (g - mean(g) - unit * mean(g * unit)), g = dy * scale
-    mean = (_row_sums(scaled) / size)[:, None]
-    if scale is not None:
-        np.multiply(scaled, unit, out=product)
-    projection = (_row_sums(product) / size)[:, None]
-    np.multiply(unit, projection, out=product)
-    np.subtract(scaled, product, out=product)
-    np.subtract(product, mean, out=product)
-    np.multiply(product, inverse.reshape(-1, 1), out=product)
-    return product.reshape(dy.shape).astype(dy.dtype, copy=False), dscale, doffset
-
-
 def _rows(x: Array) -> tuple[Array, np.dtype[np.generic]]:
     """x as [rows, C] in the dtype that it is computed with, and that dtype."""
     compute = computed_in(x.dtype)
@@ -346,11 +267,6 @@ def _settle(target: Array, result: Array) -> None:
     """Round what was filled, if it is not the result itself."""
     if target.dtype != result.dtype:
         result[...] = target.reshape(result.shape)
-
-
-def _row_sums(rows: Array) -> Array:
-    """The sum of each row, [rows]."""
-    return np.asarray(np.dot(rows, np.ones(rows.shape[-1], rows.dtype)))
 
 
 def _column_sums(rows: Array) -> Array:

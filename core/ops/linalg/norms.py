@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.ops.array import permutations, reshaping
 from pinnace.ops.linalg import factorization
-from pinnace.ops.math import arithmetic, complexes, division, exponents, polar, reduction
+from pinnace.ops.math import complexes, division, exponents, polar, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor, TensorLike
@@ -103,10 +103,6 @@ def _spectral_norm(x: Tensor, axes: tuple[int, ...], keep: bool, name: str | Non
     for axis in sorted(last) if keep else ():
         largest = reshaping.expand_dims(largest, axis)
     return largest
-
-
-def _square(x: Tensor) -> Tensor:
-    return complexes.real(x * complexes.conj(x)) if x.dtype.is_complex else arithmetic.square(x)
 
 
 def normalize(

@@ -61,11 +61,6 @@ def get_seed(op_seed: int | None) -> tuple[int, int]:
     return (0, _MODULUS) if pair == (0, 0) else pair
 
 
-def global_seed() -> int | None:
-    """The global seed."""
-    return _seeds.value
-
-
 def _next_seed() -> int:
     tracer: Any = state.tracer
     if tracer is None:

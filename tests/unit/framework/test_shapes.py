@@ -15,7 +15,6 @@ from pinnace.framework.shapes import (
     UNKNOWN,
     Shape,
     as_shape,
-    broadcast_all,
     broadcast_shapes,
     from_list_with_minus_one,
     unknown_shape,
@@ -116,7 +115,6 @@ def test_unknown_sizes_broadcast_to_what_must_be(a: object, b: object, result: o
 def test_shapes_that_do_not_broadcast_are_both_named() -> None:
     with pytest.raises(ValueError, match=r"\[2, 3\] and \[4, 1\].*got 2 and 4"):
         broadcast_shapes(Shape([2, 3]), Shape([4, 1]))
-    assert broadcast_all([Shape([2, 1]), SCALAR, Shape([3])]) == [2, 3]
 
 
 @given(shapes)
