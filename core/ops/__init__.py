@@ -20,7 +20,8 @@ What an op is:
   values is checked by the kernel.
 - **kernel(*arrays, attr=…, ctx=…)**: one positional array per signature argument (a tuple for a
   list argument). The attributes, including type attributes as `DType`, that the kernel names as
-  keyword-only parameters are handed to it; `ctx` too if it asks. Returns an array or NumPy
+  keyword-only parameters are handed to it, `ctx` too if it asks; a parameter with a default may
+  be one that only some versions of the op have. Returns an array or NumPy
   scalar; a tuple for several outputs; None for none. It never writes into its inputs and may
   return a view of one. With `out=True` in the OpDef the kernel also takes keyword `out`: an
   array to fill and return (of several outputs, the first). NumPy warnings are already silenced.

@@ -337,7 +337,9 @@ class OpDef:
         args = (*self.inputs, *self.outputs)
         self.list_types = tuple(dict.fromkeys(arg.list_attr for arg in args if arg.list_attr))
         self.number_attrs = tuple(dict.fromkeys(arg.number_attr for arg in args if arg.number_attr))
-        self.kernel_attrs, self.wants_ctx = _kernel_parameters(self.kernel)
+        asked, self.wants_ctx = _kernel_parameters(self.kernel)
+        owned = {*self.attrs, *self.type_sets, *self.list_types, *self.number_attrs}
+        self.kernel_attrs = tuple(name for name in asked if name in owned)
         self.checked = set()
         self.repeats = {}
         self.repeatable = self._is_repeatable()

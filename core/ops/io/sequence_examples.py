@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.io import examples
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, InferCall, OpDef, attr
 from pinnace.ops.registry import register
 
 if TYPE_CHECKING:
@@ -34,16 +34,28 @@ _LISTS = (
 )
 
 _V1_TYPES = tuple(name for name in _LISTS if "ragged" not in name)
-_V1_OUTPUTS = (
+_CONTEXT_OUTPUTS = (
     "context_sparse_indices: Ncontext_sparse*int64, "
     "context_sparse_values: (context_sparse_types), "
     "context_sparse_shapes: Ncontext_sparse*int64, "
-    "context_dense_values: (Tcontext_dense), "
+    "context_dense_values: (Tcontext_dense)"
+)
+_LIST_OUTPUTS = (
     "feature_list_sparse_indices: Nfeature_list_sparse*int64, "
     "feature_list_sparse_values: (feature_list_sparse_types), "
     "feature_list_sparse_shapes: Nfeature_list_sparse*int64, "
     "feature_list_dense_values: (feature_list_dense_types)"
 )
+
+
+def _attrs(types: Sequence[str], *counts: str) -> dict[str, AttrDef]:
+    """The attributes of an op that has these lists of types, and numbers of tensors."""
+    return {
+        **{name: attr("int", default=0) for name in counts},
+        **{name: attr("list(type)", default=()) for name in types},
+        "context_dense_shapes": attr("list(shape)", default=()),
+        "feature_list_dense_shapes": attr("list(shape)", default=()),
+    }
 
 
 class _Steps(NamedTuple):
@@ -178,8 +190,8 @@ def _parsed(serialized: Array, wanted: _Wanted) -> tuple[Array, ...]:
     )
 
 
-def _pairs(keys: Sequence[bytes], kinds: Sequence[DType]) -> list[tuple[bytes, DType]]:
-    return list(zip(keys, kinds, strict=True))
+def _rows(*columns: Sequence[Any]) -> list[Any]:
+    return list(zip(*columns, strict=True))
 
 
 def _shapes(call: InferCall, front: Shape) -> tuple[Shape, ...]:
@@ -253,32 +265,21 @@ def _kernel(
                 context_dense_shapes,
                 context_dense_defaults,
             ),
-            _pairs(strings(context_sparse_keys), context_sparse_types),
-            list(
-                zip(
-                    strings(context_ragged_keys),
-                    context_ragged_value_types,
-                    context_ragged_split_types,
-                    strict=True,
-                )
+            _rows(strings(context_sparse_keys), context_sparse_types),
+            _rows(
+                strings(context_ragged_keys), context_ragged_value_types, context_ragged_split_types
             ),
-            _pairs(strings(feature_list_sparse_keys), feature_list_sparse_types),
-            list(
-                zip(
-                    strings(feature_list_dense_keys),
-                    feature_list_dense_types,
-                    feature_list_dense_shapes,
-                    allowed,
-                    strict=True,
-                )
+            _rows(strings(feature_list_sparse_keys), feature_list_sparse_types),
+            _rows(
+                strings(feature_list_dense_keys),
+                feature_list_dense_types,
+                feature_list_dense_shapes,
+                allowed,
             ),
-            list(
-                zip(
-                    strings(feature_list_ragged_keys),
-                    feature_list_ragged_value_types,
-                    feature_list_ragged_split_types,
-                    strict=True,
-                )
+            _rows(
+                strings(feature_list_ragged_keys),
+                feature_list_ragged_value_types,
+                feature_list_ragged_split_types,
             ),
         ),
     )
@@ -298,30 +299,15 @@ PARSE_SEQUENCE_EXAMPLE_V2 = register(
             "context_dense_keys: string, context_ragged_keys: string, "
             "feature_list_sparse_keys: string, feature_list_dense_keys: string, "
             "feature_list_ragged_keys: string, feature_list_dense_missing_assumed_empty: bool, "
-            "context_dense_defaults: (Tcontext_dense) -> "
-            "context_sparse_indices: Ncontext_sparse*int64, "
-            "context_sparse_values: (context_sparse_types), "
-            "context_sparse_shapes: Ncontext_sparse*int64, "
-            "context_dense_values: (Tcontext_dense), "
+            f"context_dense_defaults: (Tcontext_dense) -> {_CONTEXT_OUTPUTS}, "
             "context_ragged_values: (context_ragged_value_types), "
             "context_ragged_row_splits: (context_ragged_split_types), "
-            "feature_list_sparse_indices: Nfeature_list_sparse*int64, "
-            "feature_list_sparse_values: (feature_list_sparse_types), "
-            "feature_list_sparse_shapes: Nfeature_list_sparse*int64, "
-            "feature_list_dense_values: (feature_list_dense_types), "
-            "feature_list_dense_lengths: Nfeature_list_dense*int64, "
+            f"{_LIST_OUTPUTS}, feature_list_dense_lengths: Nfeature_list_dense*int64, "
             "feature_list_ragged_values: (feature_list_ragged_value_types), "
             "feature_list_ragged_outer_splits: (feature_list_ragged_split_types), "
             "feature_list_ragged_inner_splits: (feature_list_ragged_split_types)"
         ),
-        attrs={
-            **{name: attr("list(type)", default=()) for name in _LISTS},
-            "Ncontext_sparse": attr("int", default=0),
-            "Nfeature_list_sparse": attr("int", default=0),
-            "Nfeature_list_dense": attr("int", default=0),
-            "context_dense_shapes": attr("list(shape)", default=()),
-            "feature_list_dense_shapes": attr("list(shape)", default=()),
-        },
+        attrs=_attrs(_LISTS, "Ncontext_sparse", "Nfeature_list_sparse", "Nfeature_list_dense"),
         infer=_infer,
         kernel=_kernel,
         gradient=NOT_DIFFERENTIABLE,
@@ -368,11 +354,11 @@ def _v1_kernel(
     return _without_ragged(
         serialized,
         _bytes(feature_list_dense_missing_assumed_empty),
-        _pairs(_bytes(context_sparse_keys), context_sparse_types),
+        _rows(_bytes(context_sparse_keys), context_sparse_types),
         examples._dense_of(
             context_dense_keys, Tcontext_dense, context_dense_shapes, context_dense_defaults
         ),
-        _pairs(_bytes(feature_list_sparse_keys), feature_list_sparse_types),
+        _rows(_bytes(feature_list_sparse_keys), feature_list_sparse_types),
         _bytes(feature_list_dense_keys),
         feature_list_dense_types,
         feature_list_dense_shapes,
@@ -395,7 +381,8 @@ PARSE_SEQUENCE_EXAMPLE = register(
         name="ParseSequenceExample",
         signature=(
             "serialized: string, debug_name: string, context_dense_defaults: (Tcontext_dense) -> "
-            f"{_V1_OUTPUTS}, feature_list_dense_lengths: Nfeature_list_dense*int64"
+            f"{_CONTEXT_OUTPUTS}, {_LIST_OUTPUTS}, "
+            "feature_list_dense_lengths: Nfeature_list_dense*int64"
         ),
         attrs={
             **{
@@ -408,13 +395,13 @@ PARSE_SEQUENCE_EXAMPLE = register(
                     "feature_list_dense_keys",
                 )
             },
-            "Ncontext_sparse": attr("int", default=0),
-            "Ncontext_dense": attr("int", default=0),
-            "Nfeature_list_sparse": attr("int", default=0),
-            "Nfeature_list_dense": attr("int", default=0),
-            **{name: attr("list(type)", default=()) for name in _V1_TYPES},
-            "context_dense_shapes": attr("list(shape)", default=()),
-            "feature_list_dense_shapes": attr("list(shape)", default=()),
+            **_attrs(
+                _V1_TYPES,
+                "Ncontext_sparse",
+                "Ncontext_dense",
+                "Nfeature_list_sparse",
+                "Nfeature_list_dense",
+            ),
         },
         infer=_infer_v1,
         kernel=_v1_kernel,
@@ -444,14 +431,14 @@ def _single_kernel(
     found = _without_ragged(
         serialized,
         examples._strings(feature_list_dense_missing_assumed_empty),
-        _pairs(examples._keys(context_sparse_keys), context_sparse_types),
+        _rows(examples._keys(context_sparse_keys), context_sparse_types),
         examples._dense_of(
             examples._keys(context_dense_keys),
             Tcontext_dense,
             context_dense_shapes,
             context_dense_defaults,
         ),
-        _pairs(examples._keys(feature_list_sparse_keys), feature_list_sparse_types),
+        _rows(examples._keys(feature_list_sparse_keys), feature_list_sparse_types),
         examples._keys(feature_list_dense_keys),
         feature_list_dense_types,
         feature_list_dense_shapes,
@@ -476,13 +463,10 @@ PARSE_SINGLE_SEQUENCE_EXAMPLE = register(
             "context_dense_keys: Ncontext_dense*string, "
             "feature_list_sparse_keys: Nfeature_list_sparse*string, "
             "feature_list_dense_keys: Nfeature_list_dense*string, "
-            f"context_dense_defaults: (Tcontext_dense), debug_name: string -> {_V1_OUTPUTS}"
+            "context_dense_defaults: (Tcontext_dense), debug_name: string -> "
+            f"{_CONTEXT_OUTPUTS}, {_LIST_OUTPUTS}"
         ),
-        attrs={
-            **{name: attr("list(type)", default=()) for name in _V1_TYPES},
-            "context_dense_shapes": attr("list(shape)", default=()),
-            "feature_list_dense_shapes": attr("list(shape)", default=()),
-        },
+        attrs=_attrs(_V1_TYPES),
         infer=_infer_single,
         kernel=_single_kernel,
         gradient=NOT_DIFFERENTIABLE,

@@ -1,5 +1,6 @@
 """FusedBatchNorm and its gradient: normalised by the batch, or by given moments."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -37,12 +38,6 @@ _Y = "y: T, batch_mean: {0}, batch_variance: {0}, reserve_space_1: {0}, reserve_
 _DX = "x_backprop: T, scale_backprop: {0}, offset_backprop: {0}, "
 
 
-def _placed(y: Array, data_format: str, out: Array | None) -> Array:
-    """In the order of `data_format`; in `out` if it is given."""
-    made = layouts.as_format(y, data_format)
-    return made if out is None or out is made else layouts.filled(out, made)
-
-
 def _image_shape(call: InferCall, index: int) -> tuple[Shape, int | None]:
     data_format = call.attrs["data_format"]
     shape = layouts.known_rank(call, index, len(data_format))
@@ -72,6 +67,112 @@ def _infer_fused(outputs: int) -> Callable[[InferCall], tuple[Shape, ...]]:
         return (Shape(sizes), *vectors, *(Shape([None]),) * (outputs - 5))
 
     return infer
+
+
+def _placed(y: Array, data_format: str, out: Array | None) -> Array:
+    """In the order of `data_format`; in `out` if it is given."""
+    made = layouts.as_format(y, data_format)
+    return made if out is None or out is made else layouts.filled(out, made)
+
+
+def forward(
+    x: Array,
+    scale: Array,
+    offset: Array,
+    mean: Array,
+    variance: Array,
+    *,
+    epsilon: float,
+    exponential_avg_factor: float,
+    data_format: str,
+    is_training: bool,
+    out: Array | None = None,
+    rectified: bool = False,
+) -> tuple[Array, Array, Array, Array, Array]:
+    """y, running mean and variance, and the moments that y was normalised by.
+
+    Args:
+        x: images in the order of `data_format`.
+        scale: [channels], as are the next three.
+        offset: added.
+        mean: given, or the running one.
+        variance: given, or the running one.
+        epsilon: added to the variance.
+        exponential_avg_factor: as for `fused_batch_norm`.
+        data_format: as for `fused_batch_norm`.
+        is_training: as for `fused_batch_norm`.
+        out: shape and dtype of x: y is written there if it is given.
+        rectified: whether y is max(y, 0).
+    """
+    last = layouts.channels_last(x, data_format)
+    own = out if layouts.is_channels_last(data_format) else None
+    if not is_training:
+        given = (scale, offset, mean, variance, epsilon)
+        y = kernels.batch_norm_inference(last, *given, own, rectified=rectified)
+        return _placed(y, data_format, out), mean, variance, mean, variance
+    found = kernels.batch_norm_training(last, scale, offset, epsilon, own, rectified=rectified)
+    running_mean, running_variance = found.mean, found.variance
+    if exponential_avg_factor != 1:
+        new = scale.dtype.type(exponential_avg_factor)
+        old = scale.dtype.type(1 - exponential_avg_factor)
+        running_mean = old * mean + new * running_mean
+        running_variance = old * variance + new * running_variance
+    y = _placed(found.y, data_format, out)
+    return y, running_mean, running_variance, found.mean, found.biased_variance
+
+
+def with_reserved(found: tuple[Array, ...], count: int) -> tuple[Array, ...]:
+    """As many outputs as the op has: V3 of the forward one has room for cuDNN."""
+    return found if len(found) == count else (*found, np.zeros(0, found[-1].dtype))
+
+
+@functools.wraps(forward)
+def _forward_v3(*arrays: Array, **options: Any) -> tuple[Array, ...]:
+    return with_reserved(forward(*arrays, **options), 6)
+
+
+def backward(
+    dy: Array,
+    x: Array,
+    scale: Array,
+    mean: Array,
+    variance: Array,
+    offset: Array | None = None,
+    *,
+    epsilon: float,
+    data_format: str,
+    is_training: bool,
+    out: Array | None = None,
+    rectified: bool = False,
+) -> tuple[Array, ...]:
+    """Gradients of x, scale and offset, and two that stand for those of the moments.
+
+    Args:
+        dy: gradient of y.
+        x: images in the order of `data_format`.
+        scale: [channels], as are the next three.
+        mean: that y was normalised by.
+        variance: likewise.
+        offset: only read if y was rectified; version 3 of the op gives cuDNN's workspace here.
+        epsilon: added to the variance.
+        data_format: as for `fused_batch_norm`.
+        is_training: as for `fused_batch_norm`.
+        out: shape and dtype of x: its gradient is written there if it is given.
+        rectified: whether y was max(y, 0), while training.
+    """
+    own = out if layouts.is_channels_last(data_format) else None
+    images = (layouts.channels_last(dy, data_format), layouts.channels_last(x, data_format))
+    if is_training:
+        dx, dscale, doffset = kernels.batch_norm_training_gradient(
+            *images, scale, mean, variance, epsilon, own, offset=offset if rectified else None
+        )
+    else:
+        dx, dscale, doffset = kernels.batch_norm_inference_gradient(
+            *images, scale, mean, variance, epsilon, own
+        )
+    # TensorFlow: the last two stand for gradients of the moments, which do not flow.
+    nothing = np.zeros((), scale.dtype)
+    return _placed(dx, data_format, out), dscale, doffset, nothing, nothing.copy()
 
 
 def _fused_gradient(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
@@ -143,29 +244,6 @@ def fused_batch_norm(
     return y, running_mean, running_variance
 
 
-def _fused_v3_kernel(
-    x: Array,
-    scale: Array,
-    offset: Array,
-    mean: Array,
-    variance: Array,
-    *,
-    epsilon: float,
-    exponential_avg_factor: float,
-    data_format: str,
-    is_training: bool,
-    out: Array | None = None,
-) -> tuple[Array, ...]:
-    options: dict[str, Any] = {
-        "epsilon": epsilon,
-        "exponential_avg_factor": exponential_avg_factor,
-        "data_format": data_format,
-        "is_training": is_training,
-    }
-    found = forward(x, scale, offset, mean, variance, out=out, **options)
-    return with_reserved(found, 6)
-
-
 FUSED_BATCH_NORM_V3: OpDef = register(
     OpDef(
         name="FusedBatchNormV3",
@@ -176,33 +254,11 @@ FUSED_BATCH_NORM_V3: OpDef = register(
         },
         attrs=_FUSED_V3_ATTRS,
         infer=_infer_fused(6),
-        kernel=_fused_v3_kernel,
+        kernel=_forward_v3,
         gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD_V3),
         out=True,
     )
 )
-
-
-def _fused_kernel(
-    x: Array,
-    scale: Array,
-    offset: Array,
-    mean: Array,
-    variance: Array,
-    *,
-    epsilon: float,
-    exponential_avg_factor: float,
-    data_format: str,
-    is_training: bool,
-    out: Array | None = None,
-) -> tuple[Array, ...]:
-    options: dict[str, Any] = {
-        "epsilon": epsilon,
-        "exponential_avg_factor": exponential_avg_factor,
-        "data_format": data_format,
-        "is_training": is_training,
-    }
-    return forward(x, scale, offset, mean, variance, out=out, **options)
 
 
 FUSED_BATCH_NORM: OpDef = register(
@@ -212,28 +268,11 @@ FUSED_BATCH_NORM: OpDef = register(
         types={"T": frozenset({float32})},
         attrs=_FUSED_ATTRS,
         infer=_infer_fused(5),
-        kernel=_fused_kernel,
+        kernel=forward,
         gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD),
         out=True,
     )
 )
-
-
-def _fused_grad_kernel(
-    y_backprop: Array,
-    x: Array,
-    scale: Array,
-    reserve_space_1: Array,
-    reserve_space_2: Array,
-    *,
-    epsilon: float,
-    data_format: str,
-    is_training: bool,
-    out: Array | None = None,
-) -> tuple[Array, ...]:
-    moments = (reserve_space_1, reserve_space_2)
-    options: dict[str, Any] = {"data_format": data_format, "is_training": is_training}
-    return backward(y_backprop, x, scale, *moments, epsilon=epsilon, out=out, **options)
 
 
 def _infer_fused_grad(call: InferCall) -> tuple[Shape, ...]:
@@ -328,7 +367,7 @@ FUSED_BATCH_NORM_GRAD: OpDef = register(
         types={"T": frozenset({float32})},
         attrs=_without("exponential_avg_factor", _FUSED_ATTRS),
         infer=_infer_fused_grad,
-        kernel=_fused_grad_kernel,
+        kernel=backward,
         gradient=_fused_grad_gradient,
         out=True,
     )
@@ -341,7 +380,7 @@ FUSED_BATCH_NORM_GRAD_V2: OpDef = register(
         types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({float32})},
         attrs=_without("exponential_avg_factor", _FUSED_ATTRS),
         infer=_infer_fused_grad,
-        kernel=_fused_grad_kernel,
+        kernel=backward,
         gradient=_fused_grad_gradient,
         out=True,
     )
@@ -355,29 +394,11 @@ FUSED_BATCH_NORM_V2: OpDef = register(
         types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({float32})},
         attrs=_FUSED_ATTRS,
         infer=_infer_fused(5),
-        kernel=_fused_kernel,
+        kernel=forward,
         gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD_V2),
         out=True,
     )
 )
-
-
-def _fused_grad_v3_kernel(
-    y_backprop: Array,
-    x: Array,
-    scale: Array,
-    reserve_space_1: Array,
-    reserve_space_2: Array,
-    reserve_space_3: Array,  # noqa: ARG001 (cuDNN's workspace)
-    *,
-    epsilon: float,
-    data_format: str,
-    is_training: bool,
-    out: Array | None = None,
-) -> tuple[Array, ...]:
-    moments = (reserve_space_1, reserve_space_2)
-    options: dict[str, Any] = {"data_format": data_format, "is_training": is_training}
-    return backward(y_backprop, x, scale, *moments, epsilon=epsilon, out=out, **options)
 
 
 FUSED_BATCH_NORM_GRAD_V3: OpDef = register(
@@ -388,106 +409,11 @@ FUSED_BATCH_NORM_GRAD_V3: OpDef = register(
         types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({float32})},
         attrs=_without("exponential_avg_factor", _FUSED_V3_ATTRS),
         infer=_infer_fused_grad,
-        kernel=_fused_grad_v3_kernel,
+        kernel=backward,
         gradient=_fused_grad_gradient,
         out=True,
     )
 )
-
-
-def forward(
-    x: Array,
-    scale: Array,
-    offset: Array,
-    mean: Array,
-    variance: Array,
-    *,
-    epsilon: float,
-    exponential_avg_factor: float,
-    data_format: str,
-    is_training: bool,
-    out: Array | None = None,
-    rectified: bool = False,
-) -> tuple[Array, Array, Array, Array, Array]:
-    """y, running mean and variance, and the moments that y was normalised by.
-
-    Args:
-        x: images in the order of `data_format`.
-        scale: [channels], as are the next three.
-        offset: added.
-        mean: given, or the running one.
-        variance: given, or the running one.
-        epsilon: added to the variance.
-        exponential_avg_factor: as for `fused_batch_norm`.
-        data_format: as for `fused_batch_norm`.
-        is_training: as for `fused_batch_norm`.
-        out: shape and dtype of x: y is written there if it is given.
-        rectified: whether y is max(y, 0).
-    """
-    last = layouts.channels_last(x, data_format)
-    own = out if layouts.is_channels_last(data_format) else None
-    if not is_training:
-        given = (scale, offset, mean, variance, epsilon)
-        y = kernels.batch_norm_inference(last, *given, own, rectified=rectified)
-        return _placed(y, data_format, out), mean, variance, mean, variance
-    found = kernels.batch_norm_training(last, scale, offset, epsilon, own, rectified=rectified)
-    running_mean, running_variance = found.mean, found.variance
-    if exponential_avg_factor != 1:
-        new = scale.dtype.type(exponential_avg_factor)
-        old = scale.dtype.type(1 - exponential_avg_factor)
-        running_mean = old * mean + new * running_mean
-        running_variance = old * variance + new * running_variance
-    y = _placed(found.y, data_format, out)
-    return y, running_mean, running_variance, found.mean, found.biased_variance
-
-
-def with_reserved(found: tuple[Array, ...], count: int) -> tuple[Array, ...]:
-    """As many outputs as the op has: V3 of the forward one has room for cuDNN."""
-    return found if len(found) == count else (*found, np.zeros(0, found[-1].dtype))
-
-
-def backward(
-    dy: Array,
-    x: Array,
-    scale: Array,
-    mean: Array,
-    variance: Array,
-    offset: Array | None = None,
-    *,
-    epsilon: float,
-    data_format: str,
-    is_training: bool,
-    out: Array | None = None,
-    rectified: bool = False,
-) -> tuple[Array, ...]:
-    """Gradients of x, scale and offset, and two that stand for those of the moments.
-
-    Args:
-        dy: gradient of y.
-        x: images in the order of `data_format`.
-        scale: [channels], as are the next three.
-        mean: that y was normalised by.
-        variance: likewise.
-        offset: only needed if y was rectified.
-        epsilon: added to the variance.
-        data_format: as for `fused_batch_norm`.
-        is_training: as for `fused_batch_norm`.
-        out: shape and dtype of x: its gradient is written there if it is given.
-        rectified: whether y was max(y, 0), while training.
-    """
-    own = out if layouts.is_channels_last(data_format) else None
-    images = (layouts.channels_last(dy, data_format), layouts.channels_last(x, data_format))
-    if is_training:
-        dx, dscale, doffset = kernels.batch_norm_training_gradient(
-            *images, scale, mean, variance, epsilon, own, offset=offset if rectified else None
-        )
-    else:
-        dx, dscale, doffset = kernels.batch_norm_inference_gradient(
-            *images, scale, mean, variance, epsilon, own
-        )
-    # TensorFlow: the last two stand for gradients of the moments, which do not flow.
-    nothing = np.zeros((), scale.dtype)
-    return _placed(dx, data_format, out), dscale, doffset, nothing, nothing.copy()
 
 
 FORWARD = frozenset({FUSED_BATCH_NORM, FUSED_BATCH_NORM_V2, FUSED_BATCH_NORM_V3})

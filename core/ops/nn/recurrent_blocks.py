@@ -95,39 +95,50 @@ def _sums(order: str, total: Array, forget_bias: float) -> dict[str, Array]:
     return parts
 
 
-def _layer(
-    name: str,
-    seq_len_max: Array,
-    x: Array,
-    cs_prev: Array,
-    h_prev: Array,
-    w: Array,
-    peepholes: Peepholes | None,
-    b: Array,
-    forget_bias: float,
-    cell_clip: float,
-) -> tuple[Array, ...]:
-    steps = int(seq_len_max.reshape(-1)[0])
-    _require(name, x.ndim == 3, "x must have shape [time, batch, inputs]", x)
+def _layer(name: str) -> Callable[..., tuple[Array, ...]]:
+    def kernel(
+        seq_len_max: Array,
+        x: Array,
+        cs_prev: Array,
+        h_prev: Array,
+        w: Array,
+        wci: Array,
+        wcf: Array,
+        wco: Array,
+        b: Array,
+        *,
+        cell_clip: float,
+        use_peephole: bool,
+        forget_bias: float = 0.0,
+    ) -> tuple[Array, ...]:
+        peepholes = _peepholes(name, cs_prev, (wci, wcf, wco), use_peephole)
+        steps = int(seq_len_max.reshape(-1)[0])
+        _require(name, x.ndim == 3, "x must have shape [time, batch, inputs]", x)
+        _require_steps(name, steps, x)
+        batch, inputs = x.shape[1:]
+        # Of no steps there is a batch, too.
+        _require_weights(name, np.empty((batch, inputs), x.dtype), cs_prev, h_prev, w, b)
+        units = cs_prev.shape[1]
+        weights, biases, state, hidden = _wide(w, b, cs_prev, h_prev)
+        # What the inputs add is known before the first step.
+        (wide,) = _wide(x[:steps])
+        ahead = wide.reshape(-1, inputs) @ weights[:inputs] + biases
+        ahead = ahead.reshape(steps, batch, 4 * units)
+        out = tuple(np.zeros((len(x), batch, units), x.dtype) for _ in Gates._fields)
+        for step in range(steps):
+            sums = _sums(ORDERS[name], ahead[step] + hidden @ weights[inputs:], forget_bias)
+            gates = lstm_step(sums, state, peepholes, cell_clip)
+            for place, part in zip(out, gates, strict=True):
+                place[step] = part
+            state, hidden = _wide(out[1][step], out[6][step])
+        return out
+
+    return kernel
+
+
+def _require_steps(name: str, steps: int, x: Array) -> None:
     if not 0 <= steps <= len(x):
         raise InvalidArgumentError(f"{name}: seq_len_max must be in [0, {len(x)}], got {steps}")
-    batch, inputs = x.shape[1:]
-    # Of no steps there is a batch, too.
-    _require_weights(name, np.empty((batch, inputs), x.dtype), cs_prev, h_prev, w, b)
-    units = cs_prev.shape[1]
-    weights, biases, state, hidden = _wide(w, b, cs_prev, h_prev)
-    # What the inputs add is known before the first step.
-    (wide,) = _wide(x[:steps])
-    ahead = wide.reshape(-1, inputs) @ weights[:inputs] + biases
-    ahead = ahead.reshape(steps, batch, 4 * units)
-    out = tuple(np.zeros((len(x), batch, units), x.dtype) for _ in Gates._fields)
-    for step in range(steps):
-        sums = _sums(ORDERS[name], ahead[step] + hidden @ weights[inputs:], forget_bias)
-        gates = lstm_step(sums, state, peepholes, cell_clip)
-        for place, part in zip(out, gates, strict=True):
-            place[step] = part
-        state, hidden = _wide(out[1][step], out[6][step])
-    return out
 
 
 def _ranked(call: InferCall, index: int, rank: int) -> Shape:
@@ -188,8 +199,7 @@ def _layer_back(name: str) -> Callable[..., tuple[Array, ...]]:
         _require_weights(name, np.empty(x.shape[1:], x.dtype), cs_prev, h_prev, w, b)
         whole = (*x.shape[:2], cs_prev.shape[1])
         _require(name, all(p.shape == whole for p in rest), f"gates must have shape {whole}", *rest)
-        if not 0 <= steps <= len(x):
-            raise InvalidArgumentError(f"{name}: seq_len_max must be in [0, {len(x)}], got {steps}")
+        _require_steps(name, steps, x)
         kept = _wide(*(part[:steps] for part in rest))
         gates, (d_states, d_hiddens) = kept[:7], kept[7:]
         (first, start, weights, signal) = _wide(cs_prev, h_prev, w, x[:steps])
@@ -273,31 +283,11 @@ _BACKWARD = {
 }
 
 
-def _layer_kernel(
-    seq_len_max: Array,
-    x: Array,
-    cs_prev: Array,
-    h_prev: Array,
-    w: Array,
-    wci: Array,
-    wcf: Array,
-    wco: Array,
-    b: Array,
-    *,
-    forget_bias: float,
-    cell_clip: float,
-    use_peephole: bool,
-) -> tuple[Array, ...]:
-    peepholes = _peepholes("BlockLSTM", cs_prev, (wci, wcf, wco), use_peephole)
-    given = (seq_len_max, x, cs_prev, h_prev, w, peepholes, b)
-    return _layer("BlockLSTM", *given, forget_bias, cell_clip)
-
-
 BLOCK_LSTM = _op(
     "BlockLSTM",
     f"{_LAYER_INPUTS} -> {_GATES}",
     _infer_lstm,
-    _layer_kernel,
+    _layer("BlockLSTM"),
     _layer_gradient("BlockLSTMGrad"),
     forget_bias=attr("float", default=1.0),
     cell_clip=attr("float", default=3.0),
@@ -305,30 +295,11 @@ BLOCK_LSTM = _op(
 )
 
 
-def _layer_v2_kernel(
-    seq_len_max: Array,
-    x: Array,
-    cs_prev: Array,
-    h_prev: Array,
-    w: Array,
-    wci: Array,
-    wcf: Array,
-    wco: Array,
-    b: Array,
-    *,
-    cell_clip: float,
-    use_peephole: bool,
-) -> tuple[Array, ...]:
-    peepholes = _peepholes("BlockLSTMV2", cs_prev, (wci, wcf, wco), use_peephole)
-    given = (seq_len_max, x, cs_prev, h_prev, w, peepholes, b)
-    return _layer("BlockLSTMV2", *given, 0.0, cell_clip)
-
-
 BLOCK_LSTM_V2 = _op(
     "BlockLSTMV2",
     f"{_LAYER_INPUTS} -> {_GATES}",
     _infer_lstm,
-    _layer_v2_kernel,
+    _layer("BlockLSTMV2"),
     _layer_gradient("BlockLSTMGradV2"),
     cell_clip=attr("float", default=0.0),
     use_peephole=_PEEPHOLE,

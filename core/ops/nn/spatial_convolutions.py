@@ -107,15 +107,15 @@ _of_conv2d, _of_conv2d_input, _of_conv2d_filter = _gradients(
 )
 
 
-def _conv2d_kernel(
+def _conv_kernel(
     input: Array,
     filter: Array,
     *,
     strides: tuple[int, ...],
     padding: str,
-    explicit_paddings: tuple[int, ...],
     data_format: str,
     dilations: tuple[int, ...],
+    explicit_paddings: tuple[int, ...] = (),
     out: Array | None = None,
 ) -> Array:
     rule = (strides, padding, explicit_paddings, data_format, dilations)
@@ -129,7 +129,7 @@ CONV2D: OpDef = register(
         types={"T": FLOATS | {int32}},
         attrs=_attrs(2),
         infer=_infer(2),
-        kernel=_conv2d_kernel,
+        kernel=_conv_kernel,
         gradient=_of_conv2d,
         out=True,
         product="convolution",
@@ -180,16 +180,16 @@ def _infer_input_gradient(spatial: int) -> Callable[[InferCall], Shape]:
     return infer
 
 
-def _conv2d_input_kernel(
+def _conv_input_kernel(
     input_sizes: Array,
     filter: Array,
     out_backprop: Array,
     *,
     strides: tuple[int, ...],
     padding: str,
-    explicit_paddings: tuple[int, ...],
     data_format: str,
     dilations: tuple[int, ...],
+    explicit_paddings: tuple[int, ...] = (),
     out: Array | None = None,
 ) -> Array:
     rule = (strides, padding, explicit_paddings, data_format, dilations)
@@ -203,7 +203,7 @@ CONV2D_BACKPROP_INPUT: OpDef = register(
         types={"T": FLOATS | {int32}},
         attrs=_attrs(2),
         infer=_infer_input_gradient(2),
-        kernel=_conv2d_input_kernel,
+        kernel=_conv_input_kernel,
         gradient=_of_conv2d_input,
         out=True,
         product="convolution",
@@ -237,16 +237,16 @@ def _infer_filter_gradient(spatial: int) -> Callable[[InferCall], Shape]:
     return infer
 
 
-def _conv2d_filter_kernel(
+def _conv_filter_kernel(
     input: Array,
     filter_sizes: Array,
     out_backprop: Array,
     *,
     strides: tuple[int, ...],
     padding: str,
-    explicit_paddings: tuple[int, ...],
     data_format: str,
     dilations: tuple[int, ...],
+    explicit_paddings: tuple[int, ...] = (),
 ) -> Array:
     rule = (strides, padding, explicit_paddings, data_format, dilations)
     return _filter_gradient(input, filter_sizes.tolist(), out_backprop, rule)
@@ -259,7 +259,7 @@ CONV2D_BACKPROP_FILTER: OpDef = register(
         types={"T": FLOATS},
         attrs=_attrs(2),
         infer=_infer_filter_gradient(2),
-        kernel=_conv2d_filter_kernel,
+        kernel=_conv_filter_kernel,
         gradient=_of_conv2d_filter,
         product="convolution",
         fresh=True,
@@ -272,19 +272,6 @@ _of_conv3d, _of_conv3d_input, _of_conv3d_filter = _gradients(
 )
 
 
-def _conv3d_kernel(
-    input: Array,
-    filter: Array,
-    *,
-    strides: tuple[int, ...],
-    padding: str,
-    data_format: str,
-    dilations: tuple[int, ...],
-    out: Array | None = None,
-) -> Array:
-    return _conv(input, filter, (strides, padding, (), data_format, dilations), out)
-
-
 CONV3D: OpDef = register(
     OpDef(
         name="Conv3D",
@@ -292,27 +279,12 @@ CONV3D: OpDef = register(
         types={"T": FLOATS},
         attrs=_attrs(3),
         infer=_infer(3),
-        kernel=_conv3d_kernel,
+        kernel=_conv_kernel,
         gradient=_of_conv3d,
         out=True,
         product="convolution",
     )
 )
-
-
-def _conv3d_input_kernel(
-    input_sizes: Array,
-    filter: Array,
-    out_backprop: Array,
-    *,
-    strides: tuple[int, ...],
-    padding: str,
-    data_format: str,
-    dilations: tuple[int, ...],
-    out: Array | None = None,
-) -> Array:
-    rule = (strides, padding, (), data_format, dilations)
-    return _input_gradient(input_sizes.tolist(), filter, out_backprop, rule, out)
 
 
 CONV3D_BACKPROP_INPUT: OpDef = register(
@@ -322,26 +294,12 @@ CONV3D_BACKPROP_INPUT: OpDef = register(
         types={"T": FLOATS, "Tshape": typed(INDEX, int32)},
         attrs=_attrs(3),
         infer=_infer_input_gradient(3),
-        kernel=_conv3d_input_kernel,
+        kernel=_conv_input_kernel,
         gradient=_of_conv3d_input,
         out=True,
         product="convolution",
     )
 )
-
-
-def _conv3d_filter_kernel(
-    input: Array,
-    filter_sizes: Array,
-    out_backprop: Array,
-    *,
-    strides: tuple[int, ...],
-    padding: str,
-    data_format: str,
-    dilations: tuple[int, ...],
-) -> Array:
-    rule = (strides, padding, (), data_format, dilations)
-    return _filter_gradient(input, filter_sizes.tolist(), out_backprop, rule)
 
 
 CONV3D_BACKPROP_FILTER: OpDef = register(
@@ -351,7 +309,7 @@ CONV3D_BACKPROP_FILTER: OpDef = register(
         types={"T": FLOATS},
         attrs=_attrs(3),
         infer=_infer_filter_gradient(3),
-        kernel=_conv3d_filter_kernel,
+        kernel=_conv_filter_kernel,
         gradient=_of_conv3d_filter,
         product="convolution",
         fresh=True,

@@ -65,8 +65,8 @@ def _max_pool_kernel(
     ksize: tuple[int, ...],
     strides: tuple[int, ...],
     padding: str,
-    explicit_paddings: tuple[int, ...],
     data_format: str,
+    explicit_paddings: tuple[int, ...] = (),
 ) -> Array:
     return _max(input, Windows(ksize, strides, padding, data_format, explicit_paddings))
 
@@ -116,11 +116,13 @@ def _max_pool_grad_kernel(
     ksize: tuple[int, ...],
     strides: tuple[int, ...],
     padding: str,
-    explicit_paddings: tuple[int, ...],
     data_format: str,
+    explicit_paddings: tuple[int, ...] = (),
 ) -> Array:
     windows = Windows(ksize, strides, padding, data_format, explicit_paddings)
-    return _max_gradient(orig_input, orig_output, grad, windows, "first")
+    # TensorFlow: in volumes every maximum of a window gets its gradient, in images the first.
+    ties: kernels.Ties = "first" if grad.ndim == 4 else "every"
+    return _max_gradient(orig_input, orig_output, grad, windows, ties)
 
 
 MAX_POOL_GRAD: OpDef = register(
@@ -279,17 +281,6 @@ MAX_POOL_V2: OpDef = register(
 )
 
 
-def _max_pool_3d_kernel(
-    input: Array,
-    *,
-    ksize: tuple[int, ...],
-    strides: tuple[int, ...],
-    padding: str,
-    data_format: str,
-) -> Array:
-    return _max(input, Windows(ksize, strides, padding, data_format))
-
-
 MAX_POOL_3D: OpDef = register(
     OpDef(
         name="MaxPool3D",
@@ -297,25 +288,10 @@ MAX_POOL_3D: OpDef = register(
         types={"T": _VOLUME_FLOATS},
         attrs=pooling_attrs(3),
         infer=inferred,
-        kernel=_max_pool_3d_kernel,
+        kernel=_max_pool_kernel,
         gradient=_to_grad(lambda: MAX_POOL_3D_GRAD),
     )
 )
-
-
-def _max_pool_3d_grad_kernel(
-    orig_input: Array,
-    orig_output: Array,
-    grad: Array,
-    *,
-    ksize: tuple[int, ...],
-    strides: tuple[int, ...],
-    padding: str,
-    data_format: str,
-) -> Array:
-    # TensorFlow: in volumes every maximum of a window gets its gradient, in images the first.
-    windows = Windows(ksize, strides, padding, data_format)
-    return _max_gradient(orig_input, orig_output, grad, windows, "every")
 
 
 MAX_POOL_3D_GRAD: OpDef = register(
@@ -325,7 +301,7 @@ MAX_POOL_3D_GRAD: OpDef = register(
         types={"T": typed(_VOLUME_FLOATS, float32), "TInput": typed(_VOLUME_FLOATS, float32)},
         attrs=pooling_attrs(3),
         infer=like_input,
-        kernel=_max_pool_3d_grad_kernel,
+        kernel=_max_pool_grad_kernel,
         gradient=_to_other(lambda: MAX_POOL_3D_GRAD_GRAD),
     )
 )

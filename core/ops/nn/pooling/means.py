@@ -114,17 +114,6 @@ AVG_POOL_GRAD: OpDef = register(
 )
 
 
-def _avg_pool_3d_kernel(
-    input: Array,
-    *,
-    ksize: tuple[int, ...],
-    strides: tuple[int, ...],
-    padding: str,
-    data_format: str,
-) -> Array:
-    return _avg(input, Windows(ksize, strides, padding, data_format))
-
-
 AVG_POOL_3D: OpDef = register(
     OpDef(
         name="AvgPool3D",
@@ -132,7 +121,7 @@ AVG_POOL_3D: OpDef = register(
         types={"T": FLOATS},
         attrs=pooling_attrs(3),
         infer=inferred,
-        kernel=_avg_pool_3d_kernel,
+        kernel=_avg_pool_kernel,
         gradient=_avg_to_grad(lambda: AVG_POOL_3D_GRAD),
     )
 )
