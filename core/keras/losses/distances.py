@@ -11,6 +11,7 @@ from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.losses.loss import (
     LossFunctionWrapper,
     LossOptions,
+    PlainLoss,
     squeeze_or_expand_to_same_rank,
 )
 from pinnace.ops.array import casting, selecting
@@ -174,7 +175,7 @@ def _mean(x: Any) -> Tensor:
     return reduction.reduce_mean(x, -1)
 
 
-class MeanSquaredError(LossFunctionWrapper):
+class MeanSquaredError(PlainLoss):
     """mean((y_true - y_pred)²).
 
     Args:
@@ -184,53 +185,25 @@ class MeanSquaredError(LossFunctionWrapper):
         dtype: to compute in; None is float32.
     """
 
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "mean_squared_error",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(mean_squared_error, reduction=reduction, name=name, dtype=dtype)
+    _plain = staticmethod(mean_squared_error)
 
 
-class MeanAbsoluteError(LossFunctionWrapper):
+class MeanAbsoluteError(PlainLoss):
     """mean(abs(y_true - y_pred))."""
 
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "mean_absolute_error",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(mean_absolute_error, reduction=reduction, name=name, dtype=dtype)
+    _plain = staticmethod(mean_absolute_error)
 
 
-class MeanAbsolutePercentageError(LossFunctionWrapper):
+class MeanAbsolutePercentageError(PlainLoss):
     """100 mean(abs((y_true - y_pred) / y_true))."""
 
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "mean_absolute_percentage_error",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            mean_absolute_percentage_error, reduction=reduction, name=name, dtype=dtype
-        )
+    _plain = staticmethod(mean_absolute_percentage_error)
 
 
-class MeanSquaredLogarithmicError(LossFunctionWrapper):
+class MeanSquaredLogarithmicError(PlainLoss):
     """mean((log(1 + y_true) - log(1 + y_pred))²)."""
 
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "mean_squared_logarithmic_error",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            mean_squared_logarithmic_error, reduction=reduction, name=name, dtype=dtype
-        )
+    _plain = staticmethod(mean_squared_logarithmic_error)
 
 
 class Huber(LossFunctionWrapper):
@@ -246,28 +219,16 @@ class Huber(LossFunctionWrapper):
         super().__init__(huber, delta=delta, **options)
 
 
-class LogCosh(LossFunctionWrapper):
+class LogCosh(PlainLoss):
     """mean(log(cosh(y_pred - y_true)))."""
 
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "log_cosh",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(log_cosh, reduction=reduction, name=name, dtype=dtype)
+    _plain = staticmethod(log_cosh)
 
 
-class Poisson(LossFunctionWrapper):
+class Poisson(PlainLoss):
     """mean(y_pred - y_true log(y_pred))."""
 
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "poisson",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(poisson, reduction=reduction, name=name, dtype=dtype)
+    _plain = staticmethod(poisson)
 
 
 class CosineSimilarity(LossFunctionWrapper):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from pinnace.framework import dtypes, structure
 from pinnace.framework.convert import convert_to_tensor
@@ -145,6 +145,26 @@ class LossFunctionWrapper(Loss):
             config["fn"] = registry.serialize_keras_object(self.fn)
         kwargs = {k: registry.serialize_keras_object(v) for k, v in self._fn_kwargs.items()}
         return {**config, **kwargs}
+
+
+class PlainLoss(LossFunctionWrapper):
+    """A loss whose function takes truth and prediction alone: `_plain` of the subclass.
+
+    Args:
+        reduction: see Loss.
+        name: that of the function if None.
+        dtype: that it computes in.
+    """
+
+    _plain: ClassVar[staticmethod[[Any, Any], Tensor]]
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(self._plain, reduction=reduction, name=name, dtype=dtype)
 
 
 def squeeze_or_expand_to_same_rank(x: Any, y: Any, expand_rank_1: bool = True) -> tuple[Any, Any]:

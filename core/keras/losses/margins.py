@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.keras.losses.distances import pair
-from pinnace.keras.losses.loss import LossFunctionWrapper
+from pinnace.keras.losses.loss import PlainLoss
 from pinnace.ops.array import casting, selecting
 from pinnace.ops.math import arithmetic, comparison, logic, reduction
 
@@ -67,37 +67,19 @@ def _signs(y_true: Any) -> Any:
     return selecting.where(comparison.greater(binary, 0.0), 2.0 * y_true - 1.0, y_true)
 
 
-class Hinge(LossFunctionWrapper):
+class Hinge(PlainLoss):
     """mean(max(1 - y_true y_pred, 0))."""
 
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "hinge",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(hinge, reduction=reduction, name=name, dtype=dtype)
+    _plain = staticmethod(hinge)
 
 
-class SquaredHinge(LossFunctionWrapper):
+class SquaredHinge(PlainLoss):
     """mean(max(1 - y_true y_pred, 0)²)."""
 
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "squared_hinge",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(squared_hinge, reduction=reduction, name=name, dtype=dtype)
+    _plain = staticmethod(squared_hinge)
 
 
-class CategoricalHinge(LossFunctionWrapper):
+class CategoricalHinge(PlainLoss):
     """max(largest wrong y_pred - right y_pred + 1, 0)."""
 
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "categorical_hinge",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(categorical_hinge, reduction=reduction, name=name, dtype=dtype)
+    _plain = staticmethod(categorical_hinge)

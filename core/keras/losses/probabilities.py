@@ -9,7 +9,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import SymbolicTensor
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.losses.distances import pair
-from pinnace.keras.losses.loss import LossFunctionWrapper
+from pinnace.keras.losses.loss import LossFunctionWrapper, PlainLoss
 from pinnace.ops.array import casting, reshaping, selecting
 from pinnace.ops.math import clipping, comparison, exponents, reduction
 from pinnace.ops.nn import losses as ops
@@ -306,13 +306,7 @@ class BinaryFocalCrossentropy(LossFunctionWrapper):
         )
 
 
-class KLDivergence(LossFunctionWrapper):
+class KLDivergence(PlainLoss):
     """sum(y_true log(y_true / y_pred))."""
 
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "kl_divergence",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(kl_divergence, reduction=reduction, name=name, dtype=dtype)
+    _plain = staticmethod(kl_divergence)

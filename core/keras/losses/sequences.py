@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.keras.losses.loss import LossFunctionWrapper
+from pinnace.keras.losses.loss import PlainLoss
 from pinnace.ops.array import casting, constants, shapes
 from pinnace.ops.math import comparison
 from pinnace.ops.math import reduction as reductions
@@ -52,16 +52,10 @@ def ctc(y_true: Any, y_pred: Any) -> Tensor:
     )
 
 
-class CTC(LossFunctionWrapper):
+class CTC(PlainLoss):
     """-log p(labels); see `ctc`."""
 
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "ctc",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(ctc, reduction=reduction, name=name, dtype=dtype)
+    _plain = staticmethod(ctc)
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """The loss of each sample."""
