@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
@@ -25,46 +25,30 @@ if TYPE_CHECKING:
     Advance = Callable[[Tensor, Any], tuple[Tensor, Any]]
 
 
-class CellOptions(TypedDict, total=False):
-    """The arguments that the cells share.
-
-    activation: of what is remembered and given.
-    use_bias: whether there is a bias.
-    kernel_initializer: first value of what inputs are multiplied by.
-    recurrent_initializer: first value of what states are multiplied by.
-    bias_initializer: first value of the bias.
-    kernel_regularizer: penalty of the kernel.
-    recurrent_regularizer: penalty of the recurrent kernel.
-    bias_regularizer: penalty of the bias.
-    kernel_constraint: what the kernel is brought back to after a step.
-    recurrent_constraint: what the recurrent kernel is brought back to after a step.
-    bias_constraint: what the bias is brought back to after a step.
-    dropout: share of the inputs that training drops, the same in all steps.
-    recurrent_dropout: share of the states that training drops, the same in all steps.
-    seed: of the dropout.
-    """
-
-    activation: activations.ActivationLike
-    use_bias: bool
-    kernel_initializer: initializers.InitializerLike
-    recurrent_initializer: initializers.InitializerLike
-    bias_initializer: initializers.InitializerLike
-    kernel_regularizer: regularizers.RegularizerLike
-    recurrent_regularizer: regularizers.RegularizerLike
-    bias_regularizer: regularizers.RegularizerLike
-    kernel_constraint: constraints.ConstraintLike
-    recurrent_constraint: constraints.ConstraintLike
-    bias_constraint: constraints.ConstraintLike
-    dropout: float
-    recurrent_dropout: float
-    seed: int | None
-
-
 class RecurrentCell(Layer):
     """What SimpleRNNCell, LSTMCell and GRUCell are made of.
 
     A subclass defines `_gates`, and `_stepper`: what a cell does to a step, in two halves. The
     first needs inputs only, so that a layer does it for all steps at once.
+
+    All of them and their layers take these arguments:
+
+    Args:
+        units: size of the state and of the output.
+        activation: of what is remembered and given.
+        use_bias: whether there is a bias.
+        kernel_initializer: first value of what inputs are multiplied by.
+        recurrent_initializer: first value of what states are multiplied by.
+        bias_initializer: first value of the bias.
+        kernel_regularizer: penalty of the kernel.
+        recurrent_regularizer: penalty of the recurrent kernel.
+        bias_regularizer: penalty of the bias.
+        kernel_constraint: what the kernel is brought back to after a step.
+        recurrent_constraint: what the recurrent kernel is brought back to after a step.
+        bias_constraint: what the bias is brought back to after a step.
+        dropout: share of the inputs that training drops, the same in all steps.
+        recurrent_dropout: share of the states that training drops, the same in all steps.
+        seed: of the dropout.
     """
 
     _untracked = frozenset({"_kept_masks"})
@@ -85,15 +69,15 @@ class RecurrentCell(Layer):
     recurrent_kernel: Variable
     bias: Variable | None
 
-    def _keep(self, units: int, options: CellOptions) -> None:
-        """Check the arguments and make them attributes."""
+    def _keep(self, options: dict[str, Any]) -> None:
+        """Check the arguments, the locals of a constructor, and make them attributes."""
         who = type(self).__name__
         for name in ("dropout", "recurrent_dropout"):
             if not 0 <= options[name] <= 1:
                 raise ValueError(f"{who}: {name} must be from 0 to 1, got {options[name]}")
         self.seed = options["seed"]
         generator = SeedGenerator(self.seed) if self._draws_seed_first else None
-        self.units = whole_units(who, units)
+        self.units = whole_units(who, options["units"])
         self.activation = activations.get(options["activation"])
         self.use_bias = options["use_bias"]
         self.kernel_initializer = initializers.get(options["kernel_initializer"])
@@ -251,6 +235,16 @@ class RecurrentCell(Layer):
         parts = joining.split(kernel, self._gates, axis=1)
         products = [product(x * mask, part) for mask, part in zip(masks, parts, strict=True)]
         return joining.concat(products, -1)
+
+
+def arguments_of(cell: type[RecurrentCell]) -> list[str]:
+    """The names of what the constructor of a cell takes, beside those of Layer."""
+    made = [vars(base)["__init__"].__code__ for base in cell.__mro__ if _has_own_constructor(base)]
+    return [name for code in made for name in code.co_varnames[1 : code.co_argcount]]
+
+
+def _has_own_constructor(base: type) -> bool:
+    return issubclass(base, RecurrentCell) and "__init__" in vars(base)
 
 
 def product(x: Tensor, kernel: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pinnace.framework.shapes import Shape
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layers.recurrent.lstm import LSTMCell
-from pinnace.keras.layers.recurrent.rnn import CellLayer, of_cell
+from pinnace.keras.layers.recurrent.rnn import CellLayer
 from pinnace.keras.layers.windows import (
     Sizes,
     channel_axis,
@@ -235,6 +235,8 @@ class ConvLSTM(CellLayer):
 
     _rank: ClassVar[int]
 
+    _cell = ConvLSTMCell
+
     def __init__(
         self,
         filters: int,
@@ -267,44 +269,7 @@ class ConvLSTM(CellLayer):
         unroll: bool = False,
         **options: Any,
     ) -> None:
-        cell = ConvLSTMCell(
-            self._rank,
-            filters,
-            kernel_size,
-            strides=strides,
-            padding=padding,
-            data_format=data_format,
-            dilation_rate=dilation_rate,
-            activation=activation,
-            recurrent_activation=recurrent_activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            unit_forget_bias=unit_forget_bias,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-            dropout=dropout,
-            recurrent_dropout=recurrent_dropout,
-            seed=seed,
-            dtype=options.get("dtype"),
-            trainable=options.get("trainable", True),
-            name="conv_lstm_cell",
-        )
-        super().__init__(
-            cell,
-            return_sequences=return_sequences,
-            return_state=return_state,
-            go_backwards=go_backwards,
-            stateful=stateful,
-            unroll=unroll,
-            activity_regularizer=activity_regularizer,
-            **options,
-        )
+        super().__init__(locals(), rank=self._rank)
         self.input_spec = InputSpec(ndim=self._rank + 3)
 
     def _sizes_known(self) -> bool:
@@ -319,15 +284,6 @@ class ConvLSTM(CellLayer):
         if not self.return_state:
             return output
         return (output, *[Shape((batch, *picture))] * 2)
-
-    filters = of_cell("filters")
-    kernel_size = of_cell("kernel_size")
-    strides = of_cell("strides")
-    padding = of_cell("padding")
-    data_format = of_cell("data_format")
-    dilation_rate = of_cell("dilation_rate")
-    dropout = of_cell("dropout")
-    recurrent_dropout = of_cell("recurrent_dropout")
 
     def get_config(self) -> dict[str, Any]:
         """See Layer."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import activations, constraints, initializers, regularizers
-from pinnace.keras.layers.recurrent.cell import CellOptions, RecurrentCell
-from pinnace.keras.layers.recurrent.rnn import CellLayer, of_cell
+from pinnace.keras.layers.recurrent.cell import RecurrentCell
+from pinnace.keras.layers.recurrent.rnn import CellLayer
 from pinnace.keras.no_effect import no_effect
 from pinnace.ops.array import joining
 from pinnace.ops.math import products
@@ -28,7 +28,7 @@ class GRUCell(RecurrentCell):
         units: size of the state and of the output.
         activation: name or function.
         recurrent_activation: of the gates.
-        use_bias: …; for these see CellOptions.
+        use_bias: …; for these see RecurrentCell.
         reset_after: whether r is applied after the product with the recurrent kernel, which then
             has a bias of its own; False: (r h) @ R_h.
         implementation: accepted for Keras' sake.
@@ -71,23 +71,7 @@ class GRUCell(RecurrentCell):
         self.recurrent_activation = activations.get(recurrent_activation)
         self.reset_after = reset_after
         self.implementation = implementation
-        given: CellOptions = {
-            "activation": activation,
-            "use_bias": use_bias,
-            "kernel_initializer": kernel_initializer,
-            "recurrent_initializer": recurrent_initializer,
-            "bias_initializer": bias_initializer,
-            "kernel_regularizer": kernel_regularizer,
-            "recurrent_regularizer": recurrent_regularizer,
-            "bias_regularizer": bias_regularizer,
-            "kernel_constraint": kernel_constraint,
-            "recurrent_constraint": recurrent_constraint,
-            "bias_constraint": bias_constraint,
-            "dropout": dropout,
-            "recurrent_dropout": recurrent_dropout,
-            "seed": seed,
-        }
-        self._keep(units, given)
+        self._keep(locals())
 
     def _bias_shape(self, columns: int) -> list[int]:
         return [2, columns] if self.reset_after else [columns]
@@ -160,7 +144,7 @@ class GRU(CellLayer):
         units: size of the state and of the output.
         activation: name or function.
         recurrent_activation: of the gates.
-        use_bias: …; for these see CellOptions.
+        use_bias: …; for these see RecurrentCell.
         activity_regularizer: penalty of the output.
         return_sequences: whether all outputs are given, or the last.
         return_state: whether the states after the last step are given too.
@@ -175,6 +159,8 @@ class GRU(CellLayer):
     Shapes:
         x [b, steps, in] → [b, units], or [b, steps, units].
     """
+
+    _cell = GRUCell
 
     def __init__(
         self,
@@ -207,55 +193,4 @@ class GRU(CellLayer):
     ) -> None:
         if use_cudnn is True:
             no_effect("GRU", "use_cudnn", "it runs on the processor")
-        cell = GRUCell(
-            units,
-            activation=activation,
-            recurrent_activation=recurrent_activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-            dropout=dropout,
-            recurrent_dropout=recurrent_dropout,
-            reset_after=reset_after,
-            implementation=implementation,
-            seed=seed,
-            dtype=options.get("dtype"),
-            trainable=options.get("trainable", True),
-            name="gru_cell",
-        )
-        super().__init__(
-            cell,
-            return_sequences=return_sequences,
-            return_state=return_state,
-            go_backwards=go_backwards,
-            stateful=stateful,
-            unroll=unroll,
-            activity_regularizer=activity_regularizer,
-            **options,
-        )
-
-    units = of_cell("units")
-    activation = of_cell("activation")
-    recurrent_activation = of_cell("recurrent_activation")
-    use_bias = of_cell("use_bias")
-    kernel_initializer = of_cell("kernel_initializer")
-    recurrent_initializer = of_cell("recurrent_initializer")
-    bias_initializer = of_cell("bias_initializer")
-    kernel_regularizer = of_cell("kernel_regularizer")
-    recurrent_regularizer = of_cell("recurrent_regularizer")
-    bias_regularizer = of_cell("bias_regularizer")
-    kernel_constraint = of_cell("kernel_constraint")
-    recurrent_constraint = of_cell("recurrent_constraint")
-    bias_constraint = of_cell("bias_constraint")
-    dropout = of_cell("dropout")
-    recurrent_dropout = of_cell("recurrent_dropout")
-    reset_after = of_cell("reset_after")
-    implementation = of_cell("implementation")
-    seed = of_cell("seed")
+        super().__init__(locals())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import activations, constraints, initializers, regularizers
-from pinnace.keras.layers.recurrent.cell import CellOptions, RecurrentCell
-from pinnace.keras.layers.recurrent.rnn import CellLayer, of_cell
+from pinnace.keras.layers.recurrent.cell import RecurrentCell
+from pinnace.keras.layers.recurrent.rnn import CellLayer
 from pinnace.keras.no_effect import no_effect
 from pinnace.ops.array import constants, joining
 from pinnace.ops.nn import biases
@@ -27,7 +27,7 @@ class LSTMCell(RecurrentCell):
         units: size of each state and of the output.
         activation: name or function.
         recurrent_activation: of the gates.
-        use_bias: …; for these see CellOptions.
+        use_bias: …; for these see RecurrentCell.
         unit_forget_bias: whether the bias of f begins with 1 (Jozefowicz et al. 2015).
         implementation: accepted for Keras' sake.
         seed: of the dropout.
@@ -69,23 +69,7 @@ class LSTMCell(RecurrentCell):
         self.recurrent_activation = activations.get(recurrent_activation)
         self.unit_forget_bias = unit_forget_bias
         self.implementation = implementation
-        given: CellOptions = {
-            "activation": activation,
-            "use_bias": use_bias,
-            "kernel_initializer": kernel_initializer,
-            "recurrent_initializer": recurrent_initializer,
-            "bias_initializer": bias_initializer,
-            "kernel_regularizer": kernel_regularizer,
-            "recurrent_regularizer": recurrent_regularizer,
-            "bias_regularizer": bias_regularizer,
-            "kernel_constraint": kernel_constraint,
-            "recurrent_constraint": recurrent_constraint,
-            "bias_constraint": bias_constraint,
-            "dropout": dropout,
-            "recurrent_dropout": recurrent_dropout,
-            "seed": seed,
-        }
-        self._keep(units, given)
+        self._keep(locals())
 
     @property
     def state_size(self) -> list[int]:
@@ -130,7 +114,7 @@ class LSTM(CellLayer):
         units: size of each state and of the output.
         activation: name or function.
         recurrent_activation: of the gates.
-        use_bias: …; for these see CellOptions.
+        use_bias: …; for these see RecurrentCell.
         unit_forget_bias: whether the bias of the forget gate begins with 1.
         activity_regularizer: penalty of the output.
         return_sequences: whether all outputs are given, or the last.
@@ -145,6 +129,8 @@ class LSTM(CellLayer):
     Shapes:
         x [b, steps, in] → [b, units], or [b, steps, units]; with `return_state` also h and c.
     """
+
+    _cell = LSTMCell
 
     def __init__(
         self,
@@ -177,55 +163,4 @@ class LSTM(CellLayer):
     ) -> None:
         if use_cudnn is True:
             no_effect("LSTM", "use_cudnn", "it runs on the processor")
-        cell = LSTMCell(
-            units,
-            activation=activation,
-            recurrent_activation=recurrent_activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            unit_forget_bias=unit_forget_bias,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-            dropout=dropout,
-            recurrent_dropout=recurrent_dropout,
-            implementation=implementation,
-            seed=seed,
-            dtype=options.get("dtype"),
-            trainable=options.get("trainable", True),
-            name="lstm_cell",
-        )
-        super().__init__(
-            cell,
-            return_sequences=return_sequences,
-            return_state=return_state,
-            go_backwards=go_backwards,
-            stateful=stateful,
-            unroll=unroll,
-            activity_regularizer=activity_regularizer,
-            **options,
-        )
-
-    units = of_cell("units")
-    activation = of_cell("activation")
-    recurrent_activation = of_cell("recurrent_activation")
-    use_bias = of_cell("use_bias")
-    kernel_initializer = of_cell("kernel_initializer")
-    recurrent_initializer = of_cell("recurrent_initializer")
-    bias_initializer = of_cell("bias_initializer")
-    unit_forget_bias = of_cell("unit_forget_bias")
-    kernel_regularizer = of_cell("kernel_regularizer")
-    recurrent_regularizer = of_cell("recurrent_regularizer")
-    bias_regularizer = of_cell("bias_regularizer")
-    kernel_constraint = of_cell("kernel_constraint")
-    recurrent_constraint = of_cell("recurrent_constraint")
-    bias_constraint = of_cell("bias_constraint")
-    dropout = of_cell("dropout")
-    recurrent_dropout = of_cell("recurrent_dropout")
-    implementation = of_cell("implementation")
-    seed = of_cell("seed")
+        super().__init__(locals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 from pinnace.framework import structure
 from pinnace.framework.autotrackable import AutoTrackable
@@ -14,13 +14,21 @@ from pinnace.framework.variable import Variable
 from pinnace.keras import output_specs, registry
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.keras.layers.recurrent.cell import RecurrentCell
+from pinnace.keras.layers.recurrent.cell import RecurrentCell, arguments_of
 from pinnace.keras.layers.recurrent.loop import Course, over_time
 from pinnace.keras.layers.recurrent.stacked import StackedRNNCells
+from pinnace.keras.names import class_name_in_snake_case
 from pinnace.ops.array import casting, constants, shapes
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
+
+
+# What a layer says of its course over the steps, beside what its cell takes.
+_COURSE = (
+    *("return_sequences", "return_state", "go_backwards", "stateful", "unroll"),
+    "activity_regularizer",
+)
 
 
 class CarriedStates(AutoTrackable):
@@ -293,12 +301,32 @@ class RNN(Layer):
 
 
 class CellLayer(RNN):
-    """An RNN that makes its cell: the arguments of the cell are its own."""
+    """An RNN that makes its cell, whose arguments are arguments and attributes of the layer.
+
+    Args:
+        given: the locals of the subclass' constructor, `options` among them.
+        **more: what the cell takes and the subclass does not.
+    """
 
     cell: RecurrentCell
+    _cell: ClassVar[type[RecurrentCell]]
 
-    def __init__(self, cell: RecurrentCell, **options: Any) -> None:
-        super().__init__(cell, **options)
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "_cell" in vars(cls):
+            for name in arguments_of(cls._cell):
+                setattr(cls, name, _of_cell(name))
+
+    def __init__(self, given: dict[str, Any], **more: Any) -> None:
+        options = given["options"]
+        cell = self._cell(
+            **{name: given[name] for name in arguments_of(self._cell) if name in given},
+            **more,
+            dtype=options.get("dtype"),
+            trainable=options.get("trainable", True),
+            name=class_name_in_snake_case(self._cell.__name__),
+        )
+        super().__init__(cell, **{name: given[name] for name in _COURSE}, **options)
         self.input_spec = InputSpec(ndim=3)
 
     def get_config(self) -> dict[str, Any]:
@@ -315,7 +343,7 @@ class CellLayer(RNN):
             return cls(**config)
 
 
-def of_cell(name: str) -> Any:
+def _of_cell(name: str) -> Any:
     """An attribute that is the cell's."""
     return property(lambda layer: getattr(layer.cell, name), doc=f"That of the cell: {name}.")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from pinnace.keras.layers.recurrent.cell import CellOptions, RecurrentCell
-from pinnace.keras.layers.recurrent.rnn import CellLayer, of_cell
+from pinnace.keras.layers.recurrent.cell import RecurrentCell
+from pinnace.keras.layers.recurrent.rnn import CellLayer
 from pinnace.ops.nn import biases
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class SimpleRNNCell(RecurrentCell):
     Args:
         units: size of the state and of the output.
         activation: name or function.
-        use_bias: …; for these see CellOptions.
+        use_bias: …; for these see RecurrentCell.
         seed: of the dropout.
         **options: see Layer.
 
@@ -57,23 +57,7 @@ class SimpleRNNCell(RecurrentCell):
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
-        given: CellOptions = {
-            "activation": activation,
-            "use_bias": use_bias,
-            "kernel_initializer": kernel_initializer,
-            "recurrent_initializer": recurrent_initializer,
-            "bias_initializer": bias_initializer,
-            "kernel_regularizer": kernel_regularizer,
-            "recurrent_regularizer": recurrent_regularizer,
-            "bias_regularizer": bias_regularizer,
-            "kernel_constraint": kernel_constraint,
-            "recurrent_constraint": recurrent_constraint,
-            "bias_constraint": bias_constraint,
-            "dropout": dropout,
-            "recurrent_dropout": recurrent_dropout,
-            "seed": seed,
-        }
-        self._keep(units, given)
+        self._keep(locals())
 
     def _stepper(
         self, x: Tensor, training: bool
@@ -101,7 +85,7 @@ class SimpleRNN(CellLayer):
     Args:
         units: size of the state and of the output.
         activation: name or function.
-        use_bias: …; for these see CellOptions.
+        use_bias: …; for these see RecurrentCell.
         activity_regularizer: penalty of the output.
         return_sequences: whether all outputs are given, or the last.
         return_state: whether the states after the last step are given too.
@@ -113,6 +97,8 @@ class SimpleRNN(CellLayer):
     Shapes:
         x [b, steps, in] → [b, units], or [b, steps, units].
     """
+
+    _cell = SimpleRNNCell
 
     def __init__(
         self,
@@ -139,49 +125,4 @@ class SimpleRNN(CellLayer):
         unroll: bool = False,
         **options: Any,
     ) -> None:
-        cell = SimpleRNNCell(
-            units,
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-            dropout=dropout,
-            recurrent_dropout=recurrent_dropout,
-            seed=seed,
-            dtype=options.get("dtype"),
-            trainable=options.get("trainable", True),
-            name="simple_rnn_cell",
-        )
-        super().__init__(
-            cell,
-            return_sequences=return_sequences,
-            return_state=return_state,
-            go_backwards=go_backwards,
-            stateful=stateful,
-            unroll=unroll,
-            activity_regularizer=activity_regularizer,
-            **options,
-        )
-
-    units = of_cell("units")
-    activation = of_cell("activation")
-    use_bias = of_cell("use_bias")
-    kernel_initializer = of_cell("kernel_initializer")
-    recurrent_initializer = of_cell("recurrent_initializer")
-    bias_initializer = of_cell("bias_initializer")
-    kernel_regularizer = of_cell("kernel_regularizer")
-    recurrent_regularizer = of_cell("recurrent_regularizer")
-    bias_regularizer = of_cell("bias_regularizer")
-    kernel_constraint = of_cell("kernel_constraint")
-    recurrent_constraint = of_cell("recurrent_constraint")
-    bias_constraint = of_cell("bias_constraint")
-    dropout = of_cell("dropout")
-    recurrent_dropout = of_cell("recurrent_dropout")
-    seed = of_cell("seed")
+        super().__init__(locals())
