@@ -200,9 +200,7 @@ from pinnace.ops.math.exponents import sqrt as sqrt
 from pinnace.ops.math.extremes import argmax as argmax
 from pinnace.ops.math.extremes import argmin as argmin
 from pinnace.ops.math.histograms import histogram_fixed_width as histogram_fixed_width
-from pinnace.ops.math.histograms import (
-    histogram_fixed_width_bins as histogram_fixed_width_bins,
-)
+from pinnace.ops.math.histograms import histogram_fixed_width_bins as histogram_fixed_width_bins
 from pinnace.ops.math.logic import logical_and as logical_and
 from pinnace.ops.math.logic import logical_not as logical_not
 from pinnace.ops.math.logic import logical_or as logical_or

@@ -14,9 +14,7 @@ from pinnace.ops.composites.parsing import (
 from pinnace.ops.composites.sparse.serializing import (
     deserialize_many_sparse as deserialize_many_sparse,
 )
-from pinnace.ops.composites.sparse.serializing import (
-    serialize_many_sparse as serialize_many_sparse,
-)
+from pinnace.ops.composites.sparse.serializing import serialize_many_sparse as serialize_many_sparse
 from pinnace.ops.composites.sparse.serializing import serialize_sparse as serialize_sparse
 from pinnace.ops.image.codecs import decode_bmp as decode_bmp
 from pinnace.ops.image.codecs import decode_gif as decode_gif

@@ -78,10 +78,7 @@ def _joined(gradients: list[IndexedSlices]) -> IndexedSlices:
 
 
 def accumulate(  # noqa: C901 (the loop of every gradient: calls inside it would cost)
-    entries: Sequence[Entry],
-    gradients: Gradients,
-    kept: set[int],
-    wanted: Container[int],
+    entries: Sequence[Entry], gradients: Gradients, kept: set[int], wanted: Container[int]
 ) -> None:
     """Walk `entries` backwards, turning gradients of outputs into gradients of inputs.
 

@@ -195,11 +195,7 @@ class Direct(Bindable):
     """A function of elements that hold datasets, or one that gives them: called as it is."""
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        spec: Nest,
-        who: str,
-        public: Callable[[Stage], Any],
+        self, function: Callable[..., Any], spec: Nest, who: str, public: Callable[[Stage], Any]
     ) -> None:
         self._function = function
         self._element_spec = spec
@@ -274,11 +270,7 @@ class StageMaker(Bindable):
     """
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        spec: Nest,
-        who: str,
-        public: Callable[[Stage], Any],
+        self, function: Callable[..., Any], spec: Nest, who: str, public: Callable[[Stage], Any]
     ) -> None:
         leaves = structure.flatten(spec)
         self._absent: dict[int, Stage] = {}

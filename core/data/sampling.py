@@ -127,12 +127,7 @@ class Resampled(Stage):
     """
 
     def __init__(
-        self,
-        source: Stage,
-        class_of: Traced | Direct,
-        target: Any,
-        initial: Any,
-        seeds: SeedSource,
+        self, source: Stage, class_of: Traced | Direct, target: Any, initial: Any, seeds: SeedSource
     ) -> None:
         (leaf, *more) = class_of.leaves or (None,)
         if more or leaf is None or leaf.shape.rank or not leaf.dtype.is_integer:

@@ -17,14 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.data.dataset_spec import DatasetSpec
-from pinnace.data.elements import (
-    Element,
-    Nest,
-    compatible,
-    leaf_array,
-    leaves_of,
-    spec_text,
-)
+from pinnace.data.elements import Element, Nest, compatible, leaf_array, leaves_of, spec_text
 from pinnace.data.stage import Run, Stage
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.errors import (

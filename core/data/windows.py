@@ -85,12 +85,7 @@ class Grouped(Stage):
     """Elements collected by key, and a dataset made of each full group."""
 
     def __init__(
-        self,
-        source: Stage,
-        key: Any,
-        size: Any,
-        make: Callable[[Any, Stage], Stage],
-        spec: Any,
+        self, source: Stage, key: Any, size: Any, make: Callable[[Any, Stage], Stage], spec: Any
     ) -> None:
         super().__init__(spec)
         self._source = source

@@ -185,10 +185,7 @@ class Pool:
         self._finalizer = weakref.finalize(self, self._jobs.close)
         for _ in range(count):
             threading.Thread(
-                target=_work,
-                args=(self._jobs,),
-                name=f"pinnace-data-{next(_names)}",
-                daemon=True,
+                target=_work, args=(self._jobs,), name=f"pinnace-data-{next(_names)}", daemon=True
             ).start()
 
     def submit(self, function: Callable[[Element], Element], element: Element) -> Job:

@@ -125,9 +125,7 @@ class Function(Trackable, Generic[P, R]):
     def __get__(self, instance: None, owner: type | None = None) -> Function[P, R]: ...
     @overload
     def __get__(
-        self: Function[Concatenate[Any, Rest], R],
-        instance: object,
-        owner: type | None = None,
+        self: Function[Concatenate[Any, Rest], R], instance: object, owner: type | None = None
     ) -> Function[Rest, R]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Function[..., Any]:
         """The function bound to an object; each object has its own graphs."""

@@ -144,10 +144,7 @@ def _sliced(node: Any, depth: int) -> Shape | None:
 def _picked(node: Any, depth: int) -> int | None:
     """shape(x)[a], whatever the other sizes are."""
     masks = node.attrs
-    source, begin = (
-        known_shape(node.inputs[0], depth - 1),
-        known_value(node.inputs[1], depth - 1),
-    )
+    source, begin = (known_shape(node.inputs[0], depth - 1), known_value(node.inputs[1], depth - 1))
     if source is None or source.rank is None or begin is None or begin.size != 1:
         return None
     others = ("begin_mask", "ellipsis_mask", "new_axis_mask")

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from pinnace.framework.tracebacks import (
-    disable_traceback_filtering as disable_traceback_filtering,
-)
-from pinnace.framework.tracebacks import (
-    enable_traceback_filtering as enable_traceback_filtering,
-)
+from pinnace.framework.tracebacks import disable_traceback_filtering as disable_traceback_filtering
+from pinnace.framework.tracebacks import enable_traceback_filtering as enable_traceback_filtering
 from pinnace.framework.tracebacks import (
     is_traceback_filtering_enabled as is_traceback_filtering_enabled,
 )

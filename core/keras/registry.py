@@ -42,11 +42,7 @@ _PUBLIC = (
 _FUNCTIONS = ("keras.activations", "keras.losses", "keras.metrics")
 _NOT_NAMED = {"get", "serialize", "deserialize"}
 # Private folder -> the public module of what it defines.
-_HOMES = {
-    "models": "keras.models",
-    "seeds": "keras.random",
-    "dtype_policy": "keras",
-}
+_HOMES = {"models": "keras.models", "seeds": "keras.random", "dtype_policy": "keras"}
 # Arguments of Keras' constructors that say nothing where they are None or False, and these.
 _MEANINGLESS = {"renorm_momentum"}
 # Classes that Keras shows under another name than their own: older files have their own.

@@ -14,14 +14,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import (
-    Array,
-    OpaqueTensor,
-    Operands,
-    SymbolicTensor,
-    Tensor,
-    wrap,
-)
+from pinnace.framework.tensor import Array, OpaqueTensor, Operands, SymbolicTensor, Tensor, wrap
 from pinnace.ops.opdef import ArgDef, InferCall, OpDef, explain
 from pinnace.ops.running import RunContext
 

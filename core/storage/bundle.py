@@ -17,12 +17,7 @@ import numpy.typing as npt
 from google.protobuf.message import DecodeError
 
 from pinnace.framework.dtypes import DType, as_dtype, resource, string, variant
-from pinnace.framework.errors import (
-    DataLossError,
-    NotFoundError,
-    OpError,
-    UnimplementedError,
-)
+from pinnace.framework.errors import DataLossError, NotFoundError, OpError, UnimplementedError
 from pinnace.proto.bundle_pb2 import BundleEntryProto, BundleHeaderProto
 from pinnace.storage.checksum import crc32c, mask
 from pinnace.storage.regular_files import open_regular

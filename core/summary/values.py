@@ -152,11 +152,7 @@ def histogram(
 
 
 def image(
-    name: str,
-    data: Any,
-    step: Any = None,
-    max_outputs: int = 3,
-    description: str | None = None,
+    name: str, data: Any, step: Any = None, max_outputs: int = 3, description: str | None = None
 ) -> Tensor:
     """Write images.
 

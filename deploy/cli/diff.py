@@ -39,8 +39,7 @@ def diff(
     ] = False,
     signature: Annotated[str | None, typer.Option(help="Which signature is run.")] = None,
     tolerance: Annotated[
-        float,
-        typer.Option(help="Differences up to this, relative to the largest value, are none."),
+        float, typer.Option(help="Differences up to this, relative to the largest value, are none.")
     ] = 0.0,
     tags: Annotated[
         str | None, typer.Option(help="Tag set, comma-separated.", metavar="TAGS")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pinnace.saved_model.inspection import ModelReport, SignatureReport
 
 _CHUNK = 1 << 22  # numbers that are compared at a time
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayDifference:
     """How two arrays of one name differ.

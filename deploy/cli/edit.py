@@ -23,8 +23,7 @@ def edit(
         typer.Option(help="Call a signature otherwise; may be repeated.", metavar="OLD=NEW"),
     ] = None,
     tags: Annotated[
-        str | None,
-        typer.Option(help="Tags of the new model, comma-separated.", metavar="TAGS"),
+        str | None, typer.Option(help="Tags of the new model, comma-separated.", metavar="TAGS")
     ] = None,
     select_tags: Annotated[
         str | None, typer.Option(help="Which of several graphs, by its tags.", metavar="TAGS")

@@ -49,8 +49,7 @@ def export(
     outputs: Annotated[
         str | None,
         typer.Option(
-            help="Of a frozen graph, the tensors that are wanted, comma-separated.",
-            metavar="NAMES",
+            help="Of a frozen graph, the tensors that are wanted, comma-separated.", metavar="NAMES"
         ),
     ] = None,
     sample: Annotated[
@@ -70,8 +69,7 @@ def export(
         Path | None, typer.Option(help="Examples for --int8-static: .npz, arrays by input.")
     ] = None,
     external_data: Annotated[
-        bool,
-        typer.Option("--external-data", help="Weights in OUTPUT.data, as always above 2 GiB."),
+        bool, typer.Option("--external-data", help="Weights in OUTPUT.data, as always above 2 GiB.")
     ] = False,
     ort: Annotated[
         bool, typer.Option("--ort", help="Write .ort for phones beside the file, too.")
@@ -97,8 +95,7 @@ def export(
         float, typer.Option(help="Longest run of the check, in seconds.", metavar="SECONDS")
     ] = 60.0,
     report: Annotated[
-        Path | None,
-        typer.Option(help="Write what was done, or why not, to FILE.json or FILE.md."),
+        Path | None, typer.Option(help="Write what was done, or why not, to FILE.json or FILE.md.")
     ] = None,
 ) -> None:
     """Convert MODEL to ONNX, check it, run it in ONNX Runtime and compare."""

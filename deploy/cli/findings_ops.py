@@ -118,11 +118,7 @@ _FOREIGN = (
     "The name of the file is no asset of the model: it stands in the graph, or is computed. "
     "pinnace refuses it unless allow_io=True."
 )
-FOREIGN_TABLE = (
-    "high",
-    "fills a table from a file that is not its own",
-    _FOREIGN,
-)
+FOREIGN_TABLE = ("high", "fills a table from a file that is not its own", _FOREIGN)
 # Ops of TensorFlow itself without a kernel here that say nothing about trust.
 PLAIN = frozenset(
     """

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.deploy.cli import findings_ops
 from pinnace.deploy.cli.findings import Findings
-from pinnace.deploy.cli.findings_ops import (
-    FOREIGN_TABLE,
-    PLAIN,
-    SAVER,
-    SAVER_OPS,
-    STATE,
-    TABLES,
-)
+from pinnace.deploy.cli.findings_ops import FOREIGN_TABLE, PLAIN, SAVER, SAVER_OPS, STATE, TABLES
 from pinnace.deploy.cli.terminal import size_text
 from pinnace.ops import registry
 from pinnace.ops.array.constants import PLACEHOLDER

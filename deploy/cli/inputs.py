@@ -44,11 +44,7 @@ class PictureScale:
     high: float
 
 
-SCALES = {
-    "255": PictureScale(0, 255),
-    "1": PictureScale(0, 1),
-    "-1": PictureScale(-1, 1),
-}
+SCALES = {"255": PictureScale(0, 255), "1": PictureScale(0, 1), "-1": PictureScale(-1, 1)}
 
 
 def read_inputs(

@@ -19,8 +19,7 @@ def replay(
     ] = None,
     version: Annotated[int | None, typer.Option(help="Which version answers.")] = None,
     against: Annotated[
-        int | None,
-        typer.Option(help="Compare with this version, not with the recorded answers."),
+        int | None, typer.Option(help="Compare with this version, not with the recorded answers.")
     ] = None,
     rtol: Annotated[float, typer.Option(help="Relative tolerance.")] = 1e-4,
     atol: Annotated[float, typer.Option(help="Absolute tolerance.")] = 1e-5,

@@ -30,8 +30,7 @@ def scan(
         ),
     ],
     fail_on: Annotated[
-        str,
-        typer.Option(help="Exit with 1 from this level on: low, medium, high or never."),
+        str, typer.Option(help="Exit with 1 from this level on: low, medium, high or never.")
     ] = "high",
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> int:

@@ -161,10 +161,7 @@ class _Writer:
             told["first"] = json_int(int(numbers[0]))
         else:
             told["data"] = _data(numbers, value_type)
-        entry = {
-            "keys": {"dtype": key_type.name, "data": _data(keys, key_type)},
-            "values": told,
-        }
+        entry = {"keys": {"dtype": key_type.name, "data": _data(keys, key_type)}, "values": told}
         return _kept(self.tables, entry, lambda: self._free("t"))
 
 

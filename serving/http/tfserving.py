@@ -62,7 +62,7 @@ _EXAMPLES_BODY: dict[str, Any] = {
                         "context": {"type": "object"},
                         "examples": {"type": "array", "minItems": 1, "items": {"type": "object"}},
                     },
-                },
+                }
             }
         },
     }

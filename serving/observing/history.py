@@ -107,11 +107,7 @@ class History:
         found: dict[str, _Counts] = {}
         for (model, _, _), meter in self._metrics.everywhere():
             requests = sum(meter.statuses)
-            counts = _Counts(
-                requests,
-                list(meter.latency.cells),
-                list(meter.batch_rows.cells),
-            )
+            counts = _Counts(requests, list(meter.latency.cells), list(meter.batch_rows.cells))
             other = found.get(model)
             found[model] = counts if other is None else _sum(other, counts)
         return found

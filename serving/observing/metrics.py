@@ -400,9 +400,7 @@ def _of_batching(meters: list[tuple[Labels, Meter]]) -> Iterable[Metric]:
     yield runs
 
 
-def _by_model(
-    meters: list[tuple[Labels, Meter]],
-) -> dict[tuple[str, str], list[Meter]]:
+def _by_model(meters: list[tuple[Labels, Meter]]) -> dict[tuple[str, str], list[Meter]]:
     found: dict[tuple[str, str], list[Meter]] = {}
     for (model, api, _), meter in meters:
         found.setdefault((model, api), []).append(meter)

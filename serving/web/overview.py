@@ -33,9 +33,7 @@ _DESCRIBED: WeakKeyDictionary[Servable, list[dict[str, Any]]] = WeakKeyDictionar
 
 
 def models_overview(
-    repository: Repository,
-    settings: Settings,
-    shadow_report: ShadowReport = lambda _, __: None,
+    repository: Repository, settings: Settings, shadow_report: ShadowReport = lambda _, __: None
 ) -> list[dict[str, Any]]:
     """Every model with its versions, and the signatures of those that answer.
 

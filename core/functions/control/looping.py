@@ -66,13 +66,7 @@ def while_loop(
     if shape_invariants is not None:
         invariants = _invariants(loop_vars, shape_invariants)
     return build_while(
-        cond,
-        body,
-        loop_vars,
-        invariants,
-        maximum_iterations,
-        name or "while",
-        parallel_iterations,
+        cond, body, loop_vars, invariants, maximum_iterations, name or "while", parallel_iterations
     )
 
 

@@ -240,10 +240,7 @@ def _output_specs(fn: Callable[[Any], Any], rows: _Rows, signature: Any) -> Any:
 
 
 def vectorized_map(
-    fn: Callable[[Any], Any],
-    elems: Any,
-    fallback_to_while_loop: bool = True,
-    warn: bool = True,
+    fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
 ) -> Any:
     """`fn` of every row, stacked; computed for all rows at once where each of its ops can be.
 

@@ -15,11 +15,7 @@ from pinnace.graph.codec.nodes import (
 )
 from pinnace.graph.codec.opaque import INPUTS, op_from_uses, output_types_attr
 from pinnace.ops import gate, registry
-from pinnace.ops.functional.calls import (
-    BATCH_FUNCTION,
-    PARTITIONED_CALL,
-    STATEFUL_PARTITIONED_CALL,
-)
+from pinnace.ops.functional.calls import BATCH_FUNCTION, PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -78,10 +78,7 @@ def _encode_argument(message: FunctionDef, index: int, value: Value, name: str, 
     if value.dtype is not dtypes.resource:
         attrs[OUTPUT_SHAPES].CopyFrom(encode_attr((value.shape,), "list(shape)"))
     elif value.handle is not None:
-        arg.handle_data.add(
-            dtype=value.handle.dtype.enum,
-            shape=encode_shape(value.handle.shape),
-        )
+        arg.handle_data.add(dtype=value.handle.dtype.enum, shape=encode_shape(value.handle.shape))
 
 
 _ILLEGAL = re.compile(r"[^a-z0-9_]")

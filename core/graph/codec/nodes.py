@@ -10,10 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.codec.attrs import NameOf, encode_attr
-from pinnace.graph.codec.opaque import (
-    adopt_dtype,
-    is_own,
-)
+from pinnace.graph.codec.opaque import adopt_dtype, is_own
 from pinnace.graph.codec.shapes import decode_shape
 from pinnace.proto.node_def_pb2 import NodeDef
 

@@ -39,11 +39,7 @@ WITHOUT_KERNEL = {
         "  Try: jax2tf.convert(..., native_serialization=False), which writes TensorFlow's ops"
     ),
     **dict.fromkeys(
-        (
-            "FastWordpieceTokenizeWithOffsets",
-            "TFText>FastWordpieceDetokenize",
-            "FastBertNormalize",
-        ),
+        ("FastWordpieceTokenizeWithOffsets", "TFText>FastWordpieceDetokenize", "FastBertNormalize"),
         "a Fast… tokenizer of TensorFlow Text keeps its vocabulary compiled into bytes of its own\n"
         "  Try: save the model with text.BertTokenizer or text.WordpieceTokenizer",
     ),
@@ -76,10 +72,7 @@ WITHOUT_KERNEL = {
     ),
 }
 _FAMILIES = (
-    (
-        ("SimpleML",),
-        "it belongs to TensorFlow Decision Forests\n  Try: serve that model with ydf",
-    ),
+    (("SimpleML",), "it belongs to TensorFlow Decision Forests\n  Try: serve that model with ydf"),
     (
         ("TPU", "ConfigureDistributedTPU", "_TPU"),
         "it runs on TPUs alone\n  Try: save the model for a processor",

@@ -15,9 +15,7 @@ def encode_shape(shape: Shape) -> TensorShapeProto:
     dims = shape.dims
     if dims is None:
         return TensorShapeProto(unknown_rank=True)
-    return TensorShapeProto(
-        dim=[TensorShapeProto.Dim(size=-1 if n is None else n) for n in dims],
-    )
+    return TensorShapeProto(dim=[TensorShapeProto.Dim(size=-1 if n is None else n) for n in dims])
 
 
 def decode_shape(message: TensorShapeProto, where: str = "TensorShapeProto") -> Shape:

@@ -23,10 +23,7 @@ class _AdaptivePooling(Layer):
     _mean: ClassVar[bool]
 
     def __init__(
-        self,
-        output_size: Sizes,
-        data_format: str | None = None,
-        **options: Unpack[LayerOptions],
+        self, output_size: Sizes, data_format: str | None = None, **options: Unpack[LayerOptions]
     ) -> None:
         super().__init__(**options)
         self.output_size = per_axis(type(self).__name__, "output_size", output_size, self._rank)

@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.keras.layers.conv import BaseConv
-from pinnace.keras.layers.windows import (
-    Sizes,
-    op_format,
-    per_axis,
-)
+from pinnace.keras.layers.windows import Sizes, op_format, per_axis
 from pinnace.ops.array import joining, shapes
 from pinnace.ops.nn import convolutions
 

@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layers.conv import BaseConv
-from pinnace.keras.layers.windows import (
-    Sizes,
-    on_all_axes,
-    op_format,
-)
+from pinnace.keras.layers.windows import Sizes, on_all_axes, op_format
 from pinnace.ops.nn import depthwise
 
 if TYPE_CHECKING:

@@ -47,11 +47,7 @@ class DepthwiseConv1D(DepthwiseConv2D):
         self, kernel_size: Sizes, strides: Sizes = 1, padding: str = "valid", **options: Any
     ) -> None:
         super().__init__(
-            kernel_size,
-            strides,
-            padding,
-            dilation_rate=options.pop("dilation_rate", 1),
-            **options,
+            kernel_size, strides, padding, dilation_rate=options.pop("dilation_rate", 1), **options
         )
 
     def _convolved(self, x: Tensor) -> Tensor:

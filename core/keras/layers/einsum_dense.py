@@ -131,11 +131,7 @@ class EinsumDense(Layer):
     def get_config(self) -> dict[str, Any]:
         """See Layer."""
         config = configuration.constructor_config(self)
-        return {
-            **super().get_config(),
-            **config,
-            "output_shape": list(self.partial_output_shape),
-        }
+        return {**super().get_config(), **config, "output_shape": list(self.partial_output_shape)}
 
 
 class _Letters(NamedTuple):

@@ -149,10 +149,7 @@ class RMSNormalization(Layer):
     _takes_floats = True
 
     def __init__(
-        self,
-        axis: int | Sequence[int] = -1,
-        epsilon: float = 1e-6,
-        **options: Unpack[LayerOptions],
+        self, axis: int | Sequence[int] = -1, epsilon: float = 1e-6, **options: Unpack[LayerOptions]
     ) -> None:
         super().__init__(**options)
         self.axis = axis if isinstance(axis, int) else list(axis)

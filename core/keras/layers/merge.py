@@ -137,10 +137,7 @@ class Dot(_Merge):
     """
 
     def __init__(
-        self,
-        axes: int | Sequence[int],
-        normalize: bool = False,
-        **options: Unpack[LayerOptions],
+        self, axes: int | Sequence[int], normalize: bool = False, **options: Unpack[LayerOptions]
     ) -> None:
         super().__init__(**options)
         self.axes = axes if isinstance(axes, int) else tuple(axes)

@@ -178,10 +178,7 @@ class ZeroPadding2D(Sided):
     """
 
     def __init__(
-        self,
-        padding: Any = (1, 1),
-        data_format: str | None = None,
-        **options: Unpack[LayerOptions],
+        self, padding: Any = (1, 1), data_format: str | None = None, **options: Unpack[LayerOptions]
     ) -> None:
         super().__init__(**options)
         self.padding = self._sides(padding)

@@ -82,10 +82,7 @@ class UpSampling3D(Layer):
     """
 
     def __init__(
-        self,
-        size: Any = (2, 2, 2),
-        data_format: str | None = None,
-        **options: Unpack[LayerOptions],
+        self, size: Any = (2, 2, 2), data_format: str | None = None, **options: Unpack[LayerOptions]
     ) -> None:
         super().__init__(**options)
         self.size = per_axis("UpSampling3D", "size", size, 3)

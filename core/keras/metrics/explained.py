@@ -111,8 +111,5 @@ class R2Score(Metric):
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
-        own = {
-            "class_aggregation": self.class_aggregation,
-            "num_regressors": self.num_regressors,
-        }
+        own = {"class_aggregation": self.class_aggregation, "num_regressors": self.num_regressors}
         return {**super().get_config(), **own}

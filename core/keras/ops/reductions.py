@@ -175,12 +175,7 @@ def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
 
 
 @operation("linalg", "Norm", "ord", "axis", "keepdims")
-def norm(
-    x: Any,
-    ord: Any = None,
-    axis: Any = None,
-    keepdims: bool = False,
-) -> Tensor:
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The Euclidean length along axes, of all if None; with `ord=1` the sum of the sizes."""
     from pinnace.ops.math import arithmetic, polar
 

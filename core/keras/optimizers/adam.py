@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework.indexed_slices import IndexedSlices, dense
-from pinnace.keras.optimizers.optimizer import (
-    Optimizer,
-    OptimizerOptions,
-    same_dtype,
-    squared,
-)
+from pinnace.keras.optimizers.optimizer import Optimizer, OptimizerOptions, same_dtype, squared
 from pinnace.ops.array import casting
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, exponents, polar

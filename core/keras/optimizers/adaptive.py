@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.keras.initializers import Constant
-from pinnace.keras.optimizers.optimizer import (
-    Optimizer,
-    OptimizerOptions,
-    same_dtype,
-    squared,
-)
+from pinnace.keras.optimizers.optimizer import Optimizer, OptimizerOptions, same_dtype, squared
 from pinnace.ops.math import arithmetic, exponents, polar
 
 if TYPE_CHECKING:

@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework.indexed_slices import IndexedSlices, dense
-from pinnace.keras.optimizers.optimizer import (
-    Optimizer,
-    OptimizerOptions,
-    same_dtype,
-)
+from pinnace.keras.optimizers.optimizer import Optimizer, OptimizerOptions, same_dtype
 from pinnace.ops.execute import execute
 from pinnace.ops.state.updates import APPLY_GRADIENT_DESCENT, APPLY_KERAS_MOMENTUM
 

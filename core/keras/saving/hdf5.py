@@ -190,9 +190,7 @@ def _attributes(layer: Layer) -> Iterator[tuple[str, Any]]:
 @functools.cache
 def _of_all() -> frozenset[str]:
     """The attributes that every layer has, and those in which models keep their own layers."""
-    return frozenset(dir(Layer())) | {
-        *("_layers", "_topology", "_tracked"),
-    }
+    return frozenset(dir(Layer())) | {*("_layers", "_topology", "_tracked")}
 
 
 def optimizer_to_restore(model: Any) -> Any:

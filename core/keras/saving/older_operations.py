@@ -112,11 +112,7 @@ _FUNCTIONS: dict[str, tuple[str, str, dict[str, str]]] = {
     "repeat": (_NUMPY, "Repeat", {"repeats": "repeats", "axis": "axis"}),
     "reverse": (_NUMPY, "Flip", {"axis": "axis"}),
     "cast": ("core", "Cast", {"dtype": "dtype"}),
-    "clip_by_value": (
-        _NUMPY,
-        "Clip",
-        {"clip_value_min": "x_min", "clip_value_max": "x_max"},
-    ),
+    "clip_by_value": (_NUMPY, "Clip", {"clip_value_min": "x_min", "clip_value_max": "x_max"}),
     "where": (_NUMPY, "Where", {"condition": "condition", "x": "x1", "y": "x2"}),
     "gather": (_NUMPY, "Take", {"indices": "indices", "axis": "axis"}),
     "one_hot": ("nn", "OneHot", {"depth": "num_classes", "axis": "axis", "dtype": "dtype"}),

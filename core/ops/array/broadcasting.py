@@ -27,11 +27,7 @@ __all__ = ["broadcast_to"]
 _NO_ATTRS: dict[str, Any] = {}
 
 
-def broadcast_to(
-    input: TensorLike,
-    shape: Any,
-    name: str | None = None,
-) -> Tensor:
+def broadcast_to(input: TensorLike, shape: Any, name: str | None = None) -> Tensor:
     """`input` repeated along new leading axes and axes of size 1.
 
     Args:

@@ -115,11 +115,7 @@ CAST = register(
 
 
 @takes_composites(values=1)
-def bitcast(
-    input: TensorLike,
-    type: Any,
-    name: str | None = None,
-) -> Tensor:
+def bitcast(input: TensorLike, type: Any, name: str | None = None) -> Tensor:
     """The bits of `input` read as another dtype.
 
     Args:

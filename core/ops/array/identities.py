@@ -98,11 +98,7 @@ STOP_GRADIENT = register(
 )
 
 
-def prevent_gradient(
-    input: TensorLike,
-    message: str = "",
-    name: str | None = None,
-) -> Tensor:
+def prevent_gradient(input: TensorLike, message: str = "", name: str | None = None) -> Tensor:
     """`input`; taking a gradient through it is an error that says `message`.
 
     Raises:

@@ -11,14 +11,7 @@ from pinnace.framework.dtypes import ANY, INDEX, int8, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
-from pinnace.ops.array import (
-    casting,
-    constants,
-    gathering,
-    identities,
-    reshaping,
-    shapes,
-)
+from pinnace.ops.array import casting, constants, gathering, identities, reshaping, shapes
 from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
 from pinnace.ops.array.direct import finish
 from pinnace.ops.batch_rules import BatchCall, BatchRule

@@ -106,11 +106,7 @@ def reverse_sequence(
 
 
 def _reverse_sequence_kernel(
-    input: Array,
-    seq_lengths: Array,
-    *,
-    seq_dim: int,
-    batch_dim: int,
+    input: Array, seq_lengths: Array, *, seq_dim: int, batch_dim: int
 ) -> Array:
     steps_axis = normal_axis("ReverseSequence", seq_dim, input.ndim, "seq_dim")
     batch_axis = normal_axis("ReverseSequence", batch_dim, input.ndim, "batch_dim")

@@ -150,11 +150,7 @@ def _infer_select(call: InferCall) -> Shape:
 def _select_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     zero = constants.zeros_like(call.inputs[1])
     condition = call.inputs[0]
-    return (
-        None,
-        execute(SELECT, condition, dy, zero),
-        execute(SELECT, condition, zero, dy),
-    )
+    return (None, execute(SELECT, condition, dy, zero), execute(SELECT, condition, zero, dy))
 
 
 def _select_rows(call: BatchCall) -> Sequence[Tensor]:

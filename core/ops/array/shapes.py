@@ -32,11 +32,7 @@ __all__ = [
 _INT32 = np.dtype(np.int32)
 
 
-def shape(
-    input: TensorLike,
-    out_type: Any = None,
-    name: str | None = None,
-) -> Tensor:
+def shape(input: TensorLike, out_type: Any = None, name: str | None = None) -> Tensor:
     """The sizes of the axes of `input`.
 
     Args:
@@ -83,9 +79,7 @@ SHAPE = register(
 
 
 def shape_n(
-    input: Sequence[TensorLike],
-    out_type: Any = int32,
-    name: str | None = None,
+    input: Sequence[TensorLike], out_type: Any = int32, name: str | None = None
 ) -> tuple[Tensor, ...]:
     """The shapes of several tensors of one dtype."""
     return execute(SHAPE_N, input, out_type=dtypes.as_dtype(out_type), name=name)  # type: ignore[no-any-return]
@@ -135,11 +129,7 @@ RANK = register(
 
 
 @takes_composites(ragged="shaping:size")
-def size(
-    input: TensorLike,
-    out_type: Any = None,
-    name: str | None = None,
-) -> Tensor:
+def size(input: TensorLike, out_type: Any = None, name: str | None = None) -> Tensor:
     """The number of elements of `input`, a scalar; a constant where it is known.
 
     Args:

@@ -74,10 +74,7 @@ def _beyond_blocks(call: InferCall, shape: Shape) -> Shape:
 
 
 def space_to_batch_nd(
-    input: TensorLike,
-    block_shape: TensorLike,
-    paddings: TensorLike,
-    name: str | None = None,
+    input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
     """Every block's element at one place as a batch of its own.
 
@@ -119,12 +116,7 @@ def _space_to_batch_kernel(input: Array, block_shape: Array, paddings: Array) ->
         ] = input
     split = [size for n, block in zip(space, blocks, strict=True) for size in (n // block, block)]
     wide = x.reshape(batch, *split, *rest)
-    order = [
-        *range(2, 2 * m + 1, 2),
-        0,
-        *range(1, 2 * m, 2),
-        *range(2 * m + 1, wide.ndim),
-    ]
+    order = [*range(2, 2 * m + 1, 2), 0, *range(1, 2 * m, 2), *range(2 * m + 1, wide.ndim)]
     return wide.transpose(order).reshape(batch * math.prod(blocks), *split[::2], *rest)
 
 
@@ -171,10 +163,7 @@ SPACE_TO_BATCH_ND = register(
 
 
 def batch_to_space_nd(
-    input: TensorLike,
-    block_shape: TensorLike,
-    crops: TensorLike,
-    name: str | None = None,
+    input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None
 ) -> Tensor:
     """The inverse of `space_to_batch_nd`: batches become places of blocks.
 
@@ -306,10 +295,7 @@ def _over(size: int | None, by: int) -> int | None:
 
 
 def space_to_depth(
-    input: TensorLike,
-    block_size: int,
-    data_format: str = "NHWC",
-    name: str | None = None,
+    input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
     """Every block of a picture as channels of one point.
 
@@ -369,10 +355,7 @@ SPACE_TO_DEPTH = register(
 
 
 def depth_to_space(
-    input: TensorLike,
-    block_size: int,
-    data_format: str = "NHWC",
-    name: str | None = None,
+    input: TensorLike, block_size: int, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
     """The inverse of `space_to_depth`: channels become blocks of a picture.
 
@@ -518,20 +501,14 @@ BATCH_TO_SPACE = register(
 
 
 def space_to_batch(
-    input: TensorLike,
-    block_shape: TensorLike,
-    paddings: TensorLike,
-    name: str | None = None,
+    input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
     """The same as `space_to_batch_nd`."""
     return space_to_batch_nd(input, block_shape, paddings, name)
 
 
 def batch_to_space(
-    input: TensorLike,
-    block_shape: TensorLike,
-    crops: TensorLike,
-    name: str | None = None,
+    input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None
 ) -> Tensor:
     """The same as `batch_to_space_nd`."""
     return batch_to_space_nd(input, block_shape, crops, name)

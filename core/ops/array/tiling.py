@@ -10,14 +10,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops import batch_rules
-from pinnace.ops.array import (
-    casting,
-    constants,
-    indicators,
-    masking,
-    reshaping,
-    shapes,
-)
+from pinnace.ops.array import casting, constants, indicators, masking, reshaping, shapes
 from pinnace.ops.array.axes import normal_axis
 from pinnace.ops.array.joining import concat, stack
 from pinnace.ops.composite_arguments import takes_composites
@@ -45,10 +38,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 
 
 def repeat(
-    input: TensorLike,
-    repeats: TensorLike,
-    axis: int | None = None,
-    name: str | None = None,
+    input: TensorLike, repeats: TensorLike, axis: int | None = None, name: str | None = None
 ) -> Tensor:
     """Each part of `input` along `axis`, as often as `repeats` says.
 

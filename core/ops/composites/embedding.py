@@ -20,15 +20,7 @@ from pinnace.ops.array import (
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.composites.sparse.functions import fill_empty_rows, reshape, retain
 from pinnace.ops.composites.sparse.tensor import SparseTensor
-from pinnace.ops.math import (
-    arithmetic,
-    comparison,
-    division,
-    exponents,
-    logic,
-    reduction,
-    segments,
-)
+from pinnace.ops.math import arithmetic, comparison, division, exponents, logic, reduction, segments
 from pinnace.ops.nn import embedding
 
 if TYPE_CHECKING:

@@ -82,10 +82,7 @@ class _Wanted:
         return tuple(_kind(key, self.features[key].dtype, self.who) for key in self.dense)
 
     def packed(
-        self,
-        dense: Sequence[Any],
-        sparse: Sequence[SparseTensor],
-        ragged: Sequence[Any],
+        self, dense: Sequence[Any], sparse: Sequence[SparseTensor], ragged: Sequence[Any]
     ) -> dict[str, Any]:
         """Every feature from what the op gave, in the order of the keys."""
         by_dense = dict(zip(self.dense, dense, strict=True))

@@ -13,12 +13,8 @@ from pinnace.framework.devices import set_log_device_placement as set_log_device
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import SymbolicTensor, Tensor
-from pinnace.framework.tracebacks import (
-    disable_traceback_filtering as disable_traceback_filtering,
-)
-from pinnace.framework.tracebacks import (
-    enable_traceback_filtering as enable_traceback_filtering,
-)
+from pinnace.framework.tracebacks import disable_traceback_filtering as disable_traceback_filtering
+from pinnace.framework.tracebacks import enable_traceback_filtering as enable_traceback_filtering
 from pinnace.framework.tracebacks import (
     is_traceback_filtering_enabled as is_traceback_filtering_enabled,
 )
@@ -196,10 +192,7 @@ for _function, _name in (
 
 
 def assert_positive(
-    x: TensorLike,
-    message: str | None = None,
-    summarize: int | None = None,
-    name: str | None = None,
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
     """Check that every element is above 0.
 
@@ -216,10 +209,7 @@ def assert_positive(
 
 
 def assert_negative(
-    x: TensorLike,
-    message: str | None = None,
-    summarize: int | None = None,
-    name: str | None = None,
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
     """Check that every element is below 0.
 
@@ -236,10 +226,7 @@ def assert_negative(
 
 
 def assert_non_negative(
-    x: TensorLike,
-    message: str | None = None,
-    summarize: int | None = None,
-    name: str | None = None,
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
     """Check that every element is 0 or above.
 
@@ -256,10 +243,7 @@ def assert_non_negative(
 
 
 def assert_non_positive(
-    x: TensorLike,
-    message: str | None = None,
-    summarize: int | None = None,
-    name: str | None = None,
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> None:
     """Check that every element is 0 or below.
 

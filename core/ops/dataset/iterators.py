@@ -70,10 +70,7 @@ ITERATOR_GET_NEXT = register(
     OpDef(
         name="IteratorGetNext",
         signature="iterator: resource -> components: (output_types)",
-        attrs={
-            "output_types": attr("list(type)"),
-            "output_shapes": attr("list(shape)"),
-        },
+        attrs={"output_types": attr("list(type)"), "output_shapes": attr("list(shape)")},
         infer=_infer_outputs,
         kernel=_get_next_kernel,
         gradient=NOT_DIFFERENTIABLE,

@@ -34,12 +34,7 @@ def gradient_of_functions(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
 
 
 def _if_kernel(
-    cond: Array,
-    input: tuple[Array, ...],
-    *,
-    then_branch: Any,
-    else_branch: Any,
-    ctx: RunContext,
+    cond: Array, input: tuple[Array, ...], *, then_branch: Any, else_branch: Any, ctx: RunContext
 ) -> tuple[Array, ...]:
     return ctx.bind(then_branch if is_true(cond) else else_branch)(input)
 

@@ -261,11 +261,7 @@ def _eager_gradient(call: OpCall, *dys: Any) -> tuple[Any, ...]:
 
 
 EAGER_PY_FUNC = _python_op(
-    "EagerPyFunc",
-    _eager_kernel,
-    _eager_gradient,
-    "io",
-    {"is_async": attr("bool", default=False)},
+    "EagerPyFunc", _eager_kernel, _eager_gradient, "io", {"is_async": attr("bool", default=False)}
 )
 
 

@@ -20,14 +20,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array, Tensor, TensorLike
 
-__all__ = [
-    "image_gradients",
-    "psnr",
-    "sobel_edges",
-    "ssim",
-    "ssim_multiscale",
-    "total_variation",
-]
+__all__ = ["image_gradients", "psnr", "sobel_edges", "ssim", "ssim_multiscale", "total_variation"]
 
 # Wang, Simoncelli and Bovik, "Multiscale structural similarity", 2003, table of exponents.
 _SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
@@ -191,11 +184,7 @@ def _pair(a: TensorLike, b: TensorLike, most: Any, who: str) -> tuple[Tensor, Te
             f"{who}: pictures must be of one size, got {x.shape} and {y.shape}"
         )
     limit = pixels.convert_image_dtype(casting.cast(most, x.dtype), float32)
-    return (
-        pixels.convert_image_dtype(x, float32),
-        pixels.convert_image_dtype(y, float32),
-        limit,
-    )
+    return (pixels.convert_image_dtype(x, float32), pixels.convert_image_dtype(y, float32), limit)
 
 
 def _gauss(size: int, sigma: float) -> Array:

@@ -67,12 +67,7 @@ def _as_they_are(place: Array, size: int) -> Array:  # noqa: ARG001 (the protoco
     return place
 
 
-_MAPPED = {
-    "REFLECT": _reflected,
-    "WRAP": _wrapped,
-    "NEAREST": _nearest,
-    "CONSTANT": _as_they_are,
-}
+_MAPPED = {"REFLECT": _reflected, "WRAP": _wrapped, "NEAREST": _nearest, "CONSTANT": _as_they_are}
 
 
 def _places(transforms: Array, height: int, width: int) -> tuple[Array, Array, Array]:

@@ -14,11 +14,7 @@ from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import register
 
-__all__ = [
-    "non_max_suppression",
-    "non_max_suppression_padded",
-    "non_max_suppression_with_scores",
-]
+__all__ = ["non_max_suppression", "non_max_suppression_padded", "non_max_suppression_with_scores"]
 
 _TYPES = typed({float16, float32}, default=float32)
 

@@ -457,12 +457,7 @@ def _window_blocks(x: Array, g: Geometry) -> Iterator[tuple[slice, slice, Array,
         every = padded.windows(image)
         for row in range(0, g.counts[0], rows):
             view = every[:, row : row + rows]
-            yield (
-                slice(image, image + len(every)),
-                slice(row, row + view.shape[1]),
-                view,
-                planar,
-            )
+            yield (slice(image, image + len(every)), slice(row, row + view.shape[1]), view, planar)
 
 
 def _gathered(windows: Array, planar: bool, buffer: Array) -> Array:

@@ -217,8 +217,4 @@ def _blocks(x: Array, g: Geometry) -> Iterator[tuple[slice, slice, Array]]:
         every = padded.windows(image)
         for row in range(0, g.counts[0], rows):
             windows = every[:, row : row + rows]
-            yield (
-                slice(image, image + len(every)),
-                slice(row, row + windows.shape[1]),
-                windows,
-            )
+            yield (slice(image, image + len(every)), slice(row, row + windows.shape[1]), windows)

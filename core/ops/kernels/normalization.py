@@ -176,13 +176,7 @@ def batch_norm_training_gradient(
 
 
 def _slopes(
-    rows: Array,
-    dy: Array,
-    scale: Array,
-    mean: Array,
-    variance: Array,
-    epsilon: float,
-    dx: Array,
+    rows: Array, dy: Array, scale: Array, mean: Array, variance: Array, epsilon: float, dx: Array
 ) -> tuple[Array, Array]:
     """Gradients of scale and offset; dx is filled. By NumPy."""
     compute = rows.dtype

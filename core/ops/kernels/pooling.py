@@ -198,13 +198,7 @@ def _send_in_parts(
 
 
 def _send_to_maxima(
-    x: Array,
-    y: Array,
-    dy: Array,
-    dx: Array,
-    taps: Sequence[Tap],
-    overlap: bool,
-    ties: Ties,
+    x: Array, y: Array, dy: Array, dx: Array, taps: Sequence[Tap], overlap: bool, ties: Ties
 ) -> None:
     """Add dy to dx, tap by tap, where x equals y; without overlap, set it."""
     free = np.ones(y.shape, np.bool_)
@@ -402,11 +396,7 @@ def _tap_counts(
 
 
 def avg_pool_gradient(
-    input_shape: Sequence[int],
-    dy: Array,
-    ksize: Sequence[int],
-    strides: Sequence[int],
-    pads: Pads,
+    input_shape: Sequence[int], dy: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads
 ) -> Array:
     """Gradient of `avg_pool`: every position gets its share of the windows that it is in.
 

@@ -145,12 +145,7 @@ def unique_along(
         return np.moveaxis(slices[first], 0, axis), idx, counts
     keys = flat.astype(computed_in(x.dtype), copy=False)
     _, first, inverse, counts = np.unique(
-        keys,
-        axis=0,
-        return_index=True,
-        return_inverse=True,
-        return_counts=True,
-        equal_nan=False,
+        keys, axis=0, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
     y, idx, counts = _by_appearance(slices, first, inverse, counts, index_dtype)
     return np.moveaxis(y, 0, axis), idx, counts

@@ -106,10 +106,7 @@ def _spectral_norm(x: Tensor, axes: tuple[int, ...], keep: bool, name: str | Non
 
 
 def normalize(
-    tensor: TensorLike,
-    ord: Any = "euclidean",
-    axis: Any = None,
-    name: str | None = None,
+    tensor: TensorLike, ord: Any = "euclidean", axis: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """(tensor / norm, norm), the norm with axes of size 1; arguments as for `norm`."""
     x = convert_to_tensor(tensor)

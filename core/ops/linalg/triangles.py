@@ -68,10 +68,7 @@ def lu_solve(
 
 
 def lu_matrix_inverse(
-    lower_upper: TensorLike,
-    perm: TensorLike,
-    validate_args: bool = False,
-    name: str | None = None,
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """The inverse of A [..., n, n], of the factors that `lu` gave of it."""
     factors = convert_to_tensor(lower_upper)
@@ -82,10 +79,7 @@ def lu_matrix_inverse(
 
 
 def lu_reconstruct(
-    lower_upper: TensorLike,
-    perm: TensorLike,
-    validate_args: bool = False,
-    name: str | None = None,
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """The matrix A [..., n, n] whose factors `lu` gave."""
     del validate_args

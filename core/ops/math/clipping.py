@@ -14,14 +14,7 @@ from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import broadcasting, constants, selecting
 from pinnace.ops.composite_arguments import takes_composites
-from pinnace.ops.math import (
-    arithmetic,
-    comparison,
-    division,
-    exponents,
-    logic,
-    reduction,
-)
+from pinnace.ops.math import arithmetic, comparison, division, exponents, logic, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef
 from pinnace.ops.registry import register
 

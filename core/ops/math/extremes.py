@@ -64,10 +64,7 @@ def _infer_arg(call: InferCall) -> Shape:
 
 
 def argmax(
-    input: TensorLike,
-    axis: Any = None,
-    output_type: Any = int64,
-    name: str | None = None,
+    input: TensorLike, axis: Any = None, output_type: Any = int64, name: str | None = None
 ) -> Tensor:
     """The index of the largest value along `axis`, the first of equal ones.
 
@@ -98,10 +95,7 @@ ARG_MAX = register(
 
 
 def argmin(
-    input: TensorLike,
-    axis: Any = None,
-    output_type: Any = int64,
-    name: str | None = None,
+    input: TensorLike, axis: Any = None, output_type: Any = int64, name: str | None = None
 ) -> Tensor:
     """The index of the least value along `axis`, the first of equal ones."""
     return _placed(ARG_MIN, input, axis, output_type, name)

@@ -19,14 +19,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array, Tensor, TensorLike
 
-__all__ = [
-    "bessel_i0",
-    "bessel_i0e",
-    "bessel_i1",
-    "bessel_i1e",
-    "igamma",
-    "igammac",
-]
+__all__ = ["bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "igamma", "igammac"]
 
 
 def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -41,13 +34,7 @@ def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
 
 def _joined(name: str, function: Callable[..., Array], gradient: Any, types: Any = FLOATS) -> Any:
     return register(
-        binary(
-            name,
-            _in_float64(function),
-            gradient,
-            types=types,
-            signature="a: T, x: T -> z: T",
-        )
+        binary(name, _in_float64(function), gradient, types=types, signature="a: T, x: T -> z: T")
     )
 
 

@@ -248,10 +248,7 @@ FUSED_BATCH_NORM_V3: OpDef = register(
     OpDef(
         name="FusedBatchNormV3",
         signature=(_X + _Y + ", reserve_space_3: {0}").format("U"),
-        types={
-            "T": frozenset({float16, bfloat16, float32}),
-            "U": frozenset({bfloat16, float32}),
-        },
+        types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({bfloat16, float32})},
         attrs=_FUSED_V3_ATTRS,
         infer=_infer_fused(6),
         kernel=_forward_v3,

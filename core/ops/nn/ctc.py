@@ -90,11 +90,7 @@ def _loss_kernel(
     _, batch, classes = inputs.shape
     steps = _steps_of("CTCLoss", inputs, sequence_length).tolist()
     labels = _labels_of(
-        labels_indices,
-        labels_values,
-        batch,
-        classes,
-        collapse=preprocess_collapse_repeated,
+        labels_indices, labels_values, batch, classes, collapse=preprocess_collapse_repeated
     )
     loss = np.zeros(batch, inputs.dtype)
     gradient = np.zeros_like(inputs)

@@ -169,10 +169,7 @@ _FUSED = {
     "epsilon": attr("float", default=1e-4),
     "leakyrelu_alpha": attr("float", default=0.2),
 }
-_WINDOWS = {
-    "strides": attr("list(int)"),
-    "dilations": attr("list(int)", default=(1, 1, 1, 1)),
-}
+_WINDOWS = {"strides": attr("list(int)"), "dilations": attr("list(int)", default=(1, 1, 1, 1))}
 FUSED_CONV2D = register(
     OpDef(
         name="_FusedConv2D",

@@ -63,14 +63,7 @@ def local_response_normalization(
     )
 
 
-def _lrn_kernel(
-    input: Array,
-    *,
-    depth_radius: int,
-    bias: float,
-    alpha: float,
-    beta: float,
-) -> Any:
+def _lrn_kernel(input: Array, *, depth_radius: int, bias: float, alpha: float, beta: float) -> Any:
     x = input.astype(computed_in(input.dtype), copy=False)
     number = x.dtype.type
     norm = number(bias) + number(alpha) * _window_sums(x * x, depth_radius)

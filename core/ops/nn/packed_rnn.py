@@ -502,9 +502,5 @@ CANONICAL_TO_PARAMS = _packing(
     _CELLS,
 )
 CANONICAL_TO_PARAMS_V2 = _packing(
-    "CudnnRNNCanonicalToParamsV2",
-    f", {_TWO} -> params: T",
-    _infer_packed,
-    _pack_kernel,
-    _PROJECTED,
+    "CudnnRNNCanonicalToParamsV2", f", {_TWO} -> params: T", _infer_packed, _pack_kernel, _PROJECTED
 )

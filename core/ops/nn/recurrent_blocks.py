@@ -14,14 +14,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
-from pinnace.ops.kernels.cells import (
-    Gates,
-    GruGates,
-    Peepholes,
-    lstm_step,
-    lstm_step_back,
-    sigmoid,
-)
+from pinnace.ops.kernels.cells import Gates, GruGates, Peepholes, lstm_step, lstm_step_back, sigmoid
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import register

@@ -80,11 +80,7 @@ def _to_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     nested, values = call.inputs
     outer = nested[0] if nested else np.zeros(0, np.int64)
     grad = execute(
-        RAGGED_TENSOR_TO_VARIANT_GRADIENT,
-        dy,
-        outer,
-        shapes.shape(values),
-        Tvalues=values.dtype,
+        RAGGED_TENSOR_TO_VARIANT_GRADIENT, dy, outer, shapes.shape(values), Tvalues=values.dtype
     )
     return [None] * len(nested), grad
 

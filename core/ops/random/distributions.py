@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import (
-    INDEX,
-    as_dtype,
-    float16,
-    float32,
-    float64,
-    int32,
-    int64,
-)
+from pinnace.framework.dtypes import INDEX, as_dtype, float16, float32, float64, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.array import broadcasting, casting, selecting, shapes
 from pinnace.ops.execute import execute, execute_one
@@ -302,12 +294,7 @@ STATELESS_POISSON = register(
     OpDef(
         name="StatelessRandomPoisson",
         signature="shape: T, seed: Tseed, lam: Rtype -> output: dtype",
-        types={
-            "T": INDEX,
-            "Tseed": typed(INDEX, default=int64),
-            "Rtype": _RATES,
-            "dtype": _RATES,
-        },
+        types={"T": INDEX, "Tseed": typed(INDEX, default=int64), "Rtype": _RATES, "dtype": _RATES},
         infer=_infer_given,
         kernel=_stateless_poisson_kernel,
         gradient=NOT_DIFFERENTIABLE,

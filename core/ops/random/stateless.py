@@ -243,12 +243,7 @@ def stateless_categorical(
         [batch, num_samples], `dtype`.
     """
     return execute_one(
-        MULTINOMIAL,
-        logits,
-        num_samples,
-        seed_tensor(seed),
-        output_dtype=as_dtype(dtype),
-        name=name,
+        MULTINOMIAL, logits, num_samples, seed_tensor(seed), output_dtype=as_dtype(dtype), name=name
     )
 
 
@@ -405,10 +400,7 @@ TRUNCATED_NORMAL: OpDef = _by_seed(
     "StatelessTruncatedNormal", philox.truncated_normal, _FLOAT_KINDS
 )
 UNIFORM_FULL_INT: OpDef = _by_seed(
-    "StatelessRandomUniformFullInt",
-    philox.uniform_full_int,
-    _INT_KINDS,
-    typed(_FULL_INTS, int64),
+    "StatelessRandomUniformFullInt", philox.uniform_full_int, _INT_KINDS, typed(_FULL_INTS, int64)
 )
 
 

@@ -120,14 +120,7 @@ def _extreme_gradient(call: OpCall, _: Any, dy: Tensor) -> tuple[Any, ...]:
     won = casting.cast(comparison.equal(a_values, mine), dy.dtype)
     lost = casting.cast(comparison.equal(b_values, theirs), dy.dtype)
     del shape
-    return (
-        None,
-        arithmetic.multiply(da, won),
-        None,
-        None,
-        arithmetic.multiply(db, lost),
-        None,
-    )
+    return (None, arithmetic.multiply(da, won), None, None, arithmetic.multiply(db, lost), None)
 
 
 def _add_grad_kernel(

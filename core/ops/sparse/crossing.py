@@ -102,11 +102,7 @@ def _crossed(
     values = np.empty(len(found), dtype.numpy)
     values[:] = found
     widest = max((at + 1 for _, at in places), default=0)
-    return (
-        np.array(places, np.int64).reshape(-1, 2),
-        values,
-        np.array([rows, widest], np.int64),
-    )
+    return (np.array(places, np.int64).reshape(-1, 2), values, np.array([rows, widest], np.int64))
 
 
 def _text(item: Any) -> bytes:
@@ -163,10 +159,7 @@ SPARSE_CROSS = register(
         signature=(
             f"{_INPUTS} -> output_indices: int64, output_values: out_type, output_shape: int64"
         ),
-        types={
-            "out_type": frozenset({int64, string}),
-            "internal_type": frozenset({int64, string}),
-        },
+        types={"out_type": frozenset({int64, string}), "internal_type": frozenset({int64, string})},
         attrs={
             **_LISTS,
             "hashed_output": attr("bool"),

@@ -28,13 +28,7 @@ _BLOCK = 1 << 22
 
 
 def _kernel(
-    a_indices: Array,
-    a_values: Array,
-    a_shape: Array,
-    b: Array,
-    *,
-    adjoint_a: bool,
-    adjoint_b: bool,
+    a_indices: Array, a_values: Array, a_shape: Array, b: Array, *, adjoint_a: bool, adjoint_b: bool
 ) -> Array:
     check_parts(_WHO, a_indices, a_values, a_shape)
     if len(a_shape) != 2 or b.ndim != 2:
@@ -101,14 +95,8 @@ SPARSE_TENSOR_DENSE_MAT_MUL = register(
     OpDef(
         name=_WHO,
         signature="a_indices: Tindices, a_values: T, a_shape: int64, b: T -> product: T",
-        types={
-            "T": FLOATS | COMPLEX | {int32},
-            "Tindices": typed(INDEX, default=int64),
-        },
-        attrs={
-            "adjoint_a": attr("bool", default=False),
-            "adjoint_b": attr("bool", default=False),
-        },
+        types={"T": FLOATS | COMPLEX | {int32}, "Tindices": typed(INDEX, default=int64)},
+        attrs={"adjoint_a": attr("bool", default=False), "adjoint_b": attr("bool", default=False)},
         infer=_infer,
         kernel=_kernel,
         gradient=_gradient,

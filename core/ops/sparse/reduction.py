@@ -144,8 +144,7 @@ def _kept_places(call: OpCall) -> tuple[Tensor, Tensor, Tensor]:
     everything = ranges.range(rank)
     wanted = division.floormod(reshaping.reshape(axes, [-1]), rank)
     hit = reduction.reduce_any(
-        comparison.equal(reshaping.expand_dims(everything, 1), reshaping.expand_dims(wanted, 0)),
-        1,
+        comparison.equal(reshaping.expand_dims(everything, 1), reshaping.expand_dims(wanted, 0)), 1
     )
     kept = casting.cast(hit, "int64")
     inverse = arithmetic.subtract(np.int64(1), kept)

@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
 # By what is done: the op, the same with a number of segments, the gradient, the kernel's word.
 _NAMES: dict[str, tuple[str, str, str, Any]] = {
-    "Sum": (
-        "SparseSegmentSum",
-        "SparseSegmentSumWithNumSegments",
-        "SparseSegmentSumGrad",
-        "sum",
-    ),
+    "Sum": ("SparseSegmentSum", "SparseSegmentSumWithNumSegments", "SparseSegmentSumGrad", "sum"),
     "Mean": (
         "SparseSegmentMean",
         "SparseSegmentMeanWithNumSegments",

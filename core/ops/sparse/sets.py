@@ -77,10 +77,7 @@ def _register(name: str, inputs: str, kernel: Any) -> OpDef:
             name=name,
             signature=(f"{inputs} -> result_indices: int64, result_values: T, result_shape: int64"),
             types={"T": _TYPES},
-            attrs={
-                "set_operation": attr("string"),
-                "validate_indices": attr("bool", default=True),
-            },
+            attrs={"set_operation": attr("string"), "validate_indices": attr("bool", default=True)},
             infer=_infer_result,
             kernel=kernel,
             gradient=NOT_DIFFERENTIABLE,

@@ -130,11 +130,7 @@ def _split_kernel(
 
 def _infer_split(call: InferCall) -> tuple[Shape, ...]:
     rank, count = rank_of(call, 3), int(call.attrs["num_split"])
-    return (
-        *[Shape([None, rank])] * count,
-        *[Shape([None])] * count,
-        *[Shape([rank])] * count,
-    )
+    return (*[Shape([None, rank])] * count, *[Shape([None])] * count, *[Shape([rank])] * count)
 
 
 SPARSE_SPLIT = register(

@@ -48,12 +48,7 @@ class TensorList:
     __slots__ = ("_items", "_lock", "_newer", "_undo", "dtype", "length", "shape", "whole")
 
     def __init__(
-        self,
-        dtype: DType,
-        shape: Shape,
-        length: int,
-        items: dict[int, Array],
-        lock: Any = None,
+        self, dtype: DType, shape: Shape, length: int, items: dict[int, Array], lock: Any = None
     ) -> None:
         self.dtype = dtype
         self.shape = shape

@@ -300,9 +300,7 @@ def _proximal_descent(var: Array, grad: Array, n: _NUMBERS) -> tuple[Array, ...]
 
 
 _step(
-    "ResourceApplyProximalGradientDescent",
-    "var: resource, alpha, l1, l2, delta",
-    _proximal_descent,
+    "ResourceApplyProximalGradientDescent", "var: resource, alpha, l1, l2, delta", _proximal_descent
 )
 _step(
     "ResourceSparseApplyProximalGradientDescent",
@@ -333,9 +331,7 @@ def _adagrad_da(
 
 _step("ResourceApplyAdagradDA", f"{_DA}, grad, lr, l1, l2, global_step: int64", _adagrad_da)
 _step(
-    "ResourceSparseApplyAdagradDA",
-    f"{_DA}, {_ROWS}, lr, l1, l2, global_step: int64",
-    _adagrad_da,
+    "ResourceSparseApplyAdagradDA", f"{_DA}, {_ROWS}, lr, l1, l2, global_step: int64", _adagrad_da
 )
 
 

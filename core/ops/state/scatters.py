@@ -13,14 +13,7 @@ from pinnace.framework.indexing import is_mask, parse_key
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import SymbolicTensor
 from pinnace.framework.variable_parts import Part, SymbolicPart
-from pinnace.ops.array import (
-    gathered_slices,
-    gathering,
-    masking,
-    scattering,
-    shapes,
-    slicing,
-)
+from pinnace.ops.array import gathered_slices, gathering, masking, scattering, shapes, slicing
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import segments
 from pinnace.ops.kernels.precision import computed_in
@@ -234,11 +227,7 @@ STRIDED_SLICE_ASSIGN = register(
 
 
 def scatter(
-    how: How,
-    variable: Variable,
-    indices: TensorLike,
-    updates: TensorLike,
-    name: str | None = None,
+    how: How, variable: Variable, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> None:
     """Work `updates` into the rows of a variable that `indices` names.
 
@@ -259,11 +248,7 @@ def scatter(
 
 
 def scatter_nd(
-    how: How,
-    variable: Variable,
-    indices: TensorLike,
-    updates: TensorLike,
-    name: str | None = None,
+    how: How, variable: Variable, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> None:
     """Work `updates` into a variable at the places that the rows of `indices` name.
 

@@ -10,11 +10,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.asset_path import AssetPath
 from pinnace.framework.dtypes import ANY_VALUE
-from pinnace.framework.errors import (
-    InvalidArgumentError,
-    PermissionDeniedError,
-    UnimplementedError,
-)
+from pinnace.framework.errors import InvalidArgumentError, PermissionDeniedError, UnimplementedError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.ops.execute import eager_context
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, InferCall, OpDef, attr

@@ -331,11 +331,7 @@ STRING_LENGTH = register(
 
 @takes_composites(values=1)
 def substr(
-    input: TensorLike,
-    pos: TensorLike,
-    len: TensorLike,
-    unit: str = "BYTE",
-    name: str | None = None,
+    input: TensorLike, pos: TensorLike, len: TensorLike, unit: str = "BYTE", name: str | None = None
 ) -> Tensor:
     """The part of each string that begins at `pos` and has at most `len` units.
 

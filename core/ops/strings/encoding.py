@@ -94,10 +94,7 @@ DECODE_BASE64 = register(
 
 
 def decode_raw(
-    input_bytes: TensorLike,
-    out_type: Any,
-    little_endian: bool = True,
-    name: str | None = None,
+    input_bytes: TensorLike, out_type: Any, little_endian: bool = True, name: str | None = None
 ) -> Tensor:
     """The numbers whose bytes each string is.
 

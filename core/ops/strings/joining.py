@@ -235,10 +235,7 @@ REDUCE_JOIN = register(
     OpDef(
         name="ReduceJoin",
         signature="inputs: string, reduction_indices: int32 -> output: string",
-        attrs={
-            "keep_dims": attr("bool", default=False),
-            "separator": attr("string", default=""),
-        },
+        attrs={"keep_dims": attr("bool", default=False), "separator": attr("string", default="")},
         infer=_infer_reduce_join,
         kernel=_reduce_join_kernel,
         gradient=NOT_DIFFERENTIABLE,

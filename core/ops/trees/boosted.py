@@ -42,10 +42,7 @@ HANDLE = register(
     OpDef(
         name="BoostedTreesEnsembleResourceHandleOp",
         signature="-> resource: resource",
-        attrs={
-            "container": attr("string", default=""),
-            "shared_name": attr("string", default=""),
-        },
+        attrs={"container": attr("string", default=""), "shared_name": attr("string", default="")},
         infer=scalar,
         kernel=_handle_kernel,
         gradient=NOT_DIFFERENTIABLE,

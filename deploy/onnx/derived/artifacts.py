@@ -64,14 +64,7 @@ def smaller_form(
         watching, inner = watched(made.model, model)
         notes += overflows(feeds, exact, open_session(watching.SerializeToString()), inner)
     report = VariantReport(
-        kind,
-        outputs,
-        compared,
-        len(feeds),
-        len(calibration),
-        len(serialised),
-        len(small),
-        notes,
+        kind, outputs, compared, len(feeds), len(calibration), len(serialised), len(small), notes
     )
     return made.model, report
 

@@ -292,9 +292,7 @@ def to_mobile(serialised: bytes) -> Mobile:
         source.write_bytes(serialised)
         try:
             convert_onnx_models_to_ort(
-                source,
-                optimization_styles=[OptimizationStyle.Fixed],
-                enable_type_reduction=True,
+                source, optimization_styles=[OptimizationStyle.Fixed], enable_type_reduction=True
             )
             content = source.with_suffix(".ort").read_bytes()
             (operators,) = Path(folder).glob("*.config")

@@ -9,11 +9,7 @@ from typing import Any
 
 from pinnace.deploy.onnx.derived.variants import KINDS
 from pinnace.deploy.onnx.verification.profiles import check_profile
-from pinnace.framework.errors import (
-    FailedPreconditionError,
-    InvalidArgumentError,
-    NotFoundError,
-)
+from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from pinnace.storage.atomic import refuse_device
 
 StrPath = str | os.PathLike[str]

@@ -14,16 +14,7 @@ from pinnace.deploy.onnx.ir.element_types import computed_in
 from pinnace.deploy.onnx.ir.graph import Node, Value, constant_input
 from pinnace.deploy.onnx.ir.size_origins import is_reversal, same_size
 from pinnace.deploy.onnx.passes.cells import Body, Cell, Gate, Rows
-from pinnace.deploy.onnx.passes.gates import (
-    CHOICE,
-    ITEM,
-    NAMED,
-    OTHER,
-    STATE,
-    Atom,
-    Sum,
-    alone,
-)
+from pinnace.deploy.onnx.passes.gates import CHOICE, ITEM, NAMED, OTHER, STATE, Atom, Sum, alone
 from pinnace.framework import dtypes
 from pinnace.framework.tensor import Array
 
@@ -458,11 +449,7 @@ def _applied(left: Array, rows: Rows) -> Array:
     return left * rows.factor if rows.factor.ndim == 1 else left @ rows.factor
 
 
-_USUAL = {
-    "LSTM": ["Sigmoid", "Tanh", "Tanh"],
-    "GRU": ["Sigmoid", "Tanh"],
-    "RNN": ["Tanh"],
-}
+_USUAL = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
 
 
 def _functions(cell: Cell) -> dict[str, Any]:

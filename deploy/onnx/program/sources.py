@@ -198,11 +198,7 @@ def _title(folder: str) -> str:
 
 
 def _named(
-    signatures: Mapping[str, Any],
-    key: str,
-    source: str,
-    owner: str,
-    shapes: Mapping[str, Any],
+    signatures: Mapping[str, Any], key: str, source: str, owner: str, shapes: Mapping[str, Any]
 ) -> Program:
     if key == "serving_default" and key not in signatures and len(signatures) == 1:
         key = next(iter(signatures))

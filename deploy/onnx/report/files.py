@@ -72,9 +72,7 @@ def markdown(report: Mapping[str, Any]) -> list[str]:
             ],
         ),
         *_table(
-            "What the passes changed",
-            ("operator", "before", "after"),
-            _changes(report["improved"]),
+            "What the passes changed", ("operator", "before", "after"), _changes(report["improved"])
         ),
         *_table("Operators of the file", ("operator", "count"), report["op_counts"].items()),
         *_table("Ops of the program", ("op", "converted"), report["source_counts"].items()),

@@ -219,10 +219,7 @@ def _native(runtime: _Runtime, facts: _Facts) -> Verdict:
                 "cast them inside the model: signatures with float32 or int32",
             )
         if facts.is_aside:
-            case.limit(
-                "the weights are in a file of their own",
-                "put both files in one folder",
-            )
+            case.limit("the weights are in a file of their own", "put both files in one folder")
     if "Equal" in facts.kinds and "string" in facts.types and facts.opset < 19:
         case.refuse("strings are compared, which opset 19 brings", "--opset 19")
     return case.verdict()

@@ -187,11 +187,7 @@ class RNN(Layer):
         return list(made) if structure.is_nested(made) else [made]
 
     def call(
-        self,
-        sequences: Any,
-        initial_state: Any = None,
-        mask: Any = None,
-        training: bool = False,
+        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
     ) -> Any:
         """The last output, or all; then the states, if wanted."""
         first = structure.flatten(sequences)[0]

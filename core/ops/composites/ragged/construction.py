@@ -11,15 +11,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import SymbolicTensor, Tensor
-from pinnace.ops.array import (
-    casting,
-    constants,
-    gathering,
-    joining,
-    masking,
-    reshaping,
-    shapes,
-)
+from pinnace.ops.array import casting, constants, gathering, joining, masking, reshaping, shapes
 from pinnace.ops.composites.checks import agree, require
 from pinnace.ops.composites.ragged.partitions import splits_from_rowids
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
@@ -346,8 +338,7 @@ def from_sparse(
     splits = splits_from_rowids(casting.cast(rows, kind), st_input.dense_shape[0], validate=False)
     # Sorted rows, and the columns that rows without gaps have.
     counted = arithmetic.subtract(
-        ranges.range(shapes.size(rows, kind)),
-        gathering.gather(splits, casting.cast(rows, kind)),
+        ranges.range(shapes.size(rows, kind)), gathering.gather(splits, casting.cast(rows, kind))
     )
     in_order = reduction.reduce_all(comparison.less_equal(rows[:-1], rows[1:]))
     require(

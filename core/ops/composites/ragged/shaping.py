@@ -151,9 +151,7 @@ def _joined(items: list[Any], axis: int, stacking: bool) -> Any:
         if not stacking:
             return joined
         return RaggedTensor.from_row_lengths(
-            joined,
-            joining.stack([x.nrows() for x in items]),
-            validate=False,
+            joined, joining.stack([x.nrows() for x in items]), validate=False
         )
     # Axis 1: the first rows of all, then the second ones.
     count = len(items)

@@ -6,13 +6,7 @@ from typing import Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.ops.array import (
-    casting,
-    gathering,
-    reshaping,
-    shapes,
-    sorting,
-)
+from pinnace.ops.array import casting, gathering, reshaping, shapes, sorting
 from pinnace.ops.composites.checks import require_equal, require_within
 from pinnace.ops.composites.ragged.construction import folded, from_tensor
 from pinnace.ops.composites.ragged.gathering import gather

@@ -171,9 +171,7 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
         perm = list(range(rank))[::-1]
     axes = convert_to_tensor(perm)
     moved = SparseTensor(
-        gathering.gather(x.indices, axes, axis=1),
-        x.values,
-        gathering.gather(x.dense_shape, axes),
+        gathering.gather(x.indices, axes, axis=1), x.values, gathering.gather(x.dense_shape, axes)
     )
     known = known_value(axes)
     if rank is not None and known is not None:

@@ -6,10 +6,7 @@ from typing import Any
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import (
-    as_dtype,
-    int64,
-)
+from pinnace.framework.dtypes import as_dtype, int64
 from pinnace.framework.tensor import Tensor, TensorLike
 from pinnace.ops.array import permutations, reshaping
 from pinnace.ops.execute import execute, execute_one
@@ -17,10 +14,7 @@ from pinnace.ops.nn import layouts
 from pinnace.ops.nn.pooling.maxima import MAX_POOL, MAX_POOL_3D
 from pinnace.ops.nn.pooling.means import AVG_POOL, AVG_POOL_3D
 from pinnace.ops.nn.pooling.places import MAX_POOL_WITH_ARGMAX
-from pinnace.ops.nn.pooling.windows import (
-    FORMATS,
-    options_of,
-)
+from pinnace.ops.nn.pooling.windows import FORMATS, options_of
 
 
 def max_pool2d(

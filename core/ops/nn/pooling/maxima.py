@@ -4,12 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pinnace.framework import dtypes
-from pinnace.framework.dtypes import (
-    FLOATS,
-    REAL,
-    float32,
-    float64,
-)
+from pinnace.framework.dtypes import FLOATS, REAL, float32, float64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor
@@ -251,12 +246,7 @@ MAX_POOL_GRAD_V2: OpDef = register(
 
 
 def _max_pool_v2_kernel(
-    input: Array,
-    ksize: Array,
-    strides: Array,
-    *,
-    padding: str,
-    data_format: str,
+    input: Array, ksize: Array, strides: Array, *, padding: str, data_format: str
 ) -> Array:
     return _max(input, _windows_of("MaxPoolV2", ksize, strides, padding, data_format))
 

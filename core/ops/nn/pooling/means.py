@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from pinnace.framework.dtypes import (
-    FLOATS,
-)
+from pinnace.framework.dtypes import FLOATS
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Tensor
 from pinnace.ops.execute import execute

@@ -5,23 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.framework.dtypes import (
-    INDEX,
-    REAL,
-    DType,
-    int64,
-)
+from pinnace.framework.dtypes import INDEX, REAL, DType, int64
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import pooling as kernels
-from pinnace.ops.nn.pooling.windows import (
-    Windows,
-    inferred,
-    passed_on,
-    pooling_attrs,
-)
+from pinnace.ops.nn.pooling.windows import Windows, inferred, passed_on, pooling_attrs
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import register, same_as_input
 
@@ -80,11 +70,7 @@ def _argmax_to_other(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
 
 
 def _argmax_grad_kernel(
-    input: Array,
-    grad: Array,
-    argmax: Array,
-    *,
-    include_batch_in_index: bool,
+    input: Array, grad: Array, argmax: Array, *, include_batch_in_index: bool
 ) -> Array:
     return kernels.max_pool_with_argmax_gradient(grad, argmax, input.shape, include_batch_in_index)
 
@@ -103,11 +89,7 @@ MAX_POOL_GRAD_WITH_ARGMAX: OpDef = register(
 
 
 def _argmax_grad_grad_kernel(
-    input: Array,
-    grad: Array,
-    argmax: Array,
-    *,
-    include_batch_in_index: bool,
+    input: Array, grad: Array, argmax: Array, *, include_batch_in_index: bool
 ) -> Array:
     places = argmax.astype(np.int64)
     if not include_batch_in_index:

@@ -184,11 +184,7 @@ def _result(g: GraphBuilder, value: Value, made: Value | None, kind: str, plan: 
 
 
 def _planned(
-    g: GraphBuilder,
-    call: NodeView,
-    test: graph.Graph,
-    body: graph.Graph,
-    state: Sequence[Value],
+    g: GraphBuilder, call: NodeView, test: graph.Graph, body: graph.Graph, state: Sequence[Value]
 ) -> _Plan:
     counters = {i for i in range(len(state)) if _counts(call, body, i)}
     bound = _bound(call, test, counters, body)

@@ -66,11 +66,7 @@ def _kept(
     """[batch, classes * boxes]: the scores of the boxes that stay, of the others -inf."""
     of_classes = g.transpose(scores, [0, 2, 1])
     sizes = g.shape_of(of_classes)
-    limits = (
-        g.reshape(g.as_int64(per_class), [1]),
-        g.reshape(overlap, [1]),
-        g.reshape(least, [1]),
-    )
+    limits = (g.reshape(g.as_int64(per_class), [1]), g.reshape(overlap, [1]), g.reshape(least, [1]))
     flat = g.joined(g.size_of(scores, 0), g.ints(-1))
     nothing = g.like(scores, -np.inf)
     if boxes.size(2) == 1:

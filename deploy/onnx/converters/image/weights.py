@@ -123,9 +123,7 @@ def kernel(
     if antialias:
         away = g.op("Div", away, g.binary("Max", inverse, 1))
     inside = g.op(
-        "And",
-        g.binary("GreaterOrEqual", centres, 0),
-        g.op("LessOrEqual", centres, _float(g, size)),
+        "And", g.binary("GreaterOrEqual", centres, 0), g.op("LessOrEqual", centres, _float(g, size))
     )
     taken = g.op("And", g.binary("LessOrEqual", away, radius), inside)
     return _normalised(g, g.where(taken, weight(g, away), g.like(away, 0)))
@@ -199,10 +197,7 @@ _KERNELS: dict[str, tuple[float, Weight]] = {
     "gaussian": (1.5, _gaussian),
     "box": (1.0, _box),
     "triangle": (1.0, _triangle),
-    "keyscubic": (
-        2.0,
-        _two_pieces(_polynomial(1.5, -2.5, 0, 1), _polynomial(-0.5, 2.5, -4, 2)),
-    ),
+    "keyscubic": (2.0, _two_pieces(_polynomial(1.5, -2.5, 0, 1), _polynomial(-0.5, 2.5, -4, 2))),
     "mitchellcubic": (
         2.0,
         _two_pieces(_polynomial(7 / 6, -2, 0, 8 / 9), _polynomial(-7 / 18, 2, -10 / 3, 16 / 9)),

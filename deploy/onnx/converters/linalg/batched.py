@@ -1,11 +1,6 @@
 """Ops of matrices under earlier names: converted as under the later ones."""
 
-from pinnace.deploy.onnx.converters.linalg import (
-    bands,
-    earlier,
-    factorization,
-    solving,
-)
+from pinnace.deploy.onnx.converters.linalg import bands, earlier, factorization, solving
 from pinnace.deploy.onnx.converters.registry import converts
 
 converts("BatchCholesky")(factorization.cholesky)

@@ -39,10 +39,7 @@ def summed(
     return g.cast(g.slice(whole, 0, 0, total), data.dtype)
 
 
-_SUMMED: dict[DType, DType] = {
-    dtypes.float16: dtypes.float32,
-    dtypes.bfloat16: dtypes.float32,
-}
+_SUMMED: dict[DType, DType] = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32}
 
 
 @converts("SegmentSum", "SegmentProd", "SegmentMean", "SegmentMax", "SegmentMin")

@@ -17,12 +17,6 @@ from pinnace.deploy.onnx.converters.nn import spatial_convolutions as spatial_co
 registry.later.add(
     *(
         f"{__name__}.{module}"
-        for module in (
-            "ctc",
-            "data_formats",
-            "morphology",
-            "packed_rnn",
-            "recurrent_blocks",
-        )
+        for module in ("ctc", "data_formats", "morphology", "packed_rnn", "recurrent_blocks")
     )
 )

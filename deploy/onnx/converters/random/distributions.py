@@ -124,9 +124,7 @@ def _gamma(g: GraphBuilder, start: philox.Start, index: Value, alpha: Value) -> 
         bound = g.op("Mul", d, g.op("Add", g.op("Sub", g.like(v, 1), v), g.op("Log", v)))
         bound = g.op("Add", g.binary("Mul", square, 0.5), bound)
         accepted = g.op(
-            "Or",
-            g.op("Less", u, g.binary("Add", quick, 1)),
-            g.op("Less", g.op("Log", u), bound),
+            "Or", g.op("Less", u, g.binary("Add", quick, 1)), g.op("Less", g.op("Log", u), bound)
         )
         accepted = g.op("And", inside, accepted)
         less = g.op("And", accepted, small)
