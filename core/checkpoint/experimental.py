@@ -1,4 +1,4 @@
-"""What TensorFlow has under `train.experimental`."""
+"""The names of `train.experimental`."""
 
 from pinnace.checkpoint.python_state import PythonState as PythonState
 

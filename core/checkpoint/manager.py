@@ -94,12 +94,12 @@ class CheckpointManager:
 
     @property
     def directory(self) -> str:
-        """Where checkpoints go."""
+        """The folder of the checkpoints."""
         return self._directory
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What is saved."""
+        """The `Checkpoint` that is saved."""
         return self._checkpoint
 
     @property

@@ -265,7 +265,7 @@ def stored_objects(reader: BundleReader) -> ObjectGraph:
 
 
 def write_variable(variable: Any, value: Any, where: str) -> None:
-    """Give a variable a value, whatever is being traced.
+    """Assign to a variable eagerly, even while a function is traced.
 
     Raises:
         InvalidArgumentError: it does not fit.

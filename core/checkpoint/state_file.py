@@ -51,7 +51,7 @@ def write_state(
 
 
 def read_state(folder: str | os.PathLike[str], name: str | None = None) -> CheckpointState | None:
-    """What the file says, with whole paths; None if there is none.
+    """The parsed file, paths made absolute; None if there is none.
 
     Raises:
         DataLossError: it is damaged.

@@ -51,7 +51,7 @@ class Listed(Stage):
         self._parts = parts
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """One after the other."""
+        """The elements in order."""
         for part in self._parts:
             yield from part.open(run)
 

@@ -43,7 +43,7 @@ class Repeat(Stage):
                 return  # TensorFlow: repeating nothing without end gives nothing
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
-        """The same rows, their numbers again and again."""
+        """The rows of the source, their indices repeated."""
         count = int(self._count)
         found = self._source.indexed(run) if count else None
         if found is None:
@@ -73,12 +73,12 @@ class Repeat(Stage):
         if count is None:
             return UNKNOWN
         if count < 0 or each == INFINITE:
-            return INFINITE  # TensorFlow: also where nobody knows that there is an element
+            return INFINITE  # TensorFlow: also where the source may be empty
         return UNKNOWN if each == UNKNOWN else each * count
 
 
 class Part(Stage):
-    """What is left after skipping some elements and stopping after some more."""
+    """The elements of another stage from `skip` on, `take` of them at most."""
 
     def __init__(self, source: Stage, skip: Any = 0, take: Any = -1) -> None:
         super().__init__(source.spec)
@@ -94,7 +94,7 @@ class Part(Stage):
         return itertools.islice(self._source.open(run), skip, None if take < 0 else skip + take)
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
-        """The same rows, some of their numbers."""
+        """The rows of the source, a slice of their indices."""
         found = self._source.indexed(run)
         if found is None:
             return None
@@ -141,7 +141,7 @@ class Shard(Stage):
         return itertools.islice(self._source.open(run), index, None, count)
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
-        """The same rows, every n-th of their numbers."""
+        """The rows of the source, every n-th of their indices."""
         found = self._source.indexed(run)
         if found is None:
             return None
@@ -180,7 +180,7 @@ class Concatenated(Stage):
         self._sources = (first, second)
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Those of one, then those of the other."""
+        """The elements of one stage, then those of the other."""
         for source in self._sources:
             yield from source.open(run)
 
@@ -226,7 +226,7 @@ class Zipped(Stage):
         return ZippedRows(parts) if len(parts) == len(found) else None
 
     def cardinality(self) -> int:
-        """That of the shortest."""
+        """The smallest cardinality of the stages."""
         sizes = [source.cardinality() for source in self._sources]
         finite = [n for n in sizes if n != INFINITE]
         if not finite:

@@ -76,7 +76,7 @@ class Dataset:
         return DatasetIterator(self._stage, Dataset, self.element_spec)
 
     def as_numpy_iterator(self) -> NumpyIterator:
-        """The elements as arrays nobody may write to, NumPy scalars and bytes."""
+        """The elements as read-only arrays, NumPy scalars and bytes."""
         return NumpyIterator(self._stage, lambda: iter(self))
 
     def get_single_element(self, name: str | None = None) -> Any:
@@ -424,7 +424,7 @@ class Dataset:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The elements of map_func(element), a dataset, `cycle_length` datasets in turn.
+        """The elements of map_func(element), a dataset, `cycle_length` datasets round robin.
 
         Args:
             map_func: takes an element and gives a dataset.

@@ -85,7 +85,7 @@ def leaf_array(leaf: Any) -> Any:
 
 
 def array_of_tensor(tensor: Tensor) -> Any:
-    """What a tensor becomes inside."""
+    """The array of an eager tensor, which is what stages hand on."""
     return np.asarray(tensor._array)
 
 

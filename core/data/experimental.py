@@ -119,7 +119,7 @@ def take_while(predicate: Callable[..., Any]) -> Transformation:
 
 
 def scan(initial_state: Nest, scan_func: Callable[..., Any]) -> Transformation:
-    """What a function with a state puts out."""
+    """`Dataset.scan` as a transformation for `apply`."""
     return lambda dataset: dataset.scan(initial_state, scan_func)
 
 

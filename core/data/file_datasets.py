@@ -15,7 +15,7 @@ class TFRecordDataset(Dataset):
         filenames: one name, several, or a dataset of names.
         compression_type: "", "GZIP" or "ZLIB".
         buffer_size: accepted.
-        num_parallel_reads: how many files to read at once; their records then come in turn.
+        num_parallel_reads: how many files to read at once; their records are then interleaved.
         name: accepted.
     """
 

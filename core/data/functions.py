@@ -93,7 +93,7 @@ class Traced(Bindable):
         return row_wise.is_row_wise(self.concrete)
 
     def batched(self) -> BatchedFunction | None:
-        """The same function of many elements at once, None where it has no such form."""
+        """The vectorised function, over a block of elements; None if it cannot be vectorised."""
         if "found" not in self._of_many:
             self._of_many["found"] = of_many(self.concrete)
         found = self._of_many["found"]
@@ -182,7 +182,7 @@ def _tensor(leaf: Any, who: str) -> Any:
 
 
 def arguments_of(spec: Nest) -> tuple[Nest, ...]:
-    """What a function of an element is called with."""
+    """The arguments a user's function is called with, from an element."""
     return spec if is_unpacked(spec) else (spec,)
 
 
@@ -250,7 +250,7 @@ class Direct(Bindable):
         )
 
     def batched(self) -> None:
-        """It has no form for many elements."""
+        """None: it cannot be vectorised."""
 
 
 def element_function(
@@ -330,7 +330,7 @@ def truth(result: Element) -> bool:
 
 
 def check_predicate(function: Traced | Direct, who: str) -> None:
-    """That the function gives one scalar bool."""
+    """Raise TypeError unless the function returns one scalar bool."""
     (*_, leaf) = function.leaves or (None,)
     if (
         len(function.leaves) != 1

@@ -44,11 +44,11 @@ class FlatMapped(Stage):
 
 
 class Interleaved(Stage):
-    """The elements of several datasets in turn.
+    """The elements of several datasets, round robin.
 
-    `cycle_length` datasets are open; `block_length` elements are taken from each in turn; the next
-    one takes the place of one that ends. In parallel each has a thread that reads ahead; the order
-    is the same unless `in_order` is false.
+    `cycle_length` datasets are open; `block_length` elements are taken from each, round robin; the
+    next one takes the place of one that ends. In parallel each has a thread that reads ahead; the
+    order is the same unless `in_order` is false.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class Interleaved(Stage):
         self._in_order = in_order
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The datasets in turn."""
+        """The elements, round robin."""
         cycle, block = int(self._cycle), int(self._block)
         made = (self._maker(element).open(run) for element in self._source.open(run))
         if self._parallel is not None:
             made = (Ahead(one, max(_READY, block)) for one in made)
-        # Slots stay where they are: one that has ended is filled at its turn.
+        # Slots stay where they are: one that has ended is filled when it is next.
         slots: list[Iterator[Element] | None] = list(itertools.islice(made, cycle))
         while slots:
             kept: list[Iterator[Element] | None] = []
@@ -131,7 +131,7 @@ class Chosen(Stage):
                 return
 
     def cardinality(self) -> int:
-        """It depends on the choice."""
+        """Unknown: it depends on the choice."""
         return UNKNOWN
 
 

@@ -140,7 +140,7 @@ class Pass:
 
 
 class IteratorSpec(CompositeSpec):
-    """What a function knows of an iterator it is given: the spec of its elements.
+    """The type of an iterator as an argument of a function: the spec of its elements.
 
     Args:
         element_spec: the structure of the elements, with a spec at each leaf.
@@ -170,7 +170,7 @@ class IteratorSpec(CompositeSpec):
         return (TensorSpec.of(Shape(()), dtypes.resource),)
 
     def to_components(self, value: Any) -> tuple[object, ...]:
-        """That resource."""
+        """The iterator's resource."""
         return (value.handle,)
 
     def from_components(self, components: Sequence[Any]) -> Any:

@@ -54,7 +54,7 @@ def for_dataset(
 
 
 def register() -> None:
-    """Tell AutoGraph how to loop over datasets and iterators, if it is there."""
+    """Register loops over datasets and iterators with AutoGraph, if it was imported."""
     try:
         operators: Any = importlib.import_module("pinnace.functions.autograph.operators")
     except ImportError:

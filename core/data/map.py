@@ -106,7 +106,7 @@ class Mapped(Stage):
         return map(self._function, source)
 
     def blocks(self, run: Run) -> Iterator[Columns] | None:
-        """One call per block, where the function has that form."""
+        """One call per block, if the function is vectorised."""
         function = self._function.batched()
         if function is None:
             return None
@@ -153,7 +153,7 @@ class Filtered(Stage):
         return filter(lambda element: predicate(element)[0], self._source.open(run))
 
     def blocks(self, run: Run) -> Iterator[Columns] | None:
-        """Those rows of each block, where the predicate has a form for many."""
+        """The rows of each block that pass, if the predicate is vectorised."""
         predicate = self._predicate.batched()
         blocks = None if predicate is None else self._source.blocks(run)
         if predicate is None or blocks is None:
@@ -285,7 +285,7 @@ def _packed(arguments: tuple[Any, ...], spec: Any) -> tuple[Any, ...]:
 
 
 class Scanned(Stage):
-    """What a function with a state gives for the elements."""
+    """The outputs of a function that carries a state from element to element."""
 
     def __init__(self, source: Stage, step: StateFunction) -> None:
         super().__init__(step.output_spec)

@@ -1,4 +1,4 @@
-"""What a pipeline is told about how to run; nothing here changes its elements."""
+"""How a pipeline runs: threads, memory, determinism; the elements stay the same."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class ServiceOptions(_Choices):
 
 
 class Options(_Choices):
-    """What a pipeline is told about how to run; nothing here changes its elements.
+    """How a pipeline runs: threads, memory, determinism; the elements stay the same.
 
     Attributes:
         deterministic: False lets parallel stages give elements as they are ready.

@@ -44,7 +44,7 @@ class Prefetched(Stage):
 
 
 class Cached(Stage):
-    """The same elements, remembered in memory by the first pass that reaches the end."""
+    """A cache in memory, filled by the first pass that reaches the end."""
 
     def __init__(self, source: Stage) -> None:
         super().__init__(source.spec)
@@ -55,7 +55,7 @@ class Cached(Stage):
         self._rows: Rows | None = None
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Those in memory; the source's if there are none yet."""
+        """The cached elements; in the first pass the source's."""
         if self._memory is not None:
             return iter(self._memory)
         return self._remembering(self._source.open(run))
@@ -106,7 +106,7 @@ class _RowSequence:
 
 
 class CachedInFile(Stage):
-    """The same elements, written to files by the first pass that reaches the end.
+    """A cache in files, written by the first pass that reaches the end.
 
     Args:
         source: the elements.
@@ -129,7 +129,7 @@ class CachedInFile(Stage):
         self._write = write
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Those in the files; the source's if there are none yet."""
+        """The elements in the files; in the first pass the source's."""
         if self._exists():
             return self._read()
         return self._write(self._source.open(run))

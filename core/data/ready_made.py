@@ -72,7 +72,7 @@ def make_csv_dataset(
         shuffle_buffer_size: of the records.
         shuffle_seed: as in `Dataset.shuffle`.
         prefetch_buffer_size: batches made ahead of time; AUTOTUNE if None.
-        num_parallel_reads: how many files to read in turn.
+        num_parallel_reads: how many files to interleave.
         sloppy: whether the order may change with the time reading takes.
         num_rows_for_inference: how many records tell the types; all if None.
         compression_type: None, "GZIP" or "ZLIB".
@@ -152,7 +152,7 @@ def _read(
     order: tuple[int, int | None] | None,
     epochs: int | None,
 ) -> Dataset:
-    """The records of files in turn or one after the other, shuffled as `order` says, repeated."""
+    """The records of files, one by one or interleaved, shuffled as `order` says, repeated."""
     dataset = Dataset(Slices(list(files)))
     if order is not None:
         dataset = dataset.shuffle(len(files), order[1])
@@ -277,7 +277,7 @@ def make_batched_features_dataset(
         shuffle_buffer_size: of the messages.
         shuffle_seed: as in `Dataset.shuffle`.
         prefetch_buffer_size: batches made ahead of time; AUTOTUNE if None.
-        reader_num_threads: how many files to read in turn.
+        reader_num_threads: how many files to interleave.
         parser_num_threads: how many threads may parse.
         sloppy_ordering: whether the order may change with the time reading takes.
         drop_final_batch: whether to leave out a last, smaller batch.

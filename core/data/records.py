@@ -90,7 +90,7 @@ class Records(Files):
     Args:
         filenames: string tensor, or a Stage of scalar strings.
         compression: "", "GZIP" or "ZLIB".
-        parallel: how many files to read at once; their records come in turn.
+        parallel: how many files to read at once; their records are interleaved.
     """
 
     def __init__(self, filenames: Any, compression: Any, parallel: Any = None) -> None:
@@ -106,7 +106,7 @@ class Records(Files):
         return read_record_blocks(name, self._compression)
 
     def blocks(self, run: Run) -> Iterator[Columns]:
-        """Blocks of records: files one by one, or several in turn, each read ahead by a thread."""
+        """Blocks of records: one file at a time or several interleaved, read ahead by threads."""
         count = int(self._parallel) if not isinstance(self._parallel, SymbolicTensor) else 0
         if count in {0, 1}:
             yield from super().blocks(run)
@@ -131,7 +131,7 @@ class Records(Files):
 
 
 def _unpacked(file: IO[bytes], compression: str) -> IO[bytes]:
-    """What a file stands for, unpacked as it is read."""
+    """A file's content, decompressed while it is read."""
     if compression == "GZIP":
         return cast("IO[bytes]", gzip.GzipFile(fileobj=file))
     if compression == "ZLIB":
@@ -165,7 +165,7 @@ class _Inflating(io.RawIOBase):
 def decoded(
     name: str, compression: str, who: str, read: Callable[[IO[bytes]], Iterator[T]]
 ) -> Iterator[T]:
-    """What `read` makes of the unpacked bytes of a file; DataLossError if they cannot be."""
+    """`read` of the decompressed bytes; DataLossError if they are corrupt."""
     with explained("read", name), Path(name).open("rb", _CHUNK) as packed:
         try:
             with _unpacked(packed, compression) as file:

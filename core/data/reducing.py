@@ -130,7 +130,7 @@ class Reduced(Stage):
         self._finish = finish
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """What is left of each key; everything is read before the first comes."""
+        """The reduced value of each key, after the whole source was read."""
         states: dict[int, Element] = {}
         for element in self._source.open(run):
             key = int(self._key(element)[0])

@@ -39,7 +39,7 @@ class Sampled(Stage):
         self._stop = stop_on_empty
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """One that ends is drawn no more, or is the end."""
+        """Datasets that end are left out, or end the pass, as configured."""
         generator = np.random.default_rng(run.seed(self._seeds))
         opened = [source.open(run) for source in self._sources]
         weights = self._weights.copy()
@@ -170,7 +170,7 @@ class Resampled(Stage):
         return found
 
     def cardinality(self) -> int:
-        """It depends on what is drawn."""
+        """Unknown: it depends on what is drawn."""
         return INFINITE if self._source.cardinality() == INFINITE else UNKNOWN
 
 

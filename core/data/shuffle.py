@@ -56,7 +56,7 @@ class Shuffled(Stage):
         return size
 
     def _generators(self, run: Run) -> tuple[np.random.Generator, np.random.Generator]:
-        """One for the places in the buffer, one for what is left in it at the end."""
+        """Two generators: for the places in the buffer, and for its remainder at the end."""
         seed = run.seed(self._seeds)
         return np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
 
@@ -76,7 +76,7 @@ class Shuffled(Stage):
             yield buffer[place]
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
-        """The same rows, their numbers moved through a buffer."""
+        """The rows of the source, their indices shuffled through a buffer."""
         found = self._source.indexed(run)
         if found is None:
             return None
@@ -169,7 +169,7 @@ class Unique(Stage):
         self._source = source
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Those not seen before; all of them are remembered."""
+        """The elements not seen before, of which a set is kept."""
         seen = set()
         for element in self._source.open(run):
             arrays = [np.asarray(leaf_array(leaf)) for leaf in element]
@@ -199,7 +199,7 @@ class _Buffer:
             self._lists = [[row for part in parts for row in part] for parts in columns]
 
     def exchange(self, places: Array, coming: Columns) -> Iterator[Columns]:
-        """What is at these places, which then hold the rows that come."""
+        """Swap: the rows at these places, which then hold the new rows."""
         yield from self.taken(places)
         mine = self._columns
         if mine is not None and any(

@@ -96,7 +96,7 @@ class Run:
         return base if not times else source.again(base, times)
 
     def bases(self, stage: Stage) -> list[int]:
-        """What repeats this pass over `stage`."""
+        """The seeds that repeat this pass over `stage`."""
         return [self._bases[id(source)] for source in stage.seed_sources()]
 
 
@@ -174,7 +174,7 @@ class Stage:
 
 
 class Bindable:
-    """What a stage holds and what may depend on symbols itself: a user's function."""
+    """Marks what a stage holds that may capture symbolic tensors: a user's function."""
 
 
 class Absent(Stage):

@@ -50,7 +50,7 @@ class _Queue:
         self._ended = False
 
     def put(self, item: Any) -> bool:
-        """Wait for room and add; False if nobody reads any more."""
+        """Wait for room and add; False if the consumer is gone."""
         with self._changed:
             while len(self._items) >= self._capacity and not self._closed:
                 self._changed.wait()
@@ -86,7 +86,7 @@ class _Queue:
 
 
 def _fill(source: Iterator[Element], queue: _Queue) -> None:
-    """What a prefetching thread does."""
+    """The body of a prefetching thread."""
     try:
         while True:
             item: Any
@@ -196,7 +196,7 @@ class Pool:
 
 
 class Job:
-    """One call, and what came of it."""
+    """One call, with its result or exception."""
 
     __slots__ = ("_done", "_element", "_function", "_result")
 
@@ -224,7 +224,7 @@ class Job:
         return self._done.is_set()
 
     def result(self) -> Element:
-        """What the call gave; raises what it raised."""
+        """The call's result, or its exception raised."""
         self._done.wait()
         if type(self._result) is Failure:
             raise self._result.error
@@ -300,7 +300,7 @@ class InParallel:
 
 
 class InParallelIfSlow:
-    """The same, with threads only once calls turn out to take long enough."""
+    """As `InParallel`, but with threads only once calls are measured to be slow enough."""
 
     def __init__(
         self,

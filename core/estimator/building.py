@@ -92,7 +92,7 @@ class BuiltModel:
         self._fetching: dict[tuple[int, ...], ConcreteFunction] = {}
 
     def _results(self) -> dict[str, Any]:
-        """What a step gives: the loss, the predictions, the pairs' updated values."""
+        """The outputs of a step: loss, predictions, updated metric values."""
         spec = self.spec
         found: dict[str, Any] = {}
         if spec.loss is not None:
@@ -147,7 +147,7 @@ class BuiltModel:
         return results, structure.pack_sequence_as(fetches, leaves)
 
     def _also(self, symbols: Sequence[SymbolicTensor]) -> ConcreteFunction:
-        """The same graph with more outputs."""
+        """A copy of the graph with more outputs."""
         key = tuple(id(symbol) for symbol in symbols)
         made = self._fetching.get(key)
         if made is None:

@@ -377,7 +377,7 @@ class Estimator:
 
 @contextlib.contextmanager
 def _seeded(seed: int | None) -> Iterator[None]:
-    """The same draws each time inside the block, those of Keras' initializers too."""
+    """Fix the seeds of ops and of Keras' initializers inside the block."""
     if seed is None:
         yield
         return

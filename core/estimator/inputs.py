@@ -52,7 +52,7 @@ class Batches:
         return element[0], element[1]
 
     def drop_labels(self) -> None:
-        """Give None for labels from here on."""
+        """Replace labels by None from here on."""
         self.labels = None
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:

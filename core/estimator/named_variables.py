@@ -50,7 +50,7 @@ class NamedVariables:
         return file_prefix
 
     def read(self, path: str | os.PathLike[str], partial: bool = False) -> None:
-        """Give all variables their values in a checkpoint.
+        """Assign all variables from a checkpoint.
 
         Args:
             path: the checkpoint, without the endings of its files.

@@ -82,7 +82,7 @@ class RunConfig(_RunConfig):
 
 @dataclass(frozen=True)
 class TPUEstimatorSpec:
-    """What a model function for TPUs built.
+    """The result of a TPU model function.
 
     Attributes:
         mode: one of ModeKeys.
@@ -112,7 +112,7 @@ class TPUEstimatorSpec:
     prediction_hooks: Sequence[SessionRunHook] = ()
 
     def as_estimator_spec(self) -> EstimatorSpec:
-        """What an Estimator on the processor makes of it."""
+        """The equivalent EstimatorSpec for a CPU."""
         metrics = None
         if self.eval_metrics is not None and self.mode == ModeKeys.EVAL:
             metrics = _called("eval_metrics", self.eval_metrics)

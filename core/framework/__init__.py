@@ -20,7 +20,7 @@
   with parts of its value; `v[key]` is a tensor with `assign`.
 - `variable.Variable` has a `handle` (a resource `Tensor` whose array holds a `Resource`); a
   `Resource` has `value` (array or None), `version`, `dtype`, `shape`, `name`. Assigning puts a
-  new array in; it never writes into one that somebody may hold.
+  new array in; it never writes into one that may be referenced elsewhere.
 - `trackable.Trackable`: named children; `containers`: tracked lists and dicts;
   `autotrackable.AutoTrackable`: attributes as children; `module.Module`.
 - `errors`: TensorFlow's classes, each also the built-in it refines.

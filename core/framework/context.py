@@ -66,7 +66,7 @@ class State(threading.local):
     tracer: Tracer | None = None
     tapes: tuple[Tape, ...] = ()
     scope: str = ""
-    # The graphs that were called since `summary.trace_on`, None if nobody asks.
+    # The graphs that were called since `summary.trace_on`, None without one.
     graphs: list[Any] | None = None
     # What may end the runs of this thread from another one (`ops/running.Stop`).
     stop: Any = None

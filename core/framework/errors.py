@@ -123,7 +123,7 @@ class AlreadyExistsError(OpError):
 
 
 class PermissionDeniedError(OpError, PermissionError):
-    """The caller may not do this, whoever it is."""
+    """The caller is not allowed to do this."""
 
     error_code = PERMISSION_DENIED
 

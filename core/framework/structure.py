@@ -52,7 +52,7 @@ def _kind(x: object) -> int:
 
 def _expanding_kind(x: object) -> int:
     if isinstance(x, TypeSpec):
-        # A spec that does not say which tensors a value has is a leaf: nobody can take it apart.
+        # A spec that does not say which tensors a value has is a leaf: it cannot be taken apart.
         known = type(x).component_specs is not TypeSpec.component_specs
         return _COMPOSITE if known and not isinstance(x, TensorSpec) else _LEAF
     if getattr(type(x), "_is_composite", False):

@@ -93,7 +93,7 @@ class Trackable:
         found.append(waiting)
 
     def _children_changed(self) -> None:
-        """Tell whoever waits for children."""
+        """Notify the listeners for children."""
         found = self.__dict__.get("_waiting_for_children")
         if found:
             found[:] = [waiting for waiting in list(found) if not waiting()]

@@ -144,7 +144,7 @@ class Resource:
 
 
 def forget_values(variables: Iterable[Variable]) -> None:
-    """Give the memory of values back though somebody still holds the variables: nobody reads them.
+    """Release the values' memory while the variables are still referenced: they are not read again.
 
     A function and what it captures are a cycle, which Python finds late.
     """

@@ -20,7 +20,7 @@ def named_tensors(specs: Mapping[str, Any]) -> dict[str, TensorSpec]:
     """The tensors of named values, by names of their own, in the order of a function's arguments.
 
     The parts of a composite value have no shape here: their rows are not those of the whole, and
-    nobody may join calls along them.
+    calls must not be joined along them.
 
     Args:
         specs: by name.

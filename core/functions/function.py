@@ -43,9 +43,9 @@ else:
     P, R = ParamSpec("P"), TypeVar("R")
 
 _numbers = itertools.count()
-# After this many traces of one function somebody is probably passing Python numbers that change.
+# So many traces of one function probably come from Python numbers that change at each call.
 _MANY_TRACES = 5
-# Defaults that nobody can change.
+# Immutable defaults.
 _CONSTANT = (bool, int, float, complex, str, bytes, type(None))
 
 

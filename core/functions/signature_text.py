@@ -64,7 +64,7 @@ def one_line(parameters: Sequence[Parameter], results: Any) -> str:
 
 
 def in_full(parameters: Sequence[Parameter], results: Any, captured: Sequence[Tensor]) -> str:
-    """One parameter, result and capture a line."""
+    """One parameter, result or capture per line."""
     lines = ["Input Parameters:"]
     lines += [f"  {name} ({kind}): {_text(arg, name)}" for name, kind, arg in parameters]
     lines += ["Output Type:", f"  {_text(results)}", "Captures:"]

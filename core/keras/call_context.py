@@ -14,7 +14,7 @@ class CallContext(threading.local):
 
     # The outermost layer that is being called.
     entry: Layer | None = None
-    # What the innermost layer that knows was told; None: nobody was told.
+    # What the innermost layer that knows was given; None if none was given any.
     training: bool | None = None
     # Whether a model is being written for serving, without its optimizer.
     exporting: bool = False

@@ -66,7 +66,7 @@ def told_training(
 def _explicit_training(
     signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """What this call was told by position or keyword; None if nothing."""
+    """The `training` argument of this call, by position or keyword; None if absent."""
     if "training" in kwargs:
         return kwargs["training"]
     place = signature.training
@@ -100,7 +100,7 @@ def build_parameters(build: Callable[..., Any]) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def required_build_parameters(build: Callable[..., Any]) -> frozenset[str]:
-    """Those of them without a default."""
+    """The parameters of `build` without a default."""
     parameters = inspect.signature(inspect.unwrap(build)).parameters
     return frozenset(
         name
@@ -138,7 +138,7 @@ def prepared_build(build: Callable[..., None]) -> Callable[..., None]:
     if getattr(build, "_prepared", False):
         return build
 
-    # Layers of this library may ask for more than a shape; anybody else's expect shapes.
+    # Layers of this library may ask for more than a shape; those of users expect shapes.
     foreign = not build.__module__.startswith("pinnace.")
 
     def takes_shape(parameter: str) -> bool:

@@ -1,4 +1,4 @@
-"""What `keras.config` shows: defaults of dtypes, and the small number of losses."""
+"""`keras.config`: default dtype, dtype policy and epsilon."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def constructor_config(layer: Layer) -> dict[str, Any]:
-    """What the constructor was called with, all but name, trainable and dtype.
+    """The constructor's arguments, without name, trainable and dtype.
 
     Raises:
         NotImplementedError: an argument that cannot be stored.

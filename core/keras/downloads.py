@@ -76,7 +76,7 @@ def get_file(
 
 
 def _places(folder: Path, fname: Any, origin: str, unpacks: bool) -> tuple[Path, Path | None]:
-    """Where the file goes, and the folder of what is in it."""
+    """The path of the file, and the folder it is extracted to."""
     given = "" if fname is None else os.fspath(fname)
     if os.sep in given:
         raise ValueError(f"get_file: fname must be a name without folders, got {given!r}")
@@ -123,7 +123,7 @@ def _fetch(origin: str, path: Path, digest: str | None, algorithm: str) -> None:
 
 
 def _copy(answer: Any, part: Any, origin: str, total: int) -> None:
-    """Copy, with a progress bar where somebody looks."""
+    """Copy, with a progress bar on a terminal."""
     if not sys.stderr.isatty():
         shutil.copyfileobj(answer, part, _PIECE)
         return

@@ -73,7 +73,7 @@ PolicyLike: TypeAlias = DTypePolicy | dtypes.DType | str | None
 
 
 class _Defaults:
-    """What layers take that were told nothing."""
+    """The defaults of layers that are given no dtype."""
 
     __slots__ = ("floatx", "policy")
 

@@ -16,7 +16,7 @@ VARIABLE = "PINNACE_IMPORT"
 
 
 def tell(modules: Iterable[str]) -> None:
-    """Look for classes that a file names and nobody knows in these modules, too.
+    """Also look in these modules for classes that a file names and that are not registered.
 
     They are imported when the first such class is met, and not before.
     """

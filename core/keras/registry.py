@@ -115,7 +115,7 @@ def custom_object_scope(objects: Mapping[str, Any]) -> Iterator[None]:
 
 
 def public_module(cls: type) -> str | None:
-    """The module that Keras would show the class in; None for a class of somebody else."""
+    """The module that Keras exports the class from; None for a foreign class."""
     parts = cls.__module__.split(".")
     if parts[:2] != ["pinnace", "keras"]:
         return None

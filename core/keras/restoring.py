@@ -22,7 +22,7 @@ class Restoring:
         budget: bytes that the weights of all layers may take together: what stands in the file.
             None sets no bound, and leaves first values to the initializers.
         compiles: whether models are compiled as they were.
-        safe_mode: told to nobody: code in a configuration is never run.
+        safe_mode: without effect: code in a configuration is never run.
     """
 
     def __init__(self, budget: int | None = None, compiles: bool = True) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class TableInitializer(AutoTrackable):
-    """What fills a table.
+    """A source of a table's keys and values.
 
     Args:
         key_dtype: of the keys.

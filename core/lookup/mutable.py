@@ -175,11 +175,11 @@ class DenseHashTable(_Mutable):
     def insert_or_assign(
         self, keys: TensorLike, values: TensorLike, name: str | None = None
     ) -> None:
-        """The same as `insert`."""
+        """`insert`, by its other name."""
         self.insert(keys, values, name)
 
     def erase(self, keys: TensorLike, name: str | None = None) -> None:
-        """The same as `remove`."""
+        """`remove`, by its other name."""
         self.remove(keys, name)
 
     def _create_resource(self) -> Tensor:

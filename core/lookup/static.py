@@ -114,7 +114,7 @@ class StaticVocabularyTable(AutoTrackable):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The table's name."""
         return self._name
 
     @property

@@ -66,12 +66,12 @@ class LookupTable(TrackableResource):
 
     @property
     def default_value(self) -> Tensor:
-        """What is found for keys that are not there."""
+        """The value of missing keys."""
         return self._default_value
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The table's name."""
         return self._name
 
     @property

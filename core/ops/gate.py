@@ -1,7 +1,7 @@
 """The gate between a loaded model and everything outside of the process.
 
 A program of one's own may do with files, the terminal and Python what it likes. A graph that comes
-from a file is somebody else's: each of its ops passes here when it is decoded, once, whatever runs
+from a file is untrusted: each of its ops passes here when it is decoded, once, whatever runs
 it later. What an op reaches stands in its definition (`OpDef.reaches`); a test runs every op of the
 registry under an audit hook, so that none reaches anything without saying so.
 """

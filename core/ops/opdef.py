@@ -221,7 +221,7 @@ class OpCall:
         self.wanted = wanted
 
     def needs(self, index: int) -> bool:
-        """Whether anybody wants the gradient of input `index`: if not, it may be left out."""
+        """Whether the gradient of input `index` is used: if not, it may be left out."""
         return self.wanted is None or id(self.inputs[index]) in self.wanted
 
     def attr(self, name: str) -> Any:

@@ -42,18 +42,18 @@ class RunContext:
     def finish(
         self, cond: Any, body: Any, values: Sequence[Array], *, hot: bool
     ) -> Sequence[Array]:
-        """The loop variables after the turns that machine code could take: all, or none.
+        """The loop variables after the iterations that machine code could run: all, or none.
 
         Args:
             cond: a FunctionRef.
             body: a FunctionRef.
             values: the loop variables.
-            hot: many turns have gone by: it is worth compiling.
+            hot: many iterations were run: it is worth compiling.
         """
         return late.finish_loop(cond, body, values, self, hot)
 
     def check(self) -> None:
-        """Raise if the run was cancelled, the reason if one was given; loops ask at each turn."""
+        """Raise if the run was cancelled, the reason if there is one; loops call this each time."""
         if self.cancelled:
             if self.reason is not None:
                 raise self.reason

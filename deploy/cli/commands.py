@@ -1,4 +1,4 @@
-"""The list of commands, as typer shows it; a command's file is read when somebody needs it."""
+"""The list of commands, as typer shows it; a command's module is imported on first use."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 import importlib

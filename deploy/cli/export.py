@@ -142,7 +142,7 @@ def export(
 
 
 def _found(model: Path, inputs: str | None, outputs: str | None) -> object:
-    """What is exported: a folder, or the function that a frozen graph is."""
+    """The source of the export: a SavedModel's folder, or a frozen graph's function."""
     from pinnace.deploy.cli.inputs import names_of
     from pinnace.deploy.cli.models import FROZEN, SAVED_MODEL, find_model
     from pinnace.framework.errors import InvalidArgumentError
@@ -190,7 +190,7 @@ def _lines(found: "ExportReport", output: Path, opset: int) -> Iterator[str]:
 
 
 def _tokenizer_lines(found: "ExportReport") -> Iterator[str]:
-    """What was cut off."""
+    """The lines about the tokenizer that was split off."""
     if found.tokenizer is None or found.tokenizer_path is None:
         return
     texts = ", ".join(found.tokenizer["inputs"])
@@ -204,6 +204,6 @@ def _tokenizer_lines(found: "ExportReport") -> Iterator[str]:
 
 
 def _is_missed(op: str) -> bool:
-    """Whether somebody may miss what an op that was left out does: it checks or prints."""
+    """Whether leaving out the op changes what a user sees: it checks or prints."""
     found = registry.at_hand(op)
     return found is not None and found.effect == "io"

@@ -55,7 +55,7 @@ class Findings:
         self._found: dict[tuple[str, str], tuple[str, dict[str, None], int]] = {}
 
     def add(self, level: str, title: str, meaning: str, place: str = "", count: int = 1) -> None:
-        """One more."""
+        """Add a finding."""
         known, places, number = self._found.get((level, title), (meaning, {}, 0))
         if place and len(places) < _MOST_PLACES:
             places[place] = None

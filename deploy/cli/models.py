@@ -119,7 +119,7 @@ def _models_below(path: Path) -> list[str]:
 
 
 def _nearby(path: Path) -> list[str]:
-    """What in the last folder that exists has a similar name."""
+    """Similar names in the deepest folder of the path that exists."""
     folder = path.parent
     missing = path.name
     while not folder.is_dir() and folder != folder.parent:

@@ -1,4 +1,4 @@
-"""`pinnace scan`: what a model could do, for somebody who decides whether to trust it."""
+"""`pinnace scan`: what a model could do, to decide whether to trust it."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 import dataclasses

@@ -44,7 +44,7 @@ class Terminal:
         self._console.print(line, soft_wrap=True)
 
     def line(self, text: str = "", style: str = "") -> None:
-        """One line."""
+        """Print a line."""
         if self._console is None:
             _print(text)
             return

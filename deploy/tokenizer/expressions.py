@@ -43,7 +43,7 @@ def parse(pattern: str, used: Iterable[int] = ()) -> Tree:
 
     Args:
         pattern: in RE2's syntax.
-        used: numbers of the groups that somebody asks for; the others are left out.
+        used: numbers of the groups that are referenced; the others are left out.
 
     Raises:
         UnsupportedError: other engines lack a part of it, or read it in another way.

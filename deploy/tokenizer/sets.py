@@ -42,7 +42,7 @@ CLASSES: dict[str, Ranges] = {"d": POSIX["digit"], "w": POSIX["word"], "s": _of(
 
 
 def union(*sets: Sequence[Sequence[int]]) -> Ranges:
-    """What is in any of them."""
+    """The union of sets of characters."""
     found: Ranges = []
     for low, high in sorted(map(tuple, chain(*sets))):
         if found and low <= found[-1][1] + 1:

@@ -49,7 +49,7 @@ async def read_body(
     """The body of a request, unpacked.
 
     Args:
-        request: whose body nobody has read.
+        request: its body is not read yet.
         max_bytes: largest size, as sent and unpacked.
         timeout_s: longest time that it may take to arrive.
         charge: told of the bytes that came so far; may refuse more.
@@ -141,7 +141,7 @@ async def exchange_response(request: Request, wire: Wire, which: Which) -> Respo
     """The reply to an inference request, through the exchange.
 
     Args:
-        request: whose body nobody has read.
+        request: its body is not read yet.
         wire: the request's protocol.
         which: the version that it asks for.
     """

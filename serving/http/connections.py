@@ -170,7 +170,7 @@ class Bounded:
             self.refuse(408, f"The headers of a request did not arrive within {seconds} s")
 
     def _watch_reading(self, before: int) -> None:
-        """Give a client up that does not read its answer."""
+        """Close connections whose client does not read its response."""
 
         def look() -> None:
             left = self.transport.get_write_buffer_size()

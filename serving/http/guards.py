@@ -29,7 +29,7 @@ class Guarded:
     Args:
         app: that is asked then.
         keys: that there are.
-        open_paths: that anybody may ask.
+        open_paths: that need no key.
     """
 
     def __init__(self, app: ASGIApp, keys: ApiKeys, open_paths: frozenset[str]) -> None:

@@ -252,7 +252,7 @@ def _comma_levels(body: bytes, begin: int) -> tuple[npt.NDArray[np.int8], int]:
 def _ignore_escaped(
     block: npt.NDArray[np.uint8], quotes: npt.NDArray[np.bool_], is_escaped: bool
 ) -> bool:
-    """Take out the quotes that stand behind an odd number of backslashes.
+    """Drop the escaped quotes: those behind an odd number of backslashes.
 
     Args:
         block: some bytes of a text.

@@ -1,4 +1,4 @@
-"""Work that may never end, and whoever waits for it only so long."""
+"""Work that may never end, waited for with a deadline."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def done_within(work: Callable[[], T], seconds: float, what: str) -> T:
         state.stop = stop
         try:
             outcome.append(work())
-        except BaseException as error:  # whoever waits gets it
+        except BaseException as error:  # the waiting thread gets it
             problem.append(error)
 
     thread = threading.Thread(target=begin, name="pinnace-load", daemon=True)

@@ -10,7 +10,7 @@ from pinnace.serving.errors import LOG
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_PATIENCE_S = 10.0  # with a turn that asks somebody who does not answer
+_PATIENCE_S = 10.0  # for a poll whose peer does not answer
 
 
 class Timer:
@@ -18,7 +18,7 @@ class Timer:
 
     Args:
         name: of the thread, for people who look at it.
-        every_s: from the end of one turn to the next; 0 or less never does it.
+        every_s: from the end of one poll to the next; 0 or less never does it.
         work: what to do. What it raises is logged, and it is tried again.
     """
 
@@ -33,7 +33,7 @@ class Timer:
             self._thread.start()
 
     def stop(self) -> None:
-        """Begin no other turn, and wait for the one that is on its way, but not for ever."""
+        """Start no other poll, and wait a while for a running one."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join(_PATIENCE_S)
@@ -42,5 +42,5 @@ class Timer:
         while not self._stopped.wait(self._every_s):
             try:
                 self._work()
-            except Exception:  # the thread must outlive what nobody foresaw
+            except Exception:  # the thread must survive unforeseen errors
                 LOG.exception("%s: looking for changes failed; trying again", self._name)

@@ -9,7 +9,7 @@ copy, so that the system still keeps the weights once. Where there is no space, 
 mapped, and the log says so.
 
 A copy is locked by who uses it; the system takes the locks from who is killed, and the next copy
-that is made removes those that nobody uses.
+that is made removes the unused ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pinnace.serving.errors import LOG
 
 try:
     import fcntl
-except ImportError:  # Windows: it lets nobody cut a file that is mapped
+except ImportError:  # Windows refuses to truncate a mapped file
     fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class PrivateCopy:
     Args:
         path: of the copy.
         descriptor: of its folder, locked.
-        keeps: leave it where it is when nobody uses it.
+        keeps: do not remove it when it is unused.
     """
 
     def __init__(self, path: Path, descriptor: int, keeps: bool = False) -> None:
@@ -226,7 +226,7 @@ def open_copy(path: Path, keeps: bool = False) -> PrivateCopy | None:
 
     Args:
         path: of the copy.
-        keeps: leave it where it is when nobody uses it.
+        keeps: do not remove it when it is unused.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -1,7 +1,7 @@
 """Versions at a URL → copies on this machine, through fsspec: s3, gs, http, memory and others.
 
 A version is fetched whole before it is loaded, into a folder that is given its name when it is
-complete: nobody sees half of it. The copies of a URL are kept in the cache folder, so that a server
+complete, never visible by half. The copies of a URL are kept in the cache folder, so that a server
 that starts again, and its workers, fetch nothing twice; `PINNACE_CACHE` says where that is. Those
 of versions that were replaced go, but for the last few. Who may read a store, and where it is, say
 the variables of the library that speaks to it (`AWS_ACCESS_KEY_ID`…) or fsspec's own
@@ -46,7 +46,7 @@ from pinnace.serving.models.versions import version_named
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_KEPT = 2  # copies of one URL that nobody uses and that stay
+_KEPT = 2  # unused copies of one URL that stay
 _MAX_FILES = 10_000
 _PACKAGES = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
 # Of what a store knows about a file: what is another when the file is.

@@ -158,7 +158,7 @@ class Repository:
             self._collect()
 
     def _look_at_urls(self) -> None:
-        """As `refresh`, for models at URLs: nobody else waits while they are asked and fetched."""
+        """As `refresh`, for models at URLs, whose polls and downloads hold up no other model."""
         for model in list(self._models.values()):
             if not is_remote(model.config.base_path) or not model.is_wanted:
                 continue

@@ -174,7 +174,7 @@ class Servable:
             self.run_now(signature_name, feeds)
 
     def close(self) -> None:
-        """Give the threads back when they are done; whoever holds the version can still run it."""
+        """Release the threads when they are done; holders of the version can still run it."""
         self._closed = True
         self.remembered.clear()
         self._runners.close()

@@ -68,7 +68,7 @@ def find_places(base_path: str) -> Mapping[int, Place]:
     Raises:
         NotFoundError: there is no such folder.
         UnavailableError: it cannot be asked now.
-        OpError: nobody knows how to ask it.
+        OpError: no handler for its scheme.
     """
     if is_remote(base_path):
         from pinnace.serving.models.remote import find_remote_versions  # late: an extra

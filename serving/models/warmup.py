@@ -1,4 +1,4 @@
-"""Requests that a version answers before anybody else may ask it.
+"""Requests that a version answers before it is served.
 
 A SavedModel may carry them in `assets.extra/tf_serving_warmup_requests`, a TFRecord file of
 PredictionLogs; a version that cannot answer them is not served. One without that file runs each
@@ -61,11 +61,11 @@ def warm_up(
     """Let a version answer its warm-up requests.
 
     Args:
-        servable: that nobody asks yet.
+        servable: not served yet.
         path: its folder.
         iterations: how often each request is answered; 0 for none at all.
         limits: of each run.
-        is_urgent: whether nobody else is served yet.
+        is_urgent: whether no other model is served yet.
 
     Raises:
         InvalidArgumentError: the file of requests is damaged or too long, or the version cannot
@@ -87,7 +87,7 @@ def example_feeds(servable: Servable, path: Path, most: int) -> dict[str, list[A
     """The feeds of a version's first warm-up requests, by signature.
 
     Args:
-        servable: that nobody asks yet.
+        servable: not served yet.
         path: its folder.
         most: requests to read.
 
@@ -196,6 +196,6 @@ def low_priority() -> Iterator[None]:
         yield
     finally:
         if lowered:
-            # Only root may go up again; the loading thread serves nobody, so it may stay low.
+            # Only root may go up again; the loading thread serves no requests, so it may stay low.
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, thread, before)

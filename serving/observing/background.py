@@ -22,7 +22,7 @@ _COMPLAIN_S = 60.0
 class Background(Generic[T]):
     """Hands things to a function, in a thread, some at a time.
 
-    What the function raises is logged, once a minute, and disturbs nobody else.
+    What the function raises is logged, once a minute, and affects nothing else.
 
     Args:
         name: for the log.

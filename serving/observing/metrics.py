@@ -149,7 +149,7 @@ class Meter:
 
     def __init__(self, cells: memoryview[float] | None = None) -> None:
         self.cells = cells
-        # Lists where nobody else looks: they are twice as quick.
+        # Lists where no other process reads them: they are twice as quick.
         self.statuses: Cells = [0] * _CODES if cells is None else cells[:_CODES]
         self.runs: Cells = [0] if cells is None else cells[_CODES : _CODES + 1]
         at = _CODES + 1
@@ -290,7 +290,7 @@ class Metrics:
 
     def text(self) -> bytes:
         """All of it in Prometheus's text format."""
-        # Late, as in `collect`: the first answer waits for nobody who reads metrics.
+        # Late, as in `collect`: the first answer does not wait for a scrape.
         from prometheus_client import CollectorRegistry, generate_latest
 
         registry = CollectorRegistry()

@@ -161,7 +161,7 @@ class Recorder:
             except ProcessLookupError:
                 path.unlink(missing_ok=True)
             except (OSError, ValueError):
-                continue  # it is somebody else's
+                continue  # another process' file
 
     def _make_room(self) -> None:
         found = []

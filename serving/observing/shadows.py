@@ -92,7 +92,7 @@ class Shadows:
         try:
             check_feeds(servable.signature(signature_name), feeds)
             outputs = servable.run_now(signature_name, feeds)
-        except Exception as error:  # whatever it does, nobody waits for it
+        except Exception as error:  # its errors concern no client
             meter.count("failed")
             self._complain(shadow, f"failed where the answering version did not: {one_line(error)}")
             return

@@ -36,7 +36,7 @@ class ModelControl:
             headers: names in lower case; an API key in them was checked before.
 
         Raises:
-            PermissionDeniedError: nobody may, or a page of another origin asks.
+            PermissionDeniedError: control is switched off, or a page of another origin asks.
         """
         if not self._is_on:
             raise PermissionDeniedError(

@@ -69,7 +69,7 @@ class Exchange:
         self.policies: list[Policy] = []
         self.observers: list[Observer] = []
         self.observe_idle: Callable[[float, float], None] | None = None
-        self._is_tidied = False  # somebody is to see to it
+        self._is_tidied = False  # cleaning up is scheduled
         self.in_flight = 0
         self.bytes_in_flight = 0
         self.most_requests = settings.max_concurrent_requests or 2**62
@@ -117,7 +117,7 @@ class Exchange:
             within_s: time that the client gives it, where its headers do not say so.
 
         Raises:
-            CancelledError: the client went away: nobody reads a reply.
+            CancelledError: the client has disconnected.
         """
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
@@ -343,9 +343,9 @@ class Exchanging(Call):
                 try:
                     with no_collections():
                         decoded = self._decode(servable, body, begin)
-                except BaseException as problem:  # whoever waits gets it
+                except BaseException as problem:  # the caller gets it
                     error = problem
-            with suppress(RuntimeError):  # the loop is closed: nobody waits
+            with suppress(RuntimeError):  # the loop is closed, and its callers with it
                 loop.call_soon_threadsafe(done, decoded, error)
             # An error knows this frame, and this frame it: a cycle with all that was read.
             decoded = error = None
@@ -455,9 +455,9 @@ class Exchanging(Call):
             if not self.is_over:
                 try:
                     reply = encode(outputs)
-                except BaseException as problem:  # whoever waits gets it
+                except BaseException as problem:  # the caller gets it
                     error = problem
-            with suppress(RuntimeError):  # the loop is closed: nobody waits
+            with suppress(RuntimeError):  # the loop is closed, and its callers with it
                 loop.call_soon_threadsafe(done, reply, error)
             reply = error = None  # as above
 

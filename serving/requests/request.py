@@ -22,7 +22,7 @@ class Request:
         wire: its protocol.
         which: the version that it asks for.
         headers: names in lower case.
-        peer: address that it came from; empty if nobody knows.
+        peer: address that it came from; empty if unknown.
         size: bytes of the body as it came.
 
     Attributes:

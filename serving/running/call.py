@@ -31,7 +31,7 @@ class Call:
         key: what calls must agree in to be joined.
         group: calls of one run that have the same one are settled together by `settle_run`.
         run: that it is part of, once it has begun to run.
-        is_over: whether it was settled, or nobody waits any longer.
+        is_over: whether it was settled, or its caller is gone.
     """
 
     __slots__ = (
@@ -90,7 +90,7 @@ class Call:
         self.is_over = True
 
     def settle(self, outputs: Arrays | None, error: BaseException | None) -> None:
-        """Hand the outcome to whoever waits, once."""
+        """Hand the outcome to the caller, once."""
         if not self.is_over:
             self.is_over = True
             self.finish(outputs, error)

@@ -51,7 +51,7 @@ _BESIDE = 0.25
 _NEVER = float("inf")
 _GRACE_S = 2.0  # after the last deadline of a run, in which it should notice that it is over
 _MOST_LOST = 8  # threads of a version that are replaced for not coming back from a run
-_CALM = 16  # turns of the loop with one call each, after which a call need not wait for others
+_CALM = 16  # iterations with one call each, after which a call need not wait for others
 _LOOP_SLICE_S = 0.005  # longest time that runs on the loop keep it from reading and writing
 
 
@@ -93,15 +93,15 @@ class Lane:
         self._runners = runners
         self._threads = runners.count
         self._max_waiting = max_waiting
-        # Held to take from what waits, and to say which threads do; anybody may add to it.
+        # Held to take from the queue, and to say which threads do; appending needs no lock.
         self._lock = threading.Lock()
         self._waiting: deque[Call] = deque()
         self._in_threads: list[Run] = []
         self._stuck: list[Run] = []  # those whose threads were replaced
         self._late: list[Call] = []  # taken too late to run; told so on the event loop
         self._is_scheduled = False
-        self._came = 0  # calls since the last turn that ran any
-        self._calm = 0  # turns in a row that brought one call
+        self._came = 0  # calls since the last iteration that ran any
+        self._calm = 0  # successive iterations that brought one call
         self._measured_at = float("-inf")
         self._usual_size, self._usual_s = -1, 0.0  # the last call's size, and what it should take
         self._ample_s = _NEVER  # in which whatever waits is surely over
@@ -119,7 +119,7 @@ class Lane:
         return self._joins
 
     def submit(self, call: Call, now: float = 0.0) -> None:
-        """Let a call wait for its turn; it is settled with the outcome.
+        """Queue a call; it is settled with the outcome.
 
         Args:
             call: whose feeds fit the signature.
@@ -161,7 +161,7 @@ class Lane:
         if not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._flush)
-            # Where nobody else asks, the end of the turn brings nothing.
+            # A single caller gains nothing from the end of the iteration.
             if self._calm >= _CALM and not running:
                 self._run_waiting()
 
@@ -343,7 +343,7 @@ class Lane:
                 done = following
                 self._execute(done)
                 following = self._follow(done)
-                with suppress(RuntimeError):  # the loop is closed: nobody waits
+                with suppress(RuntimeError):  # the loop is closed, and its callers with it
                     loop.call_soon_threadsafe(self._end, done)
 
         try:
@@ -394,7 +394,7 @@ class Lane:
             return None, self._too_late(call)
         try:
             outputs = self._run(call.feeds)
-        except BaseException as error:  # whoever waits gets it
+        except BaseException as error:  # the callers get it
             return None, error
         if not self._stuck or call.run not in self._stuck:  # how long that took says nothing
             self._times.record(call.elements, time.perf_counter() - begin)
@@ -433,7 +433,7 @@ class Lane:
         return DeadlineExceededError(f"{self._name} did not answer in {text} s")
 
     def _arm_sweep(self) -> None:
-        """See to it that calls are told when their time is over, whoever is busy."""
+        """Settle calls whose deadline has passed, even while all threads are busy."""
         if self._sweep is not None:
             return
         nearest = min((call.deadline for call in self._unanswered()), default=_NEVER)

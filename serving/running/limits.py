@@ -1,7 +1,7 @@
 """How long a run of a model may take, and how much memory.
 
-Plans look between their steps and at each turn of a loop whether their run is to end; a thread says
-so when time is over, or when nobody waits for the run any longer. Memory is counted where arrays
+Plans check between their steps and in each iteration of a loop whether their run is to end; a
+thread says so when time is over, or when the caller is gone. Memory is counted where arrays
 are made. A single step that takes long is not interrupted.
 """
 

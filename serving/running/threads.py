@@ -20,8 +20,8 @@ _TURN_S = 0.0002
 def quick_turns() -> Iterator[None]:
     """Let a thread whose run is over have the interpreter soon, as long as the process serves.
 
-    The event loop holds it while many requests come in one turn. Python lets others wait for 5 ms,
-    in which a core could have run half a batch.
+    The event loop holds it while many requests come in one iteration. Python lets others wait for
+    5 ms, in which a core could have run half a batch.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, _TURN_S))
@@ -51,12 +51,12 @@ class RunThreads:
 
     @property
     def is_asked(self) -> bool:
-        """Whether work waits for a thread: whoever has one is to give it back."""
+        """Whether work waits for a thread: idle holders should return theirs."""
         return bool(self._waiting)
 
     @property
     def lost(self) -> int:
-        """Threads that do not come back from a run, as far as anybody knows."""
+        """Threads that do not come back from a run, as far as is known."""
         return self._lost
 
     def start(self, work: Callable[[], object]) -> None:
@@ -110,7 +110,7 @@ class RunThreads:
         try:
             threading.Thread(target=self._live, name=name, daemon=True).start()
         except RuntimeError:
-            if not self._alive:  # nobody would ever do it
+            if not self._alive:  # it would never run
                 self._waiting.pop()
                 raise
         else:

@@ -140,7 +140,7 @@ def _in_frame(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], scope: Any)
 
 
 def _is_library(f: Any) -> bool:
-    """Whether it is called as it is: built-ins, classes, libraries, functions of the graph."""
+    """Whether it is called unconverted: built-ins, classes, library code, `tf.function`s."""
     if inspect.isbuiltin(f) or isinstance(f, (type, types.MethodWrapperType)):
         return True
     # Decorated functions have the __module__ of what is inside, but the globals of where they are.

@@ -317,7 +317,7 @@ def _future_flags() -> int:
 
 
 def _place(node: ast.AST, line: int) -> None:
-    """Give every node the line of the user's code that it, or the code around it, is from."""
+    """Set every node's line to that of the user's code that it, or its parent, came from."""
     origin = (
         anno.getanno(node, anno.Basic.ORIGIN, default=None) if hasattr(node, "_fields") else None
     )
@@ -375,7 +375,7 @@ def call_in_frame(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], scope: 
 def _called(
     autograph_artifact: Callable[..., Any], converted_call: Callable[..., Any]
 ) -> types.SimpleNamespace:
-    """What converted code finds as `ag__`."""
+    """The namespace that converted code calls `ag__`."""
     return types.SimpleNamespace(
         ConversionOptions=converter.ConversionOptions,
         Feature=converter.Feature,

@@ -34,7 +34,7 @@ def user_function(function: Any) -> Any:
 class Branch:
     """A traced function: its graph, what it returned, and what it took from around it.
 
-    Until somebody asks for `graph` or `ref`, captures and outputs may be added.
+    Until `graph` or `ref` is read, captures and outputs may be added.
 
     Args:
         tracer: of the function, which ran.
@@ -66,7 +66,7 @@ class Branch:
 
     @property
     def stateful(self) -> bool:
-        """Whether it does anything beside returning values."""
+        """Whether it has effects."""
         return any(node.op.stateful for node in self._tracer.graph.nodes)
 
     @property
@@ -75,7 +75,7 @@ class Branch:
         return self._tracer.graph.outputs
 
     def give(self, values: Sequence[Value], label: str) -> None:
-        """Give these values, too, under names `label_0`, `label_1`, ..."""
+        """Add these values as outputs `label_0`, `label_1`, ..."""
         graph = self._tracer.graph
         names = [f"{label}_{index}" for index in range(len(values))]
         graph.set_outputs([*graph.outputs, *values], [*graph.output_names, *names])
@@ -199,7 +199,7 @@ def alone(
 
 
 def watch_variable_behind(tensor: Tensor) -> None:
-    """Tell the tapes of the variable whose handle this is, if it is one: it is about to be read."""
+    """If this is a variable's handle, tell the tapes that the variable is read."""
     variable = _variable_behind(tensor) if state.tapes else None
     if variable is not None:
         for tape in state.tapes:

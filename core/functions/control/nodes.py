@@ -194,7 +194,7 @@ def _widened(
             raise ValueError(
                 f"while_loop: loop variable {which} enters the loop with shape "
                 f"{spec.shape.text}, but has "
-                f"shape {shape.text} after one turn.\n  Try: shape_invariants, or "
+                f"shape {shape.text} after one iteration.\n  Try: shape_invariants, or "
                 "autograph.experimental.set_loop_options(shape_invariants=…)"
             )
     return found
@@ -263,7 +263,7 @@ class _Loop:
                 raise TypeError(
                     f"while_loop: loop variable {index} enters the loop with dtype "
                     f"{old.dtype.name}, but has "
-                    f"{kind} after one turn"
+                    f"{kind} after one iteration"
                 ) from error
         return structure.pack_sequence_as(found, leaves)
 

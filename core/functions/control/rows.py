@@ -39,7 +39,7 @@ class Carried:
         return [batch]
 
     def of_row(self, row: Any) -> list[Any]:
-        """Those tensors of one row."""
+        """The tensors of one row."""
         return [convert_to_tensor(row, self.spec.dtype)]
 
     def row(self, parts: Sequence[Any]) -> Any:

@@ -134,12 +134,12 @@ def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def argmax(x: Any, axis: int = -1) -> Tensor:
-    """Where the largest element is."""
+    """The index of the largest element along `axis`."""
     return extremes.argmax(x, axis)
 
 
 def argmin(x: Any, axis: int = -1) -> Tensor:
-    """Where the smallest element is."""
+    """The index of the smallest element along `axis`."""
     return extremes.argmin(x, axis)
 
 
@@ -245,7 +245,7 @@ def permute_dimensions(x: Any, pattern: Sequence[int]) -> Tensor:
 
 
 def concatenate(tensors: Sequence[Any], axis: int = -1) -> Tensor:
-    """One behind the other along an axis."""
+    """Tensors concatenated along an axis."""
     return joining.concat(list(tensors), axis)
 
 
@@ -338,7 +338,7 @@ def dot(x: Any, y: Any) -> Tensor:
 
 
 def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
-    """One of two, by a scalar; or element by element, by a tensor that broadcasts from the left."""
+    """One of two, by a scalar condition, or elementwise by one that broadcasts from the left."""
     condition = casting.cast(condition, "bool")
     then, other = (
         one if callable(one) else (lambda one=one: one)

@@ -137,12 +137,12 @@ def standardize_dtype(dtype: Any) -> str:
 
 
 def is_float_dtype(dtype: Any) -> bool:
-    """Whether it is a type of floats."""
+    """Whether a dtype is floating point."""
     return dtypes.as_dtype(dtype).is_floating
 
 
 def is_int_dtype(dtype: Any) -> bool:
-    """Whether it is a type of integers."""
+    """Whether a dtype is an integer type."""
     return dtypes.as_dtype(dtype).is_integer
 
 

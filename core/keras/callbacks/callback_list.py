@@ -181,7 +181,7 @@ def _listed(callbacks: Any) -> list[Any]:
 
 
 def _overrides_batches(callback: Any) -> bool:
-    """Whether it does something around batches."""
+    """Whether it overrides a hook around batches."""
     wants = getattr(callback, "wants_batches", None)
     if wants is not None:
         return bool(wants)

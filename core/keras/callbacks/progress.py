@@ -72,7 +72,7 @@ class ProgbarLogger(Callback):
         return None if self._batches is None else self._batches.count
 
     def advance(self, index: int, logs: Callable[[], dict[str, Any]]) -> None:
-        """One more batch is done; `logs` is called when they are shown."""
+        """Count a batch; `logs()` is called only when the bar is drawn."""
         self._done = index + 1
         if self._level != 1:
             return
@@ -102,7 +102,7 @@ class ProgbarLogger(Callback):
         self._width = len(line)
 
     def close(self) -> None:
-        """Take the bar away, also when training was broken off."""
+        """Stop drawing the bar, also after an exception."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
@@ -116,7 +116,7 @@ class ProgbarLogger(Callback):
         return " - ".join([pace, *(f"{name}: {_number(value)}" for name, value in logs.items())])
 
     def _finish(self, logs: dict[str, Any]) -> None:
-        """What was shown, as a line that stays."""
+        """Print the bar's final state as a line."""
         bar = f"{_BAR} " if self._bar is not None or self._width is not None else "- "
         total = self._total()
         self._done = self._done or total or 0

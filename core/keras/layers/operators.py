@@ -46,7 +46,7 @@ class Lambda(Layer):
         """See Layer.
 
         Raises:
-            NotImplementedError: the function is a lambda, or one that nobody could find again.
+            NotImplementedError: the function is a lambda, or cannot be imported by its name.
         """
         try:
             function = registry.serialize_keras_object(self.function)

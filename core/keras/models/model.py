@@ -753,7 +753,7 @@ def _check_folder(who: str, path: Path) -> None:
 
 
 def _named_spec(x: KerasTensor) -> TensorSpec:
-    """The spec of an input, with its name if somebody gave it one."""
+    """The spec of an input, with its name if it was given one."""
     given = x.node is not None and getattr(x.node.layer, "_given_name", None)
     return TensorSpec.of(x.shape, x.dtype, x.name if given else None)
 

@@ -237,7 +237,7 @@ class _AsFunctional(Trackable):
 
 
 class _Operations(Trackable):
-    """An input and then the layers, whichever there are when somebody asks."""
+    """The input and the current layers, read at each use."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self._layers = layers

@@ -1,4 +1,4 @@
-"""Optimizer: turns gradients into new values of variables."""
+"""Optimizer: gradients to new values of variables."""
 
 from __future__ import annotations
 

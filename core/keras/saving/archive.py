@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CONFIG = "config.json"
 METADATA = "metadata.json"
 WEIGHTS = "model.weights.h5"
-# Keras stores members as they are. What somebody packed again may grow so much, and no more.
+# Keras stores members as they are. A file packed again may grow this much.
 _TIMES = 20
 _FREE = 4 << 20
 _MEMBERS = 10_000

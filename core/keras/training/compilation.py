@@ -166,6 +166,6 @@ def without_effect(
 
 def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `compile` that `Compilation.config` told."""
-    # What a file says of how Keras runs steps, nobody here asked for.
+    # How Keras ran the steps, which a file tells, is no choice of this program.
     told = {k: v for k, v in config.items() if k not in _HOW}
     return {k: registry.deserialize_keras_object(v) for k, v in told.items()}

@@ -150,7 +150,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
         name: name of the node while tracing.
 
     Returns:
-        [largest index + 1, q], dtype of `data`; rows that nobody names are 0.
+        [largest index + 1, q], dtype of `data`; rows without an index are 0.
 
     Raises:
         InvalidArgumentError: shapes do not fit, or an index is negative.

@@ -140,7 +140,7 @@ def _fake_param_kernel(*, dtype: Any, shape: Shape) -> Array:
     return np.broadcast_to(np.zeros((), dtype.numpy), sizes)
 
 
-# What one branch returns where only another one has something to return; nobody looks at it.
+# What one branch returns where only another one has something to return; it is never read.
 FAKE_PARAM = register(
     OpDef(
         name="FakeParam",

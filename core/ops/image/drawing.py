@@ -77,7 +77,7 @@ def draw_bounding_boxes(
         images: [batch, height, width, 1, 3 or 4], float16 or float32.
         boxes: [batch, n, 4], float32: y1, x1, y2, x2, where 0 and 1 are the ends of the picture;
             what is outside is left out.
-        colors: [m, channels], float32, taken in turn; None for ten of TensorFlow's.
+        colors: [m, channels], float32, used cyclically; None for ten of TensorFlow's.
         name: name of the node while tracing.
 
     Source:

@@ -1,4 +1,4 @@
-"""Numbers that stand in memory before it is written: whoever reads them gives himself away."""
+"""A pattern that fills memory before it is written, so that a read of it shows."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ __all__ = ["expm", "logm", "matrix_rank", "pinv", "sqrtm"]
 # the matrix exponential revisited" (2005), with the norm up to which it has all digits.
 _PADE = [math.comb(13, k) * math.factorial(26 - k) // math.factorial(13) for k in range(14)]
 _PADE_NORM = 5.371920351148152
-# While tracing nobody knows how often to square: this many times at most.
+# While tracing the norm is unknown, and with it how often to square: at most this often.
 _MOST_SQUARINGS = 32
 
 

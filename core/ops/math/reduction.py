@@ -344,9 +344,7 @@ def sum_over(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The sum over `axes`, known numbers from 0 on: what the gradient of a broadcast needs."""
     if state.tracer is not None:
         return reduce_sum(x, axes)
-    if (
-        not state.tapes and type(x) is Tensor
-    ):  # as an entry would: nobody looks on, nothing to check
+    if not state.tapes and type(x) is Tensor:  # as an entry would: not recorded, nothing to check
         return wrap(_total(x._array, axes, False))
     return execute_one(SUM, x, _eager_axes(axes), keep_dims=False)
 

@@ -52,7 +52,7 @@ def _pair(alpha: TensorLike, beta: TensorLike | None, kind: Any) -> tuple[Tensor
 
 
 def _least(drawn: Tensor, rate: Tensor, name: str | None) -> Tensor:
-    # TensorFlow: never 0, whose logarithm nobody wants.
+    # TensorFlow: never 0, whose logarithm is -inf.
     tiny = float(np.finfo(drawn.dtype.numpy).tiny)
     return arithmetic.maximum(convert_to_tensor(tiny, drawn.dtype), drawn / rate, name)
 

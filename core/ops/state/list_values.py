@@ -42,7 +42,7 @@ class TensorList:
         items: those that are not missing, by index; owned by this list from now on.
 
     Attributes:
-        whole: the array whose rows the elements are, where they lie in one that nobody writes into.
+        whole: the array whose rows the elements are, where they lie in one that is not written to.
     """
 
     __slots__ = ("_items", "_lock", "_newer", "_undo", "dtype", "length", "shape", "whole")
@@ -96,7 +96,7 @@ class TensorList:
         with self._lock:
             items = self._items
             if items is not None and len(changes) == 1:
-                # One element of the newest version: a turn of a loop.
+                # One element of the newest version: an iteration of a loop.
                 ((index, value),) = changes.items()
                 if value is not MISSING:
                     self._undo = {index: items.get(index, MISSING)}
@@ -122,7 +122,7 @@ class TensorList:
         with self._lock:
             items = self._items
             if items is not None and last in items:
-                # The newest version: a turn of a gradient's loop.
+                # The newest version: an iteration of a gradient's loop.
                 found = items.pop(last)
                 self._undo = {last: found}
                 made = TensorList(self.dtype, self.shape, last, items, self._lock)
@@ -295,7 +295,7 @@ def check_item(name: str, value: TensorList, item: Array) -> None:
             if size != found and size is not None:
                 break
         else:
-            return  # the usual case, once a turn of a loop, without making a Shape
+            return  # the usual case, once per iteration of a loop, without making a Shape
     if not value.shape.is_compatible_with(shape):
         raise InvalidArgumentError(
             f"{name}: an element of this list must fit {value.shape.text}, got {list(item.shape)}"

@@ -286,7 +286,7 @@ def getitem_of(variable: Variable, key: Any) -> Tensor:
     return part
 
 
-# Writing: always a new array, since somebody may hold the old one.
+# Writing: always a new array, since the old one may be referenced elsewhere.
 
 
 def _rows_kernel(name: str, how: How) -> Callable[[Array, Array, Array], None]:

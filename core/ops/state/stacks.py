@@ -1,4 +1,4 @@
-"""Stacks behind handles: what gradients of TensorFlow 1's loops keep of each turn.
+"""Stacks behind handles: what gradients of TensorFlow 1's loops keep of each iteration.
 
 The loop forth pushes, the loop back pops; the newer loops carry a `TensorList`.
 """

@@ -25,7 +25,7 @@ OPERATORS = {name: name for name in _OF_THE_SAME_NAME.split()} | {
     "MatrixDeterminant": "Det",
     "Maximum": "Max",
     "Minimum": "Min",
-    "PlaceholderWithDefault": "Identity",  # nobody feeds a node inside of a function
+    "PlaceholderWithDefault": "Identity",  # a node inside of a function is never fed
     "RealDiv": "Div",  # integers are divided towards zero by both
     "SelectV2": "Where",
 }

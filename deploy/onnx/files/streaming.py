@@ -2,8 +2,8 @@
 
 A protobuf message is its fields one behind the other, in any order. So the message without weights
 is made as always, and each weight is written behind it from where it lies, without a message that
-holds all of them. Weights of a kilobyte or more begin at multiples of eight bytes: whoever maps the
-file may use them in place.
+holds all of them. Weights of a kilobyte or more begin at multiples of eight bytes, so that a reader
+that maps the file may use them in place.
 """
 
 import sys

@@ -71,7 +71,7 @@ class _Lowering:
 
     @property
     def refusals(self) -> list[Refusal]:
-        """What could not be converted, by op."""
+        """The reasons why ops could not be converted, by op."""
         return [
             Refusal(op, reason, tuple((node.name, node.source or None) for node in nodes))
             for (op, reason), nodes in sorted(self.refused.items())

@@ -93,7 +93,7 @@ DOMAINS = {"LabelEncoder": ("ai.onnx.ml", 3)}
 
 
 class Node:
-    """One operator.
+    """A node: an operator with inputs, outputs and attributes.
 
     Attributes:
         kind: the operator.

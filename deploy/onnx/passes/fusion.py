@@ -108,7 +108,7 @@ def _stands_for(g: GraphBuilder, node: Node) -> Value | None:
 
 
 def _unchanged(node: Node) -> Value | None:
-    """What 0 is added to, or what is multiplied by 1, if that does not widen it."""
+    """`x` of `x + 0` or `x * 1`, if broadcasting does not change its shape."""
     neutral = _NEUTRAL[node.kind]
     places = (0, 1) if node.kind in {"Add", "Mul"} else (1,)
     for place in places:

@@ -426,7 +426,7 @@ def same(a: Sum, b: Sum) -> bool:
 
 
 def _is_short(total: Sum) -> bool:
-    """Whether it is to be multiplied out: numbers times atoms that are no rows, and a number."""
+    """Whether to multiply it out: scalars times atoms that are no rows, plus a scalar."""
     if alone(total) is not None or not np.all(total.shift == total.shift[:1]):
         return False
     return all(

@@ -54,7 +54,7 @@ def _has_arrays(graph: Graph) -> bool:
 
 
 class _Array(NamedTuple):
-    """What is known of a TensorArray at one point of the flow.
+    """The static facts about a TensorArray at one point of the graph.
 
     Attributes:
         dtype: of its elements.
@@ -116,7 +116,7 @@ class _Lists:
 
     @property
     def made(self) -> GraphBuilder:
-        """What builds the new graph."""
+        """The builder of the new graph."""
         return self._copy.target
 
     def _node(self, node: Node) -> None:

@@ -41,7 +41,7 @@ class ExportReport:
         variant: what a smaller form of the file costs; None for float32. The differences above are
             those of float32, which it was made of.
         ort_path: of the `.ort` file, None if none was asked for.
-        tokenizer: what turns the model's strings into `inputs`, as `tokenizer.js` and
+        tokenizer: the program from the model's strings to `inputs`, as `tokenizer.js` and
             `tokenizer.py` are given it; None if nothing was cut off.
         tokenizer_path: of the file with it.
     """

@@ -189,7 +189,7 @@ class RecurrentCell(Layer):
         self._kept_masks.pop("states", None)
 
     def reset_dropout_masks(self) -> None:
-        """Both."""
+        """Let the next step draw both masks anew."""
         self._kept_masks.clear()
 
     def _input_masks(self, x: Tensor, training: bool) -> list[Tensor] | None:

@@ -1,4 +1,4 @@
-"""What comes in goes out."""
+"""Ops that hand on their input."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts

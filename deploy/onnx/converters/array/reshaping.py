@@ -1,4 +1,4 @@
-"""The same elements in another shape."""
+"""Reshape, ExpandDims, Squeeze and kin."""
 
 import numpy as np
 

@@ -35,7 +35,7 @@ def size(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("EnsureShape")
 def ensure_shape(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The value itself: other shapes are refused by whoever takes it."""
+    """The value itself: its consumers check the shape."""
     made = g.op("Identity", x)
     made.refine(call.output_spec().shape)
     return made

@@ -27,7 +27,7 @@ def condition(
 
 
 def truth(g: GraphBuilder, call: NodeView, test: Value) -> Value:
-    """What decides, as a bool."""
+    """The condition as a bool."""
     if test.rank or test.dtype is dtypes.string:
         call.fail("what decides must be one number or bool")
     return g.cast(test, dtypes.bool)

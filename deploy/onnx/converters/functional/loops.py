@@ -118,7 +118,7 @@ def _inside(
     kind: str,
     turn: Value,
 ) -> Value:
-    """What stands for a loop variable in the body."""
+    """The body's input for a loop variable."""
     if kind == FIXED:
         return value
     if kind == COUNTER:

@@ -1,4 +1,4 @@
-"""What detectors end with."""
+"""Non-maximum suppression as detectors end with it."""
 
 import numpy as np
 

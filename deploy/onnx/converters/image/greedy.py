@@ -93,7 +93,7 @@ def _any(g: GraphBuilder, scores: Value) -> Value:
 def by_overlap(
     g: GraphBuilder, boxes: Value, most: Value, scale: Value | None, soft: Value | None
 ) -> Left:
-    """What is left of scores beside a box.
+    """A function that gives the scores left once a box has suppressed its neighbours.
 
     Args:
         g: the graph.

@@ -12,7 +12,7 @@ from pinnace.framework.specs import TensorSpec
 
 
 class Eliminated(NamedTuple):
-    """What elimination gives.
+    """The results of Gaussian elimination.
 
     Attributes:
         solution: [batch, n, columns].

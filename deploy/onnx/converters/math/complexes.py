@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @converts_pairs("Complex", always=True)
 def complex_of(g: GraphBuilder, call: NodeView, real: Value, imaginary: Value) -> Pair:
-    """Both parts, in one shape."""
+    """The real and the imaginary part, broadcast to one shape."""
     del call
     if real.shape.is_fully_defined() and real.shape == imaginary.shape:
         return Pair(real, imaginary)
@@ -140,7 +140,7 @@ def _turned(g: GraphBuilder, z: Pair, is_adjoint: bool) -> Pair:
 
 @converts_pairs("Shape", "Size", "Rank", "ShapeN")
 def sizes(g: GraphBuilder, call: NodeView, *zs: Any) -> Any:
-    """Those of the real part."""
+    """The shape of the real part."""
     found = find(call.node.op.name)
     if found is None:
         call.fail("has no converter")

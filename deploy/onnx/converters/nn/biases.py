@@ -1,4 +1,4 @@
-"""One number per channel."""
+"""BiasAdd and its gradient."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts

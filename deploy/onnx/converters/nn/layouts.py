@@ -49,7 +49,7 @@ def inner(values: Sequence[Any], last: bool) -> tuple[Any, ...]:
 def window_of(
     call: NodeView, sizes: Sequence[int | None], taps: Sequence[int], strides: Sequence[int]
 ) -> Window:
-    """Where the windows lie.
+    """The placement of windows: sizes, strides, dilations, padding.
 
     Args:
         call: with the attributes `padding`, `data_format` and perhaps `explicit_paddings` and

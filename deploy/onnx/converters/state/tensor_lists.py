@@ -90,14 +90,14 @@ def dense(g: GraphBuilder, handle: Value, like: Value | None = None) -> Value:
 
 @converts("TensorListReserve")
 def reserve(g: GraphBuilder, call: NodeView, element: Value, count: Value) -> Value:
-    """Nothing yet."""
+    """An empty list."""
     del element
     return Reserved(call.dtype("element_dtype"), g.as_int64(count), call.sizes(0) or Shape(None))
 
 
 @converts("EmptyTensorList")
 def empty(g: GraphBuilder, call: NodeView, element: Value, most: Value) -> Value:
-    """Nothing yet."""
+    """An empty list."""
     del element, most
     return Reserved(call.dtype("element_dtype"), g.index(0), call.sizes(0) or Shape(None))
 
