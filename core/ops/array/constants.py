@@ -160,7 +160,16 @@ def _like(op: OpDef, value: int, x: TensorLike, dtype: Any, name: str | None) ->
 
 @takes_composites(values=1, keeps_zero=True)
 def zeros_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Zeros of the shape of `input`, and of its dtype unless `dtype` is given."""
+    """Zeros of the shape of `input`, and of its dtype unless `dtype` is given.
+
+    Args:
+        input: [...], any dtype.
+        dtype: of the result; that of `input` if None.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape of `input`.
+    """
     return _like(ZEROS_LIKE, 0, input, dtype, name)
 
 
@@ -191,7 +200,16 @@ ZEROS_LIKE = register(
 
 @takes_composites(values=1)
 def ones_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Ones of the shape of `input`, and of its dtype unless `dtype` is given."""
+    """Ones of the shape of `input`, and of its dtype unless `dtype` is given.
+
+    Args:
+        input: [...], a number type or bool.
+        dtype: of the result; that of `input` if None.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape of `input`.
+    """
     return _like(ONES_LIKE, 1, input, dtype, name)
 
 

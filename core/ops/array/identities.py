@@ -46,7 +46,15 @@ IDENTITY = register(
 
 
 def identity_n(input: Sequence[TensorLike], name: str | None = None) -> tuple[Tensor, ...]:
-    """New tensors with the values of `input`, of any shapes and dtypes."""
+    """New tensors with the values of `input`, of any shapes and dtypes.
+
+    Args:
+        input: tensors of any shapes and dtypes.
+        name: name of the node while tracing.
+
+    Returns:
+        A list of as many tensors.
+    """
     return execute(IDENTITY_N, input, name=name)  # type: ignore[no-any-return]
 
 

@@ -81,7 +81,16 @@ SHAPE = register(
 def shape_n(
     input: Sequence[TensorLike], out_type: Any = int32, name: str | None = None
 ) -> tuple[Tensor, ...]:
-    """The shapes of several tensors of one dtype."""
+    """The shapes of several tensors of one dtype.
+
+    Args:
+        input: tensors of any shapes, one dtype.
+        out_type: int32 or int64.
+        name: name of the node while tracing.
+
+    Returns:
+        A list of [rank] per input, dtype `out_type`.
+    """
     return execute(SHAPE_N, input, out_type=dtypes.as_dtype(out_type), name=name)  # type: ignore[no-any-return]
 
 
@@ -108,7 +117,12 @@ SHAPE_N = register(
 
 @takes_composites(ragged="shaping:rank")
 def rank(input: TensorLike, name: str | None = None) -> Tensor:
-    """The number of axes of `input`, an int32 scalar; a constant where it is known."""
+    """The number of axes of `input`, an int32 scalar; a constant where it is known.
+
+    Args:
+        input: [...], any dtype.
+        name: name of the node while tracing.
+    """
     x = convert_to_tensor(input)
     if x.shape.rank is not None:
         return late.constant(x.shape.rank, int32, name=name)
@@ -220,6 +234,14 @@ def broadcast_dynamic_shape(
 ) -> Tensor:
     """The shape, as a vector, that two vectors of sizes broadcast to.
 
+    Args:
+        shape_x: [m], int32 or int64.
+        shape_y: [n], dtype of `shape_x`.
+        name: name of the node while tracing.
+
+    Returns:
+        [max(m, n)], dtype of `shape_x`.
+
     Raises:
         InvalidArgumentError: they do not broadcast.
     """
@@ -275,6 +297,13 @@ def axis_sizes(x: Tensor) -> list[Any]:
 
 def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> Shape:
     """The shape that two shapes, known at least in part, broadcast to.
+
+    Args:
+        shape_x: a shape; sizes may be None.
+        shape_y: likewise.
+
+    Returns:
+        A TensorShape.
 
     Raises:
         ValueError: they do not broadcast.

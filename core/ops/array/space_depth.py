@@ -503,12 +503,32 @@ BATCH_TO_SPACE = register(
 def space_to_batch(
     input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The same as `space_to_batch_nd`."""
+    """The same as `space_to_batch_nd`.
+
+    Args:
+        input: [batch, *spatial, ...], any dtype.
+        block_shape: [k], sizes of the blocks of the first k spatial axes.
+        paddings: [k, 2], zeros before and after each of them.
+        name: name of the node while tracing.
+
+    Returns:
+        As of `space_to_batch_nd`.
+    """
     return space_to_batch_nd(input, block_shape, paddings, name)
 
 
 def batch_to_space(
     input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The same as `batch_to_space_nd`."""
+    """The same as `batch_to_space_nd`.
+
+    Args:
+        input: [batch · prod(block_shape), *spatial, ...], any dtype.
+        block_shape: [k], sizes of the blocks of the first k spatial axes.
+        crops: [k, 2], what is cut off before and after each of them.
+        name: name of the node while tracing.
+
+    Returns:
+        As of `batch_to_space_nd`.
+    """
     return batch_to_space_nd(input, block_shape, crops, name)

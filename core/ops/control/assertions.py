@@ -300,7 +300,16 @@ def dtypes_resolution(x: Tensor) -> float:
 
 
 def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> Tensor:
-    """`x`, which must hold neither NaN nor infinity; else InvalidArgumentError."""
+    """`x`, which must hold neither NaN nor infinity; else InvalidArgumentError.
+
+    Args:
+        x: [...], a float type.
+        message: begins the error's text.
+        name: name of the node while tracing.
+
+    Returns:
+        `x` itself, so that what is computed from it depends on the check.
+    """
     return check_numerics(x, message, name)
 
 
@@ -308,6 +317,12 @@ def assert_rank(
     x: TensorLike, rank: Any, message: str | None = None, name: str | None = None
 ) -> None:
     """Raise unless `x` has `rank` axes.
+
+    Args:
+        x: the tensor to check.
+        rank: number of axes, an int or a scalar tensor.
+        message: begins the error's text.
+        name: name of the node while tracing.
 
     Raises:
         ValueError: it has another number of axes; InvalidArgumentError when the graph runs, where
@@ -320,7 +335,14 @@ def assert_rank(
 def assert_rank_at_least(
     x: TensorLike, rank: Any, message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise unless `x` has at least `rank` axes; see `assert_rank`."""
+    """Raise unless `x` has at least `rank` axes; see `assert_rank`.
+
+    Args:
+        x: the tensor to check.
+        rank: least number of axes, an int or a scalar tensor.
+        message: begins the error's text.
+        name: name of the node while tracing.
+    """
     _check_rank(x, rank, lambda a, b: a >= b, "rank at least", message, name)
 
 
@@ -348,7 +370,14 @@ def _check_rank(
 def assert_rank_in(
     x: TensorLike, ranks: Sequence[int], message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise unless the rank of `x` is among `ranks`; see `assert_rank`."""
+    """Raise unless the rank of `x` is among `ranks`; see `assert_rank`.
+
+    Args:
+        x: the tensor to check.
+        ranks: allowed numbers of axes.
+        message: begins the error's text.
+        name: name of the node while tracing.
+    """
     tensor = convert_to_tensor(x)
     prefix = f"{message}\n" if message else ""
     wanted = [int(rank) for rank in ranks]
@@ -370,7 +399,13 @@ def assert_rank_in(
 def assert_scalar(
     tensor: TensorLike, message: str | None = None, name: str | None = None
 ) -> Tensor:
-    """`tensor`, which must have no axes; else ValueError."""
+    """`tensor`, which must have no axes; else ValueError.
+
+    Args:
+        tensor: the tensor to check.
+        message: begins the error's text.
+        name: name of the node while tracing.
+    """
     made = convert_to_tensor(tensor)
     assert_rank(made, 0, message, name)
     return made
@@ -379,7 +414,14 @@ def assert_scalar(
 def assert_type(
     tensor: TensorLike, tf_type: Any, message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise TypeError unless the dtype is `tf_type`."""
+    """Raise TypeError unless the dtype is `tf_type`.
+
+    Args:
+        tensor: the tensor to check.
+        tf_type: a dtype or its name.
+        message: begins the error's text; "assert_type" if None.
+        name: name of the node while tracing.
+    """
     del name
     made = convert_to_tensor(tensor)
     wanted = dtypes.as_dtype(tf_type)
@@ -388,7 +430,13 @@ def assert_type(
 
 
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> None:
-    """Raise TypeError unless the dtype is an integer type."""
+    """Raise TypeError unless the dtype is an integer type.
+
+    Args:
+        x: the tensor to check.
+        message: begins the error's text; "assert_integer" if None.
+        name: name of the node while tracing.
+    """
     del name
     made = convert_to_tensor(x)
     if not made.dtype.is_integer:
@@ -400,7 +448,15 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
 def assert_same_float_dtype(
     tensors: Sequence[TensorLike] | None = None, dtype: Any = None
 ) -> dtypes.DType:
-    """The one float dtype of the tensors; ValueError if they differ or it is no float type."""
+    """The one float dtype of the tensors; ValueError if they differ or it is no float type.
+
+    Args:
+        tensors: tensors of any shapes.
+        dtype: that they must have; whichever they share if None.
+
+    Returns:
+        The dtype; float32 without tensors and `dtype`.
+    """
     kinds = {convert_to_tensor(tensor).dtype for tensor in tensors or ()}
     if dtype is not None:
         kinds.add(dtypes.as_dtype(dtype))

@@ -24,7 +24,12 @@ def no_op(name: str | None = None) -> None:
 
 
 def group(*inputs: Any, name: str | None = None) -> None:
-    """Does nothing more than what made its inputs: effects already happen in program order."""
+    """Does nothing more than what made its inputs: effects already happen in program order.
+
+    Args:
+        *inputs: tensors or operations; ignored.
+        name: name of the node while tracing.
+    """
     del inputs
     if state.tracer is not None:
         no_op(name)

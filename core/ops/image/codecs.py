@@ -106,7 +106,15 @@ DECODE_PNG = decoder("DecodePng", _decode_png_kernel, types=_PNG_TYPES, attrs=CO
 
 
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
-    """All pictures of a GIF file: [frames, height, width, 3], uint8."""
+    """All pictures of a GIF file: [frames, height, width, 3], uint8.
+
+    Args:
+        contents: [], string: the bytes of a file.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: it is no GIF.
+    """
     return execute_one(DECODE_GIF, contents, name=name)
 
 
@@ -124,7 +132,16 @@ DECODE_GIF = decoder("DecodeGif", _decode_gif_kernel, _infer_frames)
 
 
 def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
-    """The pixels of a BMP file: [height, width, channels], uint8; 0 channels are the file's."""
+    """The pixels of a BMP file: [height, width, channels], uint8; 0 channels are the file's.
+
+    Args:
+        contents: [], string: the bytes of a file.
+        channels: 0, 3 or 4; must be what the file has, unless 0.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: it is no BMP, or has other channels.
+    """
     return execute_one(DECODE_BMP, contents, channels=channels, name=name)
 
 
@@ -138,7 +155,17 @@ DECODE_BMP = decoder("DecodeBmp", _decode_bmp_kernel, attrs=COUNT)
 def decode_webp(
     contents: TensorLike, channels: int = 0, dtype: Any = uint8, name: str | None = None
 ) -> Tensor:
-    """The pixels of a WebP file: [frames, height, width, channels], uint8."""
+    """The pixels of a WebP file: [frames, height, width, channels], uint8.
+
+    Args:
+        contents: [], string: the bytes of a file.
+        channels: 0, 3 or 4; 0 is the file's.
+        dtype: uint8.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: it is no WebP.
+    """
     return execute_one(DECODE_WEBP, contents, channels=channels, dtype=as_dtype(dtype), name=name)
 
 

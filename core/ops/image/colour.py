@@ -62,7 +62,15 @@ _FROM_YUV = np.array([[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.
 
 
 def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
-    """[..., 3] to [..., 1] in the same dtype: 0.2989 red + 0.587 green + 0.114 blue."""
+    """[..., 3] to [..., 1] in the same dtype: 0.2989 red + 0.587 green + 0.114 blue.
+
+    Args:
+        images: [..., 3], a real number type; integers stand for their range, floats for [0, 1].
+        name: name of the node while tracing.
+
+    Returns:
+        [..., 1], dtype of `images`.
+    """
     x = convert_to_tensor(images)
     wide = pixels.convert_image_dtype(x, float32)
     grey = products.tensordot(wide, convert_to_tensor(_GREY, wide.dtype), [[-1], [-1]])
@@ -71,6 +79,13 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
 
 def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """[..., 1] to [..., 3]: all channels alike.
+
+    Args:
+        images: [..., 1], any dtype.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., 3], dtype of `images`.
 
     Raises:
         ValueError: the last axis is not 1.
@@ -117,7 +132,15 @@ def _wide(x: Array) -> Array:
 
 
 def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
-    """[..., 3]: hue, saturation and value, all in [0, 1] for colours in [0, 1]."""
+    """[..., 3]: hue, saturation and value, all in [0, 1] for colours in [0, 1].
+
+    Args:
+        images: [..., 3], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., 3], dtype of `images`.
+    """
     return execute_one(RGB_TO_HSV, convert_to_tensor(images), name=name)
 
 
@@ -168,7 +191,15 @@ def _rgb(hue: Array, saturation: Array, value: Array) -> Array:
 
 
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """[..., 3]: the inverse of `rgb_to_hsv`."""
+    """[..., 3]: the inverse of `rgb_to_hsv`.
+
+    Args:
+        images: [..., 3], a float type, in [0, 1].
+        name: name of the node while tracing.
+
+    Returns:
+        [..., 3], dtype of `images`.
+    """
     return execute_one(HSV_TO_RGB, convert_to_tensor(images), name=name)
 
 

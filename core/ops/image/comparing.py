@@ -126,6 +126,13 @@ def ssim_multiscale(
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     """Sum of the absolute differences of neighbours: [] of one picture, [batch] of several.
 
+    Args:
+        images: [height, width, channels] or [batch, height, width, channels], a real number type.
+        name: name of the node while tracing.
+
+    Returns:
+        [] or [batch], dtype of `images`.
+
     Raises:
         ValueError: neither 3 nor 4 axes.
     """

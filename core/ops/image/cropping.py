@@ -328,7 +328,15 @@ def flip_up_down(image: TensorLike) -> Tensor:
 
 
 def transpose(image: TensorLike, name: str | None = None) -> Tensor:
-    """[..., height, width, channels] with height and width changed for each other."""
+    """[..., height, width, channels] with height and width changed for each other.
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels], any dtype.
+        name: name of the node while tracing.
+
+    Returns:
+        The same with height and width exchanged.
+    """
     x = convert_to_tensor(image)
     rank = _rank(x, "transpose")
     order = [*range(rank - 3), rank - 2, rank - 3, rank - 1]

@@ -76,7 +76,25 @@ def decode_and_crop_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """A part of a JPEG file: `crop_window` is y, x, height, width; the rest as `decode_jpeg`."""
+    """A part of a JPEG file: `crop_window` is y, x, height, width; the rest as `decode_jpeg`.
+
+    Args:
+        contents: [], string: the bytes of a file.
+        crop_window: [4], int32: y, x, height, width in pixels.
+        channels: 0, 1 or 3; 0 is the file's.
+        ratio: 1, 2, 4 or 8: by how much the picture is reduced.
+        fancy_upscaling: interpolate colour planes of lower resolution.
+        try_recover_truncated: fill up a file that ends too early.
+        acceptable_fraction: least share of lines such a file must have.
+        dct_method: "", "INTEGER_FAST" or "INTEGER_ACCURATE".
+        name: name of the node while tracing.
+
+    Returns:
+        [height, width, channels], uint8.
+
+    Raises:
+        InvalidArgumentError: it is no JPEG, or the window is not inside of the picture.
+    """
     return execute_one(
         DECODE_AND_CROP_JPEG,
         contents,
@@ -228,7 +246,17 @@ _HOW = {
 def adjust_jpeg_quality(
     image: TensorLike, jpeg_quality: TensorLike, dct_method: str = "", name: str | None = None
 ) -> Tensor:
-    """`image` [height, width, 1 or 3] as it looks after JPEG of that quality, 0 to 100."""
+    """`image` [height, width, 1 or 3] as it looks after JPEG of that quality, 0 to 100.
+
+    Args:
+        image: [height, width, 1 or 3], uint8, or a float type in [0, 1].
+        jpeg_quality: [], int32.
+        dct_method: as for `decode_jpeg`.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `image`.
+    """
     x = convert_to_tensor(image)
     coded = execute(
         ENCODE_JPEG_VARIABLE_QUALITY,
@@ -258,7 +286,16 @@ ENCODE_JPEG_VARIABLE_QUALITY = register(
 def extract_jpeg_shape(
     contents: TensorLike, output_type: Any = int32, name: str | None = None
 ) -> Tensor:
-    """[3]: height, width and channels of a JPEG file, from its head alone."""
+    """[3]: height, width and channels of a JPEG file, from its head alone.
+
+    Args:
+        contents: [], string: the bytes of a file.
+        output_type: int32 or int64.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: it is no JPEG.
+    """
     return execute_one(EXTRACT_JPEG_SHAPE, contents, output_type=as_dtype(output_type), name=name)
 
 
@@ -285,7 +322,12 @@ EXTRACT_JPEG_SHAPE = register(
 
 
 def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
-    """Whether the bytes begin as a JPEG file does: [], bool."""
+    """Whether the bytes begin as a JPEG file does: [], bool.
+
+    Args:
+        contents: [], string.
+        name: name of the node while tracing.
+    """
     from pinnace.ops.math import comparison
     from pinnace.ops.strings import conversion
 

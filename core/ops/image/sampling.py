@@ -323,7 +323,22 @@ def stateless_sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`sample_distorted_bounding_box` as a function of `seed` [2], int32 or int64."""
+    """`sample_distorted_bounding_box` as a function of `seed` [2], int32 or int64.
+
+    Args:
+        image_size: [3], uint8, int8, int16, int32 or int64: height, width, channels.
+        bounding_boxes: [batch, n, 4], float32 from 0 to 1: y1, x1, y2, x2.
+        seed: [2], int32 or int64; the same seed gives the same part.
+        min_object_covered: a scalar: which share of some box must be within.
+        aspect_ratio_range: of width over height; (0.75, 1.33) if None.
+        area_range: shares of the picture; (0.05, 1) if None.
+        max_attempts: after so many failures the part is the picture; 100 if None.
+        use_image_if_no_bounding_boxes: whether no box means the picture; otherwise an error.
+        name: name of the node while tracing.
+
+    Returns:
+        As of `sample_distorted_bounding_box`.
+    """
     return execute(  # type: ignore[no-any-return]
         STATELESS_SAMPLE,
         image_size,

@@ -259,7 +259,23 @@ def set_diag(
     k: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Matrices with other diagonals: those that `diag_part` with this k and align then gives."""
+    """Matrices with other diagonals: those that `diag_part` with this k and align then gives.
+
+    Args:
+        input: [..., m, n], any dtype.
+        diagonal: [..., d], or [..., diagonals, d] for several; dtype of `input`.
+        name: name of the node while tracing.
+        k: offset of the diagonal, above the main one if positive; or [2], lowest and highest of a
+            band.
+        align: how shorter diagonals of a band lie in their row: superdiagonals, then subdiagonals,
+            "LEFT" or "RIGHT".
+
+    Returns:
+        [..., m, n], dtype of `input`.
+
+    Raises:
+        InvalidArgumentError: `diagonal` does not have the shape that `k` asks for.
+    """
     return execute_one(MATRIX_SET_DIAG_V3, input, diagonal, k, align=align, name=name)
 
 
@@ -304,7 +320,15 @@ MATRIX_SET_DIAG_V3 = register(
 
 
 def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """Of shape [...] a tensor of shape [..., ...], zero where both halves of the index differ."""
+    """Of shape [...] a tensor of shape [..., ...], zero where both halves of the index differ.
+
+    Args:
+        diagonal: [...], a float or complex type, int32 or int64.
+        name: name of the node while tracing.
+
+    Returns:
+        Twice the axes of `diagonal`, its dtype.
+    """
     return execute_one(DIAG, diagonal, name=name)
 
 
@@ -336,7 +360,19 @@ DIAG = register(
 
 
 def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
-    """Of shape [..., ...] the part, of shape [...], where both halves of the index agree."""
+    """Of shape [..., ...] the part, of shape [...], where both halves of the index agree.
+
+    Args:
+        input: an even number of axes, both halves of equal sizes; a float or complex type, int32 or
+            int64.
+        name: name of the node while tracing.
+
+    Returns:
+        The first half of the axes, dtype of `input`.
+
+    Raises:
+        InvalidArgumentError: the halves differ.
+    """
     return execute_one(DIAG_PART, input, name=name)
 
 
@@ -377,7 +413,15 @@ DIAG_PART = register(
 
 
 def trace(x: TensorLike, name: str | None = None) -> Tensor:
-    """The sums of the main diagonals: [..., m, n] gives [...]."""
+    """The sums of the main diagonals: [..., m, n] gives [...].
+
+    Args:
+        x: [..., m, n], a number type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return reduction.reduce_sum(diag_part(x), [-1], name=name)
 
 

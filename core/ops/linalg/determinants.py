@@ -27,7 +27,18 @@ def _as_matrices(x: Tensor) -> Tensor:
 
 
 def det(input: TensorLike, name: str | None = None) -> Tensor:
-    """The determinants of [..., n, n], of shape [...]."""
+    """The determinants of [..., n, n], of shape [...].
+
+    Args:
+        input: [..., n, n], float16, float32, float64 or a complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `input`.
+
+    Raises:
+        InvalidArgumentError: matrices are not square.
+    """
     return execute_one(MATRIX_DETERMINANT, input, name=name)
 
 
@@ -59,7 +70,19 @@ MATRIX_DETERMINANT = register(
 
 
 def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """(sign, log |determinant|), without overflow."""
+    """(sign, log |determinant|), without overflow.
+
+    Args:
+        input: [..., n, n], float32, float64 or a complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        Two tensors [...], dtype of `input`: the sign (of modulus 1), and the logarithm; 0 and -inf
+        if singular.
+
+    Raises:
+        InvalidArgumentError: matrices are not square.
+    """
     return execute(LOG_MATRIX_DETERMINANT, input, name=name)  # type: ignore[no-any-return]
 
 
@@ -93,7 +116,18 @@ LOG_MATRIX_DETERMINANT = register(
 
 
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """The logarithms of the determinants of Hermitian positive definite matrices."""
+    """The logarithms of the determinants of Hermitian positive definite matrices.
+
+    Args:
+        matrix: [..., n, n], float32, float64 or a complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], the real type of `matrix`.
+
+    Raises:
+        InvalidArgumentError: a matrix is not positive definite.
+    """
     factor = factorization.cholesky(matrix)
     logs = exponents.log(complexes.real(bands.diag_part(factor)))
     return arithmetic.multiply(reduction.reduce_sum(logs, [-1]), 2, name)

@@ -35,7 +35,15 @@ def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 
 def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """The eigenvalues of [..., n, n], in no order, complex."""
+    """The eigenvalues of [..., n, n], in no order, complex.
+
+    Args:
+        tensor: [..., n, n], float32, float64 or a complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., n], complex64 or complex128.
+    """
     x = convert_to_tensor(tensor)
     return execute(EIG, x, compute_v=False, Tout=_complex_of(x), name=name)[0]  # type: ignore[no-any-return]
 

@@ -287,6 +287,17 @@ SVD = register(
 def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """(e, v): eigenvalues in rising order, and eigenvectors as columns, of Hermitian matrices.
 
+    Args:
+        tensor: [..., n, n], float16, float32, float64 or a complex type; only the lower triangle is
+            read.
+        name: name of the node while tracing.
+
+    Returns:
+        e [..., n] and v [..., n, n], dtype of `tensor`.
+
+    Raises:
+        InvalidArgumentError: matrices are not square.
+
     Source:
         TensorFlow op `SelfAdjointEigV2` (linalg_ops.cc), which reads the lower triangle.
     """
@@ -294,7 +305,19 @@ def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 
 def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """The eigenvalues of Hermitian matrices, in rising order."""
+    """The eigenvalues of Hermitian matrices, in rising order.
+
+    Args:
+        tensor: [..., n, n], float16, float32, float64 or a complex type; only the lower triangle is
+            read.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., n], dtype of `tensor`.
+
+    Raises:
+        InvalidArgumentError: matrices are not square.
+    """
     return execute(SELF_ADJOINT_EIG_V2, tensor, compute_v=False, name=name)[0]  # type: ignore[no-any-return]
 
 

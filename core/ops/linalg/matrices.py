@@ -50,7 +50,15 @@ def matrix_transpose(
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """The conjugate transpose of each matrix: [..., m, n] gives [..., n, m]."""
+    """The conjugate transpose of each matrix: [..., m, n] gives [..., n, m].
+
+    Args:
+        matrix: [..., m, n], any dtype.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., n, m], dtype of `matrix`.
+    """
     return matrix_transpose(matrix, name, conjugate=True)
 
 

@@ -108,7 +108,17 @@ def _spectral_norm(x: Tensor, axes: tuple[int, ...], keep: bool, name: str | Non
 def normalize(
     tensor: TensorLike, ord: Any = "euclidean", axis: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(tensor / norm, norm), the norm with axes of size 1; arguments as for `norm`."""
+    """(tensor / norm, norm), the norm with axes of size 1; arguments as for `norm`.
+
+    Args:
+        tensor: [...], a float or complex type.
+        ord: which norm, as for `norm`.
+        axis: an axis for vectors, two for matrices, None for the whole tensor as one vector.
+        name: name of the node while tracing.
+
+    Returns:
+        The quotient, shape and dtype of `tensor`; and the norm, with axes of size 1.
+    """
     x = convert_to_tensor(tensor)
     length = norm(x, ord, axis, keepdims=True)
     if x.dtype is not length.dtype:

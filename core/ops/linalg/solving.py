@@ -185,6 +185,14 @@ MATRIX_TRIANGULAR_SOLVE = register(
 def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of each matrix; of its conjugate transpose if `adjoint`.
 
+    Args:
+        input: [..., n, n], float16, float32, float64 or a complex type.
+        adjoint: invert the conjugate transposes instead.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., n, n], dtype of `input`.
+
     Raises:
         InvalidArgumentError: a matrix is singular or not square.
     """

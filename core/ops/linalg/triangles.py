@@ -70,7 +70,17 @@ def lu_solve(
 def lu_matrix_inverse(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The inverse of A [..., n, n], of the factors that `lu` gave of it."""
+    """The inverse of A [..., n, n], of the factors that `lu` gave of it.
+
+    Args:
+        lower_upper: [..., n, n], both triangles in one matrix, as `lu` gives them.
+        perm: [..., n], int32 or int64: the permutation of `lu`.
+        validate_args: as for `lu_solve`.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., n, n], dtype of `lower_upper`.
+    """
     factors = convert_to_tensor(lower_upper)
     one = bands.set_diag(
         constants.zeros_like(factors), constants.ones_like(bands.diag_part(factors))
@@ -81,7 +91,17 @@ def lu_matrix_inverse(
 def lu_reconstruct(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrix A [..., n, n] whose factors `lu` gave."""
+    """The matrix A [..., n, n] whose factors `lu` gave.
+
+    Args:
+        lower_upper: [..., n, n], both triangles in one matrix, as `lu` gives them.
+        perm: [..., n], int32 or int64: the permutation of `lu`.
+        validate_args: accepted.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., n, n], dtype of `lower_upper`.
+    """
     del validate_args
     factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
     whole = products.matmul(*_triangles(factors))

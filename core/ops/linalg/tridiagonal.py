@@ -200,7 +200,17 @@ TRIDIAGONAL_SOLVE = register(
 def tridiagonal_matmul(
     diagonals: Any, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
-    """`A rhs`, A of three diagonals; arguments as for `tridiagonal_solve`, rhs [..., n, m]."""
+    """`A rhs`, A of three diagonals; arguments as for `tridiagonal_solve`, rhs [..., n, m].
+
+    Args:
+        diagonals: superdiagonal, main diagonal and subdiagonal, in the form of `diagonals_format`.
+        rhs: [..., n, m], float32, float64 or a complex type.
+        diagonals_format: "compact", "sequence" or "matrix".
+        name: name of the node while tracing.
+
+    Returns:
+        [..., n, m], dtype of `rhs`.
+    """
     three = _three("tridiagonal_matmul", diagonals, diagonals_format)
     rows = [reshaping.expand_dims(part, -2) for part in three]
     return execute_one(TRIDIAGONAL_MAT_MUL, *rows, rhs, name=name)

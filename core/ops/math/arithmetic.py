@@ -291,7 +291,15 @@ SQUARED_DIFFERENCE = register(
 
 
 def negative(x: TensorLike, name: str | None = None) -> Tensor:
-    """The negation, -x."""
+    """The negation, -x.
+
+    Args:
+        x: [...], a signed number type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return NEG.entry(x, name)
 
 
@@ -305,7 +313,15 @@ NEG = register(
 
 
 def square(x: TensorLike, name: str | None = None) -> Tensor:
-    """The square, x²."""
+    """The square, x².
+
+    Args:
+        x: [...], a number type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return SQUARE.entry(x, name)
 
 
@@ -343,7 +359,15 @@ def _inverse_gradient(name: str) -> OpDef:
 
 
 def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x."""
+    """1 / x.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return RECIPROCAL.entry(x, name)
 
 
@@ -361,6 +385,13 @@ RECIPROCAL = register(
 @takes_composites(ragged="elementwise:add_n")
 def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     """The sum of several tensors of one shape and dtype, without broadcasting.
+
+    Args:
+        inputs: tensors of one shape and dtype; a single tensor is given back.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of each input.
 
     Raises:
         ValueError: `inputs` is empty.
@@ -410,7 +441,16 @@ ADD_N = register(
 
 
 def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
-    """The next number after x1 in the direction of x2."""
+    """The next number after x1 in the direction of x2.
+
+    Args:
+        x1: [...], float32 or float64.
+        x2: [...], dtype of `x1`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x1`.
+    """
     return NEXT_AFTER.entry(x1, x2, name)
 
 
@@ -467,13 +507,31 @@ def accumulate_n(
     tensor_dtype: Any = None,  # noqa: ARG001 (TensorFlow's, told by the inputs)
     name: str | None = None,
 ) -> Tensor:
-    """The sum of several tensors of one shape and dtype: an older name of `add_n`."""
+    """The sum of several tensors of one shape and dtype: an older name of `add_n`.
+
+    Args:
+        inputs: tensors of one shape and dtype.
+        shape: accepted.
+        tensor_dtype: accepted.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of each input.
+    """
     return add_n(inputs, name)
 
 
 @takes_composites(ragged="elementwise:scalar_mul")
 def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
     """`x` times a number; IndexedSlices stay slices.
+
+    Args:
+        scalar: [], a number; converted to the dtype of `x`.
+        x: a tensor or IndexedSlices of a number type.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `x`.
 
     Raises:
         ValueError: `scalar` has axes.
@@ -489,6 +547,14 @@ def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
 
 def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None) -> Tensor:
     """`coeffs[0] xⁿ + … + coeffs[n]`, by Horner's rule; 0 without coefficients.
+
+    Args:
+        coeffs: tensors that broadcast with `x`, of the highest power first.
+        x: [...], a number type.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape, dtype of `x`.
 
     Raises:
         ValueError: `coeffs` is no list.

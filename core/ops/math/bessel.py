@@ -33,7 +33,15 @@ def _of(name: str, function: Callable[[Array], Array], gradient: Any) -> Any:
 
 
 def bessel_j0(x: TensorLike, name: str | None = None) -> Tensor:
-    """J₀(x), the Bessel function of the first kind of order 0; NaN where x is infinite."""
+    """J₀(x), the Bessel function of the first kind of order 0; NaN where x is infinite.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return BESSEL_J0.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -45,7 +53,15 @@ BESSEL_J0 = _of("BesselJ0", bessel_functions.j0, _j0_gradient)
 
 
 def bessel_j1(x: TensorLike, name: str | None = None) -> Tensor:
-    """J₁(x), the Bessel function of the first kind of order 1; NaN where x is infinite."""
+    """J₁(x), the Bessel function of the first kind of order 1; NaN where x is infinite.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return BESSEL_J1.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -62,7 +78,15 @@ BESSEL_J1 = _of("BesselJ1", bessel_functions.j1, _j1_gradient)
 
 
 def bessel_y0(x: TensorLike, name: str | None = None) -> Tensor:
-    """Y₀(x), the Bessel function of the second kind of order 0; -∞ where x is not above 0."""
+    """Y₀(x), the Bessel function of the second kind of order 0; -∞ where x is not above 0.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return BESSEL_Y0.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -74,7 +98,15 @@ BESSEL_Y0 = _of("BesselY0", bessel_functions.y0, _y0_gradient)
 
 
 def bessel_y1(x: TensorLike, name: str | None = None) -> Tensor:
-    """Y₁(x), the Bessel function of the second kind of order 1; -∞ where x is not above 0."""
+    """Y₁(x), the Bessel function of the second kind of order 1; -∞ where x is not above 0.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return BESSEL_Y1.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -87,7 +119,15 @@ BESSEL_Y1 = _of("BesselY1", bessel_functions.y1, _y1_gradient)
 
 
 def bessel_k0(x: TensorLike, name: str | None = None) -> Tensor:
-    """K₀(x), the modified Bessel function of the second kind; ∞ where x is not above 0."""
+    """K₀(x), the modified Bessel function of the second kind; ∞ where x is not above 0.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return BESSEL_K0.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -99,7 +139,15 @@ BESSEL_K0 = _of("BesselK0", bessel_functions.k0, _k0_gradient)
 
 
 def bessel_k0e(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(x) K₀(x), which does not underflow."""
+    """exp(x) K₀(x), which does not underflow.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return BESSEL_K0E.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -111,7 +159,15 @@ BESSEL_K0E = _of("BesselK0e", bessel_functions.k0e, _k0e_gradient)
 
 
 def bessel_k1(x: TensorLike, name: str | None = None) -> Tensor:
-    """K₁(x), the modified Bessel function of the second kind; ∞ where x is not above 0."""
+    """K₁(x), the modified Bessel function of the second kind; ∞ where x is not above 0.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return BESSEL_K1.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -124,7 +180,15 @@ BESSEL_K1 = _of("BesselK1", bessel_functions.k1, _k1_gradient)
 
 
 def bessel_k1e(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(x) K₁(x), which does not underflow."""
+    """exp(x) K₁(x), which does not underflow.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return BESSEL_K1E.entry(x, name)  # type: ignore[no-any-return]
 
 

@@ -62,7 +62,15 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def invert(x: TensorLike, name: str | None = None) -> Tensor:
-    """The bits that are not set in x."""
+    """The bits that are not set in x.
+
+    Args:
+        x: [...], an integer type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return INVERT.entry(x, name)
 
 

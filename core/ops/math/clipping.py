@@ -81,6 +81,13 @@ def clip_by_norm(t: Any, clip_norm: TensorLike, axes: Any = None, name: str | No
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     """√Σ|t|² over all tensors; None among them counts nothing.
 
+    Args:
+        t_list: tensors or IndexedSlices of one float type, or None.
+        name: name of the node while tracing.
+
+    Returns:
+        [], dtype of the tensors; float32 if there are none.
+
     Raises:
         TypeError: `t_list` is a tensor, not a list of them.
     """

@@ -137,7 +137,16 @@ EQUAL = register(_equality_op("Equal", np.equal, otherwise=False, fuse="{x} == {
 
 
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x ≠ y`, element by element, with broadcasting."""
+    """`x ≠ y`, element by element, with broadcasting.
+
+    Args:
+        x: [...], any dtype.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, bool.
+    """
     return NOT_EQUAL.entry(x, y, name)
 
 
@@ -156,7 +165,17 @@ NOT_EQUAL = register(_equality_op("NotEqual", np.not_equal, otherwise=True, fuse
 def approximate_equal(
     x: TensorLike, y: TensorLike, tolerance: float = 1e-05, name: str | None = None
 ) -> Tensor:
-    """|x - y| < tolerance, element by element, for two tensors of one shape."""
+    """|x - y| < tolerance, element by element, for two tensors of one shape.
+
+    Args:
+        x: [...], a number type.
+        y: the shape and dtype of `x`.
+        tolerance: what the difference must be below.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape of `x`, bool.
+    """
     return execute_one(APPROXIMATE_EQUAL, x, y, tolerance=float(tolerance), name=name)
 
 
@@ -199,7 +218,15 @@ def _question(name: str, ufunc: np.ufunc) -> OpDef:
 
 
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is neither infinite nor NaN."""
+    """Whether x is neither infinite nor NaN.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], bool.
+    """
     return IS_FINITE.entry(x, name)
 
 
@@ -207,7 +234,15 @@ IS_FINITE = register(_question("IsFinite", np.isfinite))
 
 
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is +∞ or -∞."""
+    """Whether x is +∞ or -∞.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], bool.
+    """
     return IS_INF.entry(x, name)
 
 
@@ -215,7 +250,15 @@ IS_INF = register(_question("IsInf", np.isinf))
 
 
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is NaN."""
+    """Whether x is NaN.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], bool.
+    """
     return IS_NAN.entry(x, name)
 
 

@@ -106,7 +106,15 @@ def part(
 
 @takes_composites(values=1)
 def real(input: TensorLike, name: str | None = None) -> Tensor:
-    """The real part; a real number is its own."""
+    """The real part; a real number is its own.
+
+    Args:
+        input: [...], a number type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], float32 or float64 for a complex type, else dtype of `input`.
+    """
     x = convert_to_tensor(input)
     if not x.dtype.is_complex:
         return x
@@ -127,7 +135,15 @@ REAL_PART = register(part("Real", _real_kernel, _real_gradient))
 
 @takes_composites(values=1)
 def imag(input: TensorLike, name: str | None = None) -> Tensor:
-    """The imaginary part; 0 for a real number."""
+    """The imaginary part; 0 for a real number.
+
+    Args:
+        input: [...], a number type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], float32 or float64 for a complex type, else dtype of `input`.
+    """
     x = convert_to_tensor(input)
     if not x.dtype.is_complex:
         return constants.zeros_like(x, name=name)
@@ -150,6 +166,13 @@ IMAGINARY_PART = register(part("Imag", _imag_kernel, _imag_gradient))
 @takes_composites(values=1)
 def conj(x: TensorLike, name: str | None = None) -> Tensor:
     """The conjugate; a real number is its own.
+
+    Args:
+        x: [...], a number type.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `x`.
 
     Raises:
         TypeError: `x` is not a number.

@@ -323,13 +323,29 @@ def _same_rank(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether no value is above the next one, in row-major order."""
+    """Whether no value is above the next one, in row-major order.
+
+    Args:
+        x: [...], a real number type.
+        name: name of the node while tracing.
+
+    Returns:
+        [], bool; true with fewer than two values.
+    """
     before, after = _neighbours(x)
     return reduction.reduce_all(comparison.less_equal(before, after), name=name)
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether every value is below the next one, in row-major order."""
+    """Whether every value is below the next one, in row-major order.
+
+    Args:
+        x: [...], a real number type.
+        name: name of the node while tracing.
+
+    Returns:
+        [], bool; true with fewer than two values.
+    """
     before, after = _neighbours(x)
     return reduction.reduce_all(comparison.less(before, after), name=name)
 

@@ -128,7 +128,21 @@ def cumprod(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The products of all values up to each place of `axis`; arguments as for `cumsum`."""
+    """The products of all values up to each place of `axis`; arguments as for `cumsum`.
+
+    Args:
+        x: [...], a number type.
+        axis: one axis; a negative one counts from the end.
+        exclusive: leave each place's own value out; the first result is 1.
+        reverse: begin at the end of the axis.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: there is no such axis.
+    """
     return _accumulated(CUMPROD, x, axis, exclusive, reverse, name)
 
 
@@ -153,7 +167,21 @@ def cumulative_logsumexp(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """log Σ exp of all values up to each place of `axis`; arguments as for `cumsum`."""
+    """log Σ exp of all values up to each place of `axis`; arguments as for `cumsum`.
+
+    Args:
+        x: [...], a float type.
+        axis: one axis; a negative one counts from the end.
+        exclusive: leave each place's own value out; the first result is -inf.
+        reverse: begin at the end of the axis.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `x`.
+
+    Raises:
+        InvalidArgumentError: there is no such axis.
+    """
     return _accumulated(CUMULATIVE_LOGSUMEXP, x, axis, exclusive, reverse, name)
 
 

@@ -44,6 +44,14 @@ def _div_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """`x / y` as real numbers: integers become float64 first (float32 for 8 and 16 bits).
 
+    Args:
+        x: [...], a number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both; dtype of `x`, or the float type it becomes.
+
     Source:
         Python's `/`; TensorFlow op `RealDiv` (math_ops.cc).
     """
@@ -208,7 +216,16 @@ TRUNCATE_MOD = register(
 
 
 def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y`, and 0 where y is 0."""
+    """`x / y`, and 0 where y is 0.
+
+    Args:
+        x: [...], a float or complex type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+    """
     return DIV_NO_NAN.entry(x, y, name)
 
 
@@ -248,7 +265,16 @@ MOD = register(binary("Mod", _truncate_mod_kernel, NOT_DIFFERENTIABLE, types=FLO
 
 
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y` as Python computes it."""
+    """`x / y` as Python computes it.
+
+    Args:
+        x: [...], a number type.
+        y: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both; dtype of `x`, or the float type it becomes.
+    """
     return truediv(x, y, name)
 
 
@@ -257,6 +283,14 @@ mod = floormod
 
 @takes_composites(values=1)
 def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x, and 0 where x is 0."""
+    """1 / x, and 0 where x is 0.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     x = convert_to_tensor(x)
     return divide_no_nan(constants.ones_like(x), x, name)

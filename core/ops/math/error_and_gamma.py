@@ -56,7 +56,15 @@ def _bell(x: Tensor, dy: Tensor, factor: float) -> Tensor:
 
 
 def erf(x: TensorLike, name: str | None = None) -> Tensor:
-    """2/√π ∫₀ˣ exp(-t²) dt."""
+    """2/√π ∫₀ˣ exp(-t²) dt.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return ERF.entry(x, name)
 
 
@@ -68,7 +76,15 @@ ERF = register(unary("Erf", _in_float32_too(special_functions.erf), _erf_gradien
 
 
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 - erf(x), exact where x is large."""
+    """1 - erf(x), exact where x is large.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return ERFC.entry(x, name)
 
 
@@ -93,7 +109,15 @@ def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
-    """The y with erf(y) = x."""
+    """The y with erf(y) = x.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return ERFINV.entry(x, name)
 
 
@@ -106,7 +130,15 @@ ERFINV = register(unary("Erfinv", _in_float64(special_functions.erfinv), _erfinv
 
 
 def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
-    """The quantile function of the normal distribution."""
+    """The quantile function of the normal distribution.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return NDTRI.entry(x, name)
 
 
@@ -120,7 +152,15 @@ NDTRI = register(unary("Ndtri", _in_float64(special_functions.ndtri), _ndtri_gra
 
 
 def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """`log |Γ(x)|`."""
+    """`log |Γ(x)|`.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return LGAMMA.entry(x, name)
 
 
@@ -132,7 +172,15 @@ LGAMMA = register(unary("Lgamma", _in_float64(special_functions.lgamma), _lgamma
 
 
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """The derivative of log Γ(x)."""
+    """The derivative of log Γ(x).
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return DIGAMMA.entry(x, name)
 
 
@@ -154,7 +202,16 @@ DIGAMMA = register(unary("Digamma", _in_float64(special_functions.digamma), _dig
 
 
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The a-th derivative of the digamma function at x."""
+    """The a-th derivative of the digamma function at x.
+
+    Args:
+        a: [...], float32 or float64: whole numbers from 0 on; others give NaN.
+        x: [...], dtype of `a`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `a`.
+    """
     return POLYGAMMA.entry(a, x, name)
 
 
@@ -176,7 +233,16 @@ POLYGAMMA = register(
 
 
 def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
-    """Hurwitz's zeta function: Σ 1/(q + k)ˣ over k ≥ 0."""
+    """Hurwitz's zeta function: Σ 1/(q + k)ˣ over k ≥ 0.
+
+    Args:
+        x: [...], float32 or float64, above 1; NaN below.
+        q: [...], dtype of `x`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `x`.
+    """
     return ZETA.entry(x, q, name)
 
 
@@ -199,6 +265,18 @@ ZETA = register(
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The regularised incomplete beta function: ∫₀ˣ tᵃ⁻¹ (1-t)ᵇ⁻¹ dt / B(a, b).
+
+    Args:
+        a: [...], float32 or float64, above 0.
+        b: the shape and dtype of `a`, above 0; or a scalar.
+        x: the shape and dtype of `a`, in [0, 1]; or a scalar.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape of those that are no scalars, dtype of `a`.
+
+    Raises:
+        InvalidArgumentError: shapes differ.
 
     Source:
         TensorFlow op `Betainc` (math_ops.cc), which takes one shape or scalars.
@@ -247,13 +325,29 @@ BETAINC = register(
 
 @takes_composites(values=1)
 def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
-    """The y with erfc(y) = x."""
+    """The y with erfc(y) = x.
+
+    Args:
+        x: [...], a float type, in [0, 2].
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     half = arithmetic.multiply(convert_to_tensor(x), 0.5)
     return arithmetic.multiply(ndtri(half), -np.sqrt(0.5).item(), name)
 
 
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """`log |B(x)|` over the last axis: Σ log |Γ(xᵢ)| - log |Γ(Σ xᵢ)|."""
+    """`log |B(x)|` over the last axis: Σ log |Γ(xᵢ)| - log |Γ(Σ xᵢ)|.
+
+    Args:
+        x: [..., n], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     tensor = convert_to_tensor(x)
     parts = reduction.reduce_sum(lgamma(tensor), -1)
     return arithmetic.subtract(parts, lgamma(reduction.reduce_sum(tensor, -1)), name)

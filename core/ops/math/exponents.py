@@ -35,7 +35,15 @@ _ANALYTIC = FLOATS | COMPLEX
 
 
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
-    """The exponential function, eˣ."""
+    """The exponential function, eˣ.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return EXP.entry(x, name)
 
 
@@ -47,7 +55,15 @@ EXP = register(unary("Exp", np.exp, _exp_gradient, types=_ANALYTIC, fuse="exp({x
 
 
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
-    """eˣ - 1, exact near 0."""
+    """eˣ - 1, exact near 0.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return EXPM1.entry(x, name)
 
 
@@ -79,7 +95,15 @@ LOG = register(unary("Log", np.log, _log_gradient, types=_ANALYTIC, fuse="log({x
 
 
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(1 + x), exact near 0."""
+    """log(1 + x), exact near 0.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return LOG1P.entry(x, name)
 
 
@@ -91,7 +115,15 @@ LOG1P = register(unary("Log1p", np.log1p, _log1p_gradient, types=_ANALYTIC, fuse
 
 
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """The square root, √x."""
+    """The square root, √x.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return SQRT.entry(x, name)
 
 
@@ -124,7 +156,15 @@ SQRT_GRAD = register(
 
 
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / √x."""
+    """1 / √x.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return RSQRT.entry(x, name)
 
 
@@ -201,7 +241,15 @@ POW = register(binary("Pow", np.power, _pow_gradient, types=SIGNED | COMPLEX))
 
 
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / (1 + e⁻ˣ)."""
+    """1 / (1 + e⁻ˣ).
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return SIGMOID.entry(x, name)
 
 

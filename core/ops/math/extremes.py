@@ -97,7 +97,20 @@ ARG_MAX = register(
 def argmin(
     input: TensorLike, axis: Any = None, output_type: Any = int64, name: str | None = None
 ) -> Tensor:
-    """The index of the least value along `axis`, the first of equal ones."""
+    """The index of the least value along `axis`, the first of equal ones.
+
+    Args:
+        input: [...], bool or a real number type.
+        axis: one axis; a negative one counts from the end, None is 0.
+        output_type: int32 or int64.
+        name: name of the node while tracing.
+
+    Returns:
+        [...] without `axis`, dtype `output_type`.
+
+    Raises:
+        InvalidArgumentError: there is no such axis, or it is empty.
+    """
     return _placed(ARG_MIN, input, axis, output_type, name)
 
 

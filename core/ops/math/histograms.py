@@ -56,6 +56,16 @@ def histogram_fixed_width_bins(
 ) -> Tensor:
     """The bin of each value, int32; arguments as for `histogram_fixed_width`.
 
+    Args:
+        values: [...], a real number type.
+        value_range: [2], dtype of `values`: low below high; values beyond go into the outer bins.
+        nbins: number of bins, above 0.
+        dtype: accepted.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape of `values`, int32, from 0 to nbins - 1.
+
     Raises:
         InvalidArgumentError: `nbins` is not above 0.
     """

@@ -25,7 +25,15 @@ def _of(name: str, function: Callable[[Array], Array], gradient: Any) -> Any:
 
 
 def dawsn(x: TensorLike, name: str | None = None) -> Tensor:
-    """Dawson's integral: exp(-x²) ∫₀ˣ exp(t²) dt."""
+    """Dawson's integral: exp(-x²) ∫₀ˣ exp(t²) dt.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return DAWSN.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -38,7 +46,15 @@ DAWSN = _of("Dawsn", integral_functions.dawsn, _dawsn_gradient)
 
 
 def expint(x: TensorLike, name: str | None = None) -> Tensor:
-    """Ei(x): ∫ eᵗ/t dt from -∞ to x; -∞ at 0, NaN below and at ∞."""
+    """Ei(x): ∫ eᵗ/t dt from -∞ to x; -∞ at 0, NaN below and at ∞.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return EXPINT.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -55,7 +71,15 @@ def _quarter_turns(x: Tensor) -> Tensor:
 
 
 def fresnel_cos(x: TensorLike, name: str | None = None) -> Tensor:
-    """∫₀ˣ cos(πt²/2) dt."""
+    """∫₀ˣ cos(πt²/2) dt.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return FRESNEL_COS.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -67,7 +91,15 @@ FRESNEL_COS = _of("FresnelCos", integral_functions.fresnel_cos, _fresnel_cos_gra
 
 
 def fresnel_sin(x: TensorLike, name: str | None = None) -> Tensor:
-    """∫₀ˣ sin(πt²/2) dt."""
+    """∫₀ˣ sin(πt²/2) dt.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return FRESNEL_SIN.entry(x, name)  # type: ignore[no-any-return]
 
 
@@ -79,7 +111,15 @@ FRESNEL_SIN = _of("FresnelSin", integral_functions.fresnel_sin, _fresnel_sin_gra
 
 
 def spence(x: TensorLike, name: str | None = None) -> Tensor:
-    """The dilogarithm of 1 - x: -∫₁ˣ log t / (t - 1) dt; NaN below 0 and at ∞."""
+    """The dilogarithm of 1 - x: -∫₁ˣ log t / (t - 1) dt; NaN below 0 and at ∞.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return SPENCE.entry(x, name)  # type: ignore[no-any-return]
 
 

@@ -46,7 +46,16 @@ LOGICAL_AND = register(_joined("LogicalAnd", np.logical_and, "{x} and {y}"))
 
 
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x or y`, element by element, with broadcasting."""
+    """`x or y`, element by element, with broadcasting.
+
+    Args:
+        x: [...], bool.
+        y: [...], bool, broadcastable to `x`.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, bool.
+    """
     return LOGICAL_OR.entry(x, y, name)
 
 
@@ -54,7 +63,15 @@ LOGICAL_OR = register(_joined("LogicalOr", np.logical_or, "{x} or {y}"))
 
 
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
-    """Not x."""
+    """Not x.
+
+    Args:
+        x: [...], bool.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape of `x`, bool.
+    """
     return LOGICAL_NOT.entry(x, name)
 
 
@@ -73,5 +90,14 @@ LOGICAL_NOT = register(
 
 
 def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -> Tensor:
-    """Either x or y and not both: (x or y) and not (x and y)."""
+    """Either x or y and not both: (x or y) and not (x and y).
+
+    Args:
+        x: [...], bool.
+        y: [...], bool, broadcastable to `x`.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, bool.
+    """
     return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name)

@@ -23,7 +23,15 @@ __all__ = ["abs", "angle", "sign"]
 
 
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
-    """-1, 0 or 1 by the sign of x; x / |x| for complex numbers."""
+    """-1, 0 or 1 by the sign of x; x / |x| for complex numbers.
+
+    Args:
+        x: [...], a signed number type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return SIGN.entry(x, name)
 
 
@@ -54,6 +62,13 @@ SIGN = register(unary("Sign", _sign_kernel, _sign_gradient, types=SIGNED | COMPL
 def abs(x: TensorLike, name: str | None = None) -> Tensor:
     """|x|; the modulus, a real number, for complex numbers.
 
+    Args:
+        x: [...], a number type.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape of `x`; float32 or float64 for a complex type, else dtype of `x`.
+
     Source:
         TensorFlow ops `Abs`, `ComplexAbs` (math_ops.cc).
     """
@@ -72,7 +87,15 @@ ABS = register(unary("Abs", np.abs, _abs_gradient, types=SIGNED, fuse="abs({x})"
 
 @takes_composites(values=1)
 def angle(input: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in the complex plane, in (-π, π]; of a real number 0, or π if it is negative."""
+    """The angle in the complex plane, in (-π, π]; of a real number 0, or π if it is negative.
+
+    Args:
+        input: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape of `input`; float32 or float64 for a complex type, else dtype of `input`.
+    """
     x = convert_to_tensor(input)
     if x.dtype.is_complex:
         return execute_one(ANGLE, x, Tout=x.dtype.real_dtype, name=name)

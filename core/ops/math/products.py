@@ -219,6 +219,14 @@ BATCH_MAT_MUL_V2 = register(
 def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """`a × b`, vectors of three along the last axis.
 
+    Args:
+        a: [..., 3], a real number type.
+        b: the shape and dtype of `a`.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., 3], dtype of `a`.
+
     Raises:
         InvalidArgumentError: shapes differ, or the last axis is not 3.
     """
@@ -423,7 +431,23 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`a b`, matrix by vector: [..., m, k] and [..., k] give [..., m]."""
+    """`a b`, matrix by vector: [..., m, k] and [..., k] give [..., m].
+
+    Args:
+        a: [..., m, k], a number type; [..., k, m] if it is transposed.
+        b: [..., k], dtype of `a`; leading axes broadcast.
+        transpose_a: use the transpose of `a`.
+        adjoint_a: use the conjugate transpose of `a`.
+        a_is_sparse: accepted.
+        b_is_sparse: accepted.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., m], dtype of `a`.
+
+    Raises:
+        InvalidArgumentError: the inner sizes differ.
+    """
     column = reshaping.expand_dims(convert_to_tensor(b), -1)
     product = matmul(
         a,

@@ -307,7 +307,18 @@ def count_nonzero(
     dtype: Any = int64,
     name: str | None = None,
 ) -> Tensor:
-    """How many values over `axis` are not zero (not empty, for strings)."""
+    """How many values over `axis` are not zero (not empty, for strings).
+
+    Args:
+        input: [...], a number type, bool or string.
+        axis: an axis, several, or an integer tensor; None is all.
+        keepdims: reduced axes stay, with size 1.
+        dtype: of the result.
+        name: name of the node while tracing.
+
+    Returns:
+        [...] without the reduced axes, dtype `dtype`.
+    """
     x = convert_to_tensor(input)
     if x.dtype.is_bool:
         differs = x
@@ -319,7 +330,15 @@ def count_nonzero(
 
 
 def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
-    """The share of zeros in `value`, float32; NaN if it is empty."""
+    """The share of zeros in `value`, float32; NaN if it is empty.
+
+    Args:
+        value: [...], a number type.
+        name: name of the node while tracing.
+
+    Returns:
+        [], float32.
+    """
     x = convert_to_tensor(value)
     zeros = comparison.equal(x, constants.constant(0, x.dtype))
     return reduce_mean(casting.cast(zeros, dtypes.float32), name=name)

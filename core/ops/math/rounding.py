@@ -19,7 +19,15 @@ __all__ = ["ceil", "floor", "rint", "round"]
 
 
 def floor(x: TensorLike, name: str | None = None) -> Tensor:
-    """The largest integer that is not above x."""
+    """The largest integer that is not above x.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return FLOOR.entry(x, name)
 
 
@@ -27,7 +35,15 @@ FLOOR = register(unary("Floor", np.floor, NOT_DIFFERENTIABLE, fuse="floor({x})")
 
 
 def ceil(x: TensorLike, name: str | None = None) -> Tensor:
-    """The least integer that is not below x."""
+    """The least integer that is not below x.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return CEIL.entry(x, name)
 
 
@@ -35,7 +51,15 @@ CEIL = register(unary("Ceil", np.ceil, NOT_DIFFERENTIABLE, fuse="ceil({x})"))
 
 
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
-    """The nearest integer; of two, the even one."""
+    """The nearest integer; of two, the even one.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return RINT.entry(x, name)
 
 
@@ -44,7 +68,15 @@ RINT = register(unary("Rint", np.rint, NOT_DIFFERENTIABLE, fuse="rint({x})"))
 
 @takes_composites(values=1, keeps_zero=True)
 def round(x: TensorLike, name: str | None = None) -> Tensor:
-    """The nearest integer; of two, the even one. Integers stay as they are."""
+    """The nearest integer; of two, the even one. Integers stay as they are.
+
+    Args:
+        x: [...], a real number type.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     x = convert_to_tensor(x)
     return x if x.dtype.is_integer else ROUND.entry(x, name)
 

@@ -64,7 +64,16 @@ IGAMMA = _joined("Igamma", gamma_tails.igamma, _igamma_gradient)
 
 
 def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The upper regularised incomplete gamma function: 1 - igamma(a, x)."""
+    """The upper regularised incomplete gamma function: 1 - igamma(a, x).
+
+    Args:
+        a: [...], a float type, above 0.
+        x: [...], dtype of `a`, at least 0, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `a`.
+    """
     return IGAMMAC.entry(a, x, name)  # type: ignore[no-any-return]
 
 
@@ -76,7 +85,15 @@ IGAMMAC = _joined("Igammac", gamma_tails.igammac, _igammac_gradient)
 
 
 def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
-    """I₀(x), the modified Bessel function of order 0."""
+    """I₀(x), the modified Bessel function of order 0.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return BESSEL_I0.entry(x, name)
 
 
@@ -88,7 +105,15 @@ BESSEL_I0 = register(unary("BesselI0", _in_float64(gamma_tails.bessel_i0), _i0_g
 
 
 def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(-|x|) I₀(x), which does not overflow."""
+    """exp(-|x|) I₀(x), which does not overflow.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return BESSEL_I0E.entry(x, name)
 
 
@@ -111,7 +136,15 @@ def _over(y: Tensor, x: Tensor) -> Tensor:
 
 
 def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
-    """I₁(x), the modified Bessel function of order 1."""
+    """I₁(x), the modified Bessel function of order 1.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return BESSEL_I1.entry(x, name)
 
 
@@ -124,7 +157,15 @@ BESSEL_I1 = register(unary("BesselI1", _in_float64(gamma_tails.bessel_i1), _i1_g
 
 
 def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(-|x|) I₁(x), which does not overflow."""
+    """exp(-|x|) I₁(x), which does not overflow.
+
+    Args:
+        x: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return BESSEL_I1E.entry(x, name)
 
 

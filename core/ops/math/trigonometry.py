@@ -36,7 +36,15 @@ _ANALYTIC = FLOATS | COMPLEX
 
 
 def sin(x: TensorLike, name: str | None = None) -> Tensor:
-    """`sin x`, x in radians."""
+    """`sin x`, x in radians.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return SIN.entry(x, name)
 
 
@@ -48,7 +56,15 @@ SIN = register(unary("Sin", np.sin, _sin_gradient, types=_ANALYTIC, fuse="sin({x
 
 
 def cos(x: TensorLike, name: str | None = None) -> Tensor:
-    """`cos x`, x in radians."""
+    """`cos x`, x in radians.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return COS.entry(x, name)
 
 
@@ -60,7 +76,15 @@ COS = register(unary("Cos", np.cos, _cos_gradient, types=_ANALYTIC, fuse="cos({x
 
 
 def tan(x: TensorLike, name: str | None = None) -> Tensor:
-    """`tan x`, x in radians."""
+    """`tan x`, x in radians.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return TAN.entry(x, name)
 
 
@@ -72,7 +96,15 @@ TAN = register(unary("Tan", np.tan, _tan_gradient, types=_ANALYTIC, fuse="tan({x
 
 
 def asin(x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in [-π/2, π/2] whose sine is x; NaN outside of [-1, 1]."""
+    """The angle in [-π/2, π/2] whose sine is x; NaN outside of [-1, 1].
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return ASIN.entry(x, name)
 
 
@@ -85,7 +117,15 @@ ASIN = register(unary("Asin", np.arcsin, _asin_gradient, types=_ANALYTIC, fuse="
 
 
 def acos(x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in [0, π] whose cosine is x; NaN outside of [-1, 1]."""
+    """The angle in [0, π] whose cosine is x; NaN outside of [-1, 1].
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return ACOS.entry(x, name)
 
 
@@ -100,7 +140,15 @@ ACOS = register(unary("Acos", np.arccos, _acos_gradient, types=_ANALYTIC, fuse="
 
 
 def atan(x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle in [-π/2, π/2] whose tangent is x."""
+    """The angle in [-π/2, π/2] whose tangent is x.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return ATAN.entry(x, name)
 
 
@@ -113,7 +161,16 @@ ATAN = register(unary("Atan", np.arctan, _atan_gradient, types=_ANALYTIC, fuse="
 
 
 def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle of the point (x, y), in [-π, π], with broadcasting."""
+    """The angle of the point (x, y), in [-π, π], with broadcasting.
+
+    Args:
+        y: [...], a float type.
+        x: [...], dtype of `y`, broadcastable to it.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape of both, dtype of `y`.
+    """
     return ATAN2.entry(y, x, name)
 
 
@@ -139,7 +196,15 @@ ATAN2 = register(
 
 
 def sinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """(eˣ - e⁻ˣ) / 2."""
+    """(eˣ - e⁻ˣ) / 2.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return SINH.entry(x, name)
 
 
@@ -151,7 +216,15 @@ SINH = register(unary("Sinh", np.sinh, _sinh_gradient, types=_ANALYTIC, fuse="si
 
 
 def cosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """(eˣ + e⁻ˣ) / 2."""
+    """(eˣ + e⁻ˣ) / 2.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return COSH.entry(x, name)
 
 
@@ -163,7 +236,15 @@ COSH = register(unary("Cosh", np.cosh, _cosh_gradient, types=_ANALYTIC, fuse="co
 
 
 def tanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """`sinh x / cosh x`."""
+    """`sinh x / cosh x`.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return TANH.entry(x, name)
 
 
@@ -196,7 +277,15 @@ TANH_GRAD = register(
 
 
 def asinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(x + √(x² + 1))."""
+    """log(x + √(x² + 1)).
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return ASINH.entry(x, name)
 
 
@@ -208,7 +297,15 @@ ASINH = register(unary("Asinh", np.arcsinh, _asinh_gradient, types=_ANALYTIC, fu
 
 
 def acosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(x + √(x² - 1)); NaN below 1."""
+    """log(x + √(x² - 1)); NaN below 1.
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return ACOSH.entry(x, name)
 
 
@@ -220,7 +317,15 @@ ACOSH = register(unary("Acosh", np.arccosh, _acosh_gradient, types=_ANALYTIC, fu
 
 
 def atanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """log((1 + x) / (1 - x)) / 2; NaN outside of [-1, 1]."""
+    """log((1 + x) / (1 - x)) / 2; NaN outside of [-1, 1].
+
+    Args:
+        x: [...], a float or complex type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `x`.
+    """
     return ATANH.entry(x, name)
 
 

@@ -161,6 +161,18 @@ def convolution(
 ) -> Tensor:
     """`conv1d`, `conv2d` or `conv3d`, as many spatial axes as the filters have.
 
+    Args:
+        input: [batch, *spatial, channels], or channels first; a float type.
+        filters: [*window, channels / groups, outputs], dtype of `input`.
+        strides: a number, or one per spatial axis; 1 if None.
+        padding: "VALID" or "SAME"; in two axes also a pair (before, after) per axis.
+        data_format: "NWC", "NHWC", "NDHWC" (if None), or with the channels first.
+        dilations: step between the taps of a filter, a number or one per spatial axis; 1 if None.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, *spatial', outputs] in the order of `data_format`.
+
     Raises:
         ValueError: the filters have not 3, 4 or 5 axes.
     """
@@ -184,7 +196,18 @@ def _spatial_axes(function: str, filters: Tensor) -> int:
 def atrous_conv2d(
     value: TensorLike, filters: TensorLike, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """`conv2d` with stride 1 and filters whose taps are `rate` apart."""
+    """`conv2d` with stride 1 and filters whose taps are `rate` apart.
+
+    Args:
+        value: [batch, height, width, channels], a float type.
+        filters: [rows, columns, channels, outputs], dtype of `value`.
+        rate: distance of the taps.
+        padding: "VALID" or "SAME".
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, height', width', outputs], dtype of `value`.
+    """
     return conv2d(value, filters, 1, padding, "NHWC", rate, name)
 
 
@@ -238,6 +261,22 @@ def conv3d_transpose(
 ) -> Tensor:
     """The transpose of `conv3d`; see `conv2d_transpose`.
 
+    Args:
+        input: [batch, depth', height', width', outputs], or channels first; a float type.
+        filters: [planes, rows, columns, channels, outputs], dtype of `input`.
+        output_shape: [5] or [3], the shape of the result or its spatial sizes.
+        strides: a number, or one per spatial axis.
+        padding: "SAME" or "VALID".
+        data_format: "NDHWC" or "NCDHW".
+        dilations: a number, or one per spatial axis; 1 if None.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, depth, height, width, channels] in the order of `data_format`.
+
+    Raises:
+        InvalidArgumentError: `output_shape` does not give the sizes of `input`.
+
     Source:
         TensorFlow op `Conv3DBackpropInputV2` (nn_ops.cc).
     """
@@ -258,7 +297,21 @@ def conv1d_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `conv1d`; see `conv2d_transpose`."""
+    """The transpose of `conv1d`; see `conv2d_transpose`.
+
+    Args:
+        input: [batch, width', outputs], or channels first; a float type.
+        filters: [taps, channels, outputs], dtype of `input`.
+        output_shape: [3], the shape of the result.
+        strides: a number, or one per spatial axis.
+        padding: "SAME" or "VALID".
+        data_format: "NWC" or "NCW".
+        dilations: a number; 1 if None.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, width, channels] in the order of `data_format`.
+    """
     data_format = layouts.checked_format("conv1d_transpose", data_format, _FORMATS[1])
     x = convert_to_tensor(input)
     w = convert_to_tensor(filters, dtype_hint=x.dtype)
@@ -286,7 +339,24 @@ def conv_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the rank of the filters."""
+    """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the rank of the filters.
+
+    Args:
+        input: [batch, *spatial', outputs], or channels first; a float type.
+        filters: [*window, channels, outputs], dtype of `input`.
+        output_shape: the shape of the result.
+        strides: a number, or one per spatial axis.
+        padding: "SAME" or "VALID".
+        data_format: "NWC", "NHWC", "NDHWC" (if None), or with the channels first.
+        dilations: a number, or one per spatial axis; 1 if None.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, *spatial, channels] in the order of `data_format`.
+
+    Raises:
+        ValueError: the filters have not 3, 4 or 5 axes.
+    """
     x = convert_to_tensor(input)
     w = convert_to_tensor(filters, dtype_hint=x.dtype)
     spatial = _spatial_axes("conv_transpose", w)
@@ -304,7 +374,19 @@ def atrous_conv2d_transpose(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `atrous_conv2d`."""
+    """The transpose of `atrous_conv2d`.
+
+    Args:
+        value: [batch, height', width', outputs], a float type.
+        filters: [rows, columns, channels, outputs], dtype of `value`.
+        output_shape: [4], the shape of the result.
+        rate: distance of the taps.
+        padding: "VALID" or "SAME".
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, height, width, channels], dtype of `value`.
+    """
     return conv2d_transpose(value, filters, output_shape, 1, padding, "NHWC", rate, name)
 
 

@@ -155,7 +155,21 @@ def depthwise_conv2d_backprop_input(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Gradient of `depthwise_conv2d` with respect to its input, of shape `input_sizes`."""
+    """Gradient of `depthwise_conv2d` with respect to its input, of shape `input_sizes`.
+
+    Args:
+        input_sizes: [4], int32: the shape of the input.
+        filter: [rows, columns, channels, multiplier], a float type.
+        out_backprop: the shape of the output: its gradient, dtype of `filter`.
+        strides: one entry per axis.
+        padding: as for `depthwise_conv2d`.
+        data_format: "NHWC" or "NCHW".
+        dilations: one entry per axis.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape `input_sizes`, dtype of `filter`.
+    """
     function = "depthwise_conv2d_backprop_input"
     options = _options(function, strides, padding, data_format, dilations)
     return execute_one(
@@ -215,7 +229,21 @@ def depthwise_conv2d_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Gradient of `depthwise_conv2d` with respect to its filter, of shape `filter_sizes`."""
+    """Gradient of `depthwise_conv2d` with respect to its filter, of shape `filter_sizes`.
+
+    Args:
+        input: [batch, height, width, channels], or channels first; a float type.
+        filter_sizes: [4], int32: the shape of the filter.
+        out_backprop: the shape of the output: its gradient, dtype of `input`.
+        strides: one entry per axis.
+        padding: as for `depthwise_conv2d`.
+        data_format: "NHWC" or "NCHW".
+        dilations: one entry per axis.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape `filter_sizes`, dtype of `input`.
+    """
     function = "depthwise_conv2d_backprop_filter"
     options = _options(function, strides, padding, data_format, dilations)
     return execute_one(

@@ -261,7 +261,15 @@ SPARSE_SOFTMAX_CROSS_ENTROPY: OpDef = register(
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
-    """sum(t²) / 2."""
+    """sum(t²) / 2.
+
+    Args:
+        t: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [], dtype of `t`.
+    """
     return L2_LOSS.entry(t, name)
 
 

@@ -141,6 +141,18 @@ def erosion2d(
     """The least of `value` minus the mirrored `filters` in every window, channel by channel.
 
     Args and errors are those of `dilation2d`.
+
+    Args:
+        value: [batch, height, width, channels], a real number type.
+        filters: [rows, columns, channels], dtype of `value`.
+        strides: [4], one per axis, 1 for batch and channels.
+        padding: "VALID" or "SAME".
+        data_format: "NHWC".
+        dilations: [4], distance of the taps, 1 for batch and channels.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, height', width', channels], dtype of `value`.
     """
     _check_format("erosion2d", data_format)
     mirrored = permutations.reverse(convert_to_tensor(filters), [0, 1])

@@ -71,7 +71,20 @@ def approx_min_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The `k` least values along an axis, least first; see `approx_max_k`."""
+    """The `k` least values along an axis, least first; see `approx_max_k`.
+
+    Args:
+        operand: [..., n, ...], float16, bfloat16 or float32.
+        k: how many.
+        reduction_dimension: the axis.
+        recall_target: the share that must be right; it changes nothing here.
+        reduction_input_size_override: likewise.
+        aggregate_to_topk: must be True.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., k, ...], dtype of `operand`, and the places along the axis, int32.
+    """
     return execute(  # type: ignore[no-any-return]
         APPROX_TOP_K,
         operand,

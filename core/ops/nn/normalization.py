@@ -68,7 +68,21 @@ def batch_norm_with_global_normalization(
     scale_after_normalization: bool,
     name: str | None = None,
 ) -> Tensor:
-    """`batch_normalization` under older names; `gamma` is used if `scale_after_normalization`."""
+    """`batch_normalization` under older names; `gamma` is used if `scale_after_normalization`.
+
+    Args:
+        input: [batch, height, width, channels], a float type.
+        mean: [channels], dtype of `input`, as are the next three.
+        variance: [channels].
+        beta: [channels], added.
+        gamma: [channels], multiplied with.
+        variance_epsilon: added to the variance.
+        scale_after_normalization: whether `gamma` is used.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `input`.
+    """
     scale = gamma if scale_after_normalization else None
     return batch_normalization(input, mean, variance, beta, scale, variance_epsilon, name)
 
@@ -119,7 +133,18 @@ def sufficient_statistics(
     keepdims: bool = False,
     name: str | None = None,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Count, sum and sum of squares of x - shift over `axes`, and `shift`."""
+    """Count, sum and sum of squares of x - shift over `axes`, and `shift`.
+
+    Args:
+        x: [...], a float type.
+        axes: an axis, or several.
+        shift: subtracted first, for numbers far from 0; broadcastable to `x`, or None.
+        keepdims: reduced axes stay, with size 1.
+        name: name of the node while tracing.
+
+    Returns:
+        The count [], both sums [...] without `axes`, dtype of `x`; and `shift` as it was given.
+    """
     x = convert_to_tensor(x)
     reduced = [axes] if isinstance(axes, int) else list(axes)
     sizes = [x.shape[axis] if x.shape.rank is not None else None for axis in reduced]
@@ -145,7 +170,18 @@ def normalize_moments(
     shift: TensorLike | None,
     name: str | None = None,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from `sufficient_statistics`."""
+    """Mean and variance from `sufficient_statistics`.
+
+    Args:
+        counts: [], the number of values, as are the next two from `sufficient_statistics`.
+        mean_ss: [...], the sum.
+        variance_ss: [...], the sum of squares.
+        shift: what was subtracted; None for 0.
+        name: name of the node while tracing.
+
+    Returns:
+        Two tensors of the shape and dtype of `mean_ss`.
+    """
     divisor = arithmetic.reciprocal(counts)
     shifted = arithmetic.multiply(mean_ss, divisor)
     mean = shifted if shift is None else shifted + shift

@@ -87,6 +87,13 @@ RELU_GRAD: OpDef = register(
 def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """min(max(features, 0), 6).
 
+    Args:
+        features: [...], a real number type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `features`.
+
     Source:
         TensorFlow op `Relu6` (nn_ops.cc); Krizhevsky, 2010.
     """
@@ -217,6 +224,14 @@ LEAKY_RELU_GRAD: OpDef = register(
 
 def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
     """relu(features) and relu(-features), joined along `axis`.
+
+    Args:
+        features: [...], a float type.
+        axis: along which both are joined.
+        name: name of the node while tracing.
+
+    Returns:
+        Twice as many along `axis`, dtype of `features`.
 
     Source:
         Shang et al., 2016; TensorFlow `tf.nn.crelu`.

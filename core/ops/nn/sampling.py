@@ -82,6 +82,22 @@ def sampled_softmax_loss(
 
     Args and results are those of `nce_loss`; `seed` is that of the sampler.
 
+    Args:
+        weights: [classes, n], or a list of parts of it.
+        biases: [classes].
+        labels: [batch, num_true], int64: the right classes.
+        inputs: [batch, n].
+        num_sampled: how many classes are drawn.
+        num_classes: how many classes there are.
+        num_true: right classes of each example.
+        sampled_values: as a candidate sampler gives them; log-uniform ones if None.
+        remove_accidental_hits: whether drawn classes that are right do not count.
+        seed: of the sampler.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch], the loss of each example.
+
     Source:
         TensorFlow `tf.nn.sampled_softmax_loss`; Jean and others, 2014.
     """

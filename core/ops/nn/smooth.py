@@ -86,7 +86,15 @@ SOFTPLUS_GRAD: OpDef = register(
 
 
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
-    """features / (1 + |features|)."""
+    """features / (1 + |features|).
+
+    Args:
+        features: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `features`.
+    """
     return SOFTSIGN.entry(features, name)
 
 
@@ -138,7 +146,14 @@ SOFTSIGN_GRAD: OpDef = register(
 
 
 def elu(features: TensorLike, name: str | None = None) -> Tensor:
-    """Features where they are positive, exp(features) - 1 elsewhere.
+    """`features` where they are positive, exp(features) - 1 elsewhere.
+
+    Args:
+        features: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `features`.
 
     Source:
         TensorFlow op `Elu` (nn_ops.cc); Clevert, Unterthiner and Hochreiter, 2016.
@@ -193,7 +208,14 @@ ELU_GRAD: OpDef = register(
 
 
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
-    """Scale times elu with a slope: scale x, or scale alpha (exp(x) - 1) for negative x.
+    """`elu` with a slope, scaled: scale x, or scale alpha (exp(x) - 1) for negative x.
+
+    Args:
+        features: [...], a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `features`.
 
     Source:
         TensorFlow op `Selu` (nn_ops.cc); Klambauer et al., 2017, equation 2.
@@ -274,7 +296,15 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
 
 @takes_composites(values=1)
 def silu(features: TensorLike, beta: TensorLike = 1.0, name: str | None = None) -> Tensor:
-    """Features times sigmoid(beta features).
+    """`features` times sigmoid(beta features).
+
+    Args:
+        features: [...], a float type.
+        beta: a number or a tensor that broadcasts with `features`.
+        name: name of the node while tracing.
+
+    Returns:
+        The broadcast shape, dtype of `features`.
 
     Source:
         Ramachandran, Zoph and Le, 2017; TensorFlow `tf.nn.silu`.

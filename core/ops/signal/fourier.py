@@ -58,27 +58,67 @@ def fft(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def ifft(input: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse of `fft`: Σ y[k] exp(2πi k n / N) / N over the last axis."""
+    """The inverse of `fft`: Σ y[k] exp(2πi k n / N) / N over the last axis.
+
+    Args:
+        input: [..., N], complex64 or complex128.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., N], dtype of `input`.
+    """
     return execute_one(_OPS["IFFT"], convert_to_tensor(input), name=name)
 
 
 def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
-    """`fft` over the last two axes."""
+    """`fft` over the last two axes.
+
+    Args:
+        input: [..., M, N], complex64 or complex128.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `input`.
+    """
     return execute_one(_OPS["FFT2D"], convert_to_tensor(input), name=name)
 
 
 def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
-    """`ifft` over the last two axes."""
+    """`ifft` over the last two axes.
+
+    Args:
+        input: [..., M, N], complex64 or complex128.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `input`.
+    """
     return execute_one(_OPS["IFFT2D"], convert_to_tensor(input), name=name)
 
 
 def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
-    """`fft` over the last three axes."""
+    """`fft` over the last three axes.
+
+    Args:
+        input: [..., L, M, N], complex64 or complex128.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `input`.
+    """
     return execute_one(_OPS["FFT3D"], convert_to_tensor(input), name=name)
 
 
 def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
-    """`ifft` over the last three axes."""
+    """`ifft` over the last three axes.
+
+    Args:
+        input: [..., L, M, N], complex64 or complex128.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `input`.
+    """
     return execute_one(_OPS["IFFT3D"], convert_to_tensor(input), name=name)
 
 
@@ -97,12 +137,30 @@ def rfft(input_tensor: TensorLike, fft_length: Any = None, name: str | None = No
 
 
 def rfft2d(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """`rfft` over the last two axes, halved along the last; fft_length [2]."""
+    """`rfft` over the last two axes, halved along the last; fft_length [2].
+
+    Args:
+        input_tensor: [..., M, N], float32 or float64.
+        fft_length: [2], sizes that the axes are cut or filled with zeros to; their own if None.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., M, N // 2 + 1], complex64 or complex128.
+    """
     return _real("RFFT2D", 2, input_tensor, fft_length, name)
 
 
 def rfft3d(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """`rfft` over the last three axes, halved along the last; fft_length [3]."""
+    """`rfft` over the last three axes, halved along the last; fft_length [3].
+
+    Args:
+        input_tensor: [..., L, M, N], float32 or float64.
+        fft_length: [3], sizes that the axes are cut or filled with zeros to; their own if None.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., L, M, N // 2 + 1], complex64 or complex128.
+    """
     return _real("RFFT3D", 3, input_tensor, fft_length, name)
 
 
@@ -121,12 +179,30 @@ def irfft(input_tensor: TensorLike, fft_length: Any = None, name: str | None = N
 
 
 def irfft2d(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `rfft2d`; fft_length [2]."""
+    """The inverse of `rfft2d`; fft_length [2].
+
+    Args:
+        input_tensor: [..., M, N // 2 + 1], complex64 or complex128.
+        fft_length: [2], sizes of the result; M and the even N if None.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., M, N], float32 or float64.
+    """
     return _half("IRFFT2D", 2, input_tensor, fft_length, name)
 
 
 def irfft3d(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `rfft3d`; fft_length [3]."""
+    """The inverse of `rfft3d`; fft_length [3].
+
+    Args:
+        input_tensor: [..., L, M, N // 2 + 1], complex64 or complex128.
+        fft_length: [3], sizes of the result; L, M and the even N if None.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., L, M, N], float32 or float64.
+    """
     return _half("IRFFT3D", 3, input_tensor, fft_length, name)
 
 
@@ -157,7 +233,18 @@ def ifftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `fftnd`, with its arguments."""
+    """The inverse of `fftnd`, with its arguments.
+
+    Args:
+        input: [...], complex64 or complex128.
+        fft_length: sizes that the axes are cut or filled with zeros to; their own if None.
+        axes: which axes; all if None.
+        norm: as for `fftnd`.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], dtype of `input`.
+    """
     return _any_axes("IFFTND", input, fft_length, axes, norm, name)
 
 
@@ -168,7 +255,18 @@ def rfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`rfft` over any axes of a real tensor, halved along the last of them."""
+    """`rfft` over any axes of a real tensor, halved along the last of them.
+
+    Args:
+        input: [...], float32 or float64.
+        fft_length: sizes that the axes are cut or filled with zeros to; their own if None.
+        axes: which axes; all if None.
+        norm: as for `fftnd`.
+        name: name of the node while tracing.
+
+    Returns:
+        [...] with n // 2 + 1 along the last of `axes`, complex64 or complex128.
+    """
     return _any_axes("RFFTND", input, fft_length, axes, norm, name)
 
 
@@ -179,17 +277,46 @@ def irfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `rfftnd`, with its arguments."""
+    """The inverse of `rfftnd`, with its arguments.
+
+    Args:
+        input: [...], complex64 or complex128, as `rfftnd` gives it.
+        fft_length: sizes of the result along `axes`.
+        axes: which axes; all if None.
+        norm: as for `fftnd`.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], float32 or float64.
+    """
     return _any_axes("IRFFTND", input, fft_length, axes, norm, name)
 
 
 def fftshift(x: TensorLike, axes: Any = None, name: str | None = None) -> Tensor:
-    """Frequency 0 in the middle of `axes` (None for all)."""
+    """Frequency 0 in the middle of `axes` (None for all).
+
+    Args:
+        x: [...], any dtype.
+        axes: an axis or several; None is all.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     return _shifted(x, axes, 1, name)
 
 
 def ifftshift(x: TensorLike, axes: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Args:
+        x: [...], any dtype.
+        axes: an axis or several; None is all.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     return _shifted(x, axes, -1, name)
 
 

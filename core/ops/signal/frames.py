@@ -165,6 +165,11 @@ def inverse_stft_window_fn(
 ) -> Callable[..., Tensor]:
     """The window with which `inverse_stft` undoes `stft` with `forward_window_fn`.
 
+    Args:
+        frame_step: samples from one frame to the next.
+        forward_window_fn: the window of `stft`: (frame_length, dtype=...) to [frame_length].
+        name: name of the node while tracing.
+
     Returns:
         (frame_length, dtype) to a window.
 

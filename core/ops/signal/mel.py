@@ -73,6 +73,10 @@ def mfccs_from_log_mel_spectrograms(
 ) -> Tensor:
     """Mel frequency cepstral coefficients [..., bins] of the logarithms of mel spectrograms.
 
+    Args:
+        log_mel_spectrograms: [..., bins], a float type.
+        name: name of the node while tracing.
+
     Raises:
         ValueError: there are no bins.
     """

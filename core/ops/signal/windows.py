@@ -45,7 +45,17 @@ def hann_window(
 def hamming_window(
     window_length: Any, periodic: bool = True, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """0.54 - 0.46 cos(2π n / N); arguments as for `hann_window`."""
+    """0.54 - 0.46 cos(2π n / N); arguments as for `hann_window`.
+
+    Args:
+        window_length: number of samples.
+        periodic: whether the window continues periodically (N is its length), or is symmetric.
+        dtype: a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [window_length], dtype `dtype`.
+    """
     return _raised_cosine("hamming_window", window_length, periodic, dtype, 0.54, 0.46, name)
 
 
@@ -67,7 +77,17 @@ def kaiser_window(
 def kaiser_bessel_derived_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """The root of the running sum of a Kaiser window, there and back; for `mdct`."""
+    """The root of the running sum of a Kaiser window, there and back; for `mdct`.
+
+    Args:
+        window_length: number of samples, even.
+        beta: shape of the Kaiser window: the larger, the narrower.
+        dtype: a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [window_length], dtype `dtype`.
+    """
     length = _length("kaiser_bessel_derived_window", window_length)
     sums = np.cumsum(np.kaiser(length // 2 + 1, float(beta)))
     half = np.sqrt(sums[:-1] / sums[-1])
@@ -76,7 +96,16 @@ def kaiser_bessel_derived_window(
 
 
 def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """sin(π/2 sin²(π (n + 1/2) / N)), N = window_length; for `mdct`."""
+    """sin(π/2 sin²(π (n + 1/2) / N)), N = window_length; for `mdct`.
+
+    Args:
+        window_length: number of samples.
+        dtype: a float type.
+        name: name of the node while tracing.
+
+    Returns:
+        [window_length], dtype `dtype`.
+    """
     length = _length("vorbis_window", window_length)
     angle = np.pi / max(length, 1) * (np.arange(length) + 0.5)
     return _constant(np.sin(np.pi / 2 * np.sin(angle) ** 2), dtype, "vorbis_window", name)

@@ -270,7 +270,15 @@ STRING_UPPER = register(
 
 
 def strip(input: TensorLike, name: str | None = None) -> Tensor:
-    """Every string without the ASCII white space at its ends."""
+    """Every string without the ASCII white space at its ends.
+
+    Args:
+        input: [...], string.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape of `input`, string.
+    """
     return execute_one(STRING_STRIP, input, name=name)
 
 

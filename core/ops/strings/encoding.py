@@ -57,6 +57,13 @@ ENCODE_BASE64 = register(
 def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     """The strings decoded from URL-safe base 64, padded or not.
 
+    Args:
+        input: [...], string.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape of `input`, string.
+
     Raises:
         InvalidArgumentError: a string is not base 64.
     """

@@ -314,7 +314,19 @@ def fractional_avg_pool(
     seed: int = 0,
     name: str | None = None,
 ) -> tuple[Tensor, ...]:
-    """The mean of cells of random sizes; arguments and results as of `fractional_max_pool`."""
+    """The mean of cells of random sizes; arguments and results as of `fractional_max_pool`.
+
+    Args:
+        value: [batch, height, width, channels], float32, float64, int32 or int64.
+        pooling_ratio: one number for height and width, one each, or one per axis; at least 1.
+        pseudo_random: whether cells follow each other in a pattern rather than by chance.
+        overlapping: whether neighbouring cells share their border.
+        seed: 0 draws other cells in each run.
+        name: name of the node while tracing.
+
+    Returns:
+        The means, and the borders of the cells along height and width, int64.
+    """
     return _pooled(
         FRACTIONAL_AVG_POOL, value, pooling_ratio, pseudo_random, overlapping, seed, name
     )

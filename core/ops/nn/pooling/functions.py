@@ -84,6 +84,17 @@ def max_pool3d(
 ) -> Tensor:
     """The maximum of every window of a volume, per channel; see `max_pool2d`.
 
+    Args:
+        input: [batch, depth, height, width, channels], or channels first; a float type.
+        ksize: size of the window, a number or one per axis.
+        strides: step of the window, likewise.
+        padding: "SAME" or "VALID".
+        data_format: "NDHWC" or "NCDHW".
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, depth', height', width', channels] in the order of `data_format`.
+
     Source:
         TensorFlow op `MaxPool3D` (nn_ops.cc).
     """
@@ -101,6 +112,17 @@ def avg_pool3d(
 ) -> Tensor:
     """The mean of every window of a volume, per channel; see `avg_pool2d`.
 
+    Args:
+        input: [batch, depth, height, width, channels], or channels first; a float type.
+        ksize: size of the window, a number or one per axis.
+        strides: step of the window, likewise.
+        padding: "SAME" or "VALID"; padded places do not count.
+        data_format: "NDHWC" or "NCDHW".
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, depth', height', width', channels] in the order of `data_format`.
+
     Source:
         TensorFlow op `AvgPool3D` (nn_ops.cc).
     """
@@ -116,7 +138,19 @@ def max_pool1d(
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool2d` of sequences, [batch, width, channels] or [batch, channels, width]."""
+    """`max_pool2d` of sequences, [batch, width, channels] or [batch, channels, width].
+
+    Args:
+        input: [batch, width, channels], or [batch, channels, width] for "NCW".
+        ksize: size of the window.
+        strides: step of the window.
+        padding: "SAME", "VALID", or pairs (before, after) per axis.
+        data_format: "NWC" or "NCW".
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, width', channels] in the order of `data_format`, dtype of `input`.
+    """
     return _pool1d("max_pool1d", max_pool2d, input, ksize, strides, padding, data_format, name)
 
 
@@ -128,7 +162,19 @@ def avg_pool1d(
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """`avg_pool2d` of sequences, [batch, width, channels] or [batch, channels, width]."""
+    """`avg_pool2d` of sequences, [batch, width, channels] or [batch, channels, width].
+
+    Args:
+        input: [batch, width, channels], or [batch, channels, width] for "NCW".
+        ksize: size of the window.
+        strides: step of the window.
+        padding: "SAME" or "VALID"; padded places do not count.
+        data_format: "NWC" or "NCW".
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, width', channels] in the order of `data_format`, dtype of `input`.
+    """
     return _pool1d("avg_pool1d", avg_pool2d, input, ksize, strides, padding, data_format, name)
 
 
@@ -170,7 +216,19 @@ def max_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool1d`, `max_pool2d` or `max_pool3d`, by the rank of `input`."""
+    """`max_pool1d`, `max_pool2d` or `max_pool3d`, by the rank of `input`.
+
+    Args:
+        input: [batch, *spatial, channels], or channels first; one to three spatial axes.
+        ksize: size of the window, a number or one per axis.
+        strides: step of the window, likewise.
+        padding: "SAME" or "VALID"; in two axes also pairs (before, after) per axis.
+        data_format: "NWC", "NHWC", "NDHWC" (if None), or with the channels first.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, *spatial', channels] in the order of `data_format`, dtype of `input`.
+    """
     x = convert_to_tensor(input)
     spatial = _spatial_axes("max_pool", x, data_format)
     data_format = layouts.checked_format("max_pool", data_format, FORMATS[spatial])
@@ -186,7 +244,19 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`, by the rank of `input`."""
+    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`, by the rank of `input`.
+
+    Args:
+        input: [batch, *spatial, channels], or channels first; one to three spatial axes.
+        ksize: size of the window, a number or one per axis.
+        strides: step of the window, likewise.
+        padding: "SAME" or "VALID"; padded places do not count.
+        data_format: "NWC", "NHWC", "NDHWC" (if None), or with the channels first.
+        name: name of the node while tracing.
+
+    Returns:
+        [batch, *spatial', channels] in the order of `data_format`, dtype of `input`.
+    """
     x = convert_to_tensor(input)
     spatial = _spatial_axes("avg_pool", x, data_format)
     data_format = layouts.checked_format("avg_pool", data_format, FORMATS[spatial])
