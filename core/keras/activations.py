@@ -215,7 +215,13 @@ def serialize(activation: Callable[..., Any]) -> Any:
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The function with that name or configuration."""
+    """The function with that name or configuration.
+
+    Args:
+        config: as `serialize` gives it, or a name.
+        custom_objects: classes and functions by name, beside those of Keras and the registered
+            ones.
+    """
     if isinstance(config, str):
         return get(config)
     return registry.deserialize_keras_object(config, custom_objects)

@@ -409,7 +409,13 @@ def serialize(initializer: Initializer) -> Any:
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The initializer with that configuration."""
+    """The initializer with that configuration.
+
+    Args:
+        config: as `serialize` gives it.
+        custom_objects: classes and functions by name, beside those of Keras and the registered
+            ones.
+    """
     return registry.deserialize_keras_object(config, custom_objects)
 
 

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
 
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
-    """x above 0, alpha (exp(x / alpha) - 1) below."""
+    """x above 0, alpha (exp(x / alpha) - 1) below.
+
+    Args:
+        x: [...], a float type.
+        alpha: minus the limit at -∞.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     x = convert_to_tensor(x)
     below = exponents.expm1(arithmetic.minimum(x, 0.0) / alpha)
     return arithmetic.maximum(x, 0.0) + alpha * below
@@ -31,6 +39,13 @@ def celu(x: Any, alpha: float = 1.0) -> Tensor:
 
 def glu(x: Any, axis: int = -1) -> Tensor:
     """The first half of an axis times the sigmoid of the second.
+
+    Args:
+        x: [..., 2 n, ...], a float type.
+        axis: the axis that is halved.
+
+    Returns:
+        [..., n, ...], dtype of `x`.
 
     Raises:
         ValueError: the size of the axis is odd.
@@ -44,7 +59,15 @@ def glu(x: Any, axis: int = -1) -> Tensor:
 
 
 def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
-    """x where abs(x) is above the threshold, else 0."""
+    """x where abs(x) is above the threshold, else 0.
+
+    Args:
+        x: [...], a float type.
+        threshold: not negative.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     x = convert_to_tensor(x)
     kept = comparison.greater(polar.abs(x), threshold)
     return selecting.where(kept, x, constants.zeros_like(x))
@@ -56,7 +79,15 @@ def hard_tanh(x: Any) -> Tensor:
 
 
 def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
-    """x moved towards 0 by the threshold, and 0 where it would get past."""
+    """x moved towards 0 by the threshold, and 0 where it would get past.
+
+    Args:
+        x: [...], a float type.
+        threshold: not negative.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     x = convert_to_tensor(x)
     above, below = arithmetic.maximum(x - threshold, 0.0), arithmetic.minimum(x + threshold, 0.0)
     return above + below
@@ -77,6 +108,16 @@ def sparse_sigmoid(x: Any) -> Tensor:
 
 def sparsemax(x: Any, axis: int = -1) -> Tensor:
     """The probabilities nearest to x along an axis, many of which are 0.
+
+    Args:
+        x: [...], a float type.
+        axis: along which they add up to 1.
+
+    Returns:
+        The shape and dtype of `x`.
+
+    Raises:
+        ValueError: the rank of `x` is not known.
 
     Source:
         Martins and Astudillo 2016: max(x - τ, 0) with the τ for which they add up to 1.
@@ -100,7 +141,15 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
 
 
 def squareplus(x: Any, b: float = 4) -> Tensor:
-    """(x + sqrt(x² + b)) / 2: a smooth max(x, 0)."""
+    """(x + sqrt(x² + b)) / 2: a smooth max(x, 0).
+
+    Args:
+        x: [...], a float type.
+        b: how round the corner is; 0 is max(x, 0).
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     x = convert_to_tensor(x)
     return (x + exponents.sqrt(arithmetic.square(x) + float(b))) * 0.5  # type: ignore[no-any-return]
 
@@ -112,7 +161,16 @@ def tanh_shrink(x: Any) -> Tensor:
 
 
 def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
-    """x where it is above the threshold, else another value."""
+    """x where it is above the threshold, else another value.
+
+    Args:
+        x: [...], a float type.
+        threshold: what `x` must be above.
+        default_value: the other value.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     x = convert_to_tensor(x)
     other = constants.zeros_like(x) + default_value
     return selecting.where(comparison.greater(x, threshold), x, other)

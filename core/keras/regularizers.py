@@ -87,7 +87,12 @@ def _factor(name: str, value: float) -> float:
 
 
 def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
-    """An L1L2 with other defaults."""
+    """An L1L2 with other defaults.
+
+    Args:
+        l1: factor of Σ|x|.
+        l2: factor of Σx².
+    """
     return L1L2(l1, l2)
 
 
@@ -111,5 +116,11 @@ def serialize(regularizer: Regularizer) -> Any:
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The regularizer with that configuration."""
+    """The regularizer with that configuration.
+
+    Args:
+        config: as `serialize` gives it.
+        custom_objects: classes and functions by name, beside those of Keras and the registered
+            ones.
+    """
     return registry.deserialize_keras_object(config, custom_objects)

@@ -89,72 +89,193 @@ def _numbers(x: Any) -> Tensor:
 
 
 def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum along axes, of all elements if None."""
+    """The sum along axes, of all elements if None.
+
+    Args:
+        x: [...], a number type.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, dtype of `x`.
+    """
     return reduction.reduce_sum(x, axis, keepdims)
 
 
 def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean along axes; truth values count as 0 and 1."""
+    """The mean along axes; truth values count as 0 and 1.
+
+    Args:
+        x: [...], a number type or bool.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes.
+    """
     return reduction.reduce_mean(_numbers(x), axis, keepdims)
 
 
 def var(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The variance along axes."""
+    """The variance along axes.
+
+    Args:
+        x: [...], a number type or bool.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes.
+    """
     return reduction.reduce_variance(_numbers(x), axis, keepdims)
 
 
 def std(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The standard deviation along axes."""
+    """The standard deviation along axes.
+
+    Args:
+        x: [...], a number type or bool.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes.
+    """
     return reduction.reduce_std(_numbers(x), axis, keepdims)
 
 
 def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The product along axes."""
+    """The product along axes.
+
+    Args:
+        x: [...], a number type.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, dtype of `x`.
+    """
     return reduction.reduce_prod(x, axis, keepdims)
 
 
 def max(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The largest element along axes."""
+    """The largest element along axes.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, dtype of `x`.
+    """
     return reduction.reduce_max(x, axis, keepdims)
 
 
 def min(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The smallest element along axes."""
+    """The smallest element along axes.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, dtype of `x`.
+    """
     return reduction.reduce_min(x, axis, keepdims)
 
 
 def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether all are true along axes."""
+    """Whether all are true along axes.
+
+    Args:
+        x: [...], cast to bool.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, bool.
+    """
     return reduction.reduce_all(casting.cast(x, "bool"), axis, keepdims)
 
 
 def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether one is true along axes."""
+    """Whether one is true along axes.
+
+    Args:
+        x: [...], cast to bool.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, bool.
+    """
     return reduction.reduce_any(casting.cast(x, "bool"), axis, keepdims)
 
 
 def argmax(x: Any, axis: int = -1) -> Tensor:
-    """The index of the largest element along `axis`."""
+    """The index of the largest element along `axis`.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis; negative ones count from the end.
+
+    Returns:
+        [...] without `axis`, int64; the first of equal elements.
+    """
     return extremes.argmax(x, axis)
 
 
 def argmin(x: Any, axis: int = -1) -> Tensor:
-    """The index of the smallest element along `axis`."""
+    """The index of the smallest element along `axis`.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis; negative ones count from the end.
+
+    Returns:
+        [...] without `axis`, int64; the first of equal elements.
+    """
     return extremes.argmin(x, axis)
 
 
 def cumsum(x: Any, axis: int = 0) -> Tensor:
-    """Sums up to each element."""
+    """Sums up to each element.
+
+    Args:
+        x: [...], a number type.
+        axis: an axis; negative ones count from the end.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     return cumulation.cumsum(x, axis)
 
 
 def cumprod(x: Any, axis: int = 0) -> Tensor:
-    """Products up to each element."""
+    """Products up to each element.
+
+    Args:
+        x: [...], a number type.
+        axis: an axis; negative ones count from the end.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     return cumulation.cumprod(x, axis)
 
 
 def l2_normalize(x: Any, axis: Any = None) -> Tensor:
-    """Vectors of length 1 along axes."""
+    """Vectors of length 1 along axes.
+
+    Args:
+        x: [...], a float type.
+        axis: an axis or several; all if None.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     return normalization.l2_normalize(x, axis)
 
 
@@ -162,7 +283,16 @@ def l2_normalize(x: Any, axis: Any = None) -> Tensor:
 
 
 def clip(x: Any, min_value: Any, max_value: Any) -> Any:
-    """Between two numbers; None is no bound."""
+    """Between two numbers; None is no bound.
+
+    Args:
+        x: [...], a real number type.
+        min_value: the lower bound.
+        max_value: the upper bound; one below `min_value` counts as `min_value`.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     low = -np.inf if min_value is None else min_value
     high = np.inf if max_value is None else max_value
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and high < low:
@@ -177,7 +307,17 @@ def sqrt(x: Any) -> Tensor:
 
 
 def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Any:
-    """x from `threshold` up to `max_value`, alpha (x - threshold) below."""
+    """x from `threshold` up to `max_value`, alpha (x - threshold) below.
+
+    Args:
+        x: [...], a real number type.
+        alpha: the slope below `threshold`.
+        max_value: largest result; None is none.
+        threshold: where the slope 1 begins.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     x = convert_to_tensor(x)
     if not threshold and max_value is None:
         return rectifiers.leaky_relu(x, alpha) if alpha else rectifiers.relu(x)
@@ -186,7 +326,15 @@ def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: 
 
 
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
-    """x above 0, alpha (exp(x) - 1) below."""
+    """x above 0, alpha (exp(x) - 1) below.
+
+    Args:
+        x: [...], a float type.
+        alpha: minus the limit at -∞.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     x = convert_to_tensor(x)
     found = smooth.elu(x)
     return found if alpha == 1 else selecting.where(x > 0, found, alpha * found)
@@ -198,7 +346,18 @@ def hard_sigmoid(x: Any) -> Any:
 
 
 def softmax(x: Any, axis: int = -1) -> Tensor:
-    """exp(x) as shares of their sum along an axis."""
+    """exp(x) as shares of their sum along an axis.
+
+    Args:
+        x: [...], a float type, two axes or more.
+        axis: along which they are normalised.
+
+    Returns:
+        The shape and dtype of `x`.
+
+    Raises:
+        ValueError: `x` has fewer than two axes.
+    """
     x = convert_to_tensor(x)
     if len(x.shape) < 2:
         raise ValueError(f"softmax: x must have two axes or more, got shape {x.shape}")
@@ -206,7 +365,17 @@ def softmax(x: Any, axis: int = -1) -> Tensor:
 
 
 def dropout(x: Any, level: float, noise_shape: Any = None, seed: Any = None) -> Tensor:
-    """A share of `level` of the elements is 0, the others are larger for it."""
+    """A share of `level` of the elements is 0, the others are larger for it.
+
+    Args:
+        x: [...], a float type.
+        level: probability of each element to become 0, from 0 to below 1.
+        noise_shape: broadcastable to `x`: axes of size 1 are dropped as one.
+        seed: an int; None draws other elements each time.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     return dropouts.dropout(x, level, noise_shape, seed)
 
 
@@ -225,12 +394,22 @@ def batch_flatten(x: Any) -> Tensor:
 
 
 def expand_dims(x: Any, axis: int = -1) -> Tensor:
-    """With an axis of size 1 more."""
+    """With an axis of size 1 more.
+
+    Args:
+        x: a tensor.
+        axis: where the new axis is in the result.
+    """
     return reshaping.expand_dims(x, axis)
 
 
 def squeeze(x: Any, axis: int) -> Tensor:
-    """Without an axis of size 1."""
+    """Without an axis of size 1.
+
+    Args:
+        x: a tensor.
+        axis: an axis of size 1.
+    """
     return reshaping.squeeze(x, [axis])
 
 
@@ -240,27 +419,55 @@ def transpose(x: Any) -> Tensor:
 
 
 def permute_dimensions(x: Any, pattern: Sequence[int]) -> Tensor:
-    """The axes in another order."""
+    """The axes in another order.
+
+    Args:
+        x: a tensor.
+        pattern: the old axis of each new one.
+    """
     return permutations.transpose(x, pattern)
 
 
 def concatenate(tensors: Sequence[Any], axis: int = -1) -> Tensor:
-    """Tensors concatenated along an axis."""
+    """Tensors concatenated along an axis.
+
+    Args:
+        tensors: of one dtype, with equal sizes but along `axis`.
+        axis: along which they follow each other.
+    """
     return joining.concat(list(tensors), axis)
 
 
 def stack(x: Sequence[Any], axis: int = 0) -> Tensor:
-    """Along a new axis."""
+    """Along a new axis.
+
+    Args:
+        x: tensors of one shape and dtype.
+        axis: where the new axis is in the result.
+    """
     return joining.stack(list(x), axis)
 
 
 def tile(x: Any, n: Any) -> Tensor:
-    """Repeated as a whole, so often along each axis."""
+    """Repeated as a whole, so often along each axis.
+
+    Args:
+        x: a tensor.
+        n: how often along each axis; a number for vectors.
+    """
     return tiling.tile(x, [n] if isinstance(n, int) else n)
 
 
 def repeat(x: Any, n: int) -> Tensor:
-    """Each row of a matrix n times: [b, features] → [b, n, features]."""
+    """Each row of a matrix n times: [b, features] → [b, n, features].
+
+    Args:
+        x: [b, features].
+        n: how often.
+
+    Raises:
+        ValueError: `x` is no matrix.
+    """
     x = convert_to_tensor(x)
     if len(x.shape) != 2:
         raise ValueError(f"repeat: x must be a matrix, got shape {x.shape}")
@@ -268,24 +475,52 @@ def repeat(x: Any, n: int) -> Tensor:
 
 
 def repeat_elements(x: Any, rep: int, axis: int) -> Tensor:
-    """Each element `rep` times along an axis."""
+    """Each element `rep` times along an axis.
+
+    Args:
+        x: a tensor.
+        rep: how often.
+        axis: along which.
+    """
     return tiling.repeat(x, rep, axis)
 
 
 def reverse(x: Any, axes: Any) -> Tensor:
-    """Backwards along axes."""
+    """Backwards along axes.
+
+    Args:
+        x: a tensor.
+        axes: an axis or several.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     return permutations.reverse(x, [axes] if isinstance(axes, int) else axes)
 
 
 def temporal_padding(x: Any, padding: tuple[int, int] = (1, 1)) -> Tensor:
-    """Zeros before and behind the second axis of three."""
+    """Zeros before and behind the second axis of three.
+
+    Args:
+        x: [b, steps, features].
+        padding: how many zeros before and behind.
+
+    Returns:
+        [b, before + steps + behind, features].
+    """
     return pad(x, [[0, 0], list(padding), [0, 0]])
 
 
 def spatial_2d_padding(
     x: Any, padding: Any = ((1, 1), (1, 1)), data_format: str | None = None
 ) -> Tensor:
-    """Zeros around pictures."""
+    """Zeros around pictures.
+
+    Args:
+        x: [b, rows, columns, channels], or channels first.
+        padding: pairs (before, behind) for rows and columns.
+        data_format: "channels_first" or "channels_last" (if None).
+    """
     inner = [list(padding[0]), list(padding[1])]
     if data_format == "channels_first":
         return pad(x, [[0, 0], [0, 0], *inner])
@@ -296,29 +531,76 @@ def spatial_2d_padding(
 
 
 def gather(reference: Any, indices: Any) -> Tensor:
-    """Rows by their numbers."""
+    """Rows by their numbers.
+
+    Args:
+        reference: [n, ...].
+        indices: integers of any shape, below n.
+
+    Returns:
+        The shape of `indices`, then [...].
+    """
     return gathering.gather(reference, indices)
 
 
 def one_hot(indices: Any, num_classes: int) -> Tensor:
-    """Rows with a one at each index."""
+    """Rows with a one at each index.
+
+    Args:
+        indices: integers of any shape.
+        num_classes: size of the new last axis.
+
+    Returns:
+        [*shape of indices, num_classes], float32.
+    """
     return indicators.one_hot(indices, num_classes)
 
 
 def in_top_k(predictions: Any, targets: Any, k: int) -> Tensor:
-    """Whether each target is among the k largest of its row."""
+    """Whether each target is among the k largest of its row.
+
+    Args:
+        predictions: [b, classes], float32.
+        targets: [b], class numbers.
+        k: how many.
+
+    Returns:
+        [b], bool.
+    """
     return counting.in_top_k(targets, predictions, k)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> Tensor:
-    """Numbers from `start`, or 0, up to `stop`, without it."""
+    """Numbers from `start`, or 0, up to `stop`, without it.
+
+    Args:
+        start: the first number; with `stop` None the end instead.
+        stop: the end, not included.
+        step: distance of the numbers.
+        dtype: of the result.
+
+    Returns:
+        [n], dtype `dtype`.
+    """
     if stop is None:
         start, stop = 0, start if start > 0 else 0
     return casting.cast(ranges.range(start, stop, step), as_dtype(dtype))
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
-    """A number added for each channel, or for each place and channel."""
+    """A number added for each channel, or for each place and channel.
+
+    Args:
+        x: [b, ..., channels], or channels first.
+        bias: [channels], or the shape of `x` without the batch.
+        data_format: "channels_first" or "channels_last" (if None).
+
+    Returns:
+        The shape and dtype of `x`.
+
+    Raises:
+        ValueError: `bias` has another rank.
+    """
     x, bias = convert_to_tensor(x), convert_to_tensor(bias)
     rank = len(x.shape)
     sizes = list(bias.shape)
@@ -332,13 +614,27 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
 
 
 def dot(x: Any, y: Any) -> Tensor:
-    """Sums over the last axis of x and the last but one of y."""
+    """Sums over the last axis of x and the last but one of y.
+
+    Args:
+        x: [..., k].
+        y: [..., k, n].
+
+    Returns:
+        The other axes of `x`, then those of `y`.
+    """
     x, y = convert_to_tensor(x), convert_to_tensor(y)
     return products.tensordot(x, y, [[len(x.shape) - 1], [len(y.shape) - 2]])
 
 
 def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
-    """One of two, by a scalar condition, or elementwise by one that broadcasts from the left."""
+    """One of two, by a scalar condition, or elementwise by one that broadcasts from the left.
+
+    Args:
+        condition: [], or leading axes of both; cast to bool.
+        then_expression: a tensor, or a function that gives it.
+        else_expression: likewise, of the same shape and dtype.
+    """
     condition = casting.cast(condition, "bool")
     then, other = (
         one if callable(one) else (lambda one=one: one)

@@ -55,27 +55,59 @@ __all__ = [
 def variable(
     value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None
 ) -> Variable:
-    """A variable; floats of the default type if `dtype` is None."""
+    """A variable; floats of the default type if `dtype` is None.
+
+    Args:
+        value: what it begins with.
+        dtype: the default float type if None.
+        name: of the variable.
+        constraint: called with a value after each step of an optimizer.
+    """
     return Variable(value, dtype=dtype or floatx(), name=name, constraint=constraint)
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
-    """A constant; floats of the default type if `dtype` is None."""
+    """A constant; floats of the default type if `dtype` is None.
+
+    Args:
+        value: a number or an array.
+        dtype: the default float type if None.
+        shape: to fill with a number.
+        name: of the node while tracing.
+    """
     return constants.constant(value, dtype or floatx(), shape, name)
 
 
 def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
-    """A variable of zeros."""
+    """A variable of zeros.
+
+    Args:
+        shape: sizes.
+        dtype: the default float type if None.
+        name: of the variable.
+    """
     return variable(constants.zeros(shape, dtype or floatx()), dtype, name)
 
 
 def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
-    """A variable of ones."""
+    """A variable of ones.
+
+    Args:
+        shape: sizes.
+        dtype: the default float type if None.
+        name: of the variable.
+    """
     return variable(constants.ones(shape, dtype or floatx()), dtype, name)
 
 
 def eye(size: int, dtype: Any = None, name: str | None = None) -> Variable:
-    """A variable, the identity matrix at first."""
+    """A variable, the identity matrix at first.
+
+    Args:
+        size: of both axes.
+        dtype: the default float type if None.
+        name: of the variable.
+    """
     return variable(bands.eye(size, dtype=dtypes.as_dtype(dtype or floatx())), dtype, name)
 
 
@@ -95,7 +127,12 @@ def batch_get_value(tensors: Sequence[Any]) -> list[Array]:
 
 
 def set_value(x: Variable, value: Any) -> None:
-    """Put a value into a variable."""
+    """Put a value into a variable.
+
+    Args:
+        x: the variable.
+        value: of its shape; converted to its dtype.
+    """
     x.assign(np.asarray(value, x.dtype.as_numpy_dtype))
 
 
@@ -106,22 +143,43 @@ def batch_set_value(tuples: Sequence[tuple[Variable, Any]]) -> None:
 
 
 def update(x: Variable, new_x: Any) -> Any:
-    """Assign."""
+    """Assign.
+
+    Args:
+        x: the variable.
+        new_x: of its shape and dtype.
+    """
     return x.assign(new_x)
 
 
 def update_add(x: Variable, increment: Any) -> Any:
-    """Add to a variable."""
+    """Add to a variable.
+
+    Args:
+        x: the variable.
+        increment: of its shape and dtype.
+    """
     return x.assign_add(increment)
 
 
 def update_sub(x: Variable, decrement: Any) -> Any:
-    """Subtract from a variable."""
+    """Subtract from a variable.
+
+    Args:
+        x: the variable.
+        decrement: of its shape and dtype.
+    """
     return x.assign_sub(decrement)
 
 
 def moving_average_update(x: Variable, value: Any, momentum: Any) -> Any:
-    """x becomes momentum x + (1 - momentum) value."""
+    """x becomes momentum x + (1 - momentum) value.
+
+    Args:
+        x: the variable.
+        value: of its shape.
+        momentum: weight of what it holds.
+    """
     momentum, value = casting.cast(momentum, x.dtype), casting.cast(value, x.dtype)
     return x.assign_sub((x - value) * (1.0 - momentum))
 
@@ -177,26 +235,57 @@ def cast_to_floatx(x: Any) -> Any:
 def random_normal(
     shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None
 ) -> Tensor:
-    """Normally distributed numbers."""
+    """Normally distributed numbers.
+
+    Args:
+        shape: sizes.
+        mean: of the distribution.
+        stddev: its standard deviation.
+        dtype: the default float type if None.
+        seed: an int; None draws others each time.
+    """
     return stateful.normal(shape, mean, stddev, dtypes.as_dtype(dtype or floatx()), seed)
 
 
 def truncated_normal(
     shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None
 ) -> Tensor:
-    """Normally distributed numbers, none further than two standard deviations from the mean."""
+    """Normally distributed numbers, none further than two standard deviations from the mean.
+
+    Args:
+        shape: sizes.
+        mean: of the distribution.
+        stddev: its standard deviation.
+        dtype: the default float type if None.
+        seed: an int; None draws others each time.
+    """
     return stateful.truncated_normal(shape, mean, stddev, dtypes.as_dtype(dtype or floatx()), seed)
 
 
 def random_uniform(
     shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: Any = None
 ) -> Tensor:
-    """Evenly distributed numbers."""
+    """Evenly distributed numbers.
+
+    Args:
+        shape: sizes.
+        minval: the least number.
+        maxval: the end, not included.
+        dtype: the default float type if None.
+        seed: an int; None draws others each time.
+    """
     return stateful.uniform(shape, minval, maxval, dtypes.as_dtype(dtype or floatx()), seed)
 
 
 def random_bernoulli(shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = None) -> Tensor:
-    """Ones with probability p, else zeros."""
+    """Ones with probability p, else zeros.
+
+    Args:
+        shape: sizes.
+        p: probability of a one.
+        dtype: the default float type if None.
+        seed: an int; None draws others each time.
+    """
     kind = dtypes.as_dtype(dtype or floatx())
     drawn = stateful.uniform(shape, dtype=kind, seed=seed)
     return casting.cast(drawn <= convert_to_tensor(p, kind), kind)

@@ -165,40 +165,103 @@ class Dot(_Merge):
 
 
 def add(inputs: Any, **options: Any) -> Any:
-    """The sum of the inputs."""
+    """The sum of the inputs.
+
+    Args:
+        inputs: two tensors or more that broadcast.
+        **options: see Layer.
+
+    Returns:
+        The broadcast shape.
+    """
     return Add(**options)(inputs)
 
 
 def subtract(inputs: Any, **options: Any) -> Any:
-    """The first of two inputs without the second."""
+    """The first of two inputs without the second.
+
+    Args:
+        inputs: two tensors that broadcast.
+        **options: see Layer.
+
+    Returns:
+        The broadcast shape.
+    """
     return Subtract(**options)(inputs)
 
 
 def multiply(inputs: Any, **options: Any) -> Any:
-    """The product of the inputs."""
+    """The product of the inputs.
+
+    Args:
+        inputs: two tensors or more that broadcast.
+        **options: see Layer.
+
+    Returns:
+        The broadcast shape.
+    """
     return Multiply(**options)(inputs)
 
 
 def average(inputs: Any, **options: Any) -> Any:
-    """The mean of the inputs."""
+    """The mean of the inputs.
+
+    Args:
+        inputs: two tensors or more that broadcast.
+        **options: see Layer.
+
+    Returns:
+        The broadcast shape.
+    """
     return Average(**options)(inputs)
 
 
 def maximum(inputs: Any, **options: Any) -> Any:
-    """The largest of the inputs."""
+    """The largest of the inputs.
+
+    Args:
+        inputs: two tensors or more that broadcast.
+        **options: see Layer.
+
+    Returns:
+        The broadcast shape.
+    """
     return Maximum(**options)(inputs)
 
 
 def minimum(inputs: Any, **options: Any) -> Any:
-    """The smallest of the inputs."""
+    """The smallest of the inputs.
+
+    Args:
+        inputs: two tensors or more that broadcast.
+        **options: see Layer.
+
+    Returns:
+        The broadcast shape.
+    """
     return Minimum(**options)(inputs)
 
 
 def concatenate(inputs: Any, axis: int = -1, **options: Any) -> Any:
-    """The inputs one after the other."""
+    """The inputs one after the other.
+
+    Args:
+        inputs: tensors with equal sizes but along `axis`.
+        axis: along which they follow each other.
+        **options: see Layer.
+    """
     return Concatenate(axis=axis, **options)(inputs)
 
 
 def dot(inputs: Any, axes: Any = -1, **options: Any) -> Any:
-    """Products summed along an axis."""
+    """Products summed along an axis.
+
+    Args:
+        inputs: two tensors with the batch first.
+        axes: the axis of both, or one of each.
+        **options: see Layer.
+
+    Returns:
+        The other axes of the first, then those of the second, the batch once.
+    """
     return Dot(axes=axes, **options)(inputs)

@@ -127,7 +127,13 @@ def serialize(loss: Any) -> Any:
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The loss with that configuration."""
+    """The loss with that configuration.
+
+    Args:
+        config: as `serialize` gives it, or a name.
+        custom_objects: classes and functions by name, beside those of Keras and the registered
+            ones.
+    """
     if isinstance(config, str):
         return get(config)
     return _registry.deserialize_keras_object(config, custom_objects)

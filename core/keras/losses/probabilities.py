@@ -163,7 +163,21 @@ def binary_focal_crossentropy(
     label_smoothing: float = 0.0,
     axis: int = -1,
 ) -> Tensor:
-    """binary_crossentropy times (1 - probability of the truth) ^ gamma (Lin et al. 2018)."""
+    """binary_crossentropy times (1 - probability of the truth) ^ gamma (Lin et al. 2018).
+
+    Args:
+        y_true: [..., n], 0 or 1.
+        y_pred: [..., n], probabilities, or logits.
+        apply_class_balancing: whether ones are weighted with `alpha` and zeros with 1 - `alpha`.
+        alpha: see above.
+        gamma: the larger, the less counts what is right already.
+        from_logits: whether sigmoid is still to be applied to `y_pred`.
+        label_smoothing: moves truths towards 1/2 by this share.
+        axis: the mean is taken along it.
+
+    Returns:
+        [...] without `axis`.
+    """
     y_pred = convert_to_tensor(y_pred)
     y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)
     if label_smoothing:
@@ -179,7 +193,15 @@ def binary_focal_crossentropy(
 
 
 def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
-    """sum(y_true log(y_true / y_pred)) over the last axis."""
+    """sum(y_true log(y_true / y_pred)) over the last axis.
+
+    Args:
+        y_true: [..., n], probabilities; cast to the dtype of `y_pred`.
+        y_pred: [..., n], probabilities; both count as epsilon at least.
+
+    Returns:
+        [...] without the last axis, dtype of `y_pred`.
+    """
     y_true, y_pred = pair(y_true, y_pred)
     y_true = clipping.clip_by_value(y_true, epsilon(), 1.0)
     y_pred = clipping.clip_by_value(y_pred, epsilon(), 1.0)

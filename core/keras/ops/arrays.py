@@ -33,27 +33,51 @@ if TYPE_CHECKING:
 
 @operation("numpy", "GetItem")
 def get_item(x: Any, key: Any) -> Tensor:
-    """x[key]."""
+    """x[key].
+
+    Args:
+        x: a tensor.
+        key: an index, a slice, or a tuple or list of them, as in NumPy.
+    """
     picked = tuple(key) if isinstance(key, list) else key
     return slicing.getitem(x, picked)
 
 
 @operation("numpy", "Reshape", "newshape")
 def reshape(x: Any, newshape: Any) -> Tensor:
-    """The elements in another shape; -1 or None is what is left over."""
+    """The elements in another shape; -1 or None is what is left over.
+
+    Args:
+        x: a tensor.
+        newshape: a size or several; -1 or None, once, is what is left over.
+
+    Returns:
+        The shape `newshape`, dtype of `x`.
+    """
     sizes = [newshape] if isinstance(newshape, int) else list(newshape)
     return reshaping.reshape(x, [-1 if n is None else n for n in sizes])
 
 
 @operation("numpy", "Transpose", "axes")
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
-    """The axes in another order; the other way round if None."""
+    """The axes in another order; the other way round if None.
+
+    Args:
+        x: a tensor.
+        axes: the old axis of each new one; reversed if None.
+    """
     return permutations.transpose(x, None if axes is None else list(axes))
 
 
 @operation("numpy", "Swapaxes", "axis1", "axis2")
 def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
-    """With two axes exchanged."""
+    """With two axes exchanged.
+
+    Args:
+        x: a tensor of known rank.
+        axis1: an axis; negative ones count from the end.
+        axis2: likewise.
+    """
     x = as_tensor(x)
     order = list(range(len(x.shape)))
     order[axis1], order[axis2] = order[axis2], order[axis1]
@@ -62,7 +86,13 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
 
 @operation("numpy", "Moveaxis", "source", "destination")
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
-    """With axes moved to other places."""
+    """With axes moved to other places.
+
+    Args:
+        x: a tensor of known rank.
+        source: an axis or several.
+        destination: as many new places.
+    """
     x = as_tensor(x)
     rank = len(x.shape)
     sources, targets = (
@@ -77,7 +107,12 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
 
 @operation("numpy", "ExpandDims", "axis")
 def expand_dims(x: Any, axis: Any) -> Tensor:
-    """With new axes of size 1."""
+    """With new axes of size 1.
+
+    Args:
+        x: a tensor.
+        axis: where the new axis is in the result, or several.
+    """
     x = as_tensor(x)
     if isinstance(axis, int):
         return reshaping.expand_dims(x, axis)
@@ -89,7 +124,12 @@ def expand_dims(x: Any, axis: Any) -> Tensor:
 
 @operation("numpy", "Squeeze", "axis")
 def squeeze(x: Any, axis: Any = None) -> Tensor:
-    """Without axes of size 1."""
+    """Without axes of size 1.
+
+    Args:
+        x: a tensor.
+        axis: an axis of size 1 or several; all of them if None.
+    """
     if axis is None:
         return reshaping.squeeze(x)
     return reshaping.squeeze(x, [axis] if isinstance(axis, int) else list(axis))
@@ -103,31 +143,70 @@ def ravel(x: Any) -> Tensor:
 
 @operation("numpy", "BroadcastTo", "shape")
 def broadcast_to(x: Any, shape: Any) -> Tensor:
-    """Repeated along axes of size 1 until it has the shape."""
+    """Repeated along axes of size 1 until it has the shape.
+
+    Args:
+        x: a tensor.
+        shape: sizes to broadcast to.
+
+    Returns:
+        The shape `shape`, dtype of `x`.
+    """
     return broadcasting.broadcast_to(x, list(shape))
 
 
 @operation("numpy", "Concatenate", "axis")
 def concatenate(xs: Any, axis: int = 0) -> Tensor:
-    """One behind the other along an axis."""
+    """One behind the other along an axis.
+
+    Args:
+        xs: tensors with equal sizes but along `axis`; promoted to one dtype.
+        axis: along which they follow each other.
+    """
     return joining.concat(list(alike(*xs)), axis)
 
 
 @operation("numpy", "Stack", "axis")
 def stack(x: Any, axis: int = 0) -> Tensor:
-    """One beside the other along a new axis."""
+    """One beside the other along a new axis.
+
+    Args:
+        x: tensors of one shape; promoted to one dtype.
+        axis: where the new axis is in the result.
+    """
     return joining.stack(list(alike(*x)), axis)
 
 
 @operation("core", "Unstack", "num", "axis")
 def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Tensor]:
-    """The parts along an axis, without it."""
+    """The parts along an axis, without it.
+
+    Args:
+        x: a tensor.
+        num: size of `axis`; needed if it is not known.
+        axis: along which it is taken apart.
+
+    Returns:
+        A list of tensors.
+    """
     return list(joining.unstack(x, num, axis))
 
 
 @operation("numpy", "Split", "indices_or_sections", "axis")
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """Parts along an axis: so many equal ones, or cut at these places."""
+    """Parts along an axis: so many equal ones, or cut at these places.
+
+    Args:
+        x: a tensor.
+        indices_or_sections: a number of equal parts, or the places to cut at.
+        axis: along which it is cut.
+
+    Returns:
+        A list of tensors.
+
+    Raises:
+        ValueError: the size of `axis` must be known to cut at places, and is not.
+    """
     x = as_tensor(x)
     if isinstance(indices_or_sections, int):
         return list(joining.split(x, indices_or_sections, axis))
@@ -140,13 +219,24 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
 
 @operation("numpy", "Repeat", "repeats", "axis")
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element several times."""
+    """Each element several times.
+
+    Args:
+        x: a tensor.
+        repeats: how often, for all elements or for each along `axis`.
+        axis: along which; the flat tensor if None.
+    """
     return tiling.repeat(x, repeats, axis)
 
 
 @operation("numpy", "Tile", "repeats")
 def tile(x: Any, repeats: Any) -> Tensor:
-    """The whole several times, along each axis."""
+    """The whole several times, along each axis.
+
+    Args:
+        x: a tensor of known rank.
+        repeats: how often along each axis, counted from the last.
+    """
     x = as_tensor(x)
     times = [repeats] if isinstance(repeats, int) else list(repeats)
     rank = len(x.shape)
@@ -159,7 +249,15 @@ def tile(x: Any, repeats: Any) -> Tensor:
 
 @operation("numpy", "Flip", "axis")
 def flip(x: Any, axis: Any = None) -> Tensor:
-    """The other way round along axes; along all if None."""
+    """The other way round along axes; along all if None.
+
+    Args:
+        x: a tensor of known rank.
+        axis: an axis or several; all if None.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     x = as_tensor(x)
     every = list(range(len(x.shape))) if axis is None else axis
     return permutations.reverse(x, [every] if isinstance(every, int) else list(every))
@@ -167,7 +265,16 @@ def flip(x: Any, axis: Any = None) -> Tensor:
 
 @operation("numpy", "Roll", "shift", "axis")
 def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
-    """Moved along axes, what leaves one end comes in at the other."""
+    """Moved along axes, what leaves one end comes in at the other.
+
+    Args:
+        x: a tensor.
+        shift: by how many places, one number or one per axis.
+        axis: an axis or several; the flat tensor if None.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     x = as_tensor(x)
     if axis is not None:
         return permutations.roll(x, shift, axis)
@@ -177,7 +284,14 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
 
 @operation("numpy", "Pad", "pad_width", "mode")
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Tensor:
-    """With more at both ends of each axis: a constant, or what is near (`reflect`, `symmetric`)."""
+    """With more at both ends of each axis: a constant, or what is near (`reflect`, `symmetric`).
+
+    Args:
+        x: a tensor of known rank.
+        pad_width: a number, a pair (before, after), or a pair per axis.
+        mode: "constant", "reflect" or "symmetric".
+        constant_values: the constant; 0 if None.
+    """
     x = as_tensor(x)
     rank = len(x.shape)
     if isinstance(pad_width, int):
@@ -197,7 +311,16 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
 
 @operation("numpy", "Take", "axis")
 def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
-    """The elements at these places along an axis; of the flat tensor if None. -1 is the last."""
+    """The elements at these places along an axis; of the flat tensor if None. -1 is the last.
+
+    Args:
+        x: a tensor.
+        indices: integers of any shape; negative ones count from the end.
+        axis: along which; the flat tensor if None.
+
+    Returns:
+        `axis` is replaced by the axes of `indices`; dtype of `x`.
+    """
     x = as_tensor(x)
     if axis is None:
         x, axis = reshaping.reshape(x, [-1]), 0
@@ -207,7 +330,16 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
 
 @operation("numpy", "TakeAlongAxis", "axis")
 def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
-    """At each place the element of its row that `indices` names there."""
+    """At each place the element of its row that `indices` names there.
+
+    Args:
+        x: a tensor of known rank.
+        indices: the rank of `x`; negative ones count from the end.
+        axis: along which; the flat tensor if None.
+
+    Returns:
+        The shape of `indices`, dtype of `x`.
+    """
     x = as_tensor(x)
     if axis is None:
         return gathering.gather(reshaping.reshape(x, [-1]), _from_the_front(x, indices, 0))
@@ -237,13 +369,30 @@ def _from_the_front(x: Tensor, indices: Any, axis: int) -> Tensor:
 
 @operation("core", "Slice", "shape")
 def slice(inputs: Any, start_indices: Any, shape: Any) -> Tensor:
-    """The block of that shape that begins there."""
+    """The block of that shape that begins there.
+
+    Args:
+        inputs: a tensor.
+        start_indices: the first place along each axis.
+        shape: the sizes of the block.
+
+    Returns:
+        The shape `shape`, dtype of `inputs`.
+    """
     return slicing.slice(inputs, start_indices, list(shape))
 
 
 @operation("numpy", "Tril", "k")
 def tril(x: Any, k: int = 0) -> Tensor:
-    """The matrix's part on and below the k-th diagonal; 0 elsewhere."""
+    """The matrix's part on and below the k-th diagonal; 0 elsewhere.
+
+    Args:
+        x: [..., m, n].
+        k: the diagonal: 0 is the main one, positive ones lie above it.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     if k >= 0:
         return bands.band_part(x, -1, k)
     given: Tensor = as_tensor(x)
@@ -252,7 +401,15 @@ def tril(x: Any, k: int = 0) -> Tensor:
 
 @operation("numpy", "Triu", "k")
 def triu(x: Any, k: int = 0) -> Tensor:
-    """The matrix's part on and above the k-th diagonal; 0 elsewhere."""
+    """The matrix's part on and above the k-th diagonal; 0 elsewhere.
+
+    Args:
+        x: [..., m, n].
+        k: the diagonal: 0 is the main one, positive ones lie above it.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     if k <= 0:
         return bands.band_part(x, -k, -1)
     given: Tensor = as_tensor(x)
@@ -267,7 +424,12 @@ def stop_gradient(variable: Any) -> Tensor:
 
 @operation("core", "ConvertToTensor", "dtype")
 def convert_to_tensor(x: Any, dtype: Any = None) -> Tensor:
-    """`x` as a tensor, of that dtype if it is given."""
+    """`x` as a tensor, of that dtype if it is given.
+
+    Args:
+        x: what a tensor can be made of.
+        dtype: to cast to; whatever it has if None.
+    """
     x = as_tensor(x)
     return x if dtype is None else casting.cast(x, dtype)
 
@@ -280,7 +442,16 @@ def copy(x: Any) -> Tensor:
 
 @operation("numpy", "FullLike", "dtype")
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Tensor:
-    """One value in the shape of x."""
+    """One value in the shape of x.
+
+    Args:
+        x: a tensor.
+        fill_value: a number.
+        dtype: of the result; that of `x` if None.
+
+    Returns:
+        The shape of `x`.
+    """
     x = as_tensor(x)
     return constants.fill(_shapes.shape(x), casting.cast(fill_value, dtype or x.dtype))
 

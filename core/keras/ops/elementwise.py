@@ -29,67 +29,155 @@ if TYPE_CHECKING:
 
 @operation("numpy", "Add")
 def add(x1: Any, x2: Any) -> Tensor:
-    """x1 + x2."""
+    """x1 + x2.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype.
+    """
     return arithmetic.add(*pair(x1, x2))
 
 
 @operation("numpy", "Subtract")
 def subtract(x1: Any, x2: Any) -> Tensor:
-    """x1 - x2."""
+    """x1 - x2.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype.
+    """
     return arithmetic.subtract(*pair(x1, x2))
 
 
 @operation("numpy", "Multiply")
 def multiply(x1: Any, x2: Any) -> Tensor:
-    """x1 x2, element by element."""
+    """x1 x2, element by element.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype.
+    """
     return arithmetic.multiply(*pair(x1, x2))
 
 
 @operation("numpy", "Divide")
 def divide(x1: Any, x2: Any) -> Tensor:
-    """x1 / x2; integers become floats."""
+    """x1 / x2; integers become floats.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype; a float type for integers.
+    """
     return division.divide(*float_pair(x1, x2))
 
 
 @operation("numpy", "TrueDivide")
 def true_divide(x1: Any, x2: Any) -> Tensor:
-    """x1 / x2; integers become floats."""
+    """x1 / x2; integers become floats.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype; a float type for integers.
+    """
     return division.divide(*float_pair(x1, x2))
 
 
 @operation("numpy", "DivideNoNan")
 def divide_no_nan(x1: Any, x2: Any) -> Tensor:
-    """x1 / x2, 0 where x2 is 0."""
+    """x1 / x2, 0 where x2 is 0.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype; a float type for integers.
+    """
     return division.divide_no_nan(*float_pair(x1, x2))
 
 
 @operation("numpy", "FloorDivide")
 def floor_divide(x1: Any, x2: Any) -> Tensor:
-    """The largest whole number that is not above x1 / x2."""
+    """The largest whole number that is not above x1 / x2.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype.
+    """
     return division.floordiv(*pair(x1, x2))
 
 
 @operation("numpy", "Mod")
 def mod(x1: Any, x2: Any) -> Tensor:
-    """What floor division leaves; its sign is that of x2."""
+    """What floor division leaves; its sign is that of x2.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype.
+    """
     return division.floormod(*pair(x1, x2))
 
 
 @operation("numpy", "Power")
 def power(x1: Any, x2: Any) -> Tensor:
-    """x1 to the power x2."""
+    """x1 to the power x2.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype.
+    """
     return exponents.pow(*pair(x1, x2))
 
 
 @operation("numpy", "Maximum")
 def maximum(x1: Any, x2: Any) -> Tensor:
-    """The larger of both."""
+    """The larger of both.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype.
+    """
     return arithmetic.maximum(*pair(x1, x2))
 
 
 @operation("numpy", "Minimum")
 def minimum(x1: Any, x2: Any) -> Tensor:
-    """The smaller of both."""
+    """The smaller of both.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype.
+    """
     return arithmetic.minimum(*pair(x1, x2))
 
 
@@ -179,7 +267,15 @@ def log10(x: Any) -> Tensor:
 
 @operation("numpy", "Logaddexp")
 def logaddexp(x1: Any, x2: Any) -> Tensor:
-    """log(exp(x1) + exp(x2)), without overflow."""
+    """log(exp(x1) + exp(x2)), without overflow.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype; a float type for integers.
+    """
     a, b = (floating(x) for x in alike(x1, x2))
     return arithmetic.maximum(a, b) + exponents.log1p(exponents.exp(-polar.abs(a - b)))
 
@@ -198,7 +294,15 @@ def ceil(x: Any) -> Tensor:
 
 @operation("numpy", "Round", "decimals")
 def round(x: Any, decimals: int = 0) -> Tensor:
-    """The nearest number with so many decimals; of two, the one with an even last digit."""
+    """The nearest number with so many decimals; of two, the one with an even last digit.
+
+    Args:
+        x: [...], a number type.
+        decimals: digits behind the point; negative ones are before it.
+
+    Returns:
+        The shape of `x`; its dtype, or a float type if `decimals` is not 0.
+    """
     if not decimals:
         return rounding.round(x)
     factor = 10.0**decimals
@@ -207,7 +311,16 @@ def round(x: Any, decimals: int = 0) -> Tensor:
 
 @operation("numpy", "Clip", "x_min", "x_max")
 def clip(x: Any, x_min: Any, x_max: Any) -> Tensor:
-    """x, or the nearer end where it is outside."""
+    """x, or the nearer end where it is outside.
+
+    Args:
+        x: [...], a real number type.
+        x_min: the lower end, broadcastable to `x`.
+        x_max: the upper end, likewise.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     x = convert_to_tensor(x)
     low, high = casting.cast(x_min, x.dtype), casting.cast(x_max, x.dtype)
     kept: Tensor = clipping.clip_by_value(x, low, high)
@@ -252,7 +365,15 @@ def arctan(x: Any) -> Tensor:
 
 @operation("numpy", "Arctan2")
 def arctan2(x1: Any, x2: Any) -> Tensor:
-    """The angle of the point (x2, x1)."""
+    """The angle of the point (x2, x1).
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype; a float type for integers.
+    """
     return trigonometry.atan2(*float_pair(x1, x2))
 
 
@@ -282,55 +403,127 @@ def erf(x: Any) -> Tensor:
 
 @operation("numpy", "Equal")
 def equal(x1: Any, x2: Any) -> Tensor:
-    """Where both are equal."""
+    """Where both are equal.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, bool.
+    """
     return comparison.equal(*pair(x1, x2))
 
 
 @operation("numpy", "NotEqual")
 def not_equal(x1: Any, x2: Any) -> Tensor:
-    """Where they differ."""
+    """Where they differ.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, bool.
+    """
     return comparison.not_equal(*pair(x1, x2))
 
 
 @operation("numpy", "Greater")
 def greater(x1: Any, x2: Any) -> Tensor:
-    """Where x1 is larger."""
+    """Where x1 is larger.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, bool.
+    """
     return comparison.greater(*pair(x1, x2))
 
 
 @operation("numpy", "GreaterEqual")
 def greater_equal(x1: Any, x2: Any) -> Tensor:
-    """Where x1 is not smaller."""
+    """Where x1 is not smaller.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, bool.
+    """
     return comparison.greater_equal(*pair(x1, x2))
 
 
 @operation("numpy", "Less")
 def less(x1: Any, x2: Any) -> Tensor:
-    """Where x1 is smaller."""
+    """Where x1 is smaller.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, bool.
+    """
     return comparison.less(*pair(x1, x2))
 
 
 @operation("numpy", "LessEqual")
 def less_equal(x1: Any, x2: Any) -> Tensor:
-    """Where x1 is not larger."""
+    """Where x1 is not larger.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, bool.
+    """
     return comparison.less_equal(*pair(x1, x2))
 
 
 @operation("numpy", "LogicalAnd")
 def logical_and(x1: Any, x2: Any) -> Tensor:
-    """Where both hold."""
+    """Where both hold.
+
+    Args:
+        x1: [...], cast to bool.
+        x2: [...], broadcastable to `x1`, cast to bool.
+
+    Returns:
+        The broadcast shape, bool.
+    """
     return logic.logical_and(casting.cast(x1, "bool"), casting.cast(x2, "bool"))
 
 
 @operation("numpy", "LogicalOr")
 def logical_or(x1: Any, x2: Any) -> Tensor:
-    """Where one holds."""
+    """Where one holds.
+
+    Args:
+        x1: [...], cast to bool.
+        x2: [...], broadcastable to `x1`, cast to bool.
+
+    Returns:
+        The broadcast shape, bool.
+    """
     return logic.logical_or(casting.cast(x1, "bool"), casting.cast(x2, "bool"))
 
 
 @operation("numpy", "LogicalXor")
 def logical_xor(x1: Any, x2: Any) -> Tensor:
-    """Where one holds and the other does not."""
+    """Where one holds and the other does not.
+
+    Args:
+        x1: [...], cast to bool.
+        x2: [...], broadcastable to `x1`, cast to bool.
+
+    Returns:
+        The broadcast shape, bool.
+    """
     return logic.logical_xor(casting.cast(x1, "bool"), casting.cast(x2, "bool"))
 
 
@@ -362,7 +555,17 @@ def isinf(x: Any) -> Tensor:
 def nan_to_num(
     x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """Numbers in the place of NaN and the infinities; the dtype's ends if None."""
+    """Numbers in the place of NaN and the infinities; the dtype's ends if None.
+
+    Args:
+        x: [...]; integers stay as they are.
+        nan: in the place of NaN.
+        posinf: in the place of ∞; the largest number of the dtype if None.
+        neginf: in the place of -∞; the least number of the dtype if None.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     given: Tensor = convert_to_tensor(x)
     if not given.dtype.is_floating:
         return given
@@ -381,7 +584,19 @@ def nan_to_num(
 
 @operation("numpy", "Where")
 def where(condition: Any, x1: Any = None, x2: Any = None) -> Tensor:
-    """x1 where the condition holds, else x2."""
+    """x1 where the condition holds, else x2.
+
+    Args:
+        condition: [...], cast to bool.
+        x1: broadcastable to `condition`.
+        x2: likewise; both are promoted to one dtype.
+
+    Returns:
+        The broadcast shape, the common dtype.
+
+    Raises:
+        ValueError: `x1` or `x2` is not given.
+    """
     if x1 is None or x2 is None:
         raise ValueError("keras.ops.where: x1 and x2 must be given")
     return selecting.where(casting.cast(condition, "bool"), *pair(x1, x2))
@@ -389,7 +604,15 @@ def where(condition: Any, x1: Any = None, x2: Any = None) -> Tensor:
 
 @operation("core", "Cast", "dtype")
 def cast(x: Any, dtype: Any) -> Tensor:
-    """`x` in another dtype."""
+    """`x` in another dtype.
+
+    Args:
+        x: [...], any dtype.
+        dtype: a dtype or its name.
+
+    Returns:
+        The shape of `x`.
+    """
     return casting.cast(x, dtype)
 
 
@@ -407,11 +630,27 @@ def imag(x: Any) -> Tensor:
 
 @operation("numpy", "ZerosLike", "dtype")
 def zeros_like(x: Any, dtype: Any = None) -> Tensor:
-    """Zeros of the shape of x."""
+    """Zeros of the shape of x.
+
+    Args:
+        x: [...], any dtype.
+        dtype: of the result; that of `x` if None.
+
+    Returns:
+        The shape of `x`.
+    """
     return constants.zeros_like(x, None if dtype is None else dtypes.as_dtype(dtype))
 
 
 @operation("numpy", "OnesLike", "dtype")
 def ones_like(x: Any, dtype: Any = None) -> Tensor:
-    """Ones of the shape of x."""
+    """Ones of the shape of x.
+
+    Args:
+        x: [...], any dtype.
+        dtype: of the result; that of `x` if None.
+
+    Returns:
+        The shape of `x`.
+    """
     return constants.ones_like(x, None if dtype is None else dtypes.as_dtype(dtype))

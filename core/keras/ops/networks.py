@@ -74,13 +74,29 @@ def log_sigmoid(x: Any) -> Tensor:
 
 @operation("nn", "LeakyRelu", "negative_slope")
 def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
-    """x where it is positive, else negative_slope x."""
+    """x where it is positive, else negative_slope x.
+
+    Args:
+        x: [...], a float type.
+        negative_slope: factor of negative numbers.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     return activations.leaky_relu(x, negative_slope)
 
 
 @operation("nn", "Elu", "alpha")
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
-    """x where it is positive, else alpha (exp(x) - 1)."""
+    """x where it is positive, else alpha (exp(x) - 1).
+
+    Args:
+        x: [...]; integers become floats.
+        alpha: minus the limit at -∞.
+
+    Returns:
+        The shape of `x`.
+    """
     return activations.elu(floating(x), alpha)
 
 
@@ -92,25 +108,56 @@ def selu(x: Any) -> Tensor:
 
 @operation("nn", "Gelu", "approximate")
 def gelu(x: Any, approximate: bool = True) -> Tensor:
-    """x times the normal distribution's share below x."""
+    """x times the normal distribution's share below x.
+
+    Args:
+        x: [...]; integers become floats.
+        approximate: whether by tanh instead of the error function.
+
+    Returns:
+        The shape of `x`.
+    """
     return activations.gelu(floating(x), approximate)
 
 
 @operation("nn", "Softmax", "axis")
 def softmax(x: Any, axis: int = -1) -> Tensor:
-    """exp(x), divided by its sum along an axis."""
+    """exp(x), divided by its sum along an axis.
+
+    Args:
+        x: [...]; integers become floats.
+        axis: along which they are normalised.
+
+    Returns:
+        The shape of `x`.
+    """
     return softmaxes.softmax(floating(x), axis)
 
 
 @operation("nn", "LogSoftmax", "axis")
 def log_softmax(x: Any, axis: int = -1) -> Tensor:
-    """log(softmax(x))."""
+    """log(softmax(x)).
+
+    Args:
+        x: [...]; integers become floats.
+        axis: along which they are normalised.
+
+    Returns:
+        The shape of `x`.
+    """
     return softmaxes.log_softmax(floating(x), axis)
 
 
 @operation("nn", "OneHot", "num_classes", "axis", "dtype")
 def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None) -> Tensor:
-    """1 at the place of each class number, else 0."""
+    """1 at the place of each class number, else 0.
+
+    Args:
+        x: integers of any shape.
+        num_classes: size of the new axis.
+        axis: where the new axis is in the result.
+        dtype: of the result; the default float type if None.
+    """
     return indicators.one_hot(
         casting.cast(x, "int64"), num_classes, axis=axis, dtype=dtypes.as_dtype(dtype or floatx())
     )
@@ -118,7 +165,17 @@ def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None) -> Tens
 
 @operation("nn", "Normalize", "axis", "order", "epsilon")
 def normalize(x: Any, axis: int = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
-    """Divided by its length along an axis, which counts as `epsilon` at least."""
+    """Divided by its length along an axis, which counts as `epsilon` at least.
+
+    Args:
+        x: [...]; integers become floats.
+        axis: along which the length is measured.
+        order: of the norm, at least 1.
+        epsilon: least length; 1e-7 if None.
+
+    Returns:
+        The shape of `x`.
+    """
     x = floating(x)
     least = 1e-7 if epsilon is None else epsilon
     if order == 2:
@@ -132,7 +189,16 @@ def normalize(x: Any, axis: int = -1, order: int = 2, epsilon: float | None = No
 
 @operation("nn", "Moments", "axes", "keepdims")
 def moments(x: Any, axes: Any, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-    """Mean and variance along axes."""
+    """Mean and variance along axes.
+
+    Args:
+        x: [...]; integers become floats.
+        axes: an axis or several.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        Two tensors [...] without `axes`.
+    """
     mean, variance = normalization.moments(
         floating(x), list(axes) if isinstance(axes, tuple) else axes, keepdims=keepdims
     )
@@ -153,7 +219,18 @@ def max_pool(
     padding: str = "valid",
     data_format: str | None = None,
 ) -> Tensor:
-    """The largest of each window."""
+    """The largest of each window.
+
+    Args:
+        inputs: [batch, *spatial, channels].
+        pool_size: size of the window, a number or one per spatial axis.
+        strides: its step, likewise; `pool_size` if None.
+        padding: "valid" or "same".
+        data_format: "channels_last" or None.
+
+    Returns:
+        [batch, *spatial', channels], dtype of `inputs`.
+    """
     _format(data_format)
     return _pooled(inputs, "MAX", pool_size, strides, padding)
 
@@ -166,7 +243,18 @@ def average_pool(
     padding: str = "valid",
     data_format: str | None = None,
 ) -> Tensor:
-    """The mean of each window."""
+    """The mean of each window.
+
+    Args:
+        inputs: [batch, *spatial, channels].
+        pool_size: size of the window, a number or one per spatial axis.
+        strides: its step, likewise; `pool_size` if None.
+        padding: "valid" or "same".
+        data_format: "channels_last" or None.
+
+    Returns:
+        [batch, *spatial', channels], dtype of `inputs`.
+    """
     _format(data_format)
     return _pooled(inputs, "AVG", pool_size, strides, padding)
 
@@ -189,7 +277,19 @@ def conv(
     data_format: str | None = None,
     dilation_rate: Any = 1,
 ) -> Tensor:
-    """Convolution with a kernel [..., channels in, channels out]."""
+    """Convolution with a kernel [..., channels in, channels out].
+
+    Args:
+        inputs: [batch, *spatial, channels], a float type; one to three spatial axes.
+        kernel: [*window, channels / groups, outputs].
+        strides: a number, or one per spatial axis.
+        padding: "valid" or "same".
+        data_format: "channels_last" or None.
+        dilation_rate: distance of the taps, a number or one per spatial axis.
+
+    Returns:
+        [batch, *spatial', outputs].
+    """
     _format(data_format)
     x = convert_to_tensor(inputs)
     rank = len(x.shape) - 2
@@ -204,7 +304,15 @@ def conv(
 
 @operation("numpy", "Matmul")
 def matmul(x1: Any, x2: Any) -> Tensor:
-    """The product of the last two axes; a vector is a row on the left, a column on the right."""
+    """The product of the last two axes; a vector is a row on the left, a column on the right.
+
+    Args:
+        x1: [..., m, k], or [k].
+        x2: [..., k, n], or [k]; both are promoted to one dtype.
+
+    Returns:
+        [..., m, n], without the axis that a vector was given.
+    """
     a, b = alike(x1, x2)
     ranks = (len(a.shape), len(b.shape))
     if ranks[0] == 1:
@@ -221,7 +329,15 @@ def matmul(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "Dot")
 def dot(x1: Any, x2: Any) -> Tensor:
-    """The sum over the last axis of x1 and the last but one of x2."""
+    """The sum over the last axis of x1 and the last but one of x2.
+
+    Args:
+        x1: [..., k], or a number.
+        x2: [..., k, n], [k] or a number; both are promoted to one dtype.
+
+    Returns:
+        The other axes of `x1`, then those of `x2`.
+    """
     a, b = alike(x1, x2)
     if not len(a.shape) or not len(b.shape):
         return a * b
@@ -230,19 +346,41 @@ def dot(x1: Any, x2: Any) -> Tensor:
 
 @operation("numpy", "Tensordot", "axes")
 def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Tensor:
-    """The sum over pairs of axes."""
+    """The sum over pairs of axes.
+
+    Args:
+        x1: a tensor.
+        x2: a tensor; both are promoted to one dtype.
+        axes: how many of the last axes of `x1` and first of `x2`; or two lists of axes.
+
+    Returns:
+        The other axes of `x1`, then those of `x2`.
+    """
     return products.tensordot(*pair(x1, x2), axes)
 
 
 @operation("numpy", "Einsum", "subscripts")
 def einsum(subscripts: str, *operands: Any) -> Tensor:
-    """Products and sums by Einstein's notation."""
+    """Products and sums by Einstein's notation.
+
+    Args:
+        subscripts: such as "ij,jk->ik".
+        *operands: a tensor per term, promoted to one dtype.
+    """
     return einstein.einsum(subscripts, *alike(*operands))
 
 
 @operation("numpy", "Outer")
 def outer(x1: Any, x2: Any) -> Tensor:
-    """The products of each element with each."""
+    """The products of each element with each.
+
+    Args:
+        x1: a tensor of m elements.
+        x2: a tensor of n elements; both are promoted to one dtype.
+
+    Returns:
+        [m, n].
+    """
     a, b = alike(x1, x2)
     return reshaping.reshape(a, [-1, 1]) * reshaping.reshape(b, [1, -1])
 

@@ -31,32 +31,72 @@ def _summed(x: Any) -> Tensor:
 
 @operation("numpy", "Sum", *_AXES)
 def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum along axes; of all if None."""
+    """The sum along axes; of all if None.
+
+    Args:
+        x: [...]; small integers are widened as in Keras.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+    """
     return reduction.reduce_sum(_summed(x), _axes(axis), keepdims)
 
 
 @operation("numpy", "Prod", *_AXES, "dtype")
 def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Tensor:
-    """The product along axes; of all if None."""
+    """The product along axes; of all if None.
+
+    Args:
+        x: [...]; small integers are widened as in Keras.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+        dtype: to cast to before.
+    """
     x = _summed(x) if dtype is None else casting.cast(x, dtype)
     return reduction.reduce_prod(x, _axes(axis), keepdims)
 
 
 @operation("numpy", "Mean", *_AXES)
 def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean along axes; of all if None."""
+    """The mean along axes; of all if None.
+
+    Args:
+        x: [...]; integers become floats.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, a float type.
+    """
     return reduction.reduce_mean(floating(x), _axes(axis), keepdims)
 
 
 @operation("numpy", "Var", *_AXES)
 def var(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean of the squares about the mean."""
+    """The mean of the squares about the mean.
+
+    Args:
+        x: [...]; integers become floats.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, a float type.
+    """
     return reduction.reduce_variance(floating(x), _axes(axis), keepdims)
 
 
 @operation("numpy", "Std", *_AXES)
 def std(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The root of the variance."""
+    """The root of the variance.
+
+    Args:
+        x: [...]; integers become floats.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, a float type.
+    """
     return reduction.reduce_std(floating(x), _axes(axis), keepdims)
 
 
@@ -73,43 +113,108 @@ def _extreme(which: Any, x: Any, axis: Any, keepdims: bool, initial: Any) -> Ten
 
 @operation("numpy", "Max", *_AXES, "initial")
 def max(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Tensor:
-    """The largest along axes; not below `initial`."""
+    """The largest along axes; not below `initial`.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+        initial: a number that counts as one more element.
+
+    Returns:
+        [...] without the reduced axes, dtype of `x`.
+    """
     return _extreme(reduction.reduce_max, x, axis, keepdims, initial)
 
 
 @operation("numpy", "Min", *_AXES, "initial")
 def min(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Tensor:
-    """The smallest along axes; not above `initial`."""
+    """The smallest along axes; not above `initial`.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+        initial: a number that counts as one more element.
+
+    Returns:
+        [...] without the reduced axes, dtype of `x`.
+    """
     return _extreme(reduction.reduce_min, x, axis, keepdims, initial)
 
 
 @operation("numpy", "Amax", *_AXES)
 def amax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The largest along axes."""
+    """The largest along axes.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, dtype of `x`.
+    """
     return reduction.reduce_max(x, _axes(axis), keepdims)
 
 
 @operation("numpy", "Amin", *_AXES)
 def amin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The smallest along axes."""
+    """The smallest along axes.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, dtype of `x`.
+    """
     return reduction.reduce_min(x, _axes(axis), keepdims)
 
 
 @operation("numpy", "All", *_AXES)
 def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether it holds everywhere along axes."""
+    """Whether it holds everywhere along axes.
+
+    Args:
+        x: [...], cast to bool.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, bool.
+    """
     return reduction.reduce_all(casting.cast(x, "bool"), _axes(axis), keepdims)
 
 
 @operation("numpy", "Any", *_AXES)
 def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether it holds anywhere along axes."""
+    """Whether it holds anywhere along axes.
+
+    Args:
+        x: [...], cast to bool.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, bool.
+    """
     return reduction.reduce_any(casting.cast(x, "bool"), _axes(axis), keepdims)
 
 
 @operation("math", "Logsumexp", *_AXES)
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))), without overflow."""
+    """log(sum(exp(x))), without overflow.
+
+    Args:
+        x: [...]; integers become floats.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, a float type.
+    """
     return reduction.reduce_logsumexp(floating(x), _axes(axis), keepdims)
 
 
@@ -127,19 +232,46 @@ def _place(which: Any, x: Any, axis: int | None, keepdims: bool) -> Tensor:
 
 @operation("numpy", "Argmax", *_AXES)
 def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the largest along an axis, int32; in the flat tensor if None."""
+    """The place of the largest along an axis, int32; in the flat tensor if None.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis; the flat tensor if None.
+        keepdims: the axis stays, with size 1.
+
+    Returns:
+        [...] without `axis`, int32; the first of equal elements.
+    """
     return _place(extremes.argmax, x, axis, keepdims)
 
 
 @operation("numpy", "Argmin", *_AXES)
 def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the smallest along an axis, int32; in the flat tensor if None."""
+    """The place of the smallest along an axis, int32; in the flat tensor if None.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis; the flat tensor if None.
+        keepdims: the axis stays, with size 1.
+
+    Returns:
+        [...] without `axis`, int32; the first of equal elements.
+    """
     return _place(extremes.argmin, x, axis, keepdims)
 
 
 @operation("numpy", "Cumsum", "axis", "dtype")
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The sums so far along an axis; of the flat tensor if None."""
+    """The sums so far along an axis; of the flat tensor if None.
+
+    Args:
+        x: [...], a number type.
+        axis: an axis; the flat tensor if None.
+        dtype: to cast to before; small integers are widened if None.
+
+    Returns:
+        The shape of `x`, or as many elements in one axis.
+    """
     tensor = _summed(x) if dtype is None else casting.cast(x, dtype)
     if axis is None:
         return cumulation.cumsum(reshaping.reshape(tensor, [-1]), 0)
@@ -148,7 +280,16 @@ def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 @operation("numpy", "Cumprod", "axis", "dtype")
 def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The products so far along an axis; of the flat tensor if None."""
+    """The products so far along an axis; of the flat tensor if None.
+
+    Args:
+        x: [...], a number type.
+        axis: an axis; the flat tensor if None.
+        dtype: to cast to before; small integers are widened if None.
+
+    Returns:
+        The shape of `x`, or as many elements in one axis.
+    """
     tensor = _summed(x) if dtype is None else casting.cast(x, dtype)
     if axis is None:
         return cumulation.cumprod(reshaping.reshape(tensor, [-1]), 0)
@@ -157,26 +298,64 @@ def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 @operation("numpy", "Sort", "axis")
 def sort(x: Any, axis: int = -1) -> Tensor:
-    """Ascending along an axis."""
+    """Ascending along an axis.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis; negative ones count from the end.
+
+    Returns:
+        The shape and dtype of `x`.
+    """
     return sorting.sort(x, axis)
 
 
 @operation("numpy", "Argsort", "axis")
 def argsort(x: Any, axis: int = -1) -> Tensor:
-    """The places that sort along an axis, int32; equal ones in their order."""
+    """The places that sort along an axis, int32; equal ones in their order.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis; negative ones count from the end.
+
+    Returns:
+        The shape of `x`, int32.
+    """
     return sorting.argsort(x, axis, stable=True)
 
 
 @operation("math", "TopK", "k", "sorted")
 def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
-    """The k largest of the last axis, and their places."""
+    """The k largest of the last axis, and their places.
+
+    Args:
+        x: [..., n], a real number type.
+        k: how many, at most n.
+        sorted: whether they come in descending order.
+
+    Returns:
+        Two tensors [..., k]: dtype of `x`, and int32.
+    """
     values, places = sorting.top_k(x, k, sorted=sorted)
     return values, places
 
 
 @operation("linalg", "Norm", "ord", "axis", "keepdims")
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The Euclidean length along axes, of all if None; with `ord=1` the sum of the sizes."""
+    """The Euclidean length along axes, of all if None; with `ord=1` the sum of the sizes.
+
+    Args:
+        x: [...]; integers become floats.
+        ord: None or 2 (Euclidean), 1; None or "fro" of two axes.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes.
+
+    Raises:
+        ValueError: another `ord`.
+    """
     from pinnace.ops.math import arithmetic, polar
 
     tensor = floating(x)

@@ -45,5 +45,11 @@ def serialize(optimizer: Optimizer) -> Any:
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The optimizer with that configuration."""
+    """The optimizer with that configuration.
+
+    Args:
+        config: as `serialize` gives it.
+        custom_objects: classes and functions by name, beside those of Keras and the registered
+            ones.
+    """
     return _registry.deserialize_keras_object(config, custom_objects)

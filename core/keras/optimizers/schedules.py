@@ -276,5 +276,11 @@ def serialize(learning_rate_schedule: LearningRateSchedule) -> Any:
 
 
 def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The schedule with that configuration."""
+    """The schedule with that configuration.
+
+    Args:
+        config: as `serialize` gives it.
+        custom_objects: classes and functions by name, beside those of Keras and the registered
+            ones.
+    """
     return registry.deserialize_keras_object(config, custom_objects)
