@@ -212,7 +212,21 @@ def tensor_scatter_nd_add(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """`tensor` with `updates` added at the places that the rows of `indices` name."""
+    """`tensor` with `updates` added at the places that the rows of `indices` name.
+
+    Args:
+        tensor: [p, q], groups of axes; a number type.
+        indices: [..., k], int32 or int64; a row names a place in the k axes `p`.
+        updates: [..., q], dtype of `tensor`.
+        name: name of the node while tracing.
+        bad_indices_policy: "" or "ERROR" refuses places outside, "IGNORE" leaves their updates out.
+
+    Returns:
+        The shape and dtype of `tensor`.
+
+    Raises:
+        InvalidArgumentError: a place is outside of `tensor`, or the shapes do not fit.
+    """
     return _scattered(TENSOR_SCATTER_ADD, tensor, indices, updates, name, bad_indices_policy)
 
 
@@ -232,7 +246,21 @@ def tensor_scatter_nd_sub(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """`tensor` with `updates` subtracted at the places that the rows of `indices` name."""
+    """`tensor` with `updates` subtracted at the places that the rows of `indices` name.
+
+    Args:
+        tensor: [p, q], groups of axes; a number type.
+        indices: [..., k], int32 or int64; a row names a place in the k axes `p`.
+        updates: [..., q], dtype of `tensor`.
+        name: name of the node while tracing.
+        bad_indices_policy: "" or "ERROR" refuses places outside, "IGNORE" leaves their updates out.
+
+    Returns:
+        The shape and dtype of `tensor`.
+
+    Raises:
+        InvalidArgumentError: a place is outside of `tensor`, or the shapes do not fit.
+    """
     return _scattered(TENSOR_SCATTER_SUB, tensor, indices, updates, name, bad_indices_policy)
 
 
@@ -264,7 +292,21 @@ def tensor_scatter_nd_max(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """The larger of `tensor` and `updates` at the places that the rows of `indices` name."""
+    """The larger of `tensor` and `updates` at the places that the rows of `indices` name.
+
+    Args:
+        tensor: [p, q], groups of axes; a real number type.
+        indices: [..., k], int32 or int64; a row names a place in the k axes `p`.
+        updates: [..., q], dtype of `tensor`.
+        name: name of the node while tracing.
+        bad_indices_policy: "" or "ERROR" refuses places outside, "IGNORE" leaves their updates out.
+
+    Returns:
+        The shape and dtype of `tensor`.
+
+    Raises:
+        InvalidArgumentError: a place is outside of `tensor`, or the shapes do not fit.
+    """
     return _scattered(TENSOR_SCATTER_MAX, tensor, indices, updates, name, bad_indices_policy)
 
 
@@ -280,7 +322,21 @@ def tensor_scatter_nd_min(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """The smaller of `tensor` and `updates` at the places that the rows of `indices` name."""
+    """The smaller of `tensor` and `updates` at the places that the rows of `indices` name.
+
+    Args:
+        tensor: [p, q], groups of axes; a real number type.
+        indices: [..., k], int32 or int64; a row names a place in the k axes `p`.
+        updates: [..., q], dtype of `tensor`.
+        name: name of the node while tracing.
+        bad_indices_policy: "" or "ERROR" refuses places outside, "IGNORE" leaves their updates out.
+
+    Returns:
+        The shape and dtype of `tensor`.
+
+    Raises:
+        InvalidArgumentError: a place is outside of `tensor`, or the shapes do not fit.
+    """
     return _scattered(TENSOR_SCATTER_MIN, tensor, indices, updates, name, bad_indices_policy)
 
 

@@ -47,12 +47,31 @@ def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
 
 
 def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
-    """The values of `a` that `b` has not; the other way round if not `aminusb`."""
+    """The values of `a` that `b` has not; the other way round if not `aminusb`.
+
+    Args:
+        a: [..., n], tensor or SparseTensor of integers or strings.
+        b: [..., m], dtype of `a`; the leading axes are the same.
+        aminusb: whether it is a - b.
+        validate_indices: whether indices of sparse tensors must be in order.
+
+    Returns:
+        A SparseTensor: the values of each row, sorted.
+    """
     return _operation(a, b, "a-b" if aminusb else "b-a", validate_indices)
 
 
 def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """The values that one of both has, row by row of the last axis, sorted."""
+    """The values that one of both has, row by row of the last axis, sorted.
+
+    Args:
+        a: [..., n], tensor or SparseTensor of integers or strings.
+        b: [..., m], dtype of `a`; the leading axes are the same.
+        validate_indices: whether indices of sparse tensors must be in order.
+
+    Returns:
+        A SparseTensor.
+    """
     return _operation(a, b, "union", validate_indices)
 
 

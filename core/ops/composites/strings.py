@@ -138,7 +138,22 @@ def unicode_decode_with_offsets(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The code points of each string, and where the bytes of each begin; see `unicode_decode`."""
+    """The code points of each string, and where the bytes of each begin; see `unicode_decode`.
+
+    Args:
+        input: [...], string, tensor or ragged tensor.
+        input_encoding: such as "UTF-8", "UTF-16-BE", "UTF-32-BE".
+        errors: "replace", "ignore" or "strict": what invalid bytes become.
+        replacement_char: the code point in their place.
+        replace_control_characters: whether control characters are replaced, too.
+        name: name of the node while tracing.
+
+    Returns:
+        Two [..., (characters)] ragged tensors: int32 code points, and int64 offsets in bytes.
+
+    Raises:
+        InvalidArgumentError: bytes are invalid and `errors` is "strict".
+    """
     options = _options(input_encoding, errors, replacement_char, replace_control_characters)
     found: list[Any] = []
 
@@ -172,7 +187,21 @@ def unicode_split(
     replacement_char: int = 0xFFFD,
     name: str | None = None,
 ) -> Any:
-    """The characters of each string, each a string of the same encoding; see `unicode_decode`."""
+    """The characters of each string, each a string of the same encoding; see `unicode_decode`.
+
+    Args:
+        input: [...], string, tensor or ragged tensor.
+        input_encoding: such as "UTF-8", "UTF-16-BE", "UTF-32-BE".
+        errors: "replace", "ignore" or "strict": what invalid bytes become.
+        replacement_char: the code point in their place.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., (characters)], string, ragged.
+
+    Raises:
+        InvalidArgumentError: bytes are invalid and `errors` is "strict".
+    """
     points = unicode_decode(input, input_encoding, errors, replacement_char, False, name)
     return _as_characters(points, input_encoding, errors, replacement_char)
 
@@ -184,7 +213,21 @@ def unicode_split_with_offsets(
     replacement_char: int = 0xFFFD,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The characters of each string, and where the bytes of each begin."""
+    """The characters of each string, and where the bytes of each begin.
+
+    Args:
+        input: [...], string, tensor or ragged tensor.
+        input_encoding: such as "UTF-8", "UTF-16-BE", "UTF-32-BE".
+        errors: "replace", "ignore" or "strict": what invalid bytes become.
+        replacement_char: the code point in their place.
+        name: name of the node while tracing.
+
+    Returns:
+        Two [..., (characters)] ragged tensors: strings, and int64 offsets in bytes.
+
+    Raises:
+        InvalidArgumentError: bytes are invalid and `errors` is "strict".
+    """
     points, starts = unicode_decode_with_offsets(
         input, input_encoding, errors, replacement_char, False, name
     )

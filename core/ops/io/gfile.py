@@ -75,7 +75,12 @@ def glob(pattern: Any) -> list[str]:
 
 
 def join(path: Any, *paths: Any) -> str:
-    """The parts, joined."""
+    """The parts, joined.
+
+    Args:
+        path: the first part.
+        *paths: the others; an absolute one starts anew.
+    """
     return os.path.join(_path(path), *map(_path, paths))  # noqa: PTH118 (a str comes out)
 
 
@@ -108,14 +113,32 @@ def rmtree(path: Any) -> None:
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Give a file or folder another name."""
+    """Give a file or folder another name.
+
+    Args:
+        src: path of a file or folder.
+        dst: the new path.
+        overwrite: whether `dst` may exist.
+
+    Raises:
+        AlreadyExistsError: `dst` exists and must not.
+    """
     _free(dst, overwrite)
     with explained("rename", _path(src)):
         Path(_path(src)).replace(_path(dst))
 
 
 def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Copy a file."""
+    """Copy a file.
+
+    Args:
+        src: path of a file.
+        dst: the path of the copy.
+        overwrite: whether `dst` may exist.
+
+    Raises:
+        AlreadyExistsError: `dst` exists and must not.
+    """
     import shutil
 
     _free(dst, overwrite)
@@ -137,5 +160,11 @@ def stat(path: Any) -> os.stat_result:
 def walk(
     top: Any, topdown: bool = True, onerror: Any = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """(folder, names of folders, names of files) for every folder below `top`."""
+    """(folder, names of folders, names of files) for every folder below `top`.
+
+    Args:
+        top: path of a folder.
+        topdown: whether a folder comes before those in it.
+        onerror: called with the OSError of a folder that cannot be read; None passes it over.
+    """
     return os.walk(_path(top), topdown, onerror)

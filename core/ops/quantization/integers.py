@@ -182,7 +182,21 @@ def dequantize(
     narrow_range: bool = False,
     dtype: Any = float32,
 ) -> Tensor:
-    """The floats of integers that `quantize` gave, with its mode and range."""
+    """The floats of integers that `quantize` gave, with its mode and range.
+
+    Args:
+        input: [...], qint8, quint8, qint16, quint16 or qint32.
+        min_range: the least float of the range; [n] with `axis`.
+        max_range: the largest, likewise.
+        mode: "MIN_COMBINED", "MIN_FIRST" or "SCALED".
+        name: name of the node while tracing.
+        axis: along which each entry has a range of its own; None is one range.
+        narrow_range: whether the least level is left out.
+        dtype: float32 or bfloat16.
+
+    Returns:
+        The shape of `input`, dtype `dtype`.
+    """
     return execute_one(
         DEQUANTIZE,
         input,

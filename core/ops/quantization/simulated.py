@@ -135,7 +135,20 @@ def fake_quant_with_min_max_args_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `fake_quant_with_min_max_args`: `gradients` where `inputs` are in range."""
+    """The gradient of `fake_quant_with_min_max_args`: `gradients` where `inputs` are in range.
+
+    Args:
+        gradients: [...], float32.
+        inputs: the shape of `gradients`, float32.
+        min: the lower end of the range.
+        max: the upper end.
+        num_bits: 2 to 16.
+        narrow_range: whether the least level is left out, so that there are 2^num_bits - 2 steps.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], float32.
+    """
     options = {"min": float(min), "max": float(max), **_width(num_bits, narrow_range)}
     return execute_one(ARGS_GRADIENT, gradients, inputs, name=name, **options)
 
@@ -212,7 +225,19 @@ def fake_quant_with_min_max_vars(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`fake_quant_with_min_max_args` with `min` and `max` as scalar tensors, which are learnt."""
+    """`fake_quant_with_min_max_args` with `min` and `max` as scalar tensors, which are learnt.
+
+    Args:
+        inputs: [...], float32.
+        min: [], float32.
+        max: [], float32.
+        num_bits: 2 to 16.
+        narrow_range: whether the least level is left out, so that there are 2^num_bits - 2 steps.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], float32.
+    """
     return execute_one(VARS, inputs, min, max, name=name, **_width(num_bits, narrow_range))
 
 
@@ -283,7 +308,20 @@ def fake_quant_with_min_max_vars_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of `fake_quant_with_min_max_vars` by `inputs`, `min` and `max`."""
+    """The gradients of `fake_quant_with_min_max_vars` by `inputs`, `min` and `max`.
+
+    Args:
+        gradients: [...], float32.
+        inputs: the shape of `gradients`, float32.
+        min: [], float32.
+        max: [], float32.
+        num_bits: 2 to 16.
+        narrow_range: whether the least level is left out, so that there are 2^num_bits - 2 steps.
+        name: name of the node while tracing.
+
+    Returns:
+        [...], [] and [], float32.
+    """
     width = _width(num_bits, narrow_range)
     return execute(VARS_GRADIENT, gradients, inputs, min, max, name=name, **width)  # type: ignore[no-any-return]
 
@@ -296,7 +334,19 @@ def fake_quant_with_min_max_vars_per_channel(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`fake_quant_with_min_max_vars` with a range for each entry of the last axis: [channels]."""
+    """`fake_quant_with_min_max_vars` with a range for each entry of the last axis: [channels].
+
+    Args:
+        inputs: [..., channels], float32.
+        min: [channels], float32.
+        max: [channels], float32.
+        num_bits: 2 to 16.
+        narrow_range: whether the least level is left out, so that there are 2^num_bits - 2 steps.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., channels], float32.
+    """
     return execute_one(PER_CHANNEL, inputs, min, max, name=name, **_width(num_bits, narrow_range))
 
 
@@ -312,7 +362,20 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of `fake_quant_with_min_max_vars_per_channel`."""
+    """The gradients of `fake_quant_with_min_max_vars_per_channel`.
+
+    Args:
+        gradients: [..., channels], float32.
+        inputs: the shape of `gradients`, float32.
+        min: [channels], float32.
+        max: [channels], float32.
+        num_bits: 2 to 16.
+        narrow_range: whether the least level is left out, so that there are 2^num_bits - 2 steps.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., channels], [channels] and [channels], float32.
+    """
     width = _width(num_bits, narrow_range)
     return execute(PER_CHANNEL_GRADIENT, gradients, inputs, min, max, name=name, **width)  # type: ignore[no-any-return]
 
@@ -473,7 +536,23 @@ def quantize_and_dequantize(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Tensor:
-    """`quantize_and_dequantize_v2` whose gradient goes through everywhere."""
+    """`quantize_and_dequantize_v2` whose gradient goes through everywhere.
+
+    Args:
+        input: [...], a float type.
+        input_min: the lower end of the range, read if `range_given`.
+        input_max: its upper end, likewise.
+        signed_input: whether levels are signed.
+        num_bits: number of bits of a level.
+        range_given: whether the range is given, or that of `input`.
+        round_mode: "HALF_TO_EVEN" or "HALF_UP".
+        name: name of the node while tracing.
+        narrow_range: whether the least level is left out.
+        axis: along which each entry has a range of its own; None is one range.
+
+    Returns:
+        The shape and dtype of `input`.
+    """
     x = convert_to_tensor(input)
     return execute_one(
         AND_BACK_V2,

@@ -83,6 +83,15 @@ def log_uniform_candidate_sampler(
 
     It suits classes in descending order of frequency. Arguments, results and errors are those of
     `uniform_candidate_sampler`.
+
+    Args:
+        true_classes: [batch, num_true], int64.
+        num_true: right classes of each example.
+        num_sampled: how many classes are drawn.
+        unique: whether no class is drawn twice.
+        range_max: number of classes.
+        seed: an int; None draws others each time.
+        name: name of the node while tracing.
     """
     options = {"range_max": int(range_max)}
     return _sampled(LOG_UNIFORM, true_classes, num_true, num_sampled, unique, seed, name, options)
@@ -100,6 +109,15 @@ def learned_unigram_candidate_sampler(
     """Classes as often as they have been among `true_classes` so far, and once more.
 
     Arguments, results and errors are those of `uniform_candidate_sampler`.
+
+    Args:
+        true_classes: [batch, num_true], int64.
+        num_true: right classes of each example.
+        num_sampled: how many classes are drawn.
+        unique: whether no class is drawn twice.
+        range_max: number of classes.
+        seed: an int; None draws others each time.
+        name: name of the node while tracing.
     """
     options = {"range_max": int(range_max)}
     return _sampled(LEARNED, true_classes, num_true, num_sampled, unique, seed, name, options)
@@ -310,7 +328,16 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """All classes from 0 to `num_sampled` - 1, once each; see `uniform_candidate_sampler`."""
+    """All classes from 0 to `num_sampled` - 1, once each; see `uniform_candidate_sampler`.
+
+    Args:
+        true_classes: [batch, num_true], int64.
+        num_true: right classes of each example.
+        num_sampled: number of classes.
+        unique: accepted.
+        seed: accepted.
+        name: name of the node while tracing.
+    """
     return _sampled(ALL, true_classes, num_true, num_sampled, unique, seed, name, {})
 
 

@@ -178,7 +178,19 @@ def stateless_gamma(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Tensor:
-    """`gamma` as a function of `seed` [2]; `shape` ends with that of alpha and beta."""
+    """`gamma` as a function of `seed` [2]; `shape` ends with that of alpha and beta.
+
+    Args:
+        shape: [rank], int32 or int64.
+        seed: [2], int32 or int64; the same seed gives the same numbers.
+        alpha: the shape of the distribution, above 0.
+        beta: its rate, above 0; 1 if None.
+        dtype: float16, float32 or float64.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape `shape`, dtype `dtype`.
+    """
     wide, rate = _pair(alpha, beta, as_dtype(dtype))
     key, counter, alg = stateless.key_counter_alg(seed, "auto_select")
     sizes = stateless.shape_tensor(shape)
@@ -277,7 +289,18 @@ def stateless_poisson(
     dtype: Any = int32,
     name: str | None = None,
 ) -> Tensor:
-    """`poisson` as a function of `seed` [2]; `shape` ends with that of lam."""
+    """`poisson` as a function of `seed` [2]; `shape` ends with that of lam.
+
+    Args:
+        shape: [rank], int32 or int64.
+        seed: [2], int32 or int64; the same seed gives the same numbers.
+        lam: the mean, at least 0.
+        dtype: float16, float32, float64, int32 or int64.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape `shape`, dtype `dtype`.
+    """
     sizes, start = stateless.shape_tensor(shape), stateless.seed_tensor(seed)
     return execute_one(
         STATELESS_POISSON, sizes, start, convert_to_tensor(lam), dtype=as_dtype(dtype), name=name

@@ -187,7 +187,19 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers within two standard deviations of the mean; see `normal`."""
+    """Normal numbers within two standard deviations of the mean; see `normal`.
+
+    Args:
+        shape: [rank], int32 or int64.
+        mean: broadcastable to `shape`.
+        stddev: standard deviation before cutting, broadcastable to `shape`.
+        dtype: a float type.
+        seed: the op's seed; None draws others in every run, unless the global seed is set.
+        name: name of the node while tracing.
+
+    Returns:
+        The shape `shape`, dtype `dtype`.
+    """
     return _scaled(TRUNCATED_NORMAL, shape, mean, stddev, dtype, seed, name)
 
 

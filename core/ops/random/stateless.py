@@ -209,7 +209,20 @@ def stateless_truncated_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Normal numbers within two standard deviations of the mean; see `stateless_normal`."""
+    """Normal numbers within two standard deviations of the mean; see `stateless_normal`.
+
+    Args:
+        shape: [rank], int32 or int64.
+        seed: [2], int32 or int64; the same seed gives the same numbers.
+        mean: broadcastable to `shape`.
+        stddev: standard deviation before cutting, broadcastable to `shape`.
+        dtype: a float type.
+        name: name of the node while tracing.
+        alg: as for `stateless_uniform`.
+
+    Returns:
+        The shape `shape`, dtype `dtype`.
+    """
     return _scaled(TRUNCATED_NORMAL_V2, shape, seed, mean, stddev, dtype, name, alg)
 
 

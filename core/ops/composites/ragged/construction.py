@@ -351,7 +351,19 @@ def from_sparse(
 
 
 def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Tensor:
-    """The row that each value is in, by row splits: `[0, 3, 3, 5]` gives `[0, 0, 0, 2, 2]`."""
+    """The row that each value is in, by row splits: `[0, 3, 3, 5]` gives `[0, 0, 0, 2, 2]`.
+
+    Args:
+        splits: [rows + 1], int32 or int64, ascending from 0.
+        name: name of the node while tracing.
+        out_type: int32 or int64; dtype of `splits` if None.
+
+    Returns:
+        [values].
+
+    Raises:
+        ValueError: `splits` is no vector of indices.
+    """
     del name
     given = convert_to_tensor(splits, dtype_hint=dtypes.int64)
     if given.dtype not in dtypes.INDEX:
@@ -372,7 +384,20 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
 def segment_ids_to_row_splits(
     segment_ids: Any, num_segments: Any = None, out_type: Any = None, name: str | None = None
 ) -> Tensor:
-    """Row splits of values with these sorted row numbers: the inverse of the above."""
+    """Row splits of values with these sorted row numbers: the inverse of the above.
+
+    Args:
+        segment_ids: [values], int32 or int64, ascending.
+        num_segments: number of rows; the last id + 1 if None.
+        out_type: int32 or int64; dtype of `segment_ids` if None.
+        name: name of the node while tracing.
+
+    Returns:
+        [rows + 1].
+
+    Raises:
+        ValueError: `segment_ids` is no vector of indices.
+    """
     del name
     ids = convert_to_tensor(segment_ids, dtype_hint=dtypes.int32)
     if ids.dtype not in dtypes.INDEX:

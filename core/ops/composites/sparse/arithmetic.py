@@ -81,12 +81,30 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
 
 
 def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The larger of both, element by element, 0 where one has no value."""
+    """The larger of both, element by element, 0 where one has no value.
+
+    Args:
+        sp_a: a SparseTensor of a real number type.
+        sp_b: a SparseTensor of the same shape and dtype.
+        name: name of the node while tracing.
+
+    Returns:
+        A SparseTensor.
+    """
     return _extreme(arithmetic.SPARSE_SPARSE_MAXIMUM, sp_a, sp_b, name)
 
 
 def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The smaller of both, element by element, 0 where one has no value."""
+    """The smaller of both, element by element, 0 where one has no value.
+
+    Args:
+        sp_a: a SparseTensor of a real number type.
+        sp_b: a SparseTensor of the same shape and dtype.
+        name: name of the node while tracing.
+
+    Returns:
+        A SparseTensor.
+    """
     return _extreme(arithmetic.SPARSE_SPARSE_MINIMUM, sp_a, sp_b, name)
 
 
@@ -105,7 +123,18 @@ def reduce_sum(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The sum over axes, of all if `axis` is None; a SparseTensor if `output_is_sparse`."""
+    """The sum over axes, of all if `axis` is None; a SparseTensor if `output_is_sparse`.
+
+    Args:
+        sp_input: a SparseTensor of a number type.
+        axis: an axis or several; None is all.
+        keepdims: reduced axes stay, with size 1.
+        output_is_sparse: whether the result is a SparseTensor.
+        name: name of the node while tracing.
+
+    Returns:
+        [...] without the reduced axes, dtype of `sp_input`.
+    """
     ops = (reduction.SPARSE_REDUCE_SUM, reduction.SPARSE_REDUCE_SUM_SPARSE)
     return _reduced(ops, sp_input, axis, keepdims, output_is_sparse, name)
 
@@ -120,6 +149,16 @@ def reduce_max(
     """The largest value over axes; places without a value do not count.
 
     A row without any is 0.
+
+    Args:
+        sp_input: a SparseTensor of a real number type.
+        axis: an axis or several; None is all.
+        keepdims: reduced axes stay, with size 1.
+        output_is_sparse: whether the result is a SparseTensor.
+        name: name of the node while tracing.
+
+    Returns:
+        [...] without the reduced axes, dtype of `sp_input`.
     """
     ops = (reduction.SPARSE_REDUCE_MAX, reduction.SPARSE_REDUCE_MAX_SPARSE)
     return _reduced(ops, sp_input, axis, keepdims, output_is_sparse, name)
@@ -146,6 +185,13 @@ def _reduced(
 
 def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     """The softmax of the values in each row of the last axis.
+
+    Args:
+        sp_input: a SparseTensor of a float type, two axes or more.
+        name: name of the node while tracing.
+
+    Returns:
+        A SparseTensor with the same indices.
 
     Source:
         TensorFlow op `SparseSoftmax` (sparse_ops.cc).
@@ -276,7 +322,19 @@ def segment_mean(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The mean of the chosen rows of each segment; see `segment_sum`."""
+    """The mean of the chosen rows of each segment; see `segment_sum`.
+
+    Args:
+        data: [n, ...], a float type.
+        indices: [m], int32 or int64: rows of `data`.
+        segment_ids: [m], int32 or int64, ascending: the segment of each.
+        num_segments: number of segments; the last id + 1 if None.
+        name: name of the node while tracing.
+        sparse_gradient: whether the gradient of `data` is IndexedSlices.
+
+    Returns:
+        [segments, ...], dtype of `data`; 0 for a segment without rows.
+    """
     return _segments("Mean", data, indices, segment_ids, num_segments, name, sparse_gradient)
 
 
@@ -288,5 +346,17 @@ def segment_sqrt_n(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The sum of the chosen rows of each segment over the root of their number."""
+    """The sum of the chosen rows of each segment over the root of their number.
+
+    Args:
+        data: [n, ...], a float type.
+        indices: [m], int32 or int64: rows of `data`.
+        segment_ids: [m], int32 or int64, ascending: the segment of each.
+        num_segments: number of segments; the last id + 1 if None.
+        name: name of the node while tracing.
+        sparse_gradient: whether the gradient of `data` is IndexedSlices.
+
+    Returns:
+        [segments, ...], dtype of `data`; 0 for a segment without rows.
+    """
     return _segments("SqrtN", data, indices, segment_ids, num_segments, name, sparse_gradient)

@@ -58,7 +58,15 @@ def as_sparse(value: Any, who: str) -> SparseTensor:
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """The values of a tensor that are not 0 (or not empty), and where they are."""
+    """The values of a tensor that are not 0 (or not empty), and where they are.
+
+    Args:
+        tensor: [...], any dtype but variant.
+        name: name of the node while tracing.
+
+    Returns:
+        A SparseTensor in row-major order.
+    """
     del name
     x = convert_to_tensor(tensor)
     zero = b"" if x.dtype is dtypes.string else np.zeros((), x.dtype.numpy)
@@ -108,7 +116,17 @@ def to_dense(
 def eye(
     num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> SparseTensor:
-    """The sparse matrix with ones on its diagonal."""
+    """The sparse matrix with ones on its diagonal.
+
+    Args:
+        num_rows: number of rows.
+        num_columns: number of columns; as many as rows if None.
+        dtype: of the values.
+        name: name of the node while tracing.
+
+    Returns:
+        A SparseTensor.
+    """
     del name
     rows = casting.cast(convert_to_tensor(num_rows), dtypes.int64)
     columns = rows if num_columns is None else casting.cast(convert_to_tensor(num_columns), "int64")
@@ -123,6 +141,13 @@ def eye(
 
 def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     """The same tensor with indices in row-major order.
+
+    Args:
+        sp_input: a SparseTensor.
+        name: name of the node while tracing.
+
+    Returns:
+        A SparseTensor.
 
     Source:
         TensorFlow op `SparseReorder` (sparse_ops.cc).
@@ -162,7 +187,16 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
 
 
 def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
-    """The tensor with its axes in another order; reversed if `perm` is None."""
+    """The tensor with its axes in another order; reversed if `perm` is None.
+
+    Args:
+        sp_input: a SparseTensor.
+        perm: the old axis of each new one.
+        name: name of the node while tracing.
+
+    Returns:
+        A SparseTensor in row-major order.
+    """
     x = as_sparse(sp_input, "sparse.transpose")
     rank = x.shape.rank
     if perm is None:
@@ -180,7 +214,19 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
 
 
 def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
-    """The tensor with an axis of size 1 more; the last if `axis` is None."""
+    """The tensor with an axis of size 1 more; the last if `axis` is None.
+
+    Args:
+        sp_input: a SparseTensor.
+        axis: where the new axis is in the result.
+        name: name of the node while tracing.
+
+    Returns:
+        A SparseTensor.
+
+    Raises:
+        ValueError: the rank is not known.
+    """
     x = as_sparse(sp_input, "sparse.expand_dims")
     rank = x.shape.rank
     if rank is None:
@@ -241,6 +287,15 @@ def concat(
 def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
     """The part from `start` of `size`, cut at the end of the tensor.
 
+    Args:
+        sp_input: a SparseTensor.
+        start: [rank], the first place along each axis.
+        size: [rank], sizes of the part.
+        name: name of the node while tracing.
+
+    Returns:
+        A SparseTensor.
+
     Source:
         TensorFlow op `SparseSlice` (sparse_ops.cc).
     """
@@ -257,6 +312,18 @@ def split(
     sp_input: Any = None, num_split: Any = None, axis: Any = None, name: str | None = None
 ) -> list[SparseTensor]:
     """The tensor cut into `num_split` parts along an axis; the first are longer if some must be.
+
+    Args:
+        sp_input: a SparseTensor.
+        num_split: number of parts.
+        axis: an axis; negative ones count from the end.
+        name: name of the node while tracing.
+
+    Returns:
+        A list of SparseTensors.
+
+    Raises:
+        ValueError: an argument is not given.
 
     Source:
         TensorFlow op `SparseSplit` (sparse_ops.cc).
@@ -277,7 +344,18 @@ def split(
 
 
 def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """Only the values for which `to_retain` ([n], bool) is true."""
+    """Only the values for which `to_retain` ([n], bool) is true.
+
+    Args:
+        sp_input: a SparseTensor of n values.
+        to_retain: [n], bool.
+
+    Returns:
+        A SparseTensor of the same shape.
+
+    Raises:
+        ValueError: `to_retain` has another size.
+    """
     x = as_sparse(sp_input, "sparse.retain")
     keep = convert_to_tensor(to_retain)
     if not keep.shape.is_compatible_with(x.values.shape):
@@ -292,7 +370,16 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 
 
 def mask(a: Any, mask_indices: Any, name: str | None = None) -> Any:
-    """IndexedSlices without the slices of some indices."""
+    """IndexedSlices without the slices of some indices.
+
+    Args:
+        a: IndexedSlices.
+        mask_indices: [m]: the indices whose slices go.
+        name: name of the node while tracing.
+
+    Returns:
+        IndexedSlices.
+    """
     from pinnace.framework.indexed_slices import IndexedSlices
 
     del name
@@ -314,6 +401,11 @@ def fill_empty_rows(
 ) -> tuple[SparseTensor, Tensor]:
     """The tensor with `default_value` at column 0 of every row without values.
 
+    Args:
+        sp_input: a SparseTensor of two axes.
+        default_value: [], converted to its dtype.
+        name: name of the node while tracing.
+
     Returns:
         The tensor, and [rows], bool: which rows were empty.
 
@@ -330,6 +422,13 @@ def fill_empty_rows(
 
 def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     """The same values within other sizes: the smallest that hold them, or `new_shape`.
+
+    Args:
+        sp_input: a SparseTensor.
+        new_shape: [rank], sizes; None is the smallest that hold the values.
+
+    Returns:
+        A SparseTensor.
 
     Raises:
         ValueError: `new_shape` is of another rank.
@@ -356,7 +455,13 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
 
 
 def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
-    """[..., vocab_size], bool: which numbers below it are among the values of the last axis."""
+    """[..., vocab_size], bool: which numbers below it are among the values of the last axis.
+
+    Args:
+        sp_input: a SparseTensor of int32 or int64.
+        vocab_size: size of the last axis of the result.
+        name: name of the node while tracing.
+    """
     del name
     x = as_sparse(sp_input, "sparse.to_indicator")
     values = casting.cast(x.values, dtypes.int64)
