@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 from urllib.parse import quote
 
 import httpx
@@ -16,9 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pinnace.framework import errors
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -116,12 +113,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _ask(self, method: str, path: str, body: str | None = None) -> dict[str, Any]:

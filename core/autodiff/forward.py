@@ -20,7 +20,6 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall, OpDef
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
 
 
 class ForwardAccumulator:
@@ -84,12 +83,7 @@ class ForwardAccumulator:
         push_tape(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._recording:
             self._recording = False
             pop_tape(self)

@@ -21,7 +21,6 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from types import TracebackType
 
 _FLOATING = frozenset(dtype.numpy for dtype in FLOATS | COMPLEX)
 
@@ -68,12 +67,7 @@ class GradientTape:
         push_tape(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._recording:
             self._recording = False
             pop_tape(self)

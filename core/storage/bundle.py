@@ -27,7 +27,6 @@ from pinnace.storage.system_errors import explain
 from pinnace.storage.table import read_table
 
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Self
 
     from pinnace.storage.atomic import StrPath
@@ -218,12 +217,7 @@ class BundleReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _entry(self, key: bytes, name: str) -> BundleEntry:

@@ -24,7 +24,6 @@ from pinnace.storage.system_errors import explain, explained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
     from typing import Self
 
     from pinnace.storage.atomic import Content, StrPath
@@ -137,12 +136,7 @@ class RecordWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

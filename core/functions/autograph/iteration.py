@@ -30,13 +30,10 @@ def register_iteration(kind: type, for_function: Callable[..., None]) -> None:
     Args:
         kind: the class; its subclasses too.
         for_function: `for_function(iterated, extra_test, body, get_state, set_state, symbol_names,
-            opts)`:
-            runs `body(item)` for every item as long as `extra_test()` (None: always) is true. The
-            variables of the loop are read with `get_state()` and set with `set_state(values)`,
-            tuples
-            beside `symbol_names`; `run_loop` does the rest for what can say "is
-            there
-            another?" and "the next" with tensors.
+            opts)` runs `body(item)` for every item as long as `extra_test()` (None: always) is
+            true. The variables of the loop are read with `get_state()` and set with
+            `set_state(values)`, tuples beside `symbol_names`; `run_loop` does the rest for what can
+            say "is there another?" and "the next" with tensors.
     """
     _iterations[kind] = for_function
 
@@ -94,19 +91,13 @@ def _guarded_for(
 
 def special_iteration(iterated: Any) -> Callable[..., None] | None:
     """How `for` goes over a value while a function is traced; None: as Python does."""
-    if isinstance(iterated, Steps):
-        return _for_steps
-    if isinstance(iterated, (Tensor, Variable)):
-        return _for_tensor
-    if isinstance(iterated, ZippedIteration):
-        return _for_zipped
+    if isinstance(iterated, (Steps, Tensor, Variable, ZippedIteration)):
+        return _for_items
     for kind in type(iterated).__mro__:
         found = _iterations.get(kind)
         if found is not None:
             return found
-    if isinstance(iterated, TensorArray):
-        return _for_tensor
-    return None
+    return _for_items if isinstance(iterated, TensorArray) else None
 
 
 class Steps:
@@ -138,43 +129,17 @@ class Steps:
         return iter(self.known())
 
 
-def _for_steps(
-    iterated: Steps,
-    extra_test: Callable[[], Any] | None,
-    body: Callable[[Any], None],
-    get_state: Any,
-    set_state: Any,
-    symbol_names: tuple[str, ...],
-    opts: dict[str, Any],
-) -> None:
+def _steps(iterated: Steps) -> tuple[Callable[[Any], Any], Any]:
     start = convert_to_tensor(iterated.start)
     step = convert_to_tensor(iterated.step, dtype_hint=start.dtype)
-    count = iterated.count()
-    _counted_loop(
-        lambda index: arithmetic.add(
-            start, arithmetic.multiply(casting.cast(index, start.dtype), step)
-        ),
-        count,
-        extra_test,
-        body,
-        get_state,
-        set_state,
-        symbol_names,
-        opts,
-    )
+    return _progression(start, step), iterated.count()
 
 
-def _for_tensor(
-    iterated: Any,
-    extra_test: Callable[[], Any] | None,
-    body: Callable[[Any], None],
-    get_state: Any,
-    set_state: Any,
-    symbol_names: tuple[str, ...],
-    opts: dict[str, Any],
-) -> None:
-    item, count = _items(iterated)
-    _counted_loop(item, count, extra_test, body, get_state, set_state, symbol_names, opts)
+def _progression(start: Any, step: Any) -> Callable[[Any], Any]:
+    def item(index: Any) -> Any:
+        return arithmetic.add(start, arithmetic.multiply(casting.cast(index, start.dtype), step))
+
+    return item
 
 
 def _items(iterated: Any) -> tuple[Callable[[Any], Any], Any]:
@@ -195,12 +160,7 @@ def _items(iterated: Any) -> tuple[Callable[[Any], Any], Any]:
     if isinstance(tensor, SymbolicTensor) and tensor.value.node.op.name == "Range":
         node = tensor.value.node
         start, _, delta = (branches_symbol(value, tensor) for value in node.inputs)
-        return (
-            lambda index: arithmetic.add(
-                start, arithmetic.multiply(casting.cast(index, tensor.dtype), delta)
-            ),
-            count,
-        )
+        return _progression(start, delta), count
     array = TensorArray(
         tensor.dtype, count, element_shape=tensor.shape[1:] if rank is not None else None
     ).unstack(tensor)
@@ -238,22 +198,8 @@ def _zipped_items(iterated: ZippedIteration) -> tuple[Callable[[Any], Any], Any]
     return item, count
 
 
-def _for_zipped(
-    iterated: ZippedIteration,
-    extra_test: Callable[[], Any] | None,
-    body: Callable[[Any], None],
-    get_state: Any,
-    set_state: Any,
-    symbol_names: tuple[str, ...],
-    opts: dict[str, Any],
-) -> None:
-    item, count = _items(iterated)
-    _counted_loop(item, count, extra_test, body, get_state, set_state, symbol_names, opts)
-
-
-def _counted_loop(
-    item: Callable[[Any], Any],
-    count: Any,
+def _for_items(
+    iterated: Any,
     extra_test: Callable[[], Any] | None,
     body: Callable[[Any], None],
     get_state: Callable[[], tuple[Any, ...]],
@@ -262,6 +208,7 @@ def _counted_loop(
     opts: dict[str, Any],
 ) -> None:
     """A loop over items by number; the number is one more loop variable."""
+    item, count = _steps(iterated) if isinstance(iterated, Steps) else _items(iterated)
     index: list[Any] = [constants.constant(0)]
 
     def get() -> tuple[Any, ...]:

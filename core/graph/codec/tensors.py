@@ -12,6 +12,7 @@ from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.graph.codec.shapes import decode_shape, encode_shape
+from pinnace.ops.io.raw import VALUE_FIELDS
 from pinnace.proto.tensor_pb2 import TensorProto
 
 if TYPE_CHECKING:
@@ -25,19 +26,6 @@ _SPREAD = 1 << 16
 _SLICE = 1 << 15
 _MOST_AXES = 64  # NumPy's limit
 
-_FIELDS: dict[DType, str] = {
-    dtypes.float32: "float_val",
-    dtypes.float64: "double_val",
-    dtypes.int64: "int64_val",
-    dtypes.bool_: "bool_val",
-    dtypes.uint32: "uint32_val",
-    dtypes.uint64: "uint64_val",
-    dtypes.complex64: "scomplex_val",
-    dtypes.complex128: "dcomplex_val",
-    dtypes.float16: "half_val",
-    dtypes.bfloat16: "half_val",
-    dtypes.string: "string_val",
-}
 _BITS16 = frozenset({dtypes.float16, dtypes.bfloat16})
 _BITS8 = frozenset(
     {
@@ -180,7 +168,7 @@ def _listed(message: TensorProto, dtype: DType, where: str) -> Array:
     """The values of the typed list, as they are there."""
     if dtype in _BITS8:
         return np.frombuffer(message.float8_val, np.uint8).view(dtype.numpy)
-    field: Any = getattr(message, _FIELDS.get(dtype, "int_val"))
+    field: Any = getattr(message, VALUE_FIELDS.get(dtype, "int_val"))
     if dtype is dtypes.string:
         strings = np.empty(len(field), object)
         for begin in range(0, len(field), _SLICE):  # other threads wait for each of them
@@ -193,7 +181,7 @@ def _listed(message: TensorProto, dtype: DType, where: str) -> Array:
         return np.array(field, part).view(dtype.numpy)
     if dtype in _BITS16:
         return np.array(field, np.int64).astype(np.uint16).view(dtype.numpy)
-    if dtype in _FIELDS:
+    if dtype in VALUE_FIELDS:
         return np.array(field, dtype.numpy)
     return np.array(field, np.int64).astype(dtype.numpy)
 
@@ -221,8 +209,8 @@ def _put_value(message: TensorProto, one: Array, dtype: DType) -> None:
     elif dtype in _BITS16:
         values = one.view(np.uint16).tolist()
     else:
-        values = one.astype(np.int64).tolist() if dtype not in _FIELDS else one.tolist()
-    getattr(message, _FIELDS.get(dtype, "int_val")).extend(values)
+        values = one.astype(np.int64).tolist() if dtype not in VALUE_FIELDS else one.tolist()
+    getattr(message, VALUE_FIELDS.get(dtype, "int_val")).extend(values)
 
 
 def _is_one_value(array: Array) -> bool:

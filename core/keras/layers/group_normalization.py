@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework import dtypes
-from pinnace.keras import constraints, initializers, regularizers
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.normalization import AffineNormalization
 from pinnace.ops.array import casting, joining, reshaping, shapes
 from pinnace.ops.math import arithmetic, exponents, reduction
 from pinnace.ops.nn import normalization
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
     from pinnace.framework.specs import TensorSpec
     from pinnace.framework.tensor import Tensor
+    from pinnace.keras import constraints, initializers, regularizers
 
 
-class GroupNormalization(Layer):
+class GroupNormalization(AffineNormalization):
     """gamma (x - mean) / sqrt(variance + epsilon) + beta, over a group of channels of a sample.
 
     Args:
@@ -43,8 +44,6 @@ class GroupNormalization(Layer):
         Wu and He 2018; Keras `GroupNormalization`.
     """
 
-    _takes_floats = True
-
     def __init__(
         self,
         groups: int = 32,
@@ -65,14 +64,7 @@ class GroupNormalization(Layer):
         self.groups = groups
         self.axis = axis
         self.epsilon = epsilon
-        self.center = center
-        self.scale = scale
-        self.beta_initializer = initializers.get(beta_initializer)
-        self.gamma_initializer = initializers.get(gamma_initializer)
-        self.beta_regularizer = regularizers.get(beta_regularizer)
-        self.gamma_regularizer = regularizers.get(gamma_regularizer)
-        self.beta_constraint = constraints.get(beta_constraint)
-        self.gamma_constraint = constraints.get(gamma_constraint)
+        self._keep_affine(locals())
 
     def build(self, x: TensorSpec) -> None:
         """Make gamma and beta."""
@@ -82,23 +74,7 @@ class GroupNormalization(Layer):
             raise ValueError(
                 f"{self._described()}: groups must divide the {size} channels, got {self.groups}"
             )
-        self.gamma = self.beta = None
-        if self.scale:
-            self.gamma = self.add_weight(
-                "gamma",
-                [size],
-                self.gamma_initializer,
-                regularizer=self.gamma_regularizer,
-                constraint=self.gamma_constraint,
-            )
-        if self.center:
-            self.beta = self.add_weight(
-                "beta",
-                [size],
-                self.beta_initializer,
-                regularizer=self.beta_regularizer,
-                constraint=self.beta_constraint,
-            )
+        self._add_affine([size])
         self.input_spec = InputSpec(ndim=x.rank, axes={self.axis: size})
 
     def call(self, x: Tensor) -> Tensor:

@@ -21,7 +21,40 @@ if TYPE_CHECKING:
     from pinnace.framework.variable import Variable
 
 
-class BatchNormalization(Layer):
+class AffineNormalization(Layer):
+    """What normalizations share that end with gamma x + beta."""
+
+    _takes_floats = True
+
+    center: bool
+    scale: bool
+    gamma: Variable | None
+    beta: Variable | None
+
+    def _keep_affine(self, given: dict[str, Any]) -> None:
+        """Make attributes of the arguments for gamma and beta, given a constructor's locals."""
+        self.center = given["center"]
+        self.scale = given["scale"]
+        for kind in (initializers, regularizers, constraints):
+            for weight in ("beta", "gamma"):
+                name = f"{weight}_{kind.__name__.rpartition('.')[2][:-1]}"
+                setattr(self, name, kind.get(given[name]))
+
+    def _add_affine(self, sizes: list[int]) -> None:
+        self.gamma = self._affine_weight("gamma", sizes) if self.scale else None
+        self.beta = self._affine_weight("beta", sizes) if self.center else None
+
+    def _affine_weight(self, name: str, sizes: list[int]) -> Variable:
+        return self.add_weight(
+            name,
+            sizes,
+            getattr(self, f"{name}_initializer"),
+            regularizer=getattr(self, f"{name}_regularizer"),
+            constraint=getattr(self, f"{name}_constraint"),
+        )
+
+
+class BatchNormalization(AffineNormalization):
     """gamma (x - mean) / sqrt(variance + epsilon) + beta, per channel.
 
     While training, mean and variance are the batch's, and the moving ones follow them:
@@ -52,8 +85,6 @@ class BatchNormalization(Layer):
         Ioffe and Szegedy 2015; Keras `BatchNormalization`.
     """
 
-    _takes_floats = True
-
     def __init__(
         self,
         axis: int = -1,
@@ -78,16 +109,9 @@ class BatchNormalization(Layer):
         self.axis = int(axis)
         self.momentum = float(momentum)
         self.epsilon = float(epsilon)
-        self.center = center
-        self.scale = scale
-        self.beta_initializer = initializers.get(beta_initializer)
-        self.gamma_initializer = initializers.get(gamma_initializer)
+        self._keep_affine(locals())
         self.moving_mean_initializer = initializers.get(moving_mean_initializer)
         self.moving_variance_initializer = initializers.get(moving_variance_initializer)
-        self.beta_regularizer = regularizers.get(beta_regularizer)
-        self.gamma_regularizer = regularizers.get(gamma_regularizer)
-        self.beta_constraint = constraints.get(beta_constraint)
-        self.gamma_constraint = constraints.get(gamma_constraint)
         if synchronized:
             no_effect("BatchNormalization", "synchronized", "there is one replica")
         self.synchronized = synchronized
@@ -99,23 +123,7 @@ class BatchNormalization(Layer):
             size = x.axis_size(self.axis)
         except ValueError as error:
             raise ValueError(f"{self._described()}: {error}") from None
-        self.gamma = self.beta = None
-        if self.scale:
-            self.gamma = self.add_weight(
-                "gamma",
-                [size],
-                self.gamma_initializer,
-                regularizer=self.gamma_regularizer,
-                constraint=self.gamma_constraint,
-            )
-        if self.center:
-            self.beta = self.add_weight(
-                "beta",
-                [size],
-                self.beta_initializer,
-                regularizer=self.beta_regularizer,
-                constraint=self.beta_constraint,
-            )
+        self._add_affine([size])
         self.moving_mean = self.add_weight(
             "moving_mean", [size], self.moving_mean_initializer, trainable=False
         )
@@ -192,7 +200,7 @@ class BatchNormalization(Layer):
         moving.assign(moving * self.momentum + value * (1.0 - self.momentum))
 
 
-class LayerNormalization(Layer):
+class LayerNormalization(AffineNormalization):
     """gamma (x - mean) / sqrt(variance + epsilon) + beta, both over axes of one sample.
 
     Args:
@@ -215,8 +223,6 @@ class LayerNormalization(Layer):
         Ba et al. 2016; Keras `LayerNormalization`.
     """
 
-    _takes_floats = True
-
     def __init__(
         self,
         axis: int | Sequence[int] = -1,
@@ -234,36 +240,13 @@ class LayerNormalization(Layer):
         super().__init__(**options)
         self.axis = axis if isinstance(axis, int) else list(axis)
         self.epsilon = epsilon
-        self.center = center
-        self.scale = scale
-        self.beta_initializer = initializers.get(beta_initializer)
-        self.gamma_initializer = initializers.get(gamma_initializer)
-        self.beta_regularizer = regularizers.get(beta_regularizer)
-        self.gamma_regularizer = regularizers.get(gamma_regularizer)
-        self.beta_constraint = constraints.get(beta_constraint)
-        self.gamma_constraint = constraints.get(gamma_constraint)
+        self._keep_affine(locals())
         self.supports_masking = True
 
     def build(self, x: TensorSpec) -> None:
         """Make gamma and beta."""
         sizes = [x.axis_size(axis) for axis in self._axes()]
-        self.gamma = self.beta = None
-        if self.scale:
-            self.gamma = self.add_weight(
-                "gamma",
-                sizes,
-                self.gamma_initializer,
-                regularizer=self.gamma_regularizer,
-                constraint=self.gamma_constraint,
-            )
-        if self.center:
-            self.beta = self.add_weight(
-                "beta",
-                sizes,
-                self.beta_initializer,
-                regularizer=self.beta_regularizer,
-                constraint=self.beta_constraint,
-            )
+        self._add_affine(sizes)
 
     def _axes(self) -> list[int]:
         return [self.axis] if isinstance(self.axis, int) else list(self.axis)

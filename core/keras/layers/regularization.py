@@ -6,21 +6,19 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import regularizers
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.keras.seeds import SeedGenerator
-from pinnace.ops.array import casting, joining, shapes
+from pinnace.keras.layers.dropout import Dropout
+from pinnace.ops.array import casting, shapes
 from pinnace.ops.math import arithmetic, comparison
 from pinnace.ops.random import stateless
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pinnace.framework.tensor import Tensor
 
 # What selu gives for very negative numbers (Klambauer et al. 2017).
 _LOW = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
 
 
-class AlphaDropout(Layer):
+class AlphaDropout(Dropout):
     """While training, elements become selu's lowest value; mean and variance stay what they are.
 
     Args:
@@ -33,35 +31,11 @@ class AlphaDropout(Layer):
         Klambauer et al. 2017; Keras `AlphaDropout`.
     """
 
-    _takes_floats = True
-
-    def __init__(
-        self,
-        rate: float,
-        noise_shape: Sequence[int | None] | None = None,
-        seed: int | None = None,
-        **options: Unpack[LayerOptions],
-    ) -> None:
-        super().__init__(**options)
-        if not 0 <= rate <= 1:
-            raise ValueError(f"AlphaDropout: rate must be from 0 to 1, got {rate}")
-        self.rate = rate
-        self.seed = seed
-        self.noise_shape = noise_shape
-        if rate > 0:
-            self.seed_generator = SeedGenerator(seed)
-        self.supports_masking = True
-        self.built = True
-
     def call(self, x: Tensor, training: bool = False) -> Tensor:
         """The input, thinned out while training."""
         if not training or self.rate == 0:
             return x
-        sizes: Any = shapes.shape(x)
-        if self.noise_shape is not None:
-            sizes = joining.stack(
-                [sizes[i] if n is None else n for i, n in enumerate(self.noise_shape)]
-            )
+        sizes = shapes.shape(x) if self.noise_shape is None else self._noise_shape(x)
         drawn = stateless.stateless_uniform(sizes, self.seed_generator.next(), dtype=x.dtype)
         kept = casting.cast(comparison.greater_equal(drawn, self.rate), x.dtype)
         scale = ((1 - self.rate) * (1 + self.rate * _LOW**2)) ** -0.5

@@ -168,7 +168,8 @@ def _message_from(data: bytes) -> TensorProto | None:
         return None
 
 
-_FIELDS: dict[DType, str] = {
+# The field of a TensorProto that holds values one by one; of other dtypes it is `int_val`.
+VALUE_FIELDS: dict[DType, str] = {
     dtypes.float32: "float_val",
     dtypes.float64: "double_val",
     dtypes.int64: "int64_val",
@@ -335,7 +336,7 @@ def unpacked(data: bytes, out_type: DType) -> Array:
         return np.frombuffer(message.tensor_content, kind).reshape(shape)
     if count * kind.itemsize > _MOST:
         raise InvalidArgumentError(f"ParseTensor: the tensor {list(shape)} is too large")
-    values: Any = getattr(message, _FIELDS.get(out_type, "int_val"))
+    values: Any = getattr(message, VALUE_FIELDS.get(out_type, "int_val"))
     if out_type in {dtypes.float16, dtypes.bfloat16}:
         return _filled(np.array(values, np.uint16).view(kind), count, kind).reshape(shape)
     if out_type.is_complex:

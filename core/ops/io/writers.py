@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Tensor
 from pinnace.storage.record import RecordWriter
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 __all__ = ["TFRecordOptions", "TFRecordWriter"]
 
@@ -88,10 +85,5 @@ class TFRecordWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -16,6 +16,7 @@ from pinnace.deploy.onnx.passes.layout_roles import (
     ANY,
     FIRST,
     OWN,
+    Chosen,
     Roles,
     first_axes,
     is_free,
@@ -156,7 +157,7 @@ class _Rewriting:
         }
         for body in bodies_of(node):
             body.replace(places)
-        rewrite(self.g, node, role, is_first, forms, logical)
+        rewrite(self.g, node, Chosen(role, is_first, forms, logical))
         self.g.nodes.append(node)
         if is_first:
             self.given |= role.gives

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Node, Value
@@ -13,9 +13,25 @@ from pinnace.framework.tensor import Array
 OWN, LAST, ANY = "own", "last", "any"
 FIRST = "first"
 
-Rewrite: TypeAlias = Callable[
-    [GraphBuilder, Node, "Roles", bool, Sequence[bool], Sequence[Shape | None]], None
-]
+
+class Chosen(NamedTuple):
+    """The layouts that a node is to work in.
+
+    Attributes:
+        roles: those of the node.
+        is_first: whether its own layout has channels first.
+        forms: which inputs come with channels first.
+        shapes: of the inputs, with channels last.
+    """
+
+    roles: "Roles"
+    is_first: bool
+    forms: Sequence[bool]
+    shapes: Sequence[Shape | None]
+
+
+Rewrite: TypeAlias = Callable[[GraphBuilder, Node, Chosen], None]
+Rule: TypeAlias = Callable[[Node], "Roles | None"]
 
 
 @dataclass(slots=True)
@@ -26,9 +42,7 @@ class Roles:
         takes: how it takes each input.
         gives: the outputs that come in the node's own layout; the others have channels last.
         fixed: FIRST if its own layout is channels first whatever it costs.
-        rewrite: `rewrite(g, node, roles, is_first, forms, shapes)` makes the node work in the
-            layouts chosen: `forms` says which inputs come with channels first, and `shapes` are the
-            inputs' with channels last.
+        rewrite: makes the node work in the layouts chosen.
         feeds: for a flattening: the matrix products it feeds.
     """
 

@@ -1,7 +1,5 @@
 """The layout rule of each operator, and how it is rewritten for channels first."""
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
@@ -12,12 +10,13 @@ from pinnace.deploy.onnx.passes.layout_roles import (
     FIRST,
     LAST,
     OWN,
+    Chosen,
     Roles,
+    Rule,
     constant_first,
     first_axes,
     moved_axis,
 )
-from pinnace.framework.shapes import Shape
 
 
 def roles_of(node: Node, users: dict[Value, list[Node]], results: set[Value]) -> Roles:
@@ -27,29 +26,24 @@ def roles_of(node: Node, users: dict[Value, list[Node]], results: set[Value]) ->
         takes = [LAST] * count
         takes[node.moved_input] = OWN
         return Roles(takes, {node.outputs[0]}, FIRST)
-    rule = _RULES.get(node.kind)
-    found = rule(node, users, results) if rule is not None else None
+    if node.kind == "Reshape":
+        found = shape_layout_rules.reshape(node, users, results)
+    else:
+        found = _RULES[node.kind](node) if node.kind in _RULES else None
     return Roles([LAST] * count) if found is None else found
 
 
-def rewrite(
-    g: GraphBuilder,
-    node: Node,
-    roles: Roles,
-    is_first: bool,
-    forms: Sequence[bool],
-    shapes: Sequence[Shape | None],
-) -> None:
+def rewrite(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
     """Make the node work in the layouts chosen."""
-    if roles.rewrite is not None and (is_first or any(forms)):
-        roles.rewrite(g, node, roles, is_first, forms, shapes)
+    change = chosen.roles.rewrite
+    if change is not None and (chosen.is_first or any(chosen.forms)):
+        change(g, node, chosen)
 
 
 # Rules. Each answers None where the node can only work with channels last.
 
 
-def _elementwise(node: Node, users: object, results: object) -> Roles | None:
-    del users, results
+def _elementwise(node: Node) -> Roles | None:
     rank = rank_of(node.outputs[0])
     if rank < 3:
         return None
@@ -66,16 +60,8 @@ def _elementwise(node: Node, users: object, results: object) -> Roles | None:
     return Roles(takes, set(node.outputs), rewrite=_rewrite_operands)
 
 
-def _rewrite_operands(
-    g: GraphBuilder,
-    node: Node,
-    roles: Roles,
-    is_first: bool,
-    forms: Sequence[bool],
-    shapes: Sequence[Shape | None],
-) -> None:
-    del roles, forms, shapes
-    if not is_first:
+def _rewrite_operands(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
+    if not chosen.is_first:
         return
     rank = rank_of(node.outputs[0])
     for index, value in enumerate(node.inputs):
@@ -85,9 +71,8 @@ def _rewrite_operands(
             )
 
 
-def _axis_attribute(node: Node, users: object, results: object) -> Roles | None:
+def _axis_attribute(node: Node) -> Roles | None:
     """Concat, Split, Softmax: one axis, as an attribute; every tensor of one rank."""
-    del users, results
     rank = rank_of(node.outputs[0])
     if rank < 3:
         return None
@@ -100,16 +85,8 @@ def _axis_attribute(node: Node, users: object, results: object) -> Roles | None:
     return Roles(takes, set(node.outputs), rewrite=_rewrite_axis)
 
 
-def _rewrite_axis(
-    g: GraphBuilder,
-    node: Node,
-    roles: Roles,
-    is_first: bool,
-    forms: Sequence[bool],
-    shapes: Sequence[Shape | None],
-) -> None:
-    del roles, forms, shapes
-    if not is_first:
+def _rewrite_axis(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
+    if not chosen.is_first:
         return
     rank = rank_of(node.outputs[0])
     default = -1 if node.kind in {"Softmax", "LogSoftmax"} else 0
@@ -121,18 +98,16 @@ def _rewrite_axis(
                 node.inputs[index] = g.constant(turned, value.name, value.dtype)
 
 
-def _gather(node: Node, users: object, results: object) -> Roles | None:
+def _gather(node: Node) -> Roles | None:
     """Gather of a vector of places: the axis stays where it is."""
-    del users, results
     rank = rank_of(node.outputs[0])
     if rank < 3 or rank_of(node.inputs[1]) != 1:
         return None
     return Roles([OWN, ANY], set(node.outputs), rewrite=_rewrite_axis)
 
 
-def _reduction(node: Node, users: object, results: object) -> Roles | None:
+def _reduction(node: Node) -> Roles | None:
     """Reduce*: axes in input 1; ArgMax and ArgMin: one axis as an attribute."""
-    del users, results
     rank = rank_of(node.inputs[0])
     axes = _reduced_axes(node, rank)
     if rank < 3 or axes is None:
@@ -154,17 +129,9 @@ def _reduced_axes(node: Node, rank: int) -> list[int] | None:
     return None if array is None or rank <= 0 else [int(axis) % rank for axis in array]
 
 
-def _rewrite_reduction(
-    g: GraphBuilder,
-    node: Node,
-    roles: Roles,
-    is_first: bool,
-    forms: Sequence[bool],
-    shapes: Sequence[Shape | None],
-) -> None:
-    del roles, forms
-    shape = shapes[0]
-    if not is_first or shape is None or shape.rank is None:
+def _rewrite_reduction(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
+    shape = chosen.shapes[0]
+    if not chosen.is_first or shape is None or shape.rank is None:
         return
     rank = shape.rank
     axes = sorted(moved_axis(axis, rank) for axis in _reduced_axes(node, rank) or [])
@@ -174,27 +141,18 @@ def _rewrite_reduction(
         node.inputs[1] = g.ints(*axes)
 
 
-def _axes_input(index: int) -> Callable[[Node, object, object], Roles | None]:
+def _axes_input(index: int) -> Rule:
     """Slice and CumSum: axes in an input; what is given per axis stays as it is."""
 
-    def rule(node: Node, users: object, results: object) -> Roles | None:
-        del users, results
+    def rule(node: Node) -> Roles | None:
         rank = rank_of(node.outputs[0])
         if rank < 3 or constant_input(node, index) is None:
             return None
         return Roles([OWN, *[ANY] * (len(node.inputs) - 1)], set(node.outputs), rewrite=turned)
 
-    def turned(
-        g: GraphBuilder,
-        node: Node,
-        roles: Roles,
-        is_first: bool,
-        forms: Sequence[bool],
-        shapes: Sequence[Shape | None],
-    ) -> None:
-        del roles, forms, shapes
+    def turned(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
         array = constant_input(node, index)
-        if is_first and array is not None:
+        if chosen.is_first and array is not None:
             rank = rank_of(node.outputs[0])
             axes = [moved_axis(int(axis), rank) for axis in array.reshape(-1)]
             node.inputs[index] = g.constant(np.array(axes, np.int64).reshape(array.shape))
@@ -202,11 +160,10 @@ def _axes_input(index: int) -> Callable[[Node, object, object], Roles | None]:
     return rule
 
 
-def _per_axis(index: int) -> Callable[[Node, object, object], Roles | None]:
+def _per_axis(index: int) -> Rule:
     """Pad, Expand, Tile: a constant with an entry per axis, or all begins, then all ends."""
 
-    def rule(node: Node, users: object, results: object) -> Roles | None:
-        del users, results
+    def rule(node: Node) -> Roles | None:
         rank = rank_of(node.outputs[0])
         array = constant_input(node, index)
         if rank < 3 or array is None or array.size % rank or rank_of(node.inputs[0]) != rank:
@@ -215,17 +172,9 @@ def _per_axis(index: int) -> Callable[[Node, object, object], Roles | None]:
             return None
         return Roles([OWN, *[ANY] * (len(node.inputs) - 1)], set(node.outputs), rewrite=turned)
 
-    def turned(
-        g: GraphBuilder,
-        node: Node,
-        roles: Roles,
-        is_first: bool,
-        forms: Sequence[bool],
-        shapes: Sequence[Shape | None],
-    ) -> None:
-        del roles, forms, shapes
+    def turned(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
         array = constant_input(node, index)
-        if is_first and array is not None:
+        if chosen.is_first and array is not None:
             rank = rank_of(node.outputs[0])
             node.inputs[index] = g.constant(
                 array.reshape(-1, rank)[:, first_axes(rank)].reshape(-1)
@@ -244,7 +193,7 @@ BitwiseOr BitwiseXor Cast
 _REDUCTIONS = """ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean
 ReduceMin ReduceProd
     ReduceSum ReduceSumSquare"""
-_RULES: dict[str, Callable[[Node, dict[Value, list[Node]], set[Value]], Roles | None]] = {
+_RULES: dict[str, Rule] = {
     **dict.fromkeys(_ELEMENTWISE.split(), _elementwise),
     **dict.fromkeys(_REDUCTIONS.split(), _reduction),
     **dict.fromkeys(("Concat", "Split", "Softmax", "LogSoftmax"), _axis_attribute),
@@ -255,7 +204,6 @@ _RULES: dict[str, Callable[[Node, dict[Value, list[Node]], set[Value]], Roles | 
     "Pad": _per_axis(1),
     "Tile": _per_axis(1),
     "MatMul": shape_layout_rules.product,
-    "Reshape": shape_layout_rules.reshape,
     "Shape": shape_layout_rules.sizes,
     "Squeeze": shape_layout_rules.squeeze,
     "Transpose": shape_layout_rules.transpose,

@@ -1,7 +1,5 @@
 """Layout rules of operators that change the number of axes, or their order."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
@@ -10,20 +8,19 @@ from pinnace.deploy.onnx.passes.layout_roles import (
     ANY,
     LAST,
     OWN,
+    Chosen,
     Roles,
     first_axes,
     is_free,
     moved_axis,
 )
 from pinnace.framework import dtypes
-from pinnace.framework.shapes import Shape
 
 # Rules. Each answers None where the node can only work with channels last.
 
 
-def squeeze(node: Node, users: object, results: object) -> Roles | None:
+def squeeze(node: Node) -> Roles | None:
     """Squeeze: what is left must be in order, or have channels itself."""
-    del users, results
     rank = rank_of(node.inputs[0])
     array = constant_input(node, 1)
     if rank < 3 or array is None:
@@ -38,24 +35,15 @@ def squeeze(node: Node, users: object, results: object) -> Roles | None:
     return Roles([OWN, ANY], set(node.outputs), rewrite=_rewrite_squeeze)
 
 
-def _rewrite_squeeze(
-    g: GraphBuilder,
-    node: Node,
-    roles: Roles,
-    is_first: bool,
-    forms: Sequence[bool],
-    shapes: Sequence[Shape | None],
-) -> None:
-    del roles, forms
-    array, shape = constant_input(node, 1), shapes[0]
-    if is_first and array is not None and shape is not None and shape.rank is not None:
+def _rewrite_squeeze(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
+    array, shape = constant_input(node, 1), chosen.shapes[0]
+    if chosen.is_first and array is not None and shape is not None and shape.rank is not None:
         rank = shape.rank
         node.inputs[1] = g.ints(*sorted(moved_axis(int(axis), rank) for axis in array))
 
 
-def unsqueeze(node: Node, users: object, results: object) -> Roles | None:
+def unsqueeze(node: Node) -> Roles | None:
     """Unsqueeze of places: [n, c] to [n, 1, 1, c], [n, w, c] to [n, 1, w, c]."""
-    del users, results
     rank, before = rank_of(node.outputs[0]), rank_of(node.inputs[0])
     array = constant_input(node, 1)
     if rank < 3 or before < 2 or array is None:
@@ -67,17 +55,9 @@ def unsqueeze(node: Node, users: object, results: object) -> Roles | None:
     return Roles([take, ANY], set(node.outputs), rewrite=_rewrite_unsqueeze)
 
 
-def _rewrite_unsqueeze(
-    g: GraphBuilder,
-    node: Node,
-    roles: Roles,
-    is_first: bool,
-    forms: Sequence[bool],
-    shapes: Sequence[Shape | None],
-) -> None:
-    del roles, forms, shapes
+def _rewrite_unsqueeze(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
     array = constant_input(node, 1)
-    if is_first and array is not None:
+    if chosen.is_first and array is not None:
         rank = rank_of(node.outputs[0])
         node.inputs[1] = g.ints(*sorted(moved_axis(int(axis), rank) for axis in array))
 
@@ -133,21 +113,14 @@ def _flattened_products(
     return list(dict.fromkeys(fed))
 
 
-def _rewrite_reshape(
-    g: GraphBuilder,
-    node: Node,
-    roles: Roles,
-    is_first: bool,
-    forms: Sequence[bool],
-    shapes: Sequence[Shape | None],
-) -> None:
-    shape, sizes = shapes[0], constant_input(node, 1)
-    if is_first and node.outputs[0] in roles.gives and sizes is not None:
+def _rewrite_reshape(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
+    shape, sizes = chosen.shapes[0], constant_input(node, 1)
+    if chosen.is_first and node.outputs[0] in chosen.roles.gives and sizes is not None:
         node.inputs[1] = g.ints(*[int(sizes[axis]) for axis in first_axes(sizes.size)])
-    if not (roles.feeds and forms[0]) or shape is None:
+    if not (chosen.roles.feeds and chosen.forms[0]) or shape is None:
         return
     inner = [int(size) for size in list(shape)[1:] if size is not None]
-    for product in roles.feeds:
+    for product in chosen.roles.feeds:
         weights = product.inputs[1]
         if weights is None or weights.array is None:
             continue
@@ -163,48 +136,30 @@ def _rewrite_reshape(
         product.inputs[1] = turned
 
 
-def transpose(node: Node, users: object, results: object) -> Roles | None:
+def transpose(node: Node) -> Roles | None:
     """Transpose takes what comes, and gives channels last."""
-    del users, results
     if rank_of(node.inputs[0]) < 3:
         return None
     return Roles([ANY], rewrite=_rewrite_transpose)
 
 
-def _rewrite_transpose(
-    g: GraphBuilder,
-    node: Node,
-    roles: Roles,
-    is_first: bool,
-    forms: Sequence[bool],
-    shapes: Sequence[Shape | None],
-) -> None:
-    del g, roles, is_first
-    shape = shapes[0]
-    if forms[0] and shape is not None and shape.rank is not None:
+def _rewrite_transpose(_: GraphBuilder, node: Node, chosen: Chosen) -> None:
+    shape = chosen.shapes[0]
+    if chosen.forms[0] and shape is not None and shape.rank is not None:
         rank = shape.rank
         node.attrs["perm"] = [moved_axis(int(axis), rank) for axis in node.attrs["perm"]]
 
 
-def sizes(node: Node, users: object, results: object) -> Roles | None:
+def sizes(node: Node) -> Roles | None:
     """Shape takes what comes, and tells the sizes of channels last."""
-    del users, results
     if rank_of(node.inputs[0]) < 3:
         return None
     return Roles([ANY], rewrite=_rewrite_sizes)
 
 
-def _rewrite_sizes(
-    g: GraphBuilder,
-    node: Node,
-    roles: Roles,
-    is_first: bool,
-    forms: Sequence[bool],
-    shapes: Sequence[Shape | None],
-) -> None:
-    del roles, is_first
-    value, shape = node.inputs[0], shapes[0]
-    if not forms[0] or value is None or shape is None or shape.rank is None:
+def _rewrite_sizes(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
+    value, shape = node.inputs[0], chosen.shapes[0]
+    if not chosen.forms[0] or value is None or shape is None or shape.rank is None:
         return
     told = slice(node.attrs.get("start", 0), node.attrs.get("end"))
     places = [moved_axis(axis, shape.rank) for axis in range(shape.rank)[told]]
@@ -219,9 +174,8 @@ def _rewrite_sizes(
     node.attrs = {"axis": 0}
 
 
-def product(node: Node, users: object, results: object) -> Roles | None:
+def product(node: Node) -> Roles | None:
     """`x @ w` along the channels is a convolution with a window of one place."""
-    del users, results
     value, weights = node.inputs[0], node.inputs[1]
     if rank_of(value) < 3 or value is None or weights is None:
         return None
@@ -230,18 +184,10 @@ def product(node: Node, users: object, results: object) -> Roles | None:
     return Roles([OWN, ANY], set(node.outputs), rewrite=_rewrite_product)
 
 
-def _rewrite_product(
-    g: GraphBuilder,
-    node: Node,
-    roles: Roles,
-    is_first: bool,
-    forms: Sequence[bool],
-    shapes: Sequence[Shape | None],
-) -> None:
-    del roles, forms
-    weights, shape = node.inputs[1], shapes[0]
+def _rewrite_product(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
+    weights, shape = node.inputs[1], chosen.shapes[0]
     if (
-        not is_first
+        not chosen.is_first
         or weights is None
         or weights.array is None
         or shape is None
