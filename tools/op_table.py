@@ -69,14 +69,15 @@ def _names(files: dict[str, ast.Module]) -> tuple[dict[str, set[str]], dict[str,
 
 
 def _registered(node: ast.AST) -> list[str]:
-    """The name in `register(OpDef(name="Neg"))`, `register(unary("Neg"))`, `NEG = other("Neg")`."""
+    """The name in `define(name="Neg")`, `register(unary("Neg"))`, `NEG = other("Neg")`."""
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args:
         first, to = node.value.args[0], node.targets[0]
         if isinstance(first, ast.Constant) and isinstance(to, ast.Name) and to.id.isupper():
             return [first.value]
-    if not (isinstance(node, ast.Call) and getattr(node.func, "id", None) == "register"):
+    caller = getattr(node.func, "id", None) if isinstance(node, ast.Call) else None
+    if caller not in {"define", "register"}:
         return []
-    made = node.args[0]
+    made = node.args[0] if caller == "register" else node
     if not isinstance(made, ast.Call):
         return []
     named = [word.value for word in made.keywords if word.arg == "name"]

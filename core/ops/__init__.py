@@ -37,7 +37,8 @@ What an op is:
   op but `Identity` and reads of variables.
 - **stateful**: `effect="read" | "write"` with the resource as first argument, or
   `effect="random" | "io"`.
-- Builders in `registry`: `unary`, `binary`, `comparison`, `reduction`.
+- `registry.define(…)` is the `OpDef` of these fields, registered; builders of families are `unary`,
+  `binary`, `comparison`, `reduction`, whose result `register` takes.
 - A public function calls `execute_one(OP, x, y, attr=…, name=name)`, or, for an op with no
   attribute to give, `OP.entry(x, y, name)`: the specialised eager entry. They give the one tensor;
   `execute`, which is the same function, also a tuple for several outputs (a list output is one

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from pinnace.ops.batch_rules import BatchRule
 
+P = ParamSpec("P")
+
 _ops: dict[str, OpDef] = {}
 # Modules whose ops are seldom wanted; importing one registers them.
 later = LateModules()
@@ -28,12 +30,26 @@ later = LateModules()
 
 def register(op: OpDef) -> OpDef:
     """Put `op` in the table; give it its eager entry, and as family the folder it stands in."""
+    return _put(op, sys._getframe(1).f_globals["__name__"])  # as `namedtuple` finds its module
+
+
+def _registering(make: Callable[P, OpDef]) -> Callable[P, OpDef]:
+    def define(*args: P.args, **fields: P.kwargs) -> OpDef:
+        return _put(make(*args, **fields), sys._getframe(1).f_globals["__name__"])
+
+    return define
+
+
+# An `OpDef` of these fields, registered.
+define = _registering(OpDef)
+
+
+def _put(op: OpDef, module: str) -> OpDef:
     if op.name in _ops:
         raise ValueError(f"op {op.name!r} is registered twice")
     op.entry = make_entry(op)
     op.batch = op.batch or _batch_rule_by_element(op)
-    caller = sys._getframe(1).f_globals["__name__"]  # as `namedtuple` finds its module
-    op.family = caller.removeprefix("pinnace.ops.").partition(".")[0]
+    op.family = module.removeprefix("pinnace.ops.").partition(".")[0]
     _ops[op.name] = op
     return op
 

@@ -21,7 +21,7 @@ def note(frame, event, _):
     called = frame.f_globals.get("__name__"), frame.f_code.co_name
     if event != "call":
         return
-    if called == ("pinnace.ops.registry", "register"):
+    if called == ("pinnace.ops.registry", "_put"):
         names, found = [frame.f_locals["op"].name], ops
     elif called == ("{CONVERTERS}.registry", "converts"):
         names, found = frame.f_locals["names"], converters

@@ -16,8 +16,8 @@ from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, TensorLike, 
 from pinnace.ops.array import reshaping, shapes
 from pinnace.ops.array.direct import finish
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, typed
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,15 +81,13 @@ def _broadcast_to_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, None]:
     return reduced_to(dy, call.inputs[0], call.outputs[0]), None
 
 
-BROADCAST_TO = register(
-    OpDef(
-        name="BroadcastTo",
-        signature="input: T, shape: Tidx -> output: T",
-        types={"T": ANY_VALUE, "Tidx": typed(INDEX, default=int32)},
-        infer=_infer_broadcast_to,
-        kernel=_broadcast_to_kernel,
-        gradient=_broadcast_to_gradient,
-    )
+BROADCAST_TO = define(
+    name="BroadcastTo",
+    signature="input: T, shape: Tidx -> output: T",
+    types={"T": ANY_VALUE, "Tidx": typed(INDEX, default=int32)},
+    infer=_infer_broadcast_to,
+    kernel=_broadcast_to_kernel,
+    gradient=_broadcast_to_gradient,
 )
 
 
@@ -179,13 +177,11 @@ def _infer(call: InferCall) -> tuple[Shape, Shape]:
     return Shape([None]), Shape([None])
 
 
-BROADCAST_GRADIENT_ARGS = register(
-    OpDef(
-        name="BroadcastGradientArgs",
-        signature="s0: T, s1: T -> r0: T, r1: T",
-        types={"T": typed(INDEX, default=int32)},
-        infer=_infer,
-        kernel=_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+BROADCAST_GRADIENT_ARGS = define(
+    name="BroadcastGradientArgs",
+    signature="s0: T, s1: T -> r0: T, r1: T",
+    types={"T": typed(INDEX, default=int32)},
+    infer=_infer,
+    kernel=_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -14,8 +14,8 @@ from pinnace.ops import batch_rules
 from pinnace.ops.array.direct import finish
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register, scalar
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr
+from pinnace.ops.registry import define, scalar
 
 __all__ = ["bitcast", "cast"]
 
@@ -99,18 +99,16 @@ def _cast_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor | None]:
     return (None,)
 
 
-CAST = register(
-    OpDef(
-        name="Cast",
-        signature="x: SrcT -> y: DstT",
-        types={"SrcT": _CASTABLE, "DstT": _CASTABLE},
-        attrs={"Truncate": attr("bool", default=False)},
-        infer=_infer_cast,
-        kernel=_cast_kernel,
-        gradient=_cast_gradient,
-        static=True,
-        batch=batch_rules.AS_IT_IS_EXACTLY,
-    )
+CAST = define(
+    name="Cast",
+    signature="x: SrcT -> y: DstT",
+    types={"SrcT": _CASTABLE, "DstT": _CASTABLE},
+    attrs={"Truncate": attr("bool", default=False)},
+    infer=_infer_cast,
+    kernel=_cast_kernel,
+    gradient=_cast_gradient,
+    static=True,
+    batch=batch_rules.AS_IT_IS_EXACTLY,
 )
 
 
@@ -156,15 +154,13 @@ def _infer_bitcast(call: InferCall) -> Shape:
     return shape[:-1]
 
 
-BITCAST = register(
-    OpDef(
-        name="Bitcast",
-        signature="input: T -> output: type",
-        types={"T": NUMBERS | dtypes.QUANTIZED, "type": NUMBERS | dtypes.QUANTIZED},
-        infer=_infer_bitcast,
-        kernel=_bitcast_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+BITCAST = define(
+    name="Bitcast",
+    signature="input: T -> output: type",
+    types={"T": NUMBERS | dtypes.QUANTIZED, "type": NUMBERS | dtypes.QUANTIZED},
+    infer=_infer_bitcast,
+    kernel=_bitcast_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -174,15 +170,13 @@ def _to_bool_kernel(input: Array) -> Array:
     return np.array(value)
 
 
-TO_BOOL = register(
-    OpDef(
-        name="ToBool",
-        signature="input: T -> output: bool",
-        types={"T": dtypes.ANY_VALUE},
-        infer=scalar,
-        kernel=_to_bool_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+TO_BOOL = define(
+    name="ToBool",
+    signature="input: T -> output: bool",
+    types={"T": dtypes.ANY_VALUE},
+    infer=scalar,
+    kernel=_to_bool_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

@@ -17,7 +17,7 @@ from pinnace.ops.array import reshaping, shapes
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, handed_on, typed
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.registry import define, same_as_input
 
 __all__ = ["constant", "fill", "ones", "ones_like", "zeros", "zeros_like"]
 
@@ -70,16 +70,14 @@ def _infer_const(call: InferCall) -> Shape:
     return Shape(np.asarray(call.attrs["value"]).shape)
 
 
-CONST = register(
-    OpDef(
-        name="Const",
-        signature="-> output: dtype",
-        types={"dtype": ANY},
-        attrs={"value": attr("tensor")},
-        infer=_infer_const,
-        kernel=_const_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+CONST = define(
+    name="Const",
+    signature="-> output: dtype",
+    types={"dtype": ANY},
+    attrs={"value": attr("tensor")},
+    infer=_infer_const,
+    kernel=_const_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -114,15 +112,13 @@ def _fill_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:  # noqa: ARG001
     return None, late.reduce_sum(dy)
 
 
-FILL = register(
-    OpDef(
-        name="Fill",
-        signature="dims: index_type, value: T -> output: T",
-        types={"T": ANY_VALUE, "index_type": typed(INDEX, default=int32)},
-        infer=_infer_fill,
-        kernel=_fill_kernel,
-        gradient=_fill_gradient,
-    )
+FILL = define(
+    name="Fill",
+    signature="dims: index_type, value: T -> output: T",
+    types={"T": ANY_VALUE, "index_type": typed(INDEX, default=int32)},
+    infer=_infer_fill,
+    kernel=_fill_kernel,
+    gradient=_fill_gradient,
 )
 
 
@@ -184,17 +180,15 @@ def _zeros_like_kernel(x: Array) -> Array:
     return np.zeros(x.shape, x.dtype)
 
 
-ZEROS_LIKE = register(
-    OpDef(
-        name="ZerosLike",
-        signature="x: T -> y: T",
-        types={"T": ANY_VALUE | {dtypes.variant}},
-        infer=same_as_input,
-        kernel=_zeros_like_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        fuse="T(0)",
-        batch=batch_rules.AS_IT_IS,
-    )
+ZEROS_LIKE = define(
+    name="ZerosLike",
+    signature="x: T -> y: T",
+    types={"T": ANY_VALUE | {dtypes.variant}},
+    infer=same_as_input,
+    kernel=_zeros_like_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    fuse="T(0)",
+    batch=batch_rules.AS_IT_IS,
 )
 
 
@@ -213,17 +207,15 @@ def ones_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> 
     return _like(ONES_LIKE, 1, input, dtype, name)
 
 
-ONES_LIKE = register(
-    OpDef(
-        name="OnesLike",
-        signature="x: T -> y: T",
-        types={"T": dtypes.NUMBERS | {dtypes.bool}},
-        infer=same_as_input,
-        kernel=lambda x: np.ones(x.shape, x.dtype),
-        gradient=NOT_DIFFERENTIABLE,
-        fuse="T(1)",
-        batch=batch_rules.AS_IT_IS,
-    )
+ONES_LIKE = define(
+    name="OnesLike",
+    signature="x: T -> y: T",
+    types={"T": dtypes.NUMBERS | {dtypes.bool}},
+    infer=same_as_input,
+    kernel=lambda x: np.ones(x.shape, x.dtype),
+    gradient=NOT_DIFFERENTIABLE,
+    fuse="T(1)",
+    batch=batch_rules.AS_IT_IS,
 )
 
 
@@ -232,28 +224,24 @@ def _infer_placeholder(call: InferCall) -> Shape:
     return shape if isinstance(shape, Shape) else Shape(shape)
 
 
-PLACEHOLDER = register(
-    OpDef(
-        name="Placeholder",
-        signature="-> output: dtype",
-        types={"dtype": ANY},
-        attrs={"shape": attr("shape", default=Shape(None))},
-        infer=_infer_placeholder,
-        kernel=None,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+PLACEHOLDER = define(
+    name="Placeholder",
+    signature="-> output: dtype",
+    types={"dtype": ANY},
+    attrs={"shape": attr("shape", default=Shape(None))},
+    infer=_infer_placeholder,
+    kernel=None,
+    gradient=NOT_DIFFERENTIABLE,
 )
-PLACEHOLDER_WITH_DEFAULT = register(
-    OpDef(
-        name="PlaceholderWithDefault",
-        signature="input: dtype -> output: dtype",
-        types={"dtype": ANY},
-        attrs={"shape": attr("shape")},
-        infer=_infer_placeholder,
-        kernel=lambda input: input,
-        gradient=handed_on,
-        forwards=True,
-    )
+PLACEHOLDER_WITH_DEFAULT = define(
+    name="PlaceholderWithDefault",
+    signature="input: dtype -> output: dtype",
+    types={"dtype": ANY},
+    attrs={"shape": attr("shape")},
+    infer=_infer_placeholder,
+    kernel=lambda input: input,
+    gradient=handed_on,
+    forwards=True,
 )
 
 

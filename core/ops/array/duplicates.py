@@ -12,8 +12,8 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array.axes import normal_axis, require_rank
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import sorting
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, typed
+from pinnace.ops.registry import define
 
 __all__ = ["setdiff1d", "unique", "unique_with_counts"]
 
@@ -49,15 +49,13 @@ def _unique_kernel(x: Array, *, out_idx: DType) -> tuple[Array, Array]:
     return y, idx
 
 
-UNIQUE = register(
-    OpDef(
-        name="Unique",
-        signature="x: T -> y: T, idx: out_idx",
-        types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
-        infer=_infer_unique,
-        kernel=_unique_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+UNIQUE = define(
+    name="Unique",
+    signature="x: T -> y: T, idx: out_idx",
+    types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
+    infer=_infer_unique,
+    kernel=_unique_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -91,15 +89,13 @@ def _unique_with_counts_kernel(x: Array, *, out_idx: DType) -> tuple[Array, Arra
     return sorting.unique(x, out_idx.numpy)
 
 
-UNIQUE_WITH_COUNTS = register(
-    OpDef(
-        name="UniqueWithCounts",
-        signature="x: T -> y: T, idx: out_idx, count: out_idx",
-        types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
-        infer=_infer_unique,
-        kernel=_unique_with_counts_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+UNIQUE_WITH_COUNTS = define(
+    name="UniqueWithCounts",
+    signature="x: T -> y: T, idx: out_idx, count: out_idx",
+    types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
+    infer=_infer_unique,
+    kernel=_unique_with_counts_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -141,15 +137,13 @@ def _infer_list_diff(call: InferCall) -> tuple[Shape, ...]:
     return Shape([None]), Shape([None])
 
 
-LIST_DIFF = register(
-    OpDef(
-        name="ListDiff",
-        signature="x: T, y: T -> out: T, idx: out_idx",
-        types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
-        infer=_infer_list_diff,
-        kernel=_list_diff_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+LIST_DIFF = define(
+    name="ListDiff",
+    signature="x: T, y: T -> out: T, idx: out_idx",
+    types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
+    infer=_infer_list_diff,
+    kernel=_list_diff_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -182,19 +176,17 @@ def _unique_v2_kernel(x: Array, axis: Array, *, out_idx: DType) -> tuple[Array, 
     return y, idx
 
 
-UNIQUE_V2 = register(
-    OpDef(
-        name="UniqueV2",
-        signature="x: T, axis: Taxis -> y: T, idx: out_idx",
-        types={
-            "T": ANY_VALUE,
-            "Taxis": typed(INDEX, default=int64),
-            "out_idx": typed(INDEX, default=int32),
-        },
-        infer=_infer_unique_v2,
-        kernel=_unique_v2_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+UNIQUE_V2 = define(
+    name="UniqueV2",
+    signature="x: T, axis: Taxis -> y: T, idx: out_idx",
+    types={
+        "T": ANY_VALUE,
+        "Taxis": typed(INDEX, default=int64),
+        "out_idx": typed(INDEX, default=int32),
+    },
+    infer=_infer_unique_v2,
+    kernel=_unique_v2_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -204,17 +196,15 @@ def _unique_with_counts_v2_kernel(
     return _along("UniqueWithCountsV2", x, axis, out_idx)
 
 
-UNIQUE_WITH_COUNTS_V2 = register(
-    OpDef(
-        name="UniqueWithCountsV2",
-        signature="x: T, axis: Taxis -> y: T, idx: out_idx, count: out_idx",
-        types={
-            "T": ANY_VALUE,
-            "Taxis": typed(INDEX, default=int64),
-            "out_idx": typed(INDEX, default=int32),
-        },
-        infer=_infer_unique_v2,
-        kernel=_unique_with_counts_v2_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+UNIQUE_WITH_COUNTS_V2 = define(
+    name="UniqueWithCountsV2",
+    signature="x: T, axis: Taxis -> y: T, idx: out_idx, count: out_idx",
+    types={
+        "T": ANY_VALUE,
+        "Taxis": typed(INDEX, default=int64),
+        "out_idx": typed(INDEX, default=int32),
+    },
+    infer=_infer_unique_v2,
+    kernel=_unique_with_counts_v2_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -16,8 +16,8 @@ from pinnace.ops.array import permutations, sorting
 from pinnace.ops.array.axes import normal_axis, require_rank
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels.sorting import top_k
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr, typed
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor
@@ -46,15 +46,13 @@ def _reverse_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return execute(REVERSE, dy, call.inputs[1]), None
 
 
-REVERSE = register(
-    OpDef(
-        name="Reverse",
-        signature="tensor: T, dims: bool -> output: T",
-        types={"T": permutations.REVERSE_V2.type_sets["T"]},
-        infer=_infer_reverse,
-        kernel=_reverse_kernel,
-        gradient=_reverse_gradient,
-    )
+REVERSE = define(
+    name="Reverse",
+    signature="tensor: T, dims: bool -> output: T",
+    types={"T": permutations.REVERSE_V2.type_sets["T"]},
+    infer=_infer_reverse,
+    kernel=_reverse_kernel,
+    gradient=_reverse_gradient,
 )
 
 
@@ -75,16 +73,14 @@ def _infer_top_k(call: InferCall) -> tuple[Shape, Shape]:
     return out, out
 
 
-TOP_K = register(
-    OpDef(
-        name="TopK",
-        signature="input: T -> values: T, indices: int32",
-        types={"T": REAL},
-        attrs={"k": attr("int"), "sorted": attr("bool", default=True)},
-        infer=_infer_top_k,
-        kernel=_top_k_kernel,
-        gradient=lambda call, *dys: sorting.top_k_gradient(call, *dys)[:1],
-    )
+TOP_K = define(
+    name="TopK",
+    signature="input: T -> values: T, indices: int32",
+    types={"T": REAL},
+    attrs={"k": attr("int"), "sorted": attr("bool", default=True)},
+    infer=_infer_top_k,
+    kernel=_top_k_kernel,
+    gradient=lambda call, *dys: sorting.top_k_gradient(call, *dys)[:1],
 )
 
 
@@ -116,13 +112,11 @@ def _infer_offset(call: InferCall) -> tuple[Shape, ...]:
     return (rank,) * len(call.specs(1))
 
 
-CONCAT_OFFSET = register(
-    OpDef(
-        name="ConcatOffset",
-        signature="concat_dim: int32, shape: N*shape_type -> offset: N*shape_type",
-        types={"shape_type": typed(INDEX, default=int32)},
-        infer=_infer_offset,
-        kernel=_offset_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+CONCAT_OFFSET = define(
+    name="ConcatOffset",
+    signature="concat_dim: int32, shape: N*shape_type -> offset: N*shape_type",
+    types={"shape_type": typed(INDEX, default=int32)},
+    infer=_infer_offset,
+    kernel=_offset_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

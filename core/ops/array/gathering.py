@@ -17,8 +17,8 @@ from pinnace.ops.array.direct import finish
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
-from pinnace.ops.opdef import InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, attr
+from pinnace.ops.registry import define
 
 __all__ = ["gather", "gather_nd"]
 
@@ -183,18 +183,16 @@ def _gather_rows(call: BatchCall) -> Sequence[Tensor]:
     return [gather(call.tiled(0), call.tiled(1), axis=axis + 1, batch_dims=batch + 1)]
 
 
-GATHER_V2 = register(
-    OpDef(
-        name="GatherV2",
-        signature="params: Tparams, indices: Tindices, axis: Taxis -> output: Tparams",
-        types={"Tparams": ANY, "Tindices": _INDICES, "Taxis": INDEX},
-        attrs={"batch_dims": attr("int", default=0)},
-        infer=_infer_gather_v2,
-        kernel=_gather_v2_kernel,
-        gradient=lambda call, dy: late.gather_v2_gradient(call, dy),
-        static=True,
-        batch=BatchRule(_gather_rows),
-    )
+GATHER_V2 = define(
+    name="GatherV2",
+    signature="params: Tparams, indices: Tindices, axis: Taxis -> output: Tparams",
+    types={"Tparams": ANY, "Tindices": _INDICES, "Taxis": INDEX},
+    attrs={"batch_dims": attr("int", default=0)},
+    infer=_infer_gather_v2,
+    kernel=_gather_v2_kernel,
+    gradient=lambda call, dy: late.gather_v2_gradient(call, dy),
+    static=True,
+    batch=BatchRule(_gather_rows),
 )
 
 
@@ -280,16 +278,14 @@ def _infer_gather_nd(call: InferCall) -> Shape:
     return Shape([*list(indices)[:-1], *list(params)[depth:]])
 
 
-GATHER_ND = register(
-    OpDef(
-        name="GatherNd",
-        signature="params: Tparams, indices: Tindices -> output: Tparams",
-        types={"Tparams": ANY_VALUE, "Tindices": _INDICES},
-        attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
-        infer=_infer_gather_nd,
-        kernel=_gather_nd_kernel,
-        gradient=lambda call, dy: late.gather_nd_gradient(call, dy),
-    )
+GATHER_ND = define(
+    name="GatherNd",
+    signature="params: Tparams, indices: Tindices -> output: Tparams",
+    types={"Tparams": ANY_VALUE, "Tindices": _INDICES},
+    attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
+    infer=_infer_gather_nd,
+    kernel=_gather_nd_kernel,
+    gradient=lambda call, dy: late.gather_nd_gradient(call, dy),
 )
 
 
@@ -306,14 +302,12 @@ def _infer_gather(call: InferCall) -> Shape:
     return indices.concatenate(params[1:]) if params.rank is not None else Shape(None)
 
 
-GATHER = register(
-    OpDef(
-        name="Gather",
-        signature="params: Tparams, indices: Tindices -> output: Tparams",
-        types={"Tparams": ANY, "Tindices": INDEX},
-        attrs={"validate_indices": attr("bool", default=True)},
-        infer=_infer_gather,
-        kernel=_gather_kernel,
-        gradient=lambda call, dy: late.gather_gradient(call, dy),
-    )
+GATHER = define(
+    name="Gather",
+    signature="params: Tparams, indices: Tindices -> output: Tparams",
+    types={"Tparams": ANY, "Tindices": INDEX},
+    attrs={"validate_indices": attr("bool", default=True)},
+    infer=_infer_gather,
+    kernel=_gather_kernel,
+    gradient=lambda call, dy: late.gather_gradient(call, dy),
 )

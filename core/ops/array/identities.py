@@ -11,8 +11,8 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, handed_on
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr, handed_on
+from pinnace.ops.registry import define, same_as_input
 
 __all__ = ["check_numerics", "identity", "identity_n", "prevent_gradient", "stop_gradient"]
 
@@ -31,17 +31,15 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
     return IDENTITY.entry(input, name=name)
 
 
-IDENTITY = register(
-    OpDef(
-        name="Identity",
-        signature="input: T -> output: T",
-        types={"T": ANY},
-        infer=same_as_input,
-        kernel=_same,
-        gradient=handed_on,
-        elementwise=True,
-        alias=True,
-    )
+IDENTITY = define(
+    name="Identity",
+    signature="input: T -> output: T",
+    types={"T": ANY},
+    infer=same_as_input,
+    kernel=_same,
+    gradient=handed_on,
+    elementwise=True,
+    alias=True,
 )
 
 
@@ -70,15 +68,13 @@ def _handed_on_n(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:  # noqa:
     return (dys,)
 
 
-IDENTITY_N = register(
-    OpDef(
-        name="IdentityN",
-        signature="input: (T) -> output: (T)",
-        infer=_infer_same_n,
-        kernel=_same_n,
-        gradient=_handed_on_n,
-        alias=True,
-    )
+IDENTITY_N = define(
+    name="IdentityN",
+    signature="input: (T) -> output: (T)",
+    infer=_infer_same_n,
+    kernel=_same_n,
+    gradient=_handed_on_n,
+    alias=True,
 )
 
 
@@ -92,17 +88,15 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     return STOP_GRADIENT.entry(input, name=name)
 
 
-STOP_GRADIENT = register(
-    OpDef(
-        name="StopGradient",
-        signature="input: T -> output: T",
-        types={"T": ANY},
-        infer=same_as_input,
-        kernel=_same,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-        alias=True,
-    )
+STOP_GRADIENT = define(
+    name="StopGradient",
+    signature="input: T -> output: T",
+    types={"T": ANY},
+    infer=same_as_input,
+    kernel=_same,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
+    alias=True,
 )
 
 
@@ -119,18 +113,16 @@ def _refused(call: OpCall, dy: Tensor) -> NoReturn:  # noqa: ARG001 (the protoco
     raise LookupError(f"gradient explicitly disabled. Reason: {call.attr('message')!r}")
 
 
-PREVENT_GRADIENT = register(
-    OpDef(
-        name="PreventGradient",
-        signature="input: T -> output: T",
-        types={"T": ANY},
-        attrs={"message": attr("string", default="")},
-        infer=same_as_input,
-        kernel=_same,
-        gradient=_refused,
-        elementwise=True,
-        alias=True,
-    )
+PREVENT_GRADIENT = define(
+    name="PreventGradient",
+    signature="input: T -> output: T",
+    types={"T": ANY},
+    attrs={"message": attr("string", default="")},
+    infer=same_as_input,
+    kernel=_same,
+    gradient=_refused,
+    elementwise=True,
+    alias=True,
 )
 
 
@@ -167,30 +159,26 @@ def _check_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     )
 
 
-CHECK_NUMERICS = register(
-    OpDef(
-        name="CheckNumerics",
-        signature="tensor: T -> output: T",
-        types={"T": FLOATS},
-        attrs={"message": attr("string")},
-        infer=same_as_input,
-        kernel=_check_kernel,
-        gradient=_check_gradient,
-        effect="io",
-        elementwise=True,
-    )
+CHECK_NUMERICS = define(
+    name="CheckNumerics",
+    signature="tensor: T -> output: T",
+    types={"T": FLOATS},
+    attrs={"message": attr("string")},
+    infer=same_as_input,
+    kernel=_check_kernel,
+    gradient=_check_gradient,
+    effect="io",
+    elementwise=True,
 )
 
 
-SNAPSHOT = register(
-    OpDef(
-        name="Snapshot",
-        signature="input: T -> output: T",
-        types={"T": ANY},
-        infer=same_as_input,
-        kernel=_same,
-        gradient=handed_on,
-        elementwise=True,
-        alias=True,
-    )
+SNAPSHOT = define(
+    name="Snapshot",
+    signature="input: T -> output: T",
+    types={"T": ANY},
+    infer=same_as_input,
+    kernel=_same,
+    gradient=handed_on,
+    elementwise=True,
+    alias=True,
 )

@@ -18,8 +18,8 @@ from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math import arithmetic, comparison, ranges, reduction
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, typed
+from pinnace.ops.registry import define
 
 __all__ = ["meshgrid", "one_hot", "sequence_mask", "unravel_index"]
 
@@ -110,17 +110,15 @@ def _one_hot_rows(call: BatchCall) -> Sequence[Tensor]:
     return batch_rules.AS_IT_IS.apply(call)
 
 
-ONE_HOT = register(
-    OpDef(
-        name="OneHot",
-        signature="indices: TI, depth: int32, on_value: T, off_value: T -> output: T",
-        types={"T": ANY_VALUE, "TI": typed({uint8, int8, int32, int64}, default=int64)},
-        attrs={"axis": attr("int", default=-1)},
-        infer=_infer_one_hot,
-        kernel=_one_hot_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        batch=BatchRule(_one_hot_rows, exact=True),
-    )
+ONE_HOT = define(
+    name="OneHot",
+    signature="indices: TI, depth: int32, on_value: T, off_value: T -> output: T",
+    types={"T": ANY_VALUE, "TI": typed({uint8, int8, int32, int64}, default=int64)},
+    attrs={"axis": attr("int", default=-1)},
+    infer=_infer_one_hot,
+    kernel=_one_hot_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    batch=BatchRule(_one_hot_rows, exact=True),
 )
 
 
@@ -165,15 +163,13 @@ def _infer_unravel_index(call: InferCall) -> Shape:
     return Shape([rows]).concatenate(indices)
 
 
-UNRAVEL_INDEX = register(
-    OpDef(
-        name="UnravelIndex",
-        signature="indices: Tidx, dims: Tidx -> output: Tidx",
-        types={"Tidx": typed(INDEX, default=int32)},
-        infer=_infer_unravel_index,
-        kernel=_unravel_index_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+UNRAVEL_INDEX = define(
+    name="UnravelIndex",
+    signature="indices: Tidx, dims: Tidx -> output: Tidx",
+    types={"Tidx": typed(INDEX, default=int32)},
+    infer=_infer_unravel_index,
+    kernel=_unravel_index_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

@@ -18,8 +18,8 @@ from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.math import division
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, attr, typed
+from pinnace.ops.registry import define
 
 __all__ = ["concat", "split", "stack", "unstack"]
 
@@ -148,17 +148,15 @@ def _concat_rows(call: BatchCall) -> Sequence[Tensor]:
     return call.apply([*map(call.tiled, range(last)), call.stacked_axes(last)])
 
 
-CONCAT_V2 = register(
-    OpDef(
-        name="ConcatV2",
-        signature="values: N*T, axis: Tidx -> output: T",
-        types={"T": ANY, "Tidx": typed(INDEX, default=int32)},
-        infer=_infer_concat,
-        kernel=_concat_kernel,
-        gradient=_concat_gradient,
-        static=True,
-        batch=BatchRule(_concat_rows),
-    )
+CONCAT_V2 = define(
+    name="ConcatV2",
+    signature="values: N*T, axis: Tidx -> output: T",
+    types={"T": ANY, "Tidx": typed(INDEX, default=int32)},
+    infer=_infer_concat,
+    kernel=_concat_kernel,
+    gradient=_concat_gradient,
+    static=True,
+    batch=BatchRule(_concat_rows),
 )
 
 
@@ -234,18 +232,16 @@ def _pack_rows(call: BatchCall) -> Sequence[Tensor]:
     return call.apply(parts, axis=axis + (axis >= 0))
 
 
-PACK = register(
-    OpDef(
-        name="Pack",
-        signature="values: N*T -> output: T",
-        types={"T": ANY},
-        attrs={"axis": attr("int", default=0)},
-        infer=_infer_pack,
-        kernel=_pack_kernel,
-        gradient=_pack_gradient,
-        static=True,
-        batch=BatchRule(_pack_rows),
-    )
+PACK = define(
+    name="Pack",
+    signature="values: N*T -> output: T",
+    types={"T": ANY},
+    attrs={"axis": attr("int", default=0)},
+    infer=_infer_pack,
+    kernel=_pack_kernel,
+    gradient=_pack_gradient,
+    static=True,
+    batch=BatchRule(_pack_rows),
 )
 
 
@@ -322,17 +318,15 @@ def _unpack_rows(call: BatchCall) -> Sequence[Tensor]:
     return call.apply(call.tensors, axis=axis + (axis >= 0))
 
 
-UNPACK = register(
-    OpDef(
-        name="Unpack",
-        signature="value: T -> output: num*T",
-        types={"T": ANY},
-        attrs={"axis": attr("int", default=0)},
-        infer=_infer_unpack,
-        kernel=_unpack_kernel,
-        gradient=_unpack_gradient,
-        batch=BatchRule(_unpack_rows),
-    )
+UNPACK = define(
+    name="Unpack",
+    signature="value: T -> output: num*T",
+    types={"T": ANY},
+    attrs={"axis": attr("int", default=0)},
+    infer=_infer_unpack,
+    kernel=_unpack_kernel,
+    gradient=_unpack_gradient,
+    batch=BatchRule(_unpack_rows),
 )
 
 
@@ -422,15 +416,13 @@ def _split_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
     return None, concat(_without_gaps(call, dys), call.inputs[0])
 
 
-SPLIT = register(
-    OpDef(
-        name="Split",
-        signature="split_dim: int32, value: T -> output: num_split*T",
-        types={"T": ANY},
-        infer=_infer_split,
-        kernel=_split_kernel,
-        gradient=_split_gradient,
-    )
+SPLIT = define(
+    name="Split",
+    signature="split_dim: int32, value: T -> output: num_split*T",
+    types={"T": ANY},
+    infer=_infer_split,
+    kernel=_split_kernel,
+    gradient=_split_gradient,
 )
 
 
@@ -447,15 +439,13 @@ def _concat_v1_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return None, _cut(values, axis, dy)
 
 
-CONCAT = register(
-    OpDef(
-        name="Concat",
-        signature="concat_dim: int32, values: N*T -> output: T",
-        types={"T": ANY},
-        infer=_infer_concat_v1,
-        kernel=_concat_v1_kernel,
-        gradient=_concat_v1_gradient,
-    )
+CONCAT = define(
+    name="Concat",
+    signature="concat_dim: int32, values: N*T -> output: T",
+    types={"T": ANY},
+    infer=_infer_concat_v1,
+    kernel=_concat_v1_kernel,
+    gradient=_concat_v1_gradient,
 )
 
 
@@ -511,13 +501,11 @@ def _split_v_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
     return concat(_without_gaps(call, dys), call.inputs[2]), None, None
 
 
-SPLIT_V = register(
-    OpDef(
-        name="SplitV",
-        signature="value: T, size_splits: Tlen, split_dim: int32 -> output: num_split*T",
-        types={"T": ANY, "Tlen": typed({int8, int32, int64}, default=int64)},
-        infer=_infer_split_v,
-        kernel=_split_v_kernel,
-        gradient=_split_v_gradient,
-    )
+SPLIT_V = define(
+    name="SplitV",
+    signature="value: T, size_splits: Tlen, split_dim: int32 -> output: num_split*T",
+    types={"T": ANY, "Tlen": typed({int8, int32, int64}, default=int64)},
+    infer=_infer_split_v,
+    kernel=_split_v_kernel,
+    gradient=_split_v_gradient,
 )

@@ -12,8 +12,8 @@ from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops import batch_rules
 from pinnace.ops.array import shapes, slicing
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, attr, typed
+from pinnace.ops.registry import define
 
 __all__ = ["pad"]
 
@@ -113,16 +113,14 @@ def _pad_kernel(input: Array, paddings: Array) -> Array:
     return _padded("Pad", input, paddings, b"" if input.dtype == object else 0)
 
 
-PAD = register(
-    OpDef(
-        name="Pad",
-        signature="input: T, paddings: Tpaddings -> output: T",
-        types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
-        infer=_infer_pad,
-        kernel=_pad_kernel,
-        gradient=_pad_gradient,
-        batch=batch_rules.leading([0, 0]),
-    )
+PAD = define(
+    name="Pad",
+    signature="input: T, paddings: Tpaddings -> output: T",
+    types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
+    infer=_infer_pad,
+    kernel=_pad_kernel,
+    gradient=_pad_gradient,
+    batch=batch_rules.leading([0, 0]),
 )
 
 
@@ -130,15 +128,13 @@ def _pad_v2_kernel(input: Array, paddings: Array, constant_values: Array) -> Arr
     return _padded("PadV2", input, paddings, constant_values.reshape(-1)[0])
 
 
-PAD_V2 = register(
-    OpDef(
-        name="PadV2",
-        signature="input: T, paddings: Tpaddings, constant_values: T -> output: T",
-        types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
-        infer=_infer_pad,
-        kernel=_pad_v2_kernel,
-        gradient=_pad_gradient,
-    )
+PAD_V2 = define(
+    name="PadV2",
+    signature="input: T, paddings: Tpaddings, constant_values: T -> output: T",
+    types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
+    infer=_infer_pad,
+    kernel=_pad_v2_kernel,
+    gradient=_pad_gradient,
 )
 
 
@@ -181,16 +177,14 @@ def _mirror_pad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return execute(MIRROR_PAD_GRAD, dy, call.inputs[1], mode=call.attr("mode")), None
 
 
-MIRROR_PAD = register(
-    OpDef(
-        name="MirrorPad",
-        signature="input: T, paddings: Tpaddings -> output: T",
-        types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
-        attrs={"mode": attr("string", allowed=_MODES)},
-        infer=_infer_mirror_pad,
-        kernel=_mirror_pad_kernel,
-        gradient=_mirror_pad_gradient,
-    )
+MIRROR_PAD = define(
+    name="MirrorPad",
+    signature="input: T, paddings: Tpaddings -> output: T",
+    types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
+    attrs={"mode": attr("string", allowed=_MODES)},
+    infer=_infer_mirror_pad,
+    kernel=_mirror_pad_kernel,
+    gradient=_mirror_pad_gradient,
 )
 
 
@@ -231,14 +225,12 @@ def _mirror_pad_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return execute(MIRROR_PAD, dy, call.inputs[1], mode=call.attr("mode")), None
 
 
-MIRROR_PAD_GRAD = register(
-    OpDef(
-        name="MirrorPadGrad",
-        signature="input: T, paddings: Tpaddings -> output: T",
-        types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
-        attrs={"mode": attr("string", allowed=_MODES)},
-        infer=_infer_mirror_pad_grad,
-        kernel=_mirror_pad_grad_kernel,
-        gradient=_mirror_pad_grad_gradient,
-    )
+MIRROR_PAD_GRAD = define(
+    name="MirrorPadGrad",
+    signature="input: T, paddings: Tpaddings -> output: T",
+    types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
+    attrs={"mode": attr("string", allowed=_MODES)},
+    infer=_infer_mirror_pad_grad,
+    kernel=_mirror_pad_grad_kernel,
+    gradient=_mirror_pad_grad_gradient,
 )

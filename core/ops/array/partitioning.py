@@ -13,8 +13,8 @@ from pinnace.ops.array import constants, gathering, reshaping, shapes
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.math import ranges
-from pinnace.ops.opdef import InferCall, OpCall, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall
+from pinnace.ops.registry import define
 
 __all__ = ["dynamic_partition", "dynamic_stitch"]
 
@@ -81,15 +81,13 @@ def _partition_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
     return reshaping.reshape(dynamic_stitch(found, parts), shapes.sizes(data)), None
 
 
-DYNAMIC_PARTITION = register(
-    OpDef(
-        name="DynamicPartition",
-        signature="data: T, partitions: int32 -> outputs: num_partitions*T",
-        types={"T": ANY_VALUE},
-        infer=_infer_partition,
-        kernel=_partition_kernel,
-        gradient=_partition_gradient,
-    )
+DYNAMIC_PARTITION = define(
+    name="DynamicPartition",
+    signature="data: T, partitions: int32 -> outputs: num_partitions*T",
+    types={"T": ANY_VALUE},
+    infer=_infer_partition,
+    kernel=_partition_kernel,
+    gradient=_partition_gradient,
 )
 
 
@@ -158,5 +156,5 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     return execute_one(DYNAMIC_STITCH, list(indices), list(data), name=name)
 
 
-DYNAMIC_STITCH = register(OpDef(name="DynamicStitch", **_STITCH))
-PARALLEL_DYNAMIC_STITCH = register(OpDef(name="ParallelDynamicStitch", **_STITCH))
+DYNAMIC_STITCH = define(name="DynamicStitch", **_STITCH)
+PARALLEL_DYNAMIC_STITCH = define(name="ParallelDynamicStitch", **_STITCH)

@@ -18,8 +18,8 @@ from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math import arithmetic, complexes, division, ranges
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import normal_axes, register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr, typed
+from pinnace.ops.registry import define, normal_axes
 
 __all__ = ["invert_permutation", "reverse", "reverse_sequence", "roll", "transpose"]
 
@@ -66,15 +66,13 @@ def _reverse_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return reverse(dy, call.inputs[1]), None
 
 
-REVERSE_V2 = register(
-    OpDef(
-        name="ReverseV2",
-        signature="tensor: T, axis: Tidx -> output: T",
-        types={"T": NUMBERS | {dtypes.bool, dtypes.string}, "Tidx": typed(INDEX, default=int32)},
-        infer=_infer_reverse,
-        kernel=_reverse_kernel,
-        gradient=_reverse_gradient,
-    )
+REVERSE_V2 = define(
+    name="ReverseV2",
+    signature="tensor: T, axis: Tidx -> output: T",
+    types={"T": NUMBERS | {dtypes.bool, dtypes.string}, "Tidx": typed(INDEX, default=int32)},
+    infer=_infer_reverse,
+    kernel=_reverse_kernel,
+    gradient=_reverse_gradient,
 )
 
 
@@ -153,16 +151,14 @@ def _reverse_sequence_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     )
 
 
-REVERSE_SEQUENCE = register(
-    OpDef(
-        name="ReverseSequence",
-        signature="input: T, seq_lengths: Tlen -> output: T",
-        types={"T": ANY_VALUE, "Tlen": typed(INDEX, default=int64)},
-        attrs={"seq_dim": attr("int"), "batch_dim": attr("int", default=0)},
-        infer=_infer_reverse_sequence,
-        kernel=_reverse_sequence_kernel,
-        gradient=_reverse_sequence_gradient,
-    )
+REVERSE_SEQUENCE = define(
+    name="ReverseSequence",
+    signature="input: T, seq_lengths: Tlen -> output: T",
+    types={"T": ANY_VALUE, "Tlen": typed(INDEX, default=int64)},
+    attrs={"seq_dim": attr("int"), "batch_dim": attr("int", default=0)},
+    infer=_infer_reverse_sequence,
+    kernel=_reverse_sequence_kernel,
+    gradient=_reverse_sequence_gradient,
 )
 
 
@@ -215,15 +211,13 @@ def _roll_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return roll(dy, arithmetic.negative(call.inputs[1]), call.inputs[2]), None, None
 
 
-ROLL = register(
-    OpDef(
-        name="Roll",
-        signature="input: T, shift: Tshift, axis: Taxis -> output: T",
-        types={"T": ANY_VALUE, "Tshift": INDEX, "Taxis": INDEX},
-        infer=_infer_roll,
-        kernel=_roll_kernel,
-        gradient=_roll_gradient,
-    )
+ROLL = define(
+    name="Roll",
+    signature="input: T, shift: Tshift, axis: Taxis -> output: T",
+    types={"T": ANY_VALUE, "Tshift": INDEX, "Taxis": INDEX},
+    infer=_infer_roll,
+    kernel=_roll_kernel,
+    gradient=_roll_gradient,
 )
 
 
@@ -262,15 +256,13 @@ def _infer_invert_permutation(call: InferCall) -> Shape:
     return call.spec(0).shape.with_rank(1)
 
 
-INVERT_PERMUTATION = register(
-    OpDef(
-        name="InvertPermutation",
-        signature="x: T -> y: T",
-        types={"T": typed(INDEX, default=int32)},
-        infer=_infer_invert_permutation,
-        kernel=_invert_permutation_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+INVERT_PERMUTATION = define(
+    name="InvertPermutation",
+    signature="x: T -> y: T",
+    types={"T": typed(INDEX, default=int32)},
+    infer=_infer_invert_permutation,
+    kernel=_invert_permutation_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -364,17 +356,15 @@ def _transpose_rows(call: BatchCall) -> Sequence[Tensor]:
     return [transpose(call.tensors[0], [0, *(int(n) % len(perm) + 1 for n in perm)])]
 
 
-TRANSPOSE = register(
-    OpDef(
-        name="Transpose",
-        signature="x: T, perm: Tperm -> y: T",
-        types={"T": ANY, "Tperm": typed(INDEX, default=int32)},
-        infer=_infer_transpose,
-        kernel=_transpose_kernel,
-        gradient=_transpose_gradient,
-        view="permuted",
-        batch=BatchRule(_transpose_rows),
-    )
+TRANSPOSE = define(
+    name="Transpose",
+    signature="x: T, perm: Tperm -> y: T",
+    types={"T": ANY, "Tperm": typed(INDEX, default=int32)},
+    infer=_infer_transpose,
+    kernel=_transpose_kernel,
+    gradient=_transpose_gradient,
+    view="permuted",
+    batch=BatchRule(_transpose_rows),
 )
 
 
@@ -386,13 +376,11 @@ def _conjugate_transpose_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Non
     return transpose(complexes.conj(dy), _back(call.inputs[1])), None
 
 
-CONJUGATE_TRANSPOSE = register(
-    OpDef(
-        name="ConjugateTranspose",
-        signature="x: T, perm: Tperm -> y: T",
-        types={"T": COMPLEX, "Tperm": typed(INDEX, default=int32)},
-        infer=_infer_transpose,
-        kernel=_conjugate_transpose_kernel,
-        gradient=_conjugate_transpose_gradient,
-    )
+CONJUGATE_TRANSPOSE = define(
+    name="ConjugateTranspose",
+    signature="x: T, perm: Tperm -> y: T",
+    types={"T": COMPLEX, "Tperm": typed(INDEX, default=int32)},
+    infer=_infer_transpose,
+    kernel=_conjugate_transpose_kernel,
+    gradient=_conjugate_transpose_gradient,
 )

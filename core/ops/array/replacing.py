@@ -15,7 +15,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array.axes import require_rank
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.registry import define, register, same_as_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,26 +92,22 @@ def _infer_empty(call: InferCall) -> Shape:
     return call.shape_constant(0)
 
 
-EMPTY = register(
-    OpDef(
-        name="Empty",
-        signature="shape: int32 -> output: dtype",
-        types={"dtype": ANY_VALUE},
-        attrs={"init": attr("bool", default=False)},
-        infer=_infer_empty,
-        kernel=_empty_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
+EMPTY = define(
+    name="Empty",
+    signature="shape: int32 -> output: dtype",
+    types={"dtype": ANY_VALUE},
+    attrs={"init": attr("bool", default=False)},
+    infer=_infer_empty,
+    kernel=_empty_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="random",
 )
-DEEP_COPY = register(
-    OpDef(
-        name="DeepCopy",
-        signature="x: T -> y: T",
-        types={"T": ANY_VALUE},
-        infer=same_as_input,
-        kernel=lambda x: np.array(x),
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
+DEEP_COPY = define(
+    name="DeepCopy",
+    signature="x: T -> y: T",
+    types={"T": ANY_VALUE},
+    infer=same_as_input,
+    kernel=lambda x: np.array(x),
+    gradient=NOT_DIFFERENTIABLE,
+    effect="random",
 )

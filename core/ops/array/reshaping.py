@@ -22,8 +22,8 @@ from pinnace.ops.array.identities import stop_gradient as stop_gradient
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, attr, typed
+from pinnace.ops.registry import define
 
 __all__ = ["expand_dims", "reshape", "squeeze"]
 
@@ -142,18 +142,16 @@ def _reshape_rows(call: BatchCall) -> Sequence[Tensor]:
     return call.apply([x, call.extended(sizes, call.count())])
 
 
-RESHAPE = register(
-    OpDef(
-        name="Reshape",
-        signature="tensor: T, shape: Tshape -> output: T",
-        types={"T": ANY, "Tshape": typed(INDEX, default=int32)},
-        infer=_infer_reshape,
-        kernel=_reshape_kernel,
-        gradient=_back_to_input,
-        view="reshaped",
-        static=True,
-        batch=BatchRule(_reshape_rows, exact=True),
-    )
+RESHAPE = define(
+    name="Reshape",
+    signature="tensor: T, shape: Tshape -> output: T",
+    types={"T": ANY, "Tshape": typed(INDEX, default=int32)},
+    infer=_infer_reshape,
+    kernel=_reshape_kernel,
+    gradient=_back_to_input,
+    view="reshaped",
+    static=True,
+    batch=BatchRule(_reshape_rows, exact=True),
 )
 
 
@@ -200,18 +198,16 @@ def _expand_dims_rows(call: BatchCall) -> Sequence[Tensor]:
     return call.apply([call.tensors[0], call.stacked_axes(1)])
 
 
-EXPAND_DIMS = register(
-    OpDef(
-        name="ExpandDims",
-        signature="input: T, dim: Tdim -> output: T",
-        types={"T": ANY, "Tdim": typed(INDEX, default=int32)},
-        infer=_infer_expand_dims,
-        kernel=_expand_dims_kernel,
-        gradient=_back_to_input,
-        view="reshaped",
-        static=True,
-        batch=BatchRule(_expand_dims_rows, exact=True),
-    )
+EXPAND_DIMS = define(
+    name="ExpandDims",
+    signature="input: T, dim: Tdim -> output: T",
+    types={"T": ANY, "Tdim": typed(INDEX, default=int32)},
+    infer=_infer_expand_dims,
+    kernel=_expand_dims_kernel,
+    gradient=_back_to_input,
+    view="reshaped",
+    static=True,
+    batch=BatchRule(_expand_dims_rows, exact=True),
 )
 
 
@@ -277,17 +273,15 @@ def _squeeze_rows(call: BatchCall) -> Sequence[Tensor]:
     return call.apply(call.tensors, squeeze_dims=moved) if moved else call.tensors
 
 
-SQUEEZE = register(
-    OpDef(
-        name="Squeeze",
-        signature="input: T -> output: T",
-        types={"T": ANY},
-        attrs={"squeeze_dims": attr("list(int)", default=())},
-        infer=_infer_squeeze,
-        kernel=_squeeze_kernel,
-        gradient=_back_to_only_input,
-        view="reshaped",
-        static=True,
-        batch=BatchRule(_squeeze_rows),
-    )
+SQUEEZE = define(
+    name="Squeeze",
+    signature="input: T -> output: T",
+    types={"T": ANY},
+    attrs={"squeeze_dims": attr("list(int)", default=())},
+    infer=_infer_squeeze,
+    kernel=_squeeze_kernel,
+    gradient=_back_to_only_input,
+    view="reshaped",
+    static=True,
+    batch=BatchRule(_squeeze_rows),
 )

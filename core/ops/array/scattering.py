@@ -14,7 +14,7 @@ from pinnace.ops.kernels import segments
 from pinnace.ops.kernels.segments import Scatter
 from pinnace.ops.math import arithmetic, comparison
 from pinnace.ops.opdef import Gradient, InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define, register
 
 __all__ = [
     "scatter_nd",
@@ -120,16 +120,14 @@ def _scatter_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return None, _taken(call, dy, call.inputs[0]), None
 
 
-SCATTER_ND = register(
-    OpDef(
-        name="ScatterNd",
-        signature="indices: Tindices, updates: T, shape: Tindices -> output: T",
-        types={"T": ANY_VALUE, "Tindices": INDEX | {int16}},
-        attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
-        infer=_infer_scatter_nd,
-        kernel=_scatter_nd_kernel,
-        gradient=_scatter_nd_gradient,
-    )
+SCATTER_ND = define(
+    name="ScatterNd",
+    signature="indices: Tindices, updates: T, shape: Tindices -> output: T",
+    types={"T": ANY_VALUE, "Tindices": INDEX | {int16}},
+    attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
+    infer=_infer_scatter_nd,
+    kernel=_scatter_nd_kernel,
+    gradient=_scatter_nd_gradient,
 )
 
 

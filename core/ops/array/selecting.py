@@ -16,8 +16,8 @@ from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels.masking import kept
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, typed
-from pinnace.ops.registry import broadcast, register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, typed
+from pinnace.ops.registry import broadcast, define
 
 __all__ = ["where"]
 
@@ -81,15 +81,13 @@ def _infer_where(call: InferCall) -> Shape:
     return Shape([None, call.spec(0).shape.rank])
 
 
-WHERE = register(
-    OpDef(
-        name="Where",
-        signature="input: T -> index: int64",
-        types={"T": typed(NUMBERS | {dtypes.bool}, default=dtypes.bool)},
-        infer=_infer_where,
-        kernel=_where_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+WHERE = define(
+    name="Where",
+    signature="input: T -> index: int64",
+    types={"T": typed(NUMBERS | {dtypes.bool}, default=dtypes.bool)},
+    infer=_infer_where,
+    kernel=_where_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -110,18 +108,16 @@ def _select_v2_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     )
 
 
-SELECT_V2 = register(
-    OpDef(
-        name="SelectV2",
-        signature="condition: bool, t: T, e: T -> output: T",
-        types={"T": ANY},
-        infer=broadcast,
-        kernel=_select_v2_kernel,
-        gradient=_select_v2_gradient,
-        elementwise=True,
-        fuse="({t} if {condition} else {e})",
-        static=True,
-    )
+SELECT_V2 = define(
+    name="SelectV2",
+    signature="condition: bool, t: T, e: T -> output: T",
+    types={"T": ANY},
+    infer=broadcast,
+    kernel=_select_v2_kernel,
+    gradient=_select_v2_gradient,
+    elementwise=True,
+    fuse="({t} if {condition} else {e})",
+    static=True,
 )
 
 
@@ -162,15 +158,13 @@ def _select_rows(call: BatchCall) -> Sequence[Tensor]:
     return call.apply([condition, call.tiled(1), call.tiled(2)])
 
 
-SELECT = register(
-    OpDef(
-        name="Select",
-        signature="condition: bool, t: T, e: T -> output: T",
-        types={"T": ANY},
-        infer=_infer_select,
-        kernel=_select_kernel,
-        gradient=_select_gradient,
-        static=True,
-        batch=BatchRule(_select_rows),
-    )
+SELECT = define(
+    name="Select",
+    signature="condition: bool, t: T, e: T -> output: T",
+    types={"T": ANY},
+    infer=_infer_select,
+    kernel=_select_kernel,
+    gradient=_select_gradient,
+    static=True,
+    batch=BatchRule(_select_rows),
 )

@@ -16,8 +16,8 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import register, scalar
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr, typed
+from pinnace.ops.registry import define, scalar
 
 __all__ = [
     "broadcast_dynamic_shape",
@@ -64,17 +64,15 @@ def _shape_rows(call: BatchCall) -> Sequence[Tensor]:
     return [shape(call.tensors[0], call.attrs.get("out_type", int32))[1:]]
 
 
-SHAPE = register(
-    OpDef(
-        name="Shape",
-        signature="input: T -> output: out_type",
-        types={"T": ANY, "out_type": typed(INDEX, default=int32)},
-        infer=_infer_shape,
-        kernel=_shape_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        shape_query=True,
-        batch=BatchRule(_shape_rows),
-    )
+SHAPE = define(
+    name="Shape",
+    signature="input: T -> output: out_type",
+    types={"T": ANY, "out_type": typed(INDEX, default=int32)},
+    infer=_infer_shape,
+    kernel=_shape_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    shape_query=True,
+    batch=BatchRule(_shape_rows),
 )
 
 
@@ -102,16 +100,14 @@ def _infer_shape_n(call: InferCall) -> tuple[Shape, ...]:
     return tuple(Shape([spec.shape.rank]) for spec in call.specs(0))
 
 
-SHAPE_N = register(
-    OpDef(
-        name="ShapeN",
-        signature="input: N*T -> output: N*out_type",
-        types={"T": ANY, "out_type": typed(INDEX, default=int32)},
-        infer=_infer_shape_n,
-        kernel=_shape_n_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        shape_query=True,
-    )
+SHAPE_N = define(
+    name="ShapeN",
+    signature="input: N*T -> output: N*out_type",
+    types={"T": ANY, "out_type": typed(INDEX, default=int32)},
+    infer=_infer_shape_n,
+    kernel=_shape_n_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    shape_query=True,
 )
 
 
@@ -129,16 +125,14 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
     return execute_one(RANK, x, name=name)
 
 
-RANK = register(
-    OpDef(
-        name="Rank",
-        signature="input: T -> output: int32",
-        types={"T": ANY},
-        infer=scalar,
-        kernel=lambda input: np.array(input.ndim, _INT32),
-        gradient=NOT_DIFFERENTIABLE,
-        shape_query=True,
-    )
+RANK = define(
+    name="Rank",
+    signature="input: T -> output: int32",
+    types={"T": ANY},
+    infer=scalar,
+    kernel=lambda input: np.array(input.ndim, _INT32),
+    gradient=NOT_DIFFERENTIABLE,
+    shape_query=True,
 )
 
 
@@ -167,17 +161,15 @@ def _size_rows(call: BatchCall) -> Sequence[Tensor]:
     return [size(call.tensors[0][0], call.attrs.get("out_type", int32))]
 
 
-SIZE = register(
-    OpDef(
-        name="Size",
-        signature="input: T -> output: out_type",
-        types={"T": ANY, "out_type": typed(INDEX, default=int32)},
-        infer=scalar,
-        kernel=_size_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        shape_query=True,
-        batch=BatchRule(_size_rows),
-    )
+SIZE = define(
+    name="Size",
+    signature="input: T -> output: out_type",
+    types={"T": ANY, "out_type": typed(INDEX, default=int32)},
+    infer=scalar,
+    kernel=_size_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    shape_query=True,
+    batch=BatchRule(_size_rows),
 )
 
 
@@ -215,17 +207,15 @@ def _ensure_shape_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: 
     return (dy,)
 
 
-ENSURE_SHAPE = register(
-    OpDef(
-        name="EnsureShape",
-        signature="input: T -> output: T",
-        types={"T": ANY},
-        attrs={"shape": attr("shape")},
-        infer=_infer_ensure_shape,
-        kernel=_ensure_shape_kernel,
-        gradient=_ensure_shape_gradient,
-        forwards=True,
-    )
+ENSURE_SHAPE = define(
+    name="EnsureShape",
+    signature="input: T -> output: T",
+    types={"T": ANY},
+    attrs={"shape": attr("shape")},
+    infer=_infer_ensure_shape,
+    kernel=_ensure_shape_kernel,
+    gradient=_ensure_shape_gradient,
+    forwards=True,
 )
 
 
@@ -268,15 +258,13 @@ def _infer_broadcast_args(call: InferCall) -> Shape:
     return Shape([max(int(n) for n in lengths if n is not None)])
 
 
-BROADCAST_ARGS = register(
-    OpDef(
-        name="BroadcastArgs",
-        signature="s0: T, s1: T -> r0: T",
-        types={"T": typed(INDEX, default=int32)},
-        infer=_infer_broadcast_args,
-        kernel=_broadcast_args_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+BROADCAST_ARGS = define(
+    name="BroadcastArgs",
+    signature="s0: T, s1: T -> r0: T",
+    types={"T": typed(INDEX, default=int32)},
+    infer=_infer_broadcast_args,
+    kernel=_broadcast_args_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

@@ -20,8 +20,8 @@ from pinnace.ops.array.axes import require_rank
 from pinnace.ops.array.direct import finish
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, attr
+from pinnace.ops.registry import define
 
 __all__ = ["slice", "strided_slice"]
 
@@ -345,18 +345,16 @@ def _strided_slice_rows(call: BatchCall) -> Sequence[Tensor]:
     return call.apply([x, *bounds], **masks)
 
 
-STRIDED_SLICE = register(
-    OpDef(
-        name="StridedSlice",
-        signature="input: T, begin: Index, end: Index, strides: Index -> output: T",
-        types={"T": ANY, "Index": INDEX | {int16}},
-        attrs=_MASKS,
-        infer=_infer_strided_slice,
-        kernel=_strided_slice_kernel,
-        gradient=_strided_slice_gradient,
-        static=True,
-        batch=BatchRule(_strided_slice_rows),
-    )
+STRIDED_SLICE = define(
+    name="StridedSlice",
+    signature="input: T, begin: Index, end: Index, strides: Index -> output: T",
+    types={"T": ANY, "Index": INDEX | {int16}},
+    attrs=_MASKS,
+    infer=_infer_strided_slice,
+    kernel=_strided_slice_kernel,
+    gradient=_strided_slice_gradient,
+    static=True,
+    batch=BatchRule(_strided_slice_rows),
 )
 
 
@@ -397,16 +395,14 @@ def _strided_slice_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return None, None, None, None, execute(STRIDED_SLICE, dy, begin, end, strides, **masks)
 
 
-STRIDED_SLICE_GRAD = register(
-    OpDef(
-        name="StridedSliceGrad",
-        signature="shape: Index, begin: Index, end: Index, strides: Index, dy: T -> output: T",
-        types={"T": ANY_VALUE, "Index": INDEX},
-        attrs=_MASKS,
-        infer=_infer_strided_slice_grad,
-        kernel=_strided_slice_grad_kernel,
-        gradient=_strided_slice_grad_gradient,
-    )
+STRIDED_SLICE_GRAD = define(
+    name="StridedSliceGrad",
+    signature="shape: Index, begin: Index, end: Index, strides: Index, dy: T -> output: T",
+    types={"T": ANY_VALUE, "Index": INDEX},
+    attrs=_MASKS,
+    infer=_infer_strided_slice_grad,
+    kernel=_strided_slice_grad_kernel,
+    gradient=_strided_slice_grad_gradient,
 )
 
 
@@ -472,14 +468,12 @@ def _slice_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return late.pad(dy, joining.stack([begin, after], axis=1)), None, None
 
 
-SLICE = register(
-    OpDef(
-        name="Slice",
-        signature="input: T, begin: Index, size: Index -> output: T",
-        types={"T": ANY, "Index": INDEX},
-        infer=_infer_slice,
-        kernel=_slice_kernel,
-        gradient=_slice_gradient,
-        static=True,
-    )
+SLICE = define(
+    name="Slice",
+    signature="input: T, begin: Index, size: Index -> output: T",
+    types={"T": ANY, "Index": INDEX},
+    infer=_infer_slice,
+    kernel=_slice_kernel,
+    gradient=_slice_gradient,
+    static=True,
 )

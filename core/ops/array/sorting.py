@@ -22,8 +22,8 @@ from pinnace.ops.array.axes import normal_axis
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import sorting
 from pinnace.ops.math import arithmetic, ranges, reduction
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr, typed
+from pinnace.ops.registry import define
 
 __all__ = ["argsort", "searchsorted", "sort", "top_k"]
 
@@ -106,20 +106,18 @@ def top_k_gradient(call: OpCall, dy: Tensor | None, _: Any) -> tuple[Any, ...]:
     return reshaping.reshape(spread, shapes.sizes(x)), None
 
 
-TOP_K_V2 = register(
-    OpDef(
-        name="TopKV2",
-        signature="input: T, k: Tk -> values: T, indices: index_type",
-        types={
-            "T": REAL,
-            "Tk": typed(_SMALL_INDEX, default=int32),
-            "index_type": typed(_SMALL_INDEX, default=int32),
-        },
-        attrs={"sorted": attr("bool", default=True)},
-        infer=_infer_top_k,
-        kernel=_top_k_kernel,
-        gradient=top_k_gradient,
-    )
+TOP_K_V2 = define(
+    name="TopKV2",
+    signature="input: T, k: Tk -> values: T, indices: index_type",
+    types={
+        "T": REAL,
+        "Tk": typed(_SMALL_INDEX, default=int32),
+        "index_type": typed(_SMALL_INDEX, default=int32),
+    },
+    attrs={"sorted": attr("bool", default=True)},
+    infer=_infer_top_k,
+    kernel=_top_k_kernel,
+    gradient=top_k_gradient,
 )
 
 
@@ -190,15 +188,13 @@ def _lower_bound_kernel(sorted_inputs: Array, values: Array, *, out_type: DType)
     return sorting.searchsorted(sorted_inputs, values, "left", out_type.numpy)
 
 
-LOWER_BOUND = register(
-    OpDef(
-        name="LowerBound",
-        signature="sorted_inputs: T, values: T -> output: out_type",
-        types={"T": ANY_VALUE, "out_type": typed(INDEX, default=int32)},
-        infer=_infer_bound,
-        kernel=_lower_bound_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+LOWER_BOUND = define(
+    name="LowerBound",
+    signature="sorted_inputs: T, values: T -> output: out_type",
+    types={"T": ANY_VALUE, "out_type": typed(INDEX, default=int32)},
+    infer=_infer_bound,
+    kernel=_lower_bound_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -206,15 +202,13 @@ def _upper_bound_kernel(sorted_inputs: Array, values: Array, *, out_type: DType)
     return sorting.searchsorted(sorted_inputs, values, "right", out_type.numpy)
 
 
-UPPER_BOUND = register(
-    OpDef(
-        name="UpperBound",
-        signature="sorted_inputs: T, values: T -> output: out_type",
-        types={"T": ANY_VALUE, "out_type": typed(INDEX, default=int32)},
-        infer=_infer_bound,
-        kernel=_upper_bound_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+UPPER_BOUND = define(
+    name="UpperBound",
+    signature="sorted_inputs: T, values: T -> output: out_type",
+    types={"T": ANY_VALUE, "out_type": typed(INDEX, default=int32)},
+    infer=_infer_bound,
+    kernel=_upper_bound_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

@@ -11,8 +11,8 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, attr, typed
+from pinnace.ops.registry import define
 
 __all__ = [
     "batch_to_space",
@@ -146,19 +146,17 @@ def _space_to_batch_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return batch_to_space_nd(dy, call.inputs[1], call.inputs[2]), None, None
 
 
-SPACE_TO_BATCH_ND = register(
-    OpDef(
-        name="SpaceToBatchND",
-        signature="input: T, block_shape: Tblock_shape, paddings: Tpaddings -> output: T",
-        types={
-            "T": ANY_VALUE,
-            "Tblock_shape": typed(INDEX, default=int32),
-            "Tpaddings": typed(INDEX, default=int32),
-        },
-        infer=_infer_space_to_batch,
-        kernel=_space_to_batch_kernel,
-        gradient=_space_to_batch_gradient,
-    )
+SPACE_TO_BATCH_ND = define(
+    name="SpaceToBatchND",
+    signature="input: T, block_shape: Tblock_shape, paddings: Tpaddings -> output: T",
+    types={
+        "T": ANY_VALUE,
+        "Tblock_shape": typed(INDEX, default=int32),
+        "Tpaddings": typed(INDEX, default=int32),
+    },
+    infer=_infer_space_to_batch,
+    kernel=_space_to_batch_kernel,
+    gradient=_space_to_batch_gradient,
 )
 
 
@@ -241,19 +239,17 @@ def _batch_to_space_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return space_to_batch_nd(dy, call.inputs[1], call.inputs[2]), None, None
 
 
-BATCH_TO_SPACE_ND = register(
-    OpDef(
-        name="BatchToSpaceND",
-        signature="input: T, block_shape: Tblock_shape, crops: Tcrops -> output: T",
-        types={
-            "T": ANY_VALUE,
-            "Tblock_shape": typed(INDEX, default=int32),
-            "Tcrops": typed(INDEX, default=int32),
-        },
-        infer=_infer_batch_to_space,
-        kernel=_batch_to_space_kernel,
-        gradient=_batch_to_space_gradient,
-    )
+BATCH_TO_SPACE_ND = define(
+    name="BatchToSpaceND",
+    signature="input: T, block_shape: Tblock_shape, crops: Tcrops -> output: T",
+    types={
+        "T": ANY_VALUE,
+        "Tblock_shape": typed(INDEX, default=int32),
+        "Tcrops": typed(INDEX, default=int32),
+    },
+    infer=_infer_batch_to_space,
+    kernel=_batch_to_space_kernel,
+    gradient=_batch_to_space_gradient,
 )
 
 
@@ -338,19 +334,17 @@ def _space_to_depth_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (depth_to_space(dy, call.attr("block_size"), call.attr("data_format")),)
 
 
-SPACE_TO_DEPTH = register(
-    OpDef(
-        name="SpaceToDepth",
-        signature="input: T -> output: T",
-        types={"T": ANY_VALUE},
-        attrs={
-            "block_size": attr("int"),
-            "data_format": attr("string", default="NHWC", allowed=(*_FORMATS, "NCHW_VECT_C")),
-        },
-        infer=_infer_space_to_depth,
-        kernel=_space_to_depth_kernel,
-        gradient=_space_to_depth_gradient,
-    )
+SPACE_TO_DEPTH = define(
+    name="SpaceToDepth",
+    signature="input: T -> output: T",
+    types={"T": ANY_VALUE},
+    attrs={
+        "block_size": attr("int"),
+        "data_format": attr("string", default="NHWC", allowed=(*_FORMATS, "NCHW_VECT_C")),
+    },
+    infer=_infer_space_to_depth,
+    kernel=_space_to_depth_kernel,
+    gradient=_space_to_depth_gradient,
 )
 
 
@@ -399,19 +393,17 @@ def _depth_to_space_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (space_to_depth(dy, call.attr("block_size"), call.attr("data_format")),)
 
 
-DEPTH_TO_SPACE = register(
-    OpDef(
-        name="DepthToSpace",
-        signature="input: T -> output: T",
-        types={"T": ANY_VALUE},
-        attrs={
-            "block_size": attr("int"),
-            "data_format": attr("string", default="NHWC", allowed=(*_FORMATS, "NCHW_VECT_C")),
-        },
-        infer=_infer_depth_to_space,
-        kernel=_depth_to_space_kernel,
-        gradient=_depth_to_space_gradient,
-    )
+DEPTH_TO_SPACE = define(
+    name="DepthToSpace",
+    signature="input: T -> output: T",
+    types={"T": ANY_VALUE},
+    attrs={
+        "block_size": attr("int"),
+        "data_format": attr("string", default="NHWC", allowed=(*_FORMATS, "NCHW_VECT_C")),
+    },
+    infer=_infer_depth_to_space,
+    kernel=_depth_to_space_kernel,
+    gradient=_depth_to_space_gradient,
 )
 
 
@@ -454,16 +446,14 @@ def _space_to_batch_2d_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return execute(BATCH_TO_SPACE, dy, call.inputs[1], block_size=call.attr("block_size")), None
 
 
-SPACE_TO_BATCH = register(
-    OpDef(
-        name="SpaceToBatch",
-        signature="input: T, paddings: Tpaddings -> output: T",
-        types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
-        attrs={"block_size": attr("int")},
-        infer=_infer_space_to_batch_2d,
-        kernel=_space_to_batch_2d_kernel,
-        gradient=_space_to_batch_2d_gradient,
-    )
+SPACE_TO_BATCH = define(
+    name="SpaceToBatch",
+    signature="input: T, paddings: Tpaddings -> output: T",
+    types={"T": ANY_VALUE, "Tpaddings": typed(INDEX, default=int32)},
+    attrs={"block_size": attr("int")},
+    infer=_infer_space_to_batch_2d,
+    kernel=_space_to_batch_2d_kernel,
+    gradient=_space_to_batch_2d_gradient,
 )
 
 
@@ -487,16 +477,14 @@ def _batch_to_space_2d_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return execute(SPACE_TO_BATCH, dy, call.inputs[1], block_size=call.attr("block_size")), None
 
 
-BATCH_TO_SPACE = register(
-    OpDef(
-        name="BatchToSpace",
-        signature="input: T, crops: Tidx -> output: T",
-        types={"T": ANY_VALUE, "Tidx": typed(INDEX, default=int32)},
-        attrs={"block_size": attr("int")},
-        infer=_infer_batch_to_space_2d,
-        kernel=_batch_to_space_2d_kernel,
-        gradient=_batch_to_space_2d_gradient,
-    )
+BATCH_TO_SPACE = define(
+    name="BatchToSpace",
+    signature="input: T, crops: Tidx -> output: T",
+    types={"T": ANY_VALUE, "Tidx": typed(INDEX, default=int32)},
+    attrs={"block_size": attr("int")},
+    infer=_infer_batch_to_space_2d,
+    kernel=_batch_to_space_2d_kernel,
+    gradient=_batch_to_space_2d_gradient,
 )
 
 

@@ -16,8 +16,8 @@ from pinnace.ops.array.joining import concat, stack
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math import arithmetic, ranges, reduction
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, typed
+from pinnace.ops.registry import define
 
 __all__ = ["repeat", "tile"]
 
@@ -151,14 +151,12 @@ def _tile_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return reduction.reduce_sum(reshaping.reshape(dy, pairs), axes), None
 
 
-TILE = register(
-    OpDef(
-        name="Tile",
-        signature="input: T, multiples: Tmultiples -> output: T",
-        types={"T": ANY, "Tmultiples": typed(INDEX, default=int32)},
-        infer=_infer_tile,
-        kernel=_tile_kernel,
-        gradient=_tile_gradient,
-        batch=batch_rules.leading(1),
-    )
+TILE = define(
+    name="Tile",
+    signature="input: T, multiples: Tmultiples -> output: T",
+    types={"T": ANY, "Tmultiples": typed(INDEX, default=int32)},
+    infer=_infer_tile,
+    kernel=_tile_kernel,
+    gradient=_tile_gradient,
+    batch=batch_rules.leading(1),
 )

@@ -9,8 +9,8 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
@@ -86,19 +86,17 @@ def _infer_spectrogram(call: InferCall) -> Shape:
     return Shape([channels, count, transform_length(size) // 2 + 1])
 
 
-AUDIO_SPECTROGRAM = register(
-    OpDef(
-        name="AudioSpectrogram",
-        signature="input: float32 -> spectrogram: float32",
-        attrs={
-            "window_size": attr("int"),
-            "stride": attr("int"),
-            "magnitude_squared": attr("bool", default=False),
-        },
-        infer=_infer_spectrogram,
-        kernel=_spectrogram_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+AUDIO_SPECTROGRAM = define(
+    name="AudioSpectrogram",
+    signature="input: float32 -> spectrogram: float32",
+    attrs={
+        "window_size": attr("int"),
+        "stride": attr("int"),
+        "magnitude_squared": attr("bool", default=False),
+    },
+    infer=_infer_spectrogram,
+    kernel=_spectrogram_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -164,18 +162,16 @@ def _infer_mfcc(call: InferCall) -> Shape:
     return lead.concatenate([count])
 
 
-MFCC = register(
-    OpDef(
-        name="Mfcc",
-        signature="spectrogram: float32, sample_rate: int32 -> output: float32",
-        attrs={
-            "upper_frequency_limit": attr("float", default=4000.0),
-            "lower_frequency_limit": attr("float", default=20.0),
-            "filterbank_channel_count": attr("int", default=40),
-            "dct_coefficient_count": attr("int", default=13),
-        },
-        infer=_infer_mfcc,
-        kernel=_mfcc_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+MFCC = define(
+    name="Mfcc",
+    signature="spectrogram: float32, sample_rate: int32 -> output: float32",
+    attrs={
+        "upper_frequency_limit": attr("float", default=4000.0),
+        "lower_frequency_limit": attr("float", default=20.0),
+        "filterbank_channel_count": attr("int", default=40),
+        "dct_coefficient_count": attr("int", default=13),
+    },
+    infer=_infer_mfcc,
+    kernel=_mfcc_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

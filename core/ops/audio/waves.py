@@ -10,8 +10,8 @@ import numpy as np
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -84,18 +84,13 @@ def _infer_decode(call: InferCall) -> tuple[Shape, Shape]:
     return Shape(sizes), Shape(())
 
 
-DECODE_WAV = register(
-    OpDef(
-        name="DecodeWav",
-        signature="contents: string -> audio: float32, sample_rate: int32",
-        attrs={
-            "desired_channels": attr("int", default=-1),
-            "desired_samples": attr("int", default=-1),
-        },
-        infer=_infer_decode,
-        kernel=_decode_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+DECODE_WAV = define(
+    name="DecodeWav",
+    signature="contents: string -> audio: float32, sample_rate: int32",
+    attrs={"desired_channels": attr("int", default=-1), "desired_samples": attr("int", default=-1)},
+    infer=_infer_decode,
+    kernel=_decode_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -144,12 +139,10 @@ def _infer_encode(call: InferCall) -> Shape:
     return Shape(())
 
 
-ENCODE_WAV = register(
-    OpDef(
-        name="EncodeWav",
-        signature="audio: float32, sample_rate: int32 -> contents: string",
-        infer=_infer_encode,
-        kernel=_encode_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+ENCODE_WAV = define(
+    name="EncodeWav",
+    signature="audio: float32, sample_rate: int32 -> contents: string",
+    infer=_infer_encode,
+    kernel=_encode_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

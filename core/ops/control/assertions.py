@@ -23,8 +23,8 @@ from pinnace.ops.array import shapes
 from pinnace.ops.array.identities import check_numerics as check_numerics
 from pinnace.ops.execute import execute
 from pinnace.ops.math import comparison, reduction
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,17 +106,15 @@ def _infer_assert(call: InferCall) -> tuple[Shape, ...]:
     return ()
 
 
-ASSERT = register(
-    OpDef(
-        name="Assert",
-        signature="condition: bool, data: (T) ->",
-        attrs={"T": attr("list(type)", default=()), "summarize": attr("int", default=3)},
-        infer=_infer_assert,
-        kernel=_assert_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="io",
-        traceless=True,
-    )
+ASSERT = define(
+    name="Assert",
+    signature="condition: bool, data: (T) ->",
+    attrs={"T": attr("list(type)", default=()), "summarize": attr("int", default=3)},
+    infer=_infer_assert,
+    kernel=_assert_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="io",
+    traceless=True,
 )
 
 

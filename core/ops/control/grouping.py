@@ -9,8 +9,8 @@ from pinnace.framework.composite import is_composite
 from pinnace.framework.context import state
 from pinnace.ops.array.identities import identity
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -65,13 +65,11 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     yield
 
 
-NO_OP = register(
-    OpDef(
-        name="NoOp",
-        signature="->",
-        infer=lambda _: (),
-        kernel=lambda: None,
-        gradient=NOT_DIFFERENTIABLE,
-        traceless=True,
-    )
+NO_OP = define(
+    name="NoOp",
+    signature="->",
+    infer=lambda _: (),
+    kernel=lambda: None,
+    gradient=NOT_DIFFERENTIABLE,
+    traceless=True,
 )

@@ -19,8 +19,8 @@ from pinnace.ops.array import constants
 from pinnace.ops.composite_arguments import ITSELF, takes_composites
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.memory import NUMBER, claim, joined
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register, same_as_input, scalar
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define, same_as_input, scalar
 
 if TYPE_CHECKING:
     from pinnace.framework.shapes import Shape
@@ -157,22 +157,17 @@ def _infer_print(call: InferCall) -> tuple[Shape, ...]:
     return ()
 
 
-PRINT_V2 = register(
-    OpDef(
-        name="PrintV2",
-        signature="input: string ->",
-        attrs={
-            "output_stream": attr("string", default="stderr"),
-            "end": attr("string", default="\n"),
-        },
-        infer=_infer_print,
-        kernel=_print_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="io",
-        reaches=lambda attrs: "files" if _is_file(attrs["output_stream"]) else "the terminal",
-        guarded=_guarded_print_kernel,
-        traceless=True,
-    )
+PRINT_V2 = define(
+    name="PrintV2",
+    signature="input: string ->",
+    attrs={"output_stream": attr("string", default="stderr"), "end": attr("string", default="\n")},
+    infer=_infer_print,
+    kernel=_print_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="io",
+    reaches=lambda attrs: "files" if _is_file(attrs["output_stream"]) else "the terminal",
+    guarded=_guarded_print_kernel,
+    traceless=True,
 )
 
 
@@ -254,20 +249,18 @@ def _format_kernel(
     return out
 
 
-STRING_FORMAT = register(
-    OpDef(
-        name="StringFormat",
-        signature="inputs: (T) -> output: string",
-        attrs={
-            "T": attr("list(type)", default=()),
-            "template": attr("string", default="%s"),
-            "placeholder": attr("string", default="%s"),
-            "summarize": attr("int", default=3),
-        },
-        infer=scalar,
-        kernel=_format_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+STRING_FORMAT = define(
+    name="StringFormat",
+    signature="inputs: (T) -> output: string",
+    attrs={
+        "T": attr("list(type)", default=()),
+        "template": attr("string", default="%s"),
+        "placeholder": attr("string", default="%s"),
+        "summarize": attr("int", default=3),
+    },
+    infer=scalar,
+    kernel=_format_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -292,25 +285,23 @@ def _guarded_old_print_kernel(
     return input
 
 
-PRINT = register(
-    OpDef(
-        name="Print",
-        signature="input: T, data: (U) -> output: T",
-        types={"T": ANY_VALUE},
-        attrs={
-            "U": attr("list(type)", default=()),
-            "message": attr("string", default=""),
-            "first_n": attr("int", default=-1),
-            "summarize": attr("int", default=3),
-        },
-        infer=same_as_input,
-        kernel=_old_print_kernel,
-        gradient=lambda call, dy: (dy, tuple(None for _ in call.inputs[1])),
-        effect="io",
-        reaches="the terminal",
-        guarded=_guarded_old_print_kernel,
-        traceless=True,
-    )
+PRINT = define(
+    name="Print",
+    signature="input: T, data: (U) -> output: T",
+    types={"T": ANY_VALUE},
+    attrs={
+        "U": attr("list(type)", default=()),
+        "message": attr("string", default=""),
+        "first_n": attr("int", default=-1),
+        "summarize": attr("int", default=3),
+    },
+    infer=same_as_input,
+    kernel=_old_print_kernel,
+    gradient=lambda call, dy: (dy, tuple(None for _ in call.inputs[1])),
+    effect="io",
+    reaches="the terminal",
+    guarded=_guarded_old_print_kernel,
+    traceless=True,
 )
 
 

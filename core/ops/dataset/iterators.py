@@ -12,8 +12,8 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register, scalar
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,16 +66,14 @@ def _get_next_kernel(iterator: Array) -> tuple[Array, ...]:
     return arrays
 
 
-ITERATOR_GET_NEXT = register(
-    OpDef(
-        name="IteratorGetNext",
-        signature="iterator: resource -> components: (output_types)",
-        attrs={"output_types": attr("list(type)"), "output_shapes": attr("list(shape)")},
-        infer=_infer_outputs,
-        kernel=_get_next_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+ITERATOR_GET_NEXT = define(
+    name="IteratorGetNext",
+    signature="iterator: resource -> components: (output_types)",
+    attrs={"output_types": attr("list(type)"), "output_shapes": attr("list(shape)")},
+    infer=_infer_outputs,
+    kernel=_get_next_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -128,27 +126,25 @@ def _reduce_kernel(
     return state
 
 
-REDUCE_DATASET = register(
-    OpDef(
-        name="ReduceDataset",
-        signature=(
-            "input_dataset: variant, initial_state: (Tstate), other_arguments: (Targuments)"
-            " -> components: (output_types)"
-        ),
-        attrs={
-            "f": attr("func"),
-            "Tstate": attr("list(type)"),
-            "Targuments": attr("list(type)"),
-            "output_types": attr("list(type)"),
-            "output_shapes": attr("list(shape)"),
-            "use_inter_op_parallelism": attr("bool", default=True),
-            "metadata": attr("string", default=""),
-        },
-        infer=_infer_outputs,
-        kernel=_reduce_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+REDUCE_DATASET = define(
+    name="ReduceDataset",
+    signature=(
+        "input_dataset: variant, initial_state: (Tstate), other_arguments: (Targuments)"
+        " -> components: (output_types)"
+    ),
+    attrs={
+        "f": attr("func"),
+        "Tstate": attr("list(type)"),
+        "Targuments": attr("list(type)"),
+        "output_types": attr("list(type)"),
+        "output_shapes": attr("list(shape)"),
+        "use_inter_op_parallelism": attr("bool", default=True),
+        "metadata": attr("string", default=""),
+    },
+    infer=_infer_outputs,
+    kernel=_reduce_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -205,16 +201,14 @@ def _anonymous_kernel() -> Array:
     return _scalar_of(AnonymousIterator())
 
 
-ANONYMOUS_ITERATOR = register(
-    OpDef(
-        name="AnonymousIteratorV3",
-        signature="-> handle: resource",
-        attrs=_ELEMENT,
-        infer=scalar,
-        kernel=_anonymous_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="io",
-    )
+ANONYMOUS_ITERATOR = define(
+    name="AnonymousIteratorV3",
+    signature="-> handle: resource",
+    attrs=_ELEMENT,
+    infer=scalar,
+    kernel=_anonymous_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="io",
 )
 
 
@@ -247,16 +241,14 @@ def _next_optional_kernel(iterator: Array) -> Array:
         return _scalar_of(_Element(None))
 
 
-ITERATOR_GET_NEXT_AS_OPTIONAL = register(
-    OpDef(
-        name="IteratorGetNextAsOptional",
-        signature="iterator: resource -> optional: variant",
-        attrs=_ELEMENT,
-        infer=scalar,
-        kernel=_next_optional_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+ITERATOR_GET_NEXT_AS_OPTIONAL = define(
+    name="IteratorGetNextAsOptional",
+    signature="iterator: resource -> optional: variant",
+    attrs=_ELEMENT,
+    infer=scalar,
+    kernel=_next_optional_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -270,14 +262,12 @@ def _has_value_kernel(optional: Array) -> Array:
     return np.array(held.leaves is not None)
 
 
-OPTIONAL_HAS_VALUE = register(
-    OpDef(
-        name="OptionalHasValue",
-        signature="optional: variant -> has_value: bool",
-        infer=scalar,
-        kernel=_has_value_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+OPTIONAL_HAS_VALUE = define(
+    name="OptionalHasValue",
+    signature="optional: variant -> has_value: bool",
+    infer=scalar,
+    kernel=_has_value_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -306,15 +296,13 @@ def _get_value_kernel(optional: Array) -> tuple[Array, ...]:
     return leaves
 
 
-OPTIONAL_GET_VALUE = register(
-    OpDef(
-        name="OptionalGetValue",
-        signature="optional: variant -> components: (output_types)",
-        attrs=_ELEMENT,
-        infer=_infer_outputs,
-        kernel=_get_value_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+OPTIONAL_GET_VALUE = define(
+    name="OptionalGetValue",
+    signature="optional: variant -> components: (output_types)",
+    attrs=_ELEMENT,
+    infer=_infer_outputs,
+    kernel=_get_value_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -323,15 +311,13 @@ def _make_kernel(dataset: Array, iterator: Array) -> None:
     made.begin(np.asarray(dataset)[()])
 
 
-MAKE_ITERATOR = register(
-    OpDef(
-        name="MakeIterator",
-        signature="dataset: variant, iterator: resource ->",
-        infer=lambda call: (),  # noqa: ARG005 (no outputs)
-        kernel=_make_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+MAKE_ITERATOR = define(
+    name="MakeIterator",
+    signature="dataset: variant, iterator: resource ->",
+    infer=lambda call: (),  # noqa: ARG005 (no outputs)
+    kernel=_make_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -340,14 +326,12 @@ def _from_value_kernel(components: tuple[Array, ...]) -> Array:
 
 
 # A function that is a gradient keeps what a branch made in one of these, for the loaded graph.
-OPTIONAL_FROM_VALUE = register(
-    OpDef(
-        name="OptionalFromValue",
-        signature="components: (Toutput_types) -> optional: variant",
-        infer=scalar,
-        kernel=_from_value_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+OPTIONAL_FROM_VALUE = define(
+    name="OptionalFromValue",
+    signature="components: (Toutput_types) -> optional: variant",
+    infer=scalar,
+    kernel=_from_value_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -355,12 +339,10 @@ def _none_kernel() -> Array:
     return _scalar_of(_Element(None))
 
 
-OPTIONAL_NONE = register(
-    OpDef(
-        name="OptionalNone",
-        signature="-> optional: variant",
-        infer=scalar,
-        kernel=_none_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+OPTIONAL_NONE = define(
+    name="OptionalNone",
+    signature="-> optional: variant",
+    infer=scalar,
+    kernel=_none_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.shapes import Shape
@@ -32,28 +32,24 @@ def _infer_call(call: InferCall) -> tuple[Shape, ...]:
 
 
 # The gradient is made where the call is recorded, by the layer that knows functions.
-PARTITIONED_CALL = register(
-    OpDef(
-        name="PartitionedCall",
-        signature="args: (Tin) -> output: (Tout)",
-        attrs={"Tin": attr("list(type)", default=()), **_ATTRS},
-        infer=_infer_call,
-        kernel=_call_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        runs="call",
-    )
+PARTITIONED_CALL = define(
+    name="PartitionedCall",
+    signature="args: (Tin) -> output: (Tout)",
+    attrs={"Tin": attr("list(type)", default=()), **_ATTRS},
+    infer=_infer_call,
+    kernel=_call_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    runs="call",
 )
-STATEFUL_PARTITIONED_CALL = register(
-    OpDef(
-        name="StatefulPartitionedCall",
-        signature="args: (Tin) -> output: (Tout)",
-        attrs={"Tin": attr("list(type)", default=()), **_ATTRS},
-        infer=_infer_call,
-        kernel=_call_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-        runs="call",
-    )
+STATEFUL_PARTITIONED_CALL = define(
+    name="StatefulPartitionedCall",
+    signature="args: (Tin) -> output: (Tout)",
+    attrs={"Tin": attr("list(type)", default=()), **_ATTRS},
+    infer=_infer_call,
+    kernel=_call_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
+    runs="call",
 )
 
 
@@ -66,38 +62,34 @@ def _batch_kernel(
 
 
 _SIZE, _SIZES = attr("int", default=0), attr("list(int)", default=())
-BATCH_FUNCTION = register(
-    OpDef(
-        name="BatchFunction",
-        signature="in_tensors: (Tin), captured_tensors: (Tcaptured) -> out_tensors: (Tout)",
-        attrs={
-            "f": attr("func"),
-            "Tin": attr("list(type)"),
-            "Tcaptured": attr("list(type)"),
-            "Tout": attr("list(type)"),
-            **{
-                name: attr("int")
-                for name in ("num_batch_threads", "max_batch_size", "batch_timeout_micros")
-            },
-            "max_enqueued_batches": attr("int", default=10),
-            "allowed_batch_sizes": _SIZES,
-            **{
-                name: attr("string", default="")
-                for name in ("container", "shared_name", "batching_queue")
-            },
-            "low_priority_max_batch_size": _SIZE,
-            "low_priority_batch_timeout_micros": _SIZE,
-            "low_priority_allowed_batch_sizes": _SIZES,
-            "low_priority_max_enqueued_batches": _SIZE,
-            "mixed_priority_policy": attr(
-                "string", default="low_priority_padding_with_max_batch_size"
-            ),
-            "batch_padding_policy": attr("string", default="PAD_UP"),
-            "enable_large_batch_splitting": attr("bool", default=False),
+BATCH_FUNCTION = define(
+    name="BatchFunction",
+    signature="in_tensors: (Tin), captured_tensors: (Tcaptured) -> out_tensors: (Tout)",
+    attrs={
+        "f": attr("func"),
+        "Tin": attr("list(type)"),
+        "Tcaptured": attr("list(type)"),
+        "Tout": attr("list(type)"),
+        **{
+            name: attr("int")
+            for name in ("num_batch_threads", "max_batch_size", "batch_timeout_micros")
         },
-        infer=_infer_call,
-        kernel=_batch_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        runs="call",
-    )
+        "max_enqueued_batches": attr("int", default=10),
+        "allowed_batch_sizes": _SIZES,
+        **{
+            name: attr("string", default="")
+            for name in ("container", "shared_name", "batching_queue")
+        },
+        "low_priority_max_batch_size": _SIZE,
+        "low_priority_batch_timeout_micros": _SIZE,
+        "low_priority_allowed_batch_sizes": _SIZES,
+        "low_priority_max_enqueued_batches": _SIZE,
+        "mixed_priority_policy": attr("string", default="low_priority_padding_with_max_batch_size"),
+        "batch_padding_policy": attr("string", default="PAD_UP"),
+        "enable_large_batch_splitting": attr("bool", default=False),
+    },
+    infer=_infer_call,
+    kernel=_batch_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    runs="call",
 )

@@ -10,7 +10,7 @@ from pinnace import late
 from pinnace.framework.dtypes import ANY
 from pinnace.framework.shapes import Shape
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,24 +68,22 @@ def _merged(call: InferCall, branches: Sequence[Any]) -> tuple[Shape, ...]:
 
 
 def _if(name: str, effect: Any) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="cond: Tcond, input: (Tin) -> output: (Tout)",
-            types={"Tcond": ANY},
-            attrs={
-                "Tin": attr("list(type)", default=()),
-                "Tout": attr("list(type)", default=()),
-                "then_branch": attr("func"),
-                "else_branch": attr("func"),
-                "output_shapes": attr("list(shape)", default=()),
-            },
-            infer=_infer_if,
-            kernel=_if_kernel,
-            gradient=gradient_of_functions,
-            effect=effect,
-            runs="branch",
-        )
+    return define(
+        name=name,
+        signature="cond: Tcond, input: (Tin) -> output: (Tout)",
+        types={"Tcond": ANY},
+        attrs={
+            "Tin": attr("list(type)", default=()),
+            "Tout": attr("list(type)", default=()),
+            "then_branch": attr("func"),
+            "else_branch": attr("func"),
+            "output_shapes": attr("list(shape)", default=()),
+        },
+        infer=_infer_if,
+        kernel=_if_kernel,
+        gradient=gradient_of_functions,
+        effect=effect,
+        runs="branch",
     )
 
 
@@ -108,22 +106,20 @@ def _infer_case(call: InferCall) -> tuple[Shape, ...]:
 
 
 def _case(name: str, effect: Any) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="branch_index: int32, input: (Tin) -> output: (Tout)",
-            attrs={
-                "Tin": attr("list(type)", default=()),
-                "Tout": attr("list(type)", default=()),
-                "branches": attr("list(func)"),
-                "output_shapes": attr("list(shape)", default=()),
-            },
-            infer=_infer_case,
-            kernel=_case_kernel,
-            gradient=gradient_of_functions,
-            effect=effect,
-            runs="branch",
-        )
+    return define(
+        name=name,
+        signature="branch_index: int32, input: (Tin) -> output: (Tout)",
+        attrs={
+            "Tin": attr("list(type)", default=()),
+            "Tout": attr("list(type)", default=()),
+            "branches": attr("list(func)"),
+            "output_shapes": attr("list(shape)", default=()),
+        },
+        infer=_infer_case,
+        kernel=_case_kernel,
+        gradient=gradient_of_functions,
+        effect=effect,
+        runs="branch",
     )
 
 
@@ -141,14 +137,12 @@ def _fake_param_kernel(*, dtype: Any, shape: Shape) -> Array:
 
 
 # What one branch returns where only another one has something to return; it is never read.
-FAKE_PARAM = register(
-    OpDef(
-        name="FakeParam",
-        signature="-> output: dtype",
-        types={"dtype": ANY},
-        attrs={"shape": attr("shape")},
-        infer=lambda call: Shape(call.attrs["shape"]),
-        kernel=_fake_param_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+FAKE_PARAM = define(
+    name="FakeParam",
+    signature="-> output: dtype",
+    types={"dtype": ANY},
+    attrs={"shape": attr("shape")},
+    infer=lambda call: Shape(call.attrs["shape"]),
+    kernel=_fake_param_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.ops.functional.conditions import gradient_of_functions, is_true
 from pinnace.ops.opdef import InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,23 +63,21 @@ def _infer_while(call: InferCall) -> tuple[Shape, ...]:
 
 
 def _while(name: str, effect: Any) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="input: (T) -> output: (T)",
-            attrs={
-                "T": attr("list(type)", default=()),
-                "cond": attr("func"),
-                "body": attr("func"),
-                "output_shapes": attr("list(shape)", default=()),
-                "parallel_iterations": attr("int", default=10),
-            },
-            infer=_infer_while,
-            kernel=_while_kernel,
-            gradient=gradient_of_functions,
-            effect=effect,
-            runs="loop",
-        )
+    return define(
+        name=name,
+        signature="input: (T) -> output: (T)",
+        attrs={
+            "T": attr("list(type)", default=()),
+            "cond": attr("func"),
+            "body": attr("func"),
+            "output_shapes": attr("list(shape)", default=()),
+            "parallel_iterations": attr("int", default=10),
+        },
+        infer=_infer_while,
+        kernel=_while_kernel,
+        gradient=gradient_of_functions,
+        effect=effect,
+        runs="loop",
     )
 
 

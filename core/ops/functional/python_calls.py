@@ -17,7 +17,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -126,22 +126,20 @@ def _infer_unknown(call: InferCall) -> tuple[Shape, ...]:
 
 
 def _python_op(name: str, kernel: Any, gradient: Any, effect: Any, more: dict[str, Any]) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="input: (Tin) -> output: (Tout)",
-            attrs={
-                "token": attr("string"),
-                "Tin": attr("list(type)", default=()),
-                "Tout": attr("list(type)", default=()),
-                **more,
-            },
-            infer=_infer_unknown,
-            kernel=kernel,
-            gradient=gradient,
-            effect=effect,
-            reaches="Python",
-        )
+    return define(
+        name=name,
+        signature="input: (Tin) -> output: (Tout)",
+        attrs={
+            "token": attr("string"),
+            "Tin": attr("list(type)", default=()),
+            "Tout": attr("list(type)", default=()),
+            **more,
+        },
+        infer=_infer_unknown,
+        kernel=kernel,
+        gradient=gradient,
+        effect=effect,
+        reaches="Python",
     )
 
 

@@ -13,7 +13,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import files, pixels
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -86,16 +86,14 @@ def decoder(
     types: Any = None,
     attrs: Any = None,
 ) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=f"{inputs} -> image: {'dtype' if types else 'uint8'}",
-            types=types or {},
-            attrs=attrs or {},
-            infer=infer,
-            kernel=kernel,
-            gradient=NOT_DIFFERENTIABLE,
-        )
+    return define(
+        name=name,
+        signature=f"{inputs} -> image: {'dtype' if types else 'uint8'}",
+        types=types or {},
+        attrs=attrs or {},
+        infer=infer,
+        kernel=kernel,
+        gradient=NOT_DIFFERENTIABLE,
     )
 
 
@@ -264,16 +262,14 @@ def _encode_png_kernel(image: Array, *, compression: int) -> Array:
     return files.write_png(image, compression)
 
 
-ENCODE_PNG = register(
-    OpDef(
-        name="EncodePng",
-        signature="image: T -> contents: string",
-        types={"T": _PNG_TYPES["dtype"]},
-        attrs={"compression": attr("int", default=-1)},
-        infer=infer_file,
-        kernel=_encode_png_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+ENCODE_PNG = define(
+    name="EncodePng",
+    signature="image: T -> contents: string",
+    types={"T": _PNG_TYPES["dtype"]},
+    attrs={"compression": attr("int", default=-1)},
+    infer=infer_file,
+    kernel=_encode_png_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

@@ -14,8 +14,8 @@ from pinnace.ops.array import casting, indicators, joining, permutations, reshap
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import pixels
 from pinnace.ops.math import arithmetic, division, exponents, extremes, products, reduction
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, typed
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, TensorLike
@@ -168,15 +168,13 @@ def _rgb_to_hsv_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (dy[..., :1] * d_hue + dy[..., 1:2] * d_saturation + dy[..., 2:] * top,)
 
 
-RGB_TO_HSV = register(
-    OpDef(
-        name="RGBToHSV",
-        signature="images: T -> output: T",
-        types={"T": typed(FLOATS, default=float32)},
-        infer=_infer_colours,
-        kernel=_rgb_to_hsv_kernel,
-        gradient=_rgb_to_hsv_gradient,
-    )
+RGB_TO_HSV = define(
+    name="RGBToHSV",
+    signature="images: T -> output: T",
+    types={"T": typed(FLOATS, default=float32)},
+    infer=_infer_colours,
+    kernel=_rgb_to_hsv_kernel,
+    gradient=_rgb_to_hsv_gradient,
 )
 
 
@@ -208,15 +206,13 @@ def _hsv_to_rgb_kernel(images: Array) -> Array:
     return _rgb(x[..., 0], x[..., 1], x[..., 2]).astype(images.dtype)
 
 
-HSV_TO_RGB = register(
-    OpDef(
-        name="HSVToRGB",
-        signature="images: T -> output: T",
-        types={"T": typed(FLOATS, default=float32)},
-        infer=_infer_colours,
-        kernel=_hsv_to_rgb_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+HSV_TO_RGB = define(
+    name="HSVToRGB",
+    signature="images: T -> output: T",
+    types={"T": typed(FLOATS, default=float32)},
+    infer=_infer_colours,
+    kernel=_hsv_to_rgb_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -242,15 +238,13 @@ def _contrast_kernel(images: Array, contrast_factor: Array) -> Array:
     return ((x - mean) * contrast_factor + mean).astype(images.dtype)  # type: ignore[no-any-return]
 
 
-ADJUST_CONTRAST_V2 = register(
-    OpDef(
-        name="AdjustContrastv2",
-        signature="images: T, contrast_factor: float32 -> output: T",
-        types={"T": typed(_NARROW, default=float32)},
-        infer=_infer_colours,
-        kernel=_contrast_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+ADJUST_CONTRAST_V2 = define(
+    name="AdjustContrastv2",
+    signature="images: T, contrast_factor: float32 -> output: T",
+    types={"T": typed(_NARROW, default=float32)},
+    infer=_infer_colours,
+    kernel=_contrast_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -280,15 +274,13 @@ def _hue_kernel(images: Array, delta: Array) -> Array:
     return _rgb(np.mod(hue + delta, 1), saturation, value).astype(images.dtype)
 
 
-ADJUST_HUE = register(
-    OpDef(
-        name="AdjustHue",
-        signature="images: T, delta: float32 -> output: T",
-        types={"T": typed(_NARROW, default=float32)},
-        infer=_infer_colours,
-        kernel=_hue_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+ADJUST_HUE = define(
+    name="AdjustHue",
+    signature="images: T, delta: float32 -> output: T",
+    types={"T": typed(_NARROW, default=float32)},
+    infer=_infer_colours,
+    kernel=_hue_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -315,15 +307,13 @@ def _saturation_kernel(images: Array, scale: Array) -> Array:
     return _rgb(hue, np.clip(saturation * scale, 0, 1), value).astype(images.dtype)
 
 
-ADJUST_SATURATION = register(
-    OpDef(
-        name="AdjustSaturation",
-        signature="images: T, scale: float32 -> output: T",
-        types={"T": typed(_NARROW, default=float32)},
-        infer=_infer_colours,
-        kernel=_saturation_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+ADJUST_SATURATION = define(
+    name="AdjustSaturation",
+    signature="images: T, scale: float32 -> output: T",
+    types={"T": typed(_NARROW, default=float32)},
+    infer=_infer_colours,
+    kernel=_saturation_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

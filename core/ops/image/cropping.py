@@ -13,8 +13,8 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import padding, permutations, shapes
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.math import arithmetic, division
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr
+from pinnace.ops.registry import define
 
 __all__ = [
     "central_crop",
@@ -177,19 +177,17 @@ def _crop_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return to_image, to_boxes, None, None
 
 
-CROP_AND_RESIZE = register(
-    OpDef(
-        name="CropAndResize",
-        signature="image: T, boxes: float32, box_ind: int32, crop_size: int32 -> crops: float32",
-        types={"T": _PIXELS},
-        attrs={
-            "method": attr("string", default="bilinear", allowed=_METHODS),
-            "extrapolation_value": attr("float", default=0.0),
-        },
-        infer=_infer_crop,
-        kernel=_crop_kernel,
-        gradient=_crop_gradient,
-    )
+CROP_AND_RESIZE = define(
+    name="CropAndResize",
+    signature="image: T, boxes: float32, box_ind: int32, crop_size: int32 -> crops: float32",
+    types={"T": _PIXELS},
+    attrs={
+        "method": attr("string", default="bilinear", allowed=_METHODS),
+        "extrapolation_value": attr("float", default=0.0),
+    },
+    infer=_infer_crop,
+    kernel=_crop_kernel,
+    gradient=_crop_gradient,
 )
 
 
@@ -247,16 +245,14 @@ def _infer_grad_image(call: InferCall) -> Shape:
     return image
 
 
-CROP_AND_RESIZE_GRAD_IMAGE = register(
-    OpDef(
-        name="CropAndResizeGradImage",
-        signature="grads: float32, boxes: float32, box_ind: int32, image_size: int32 -> output: T",
-        types={"T": FLOATS},
-        attrs={"method": attr("string", default="bilinear", allowed=_METHODS)},
-        infer=_infer_grad_image,
-        kernel=_grad_image_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+CROP_AND_RESIZE_GRAD_IMAGE = define(
+    name="CropAndResizeGradImage",
+    signature="grads: float32, boxes: float32, box_ind: int32, image_size: int32 -> output: T",
+    types={"T": FLOATS},
+    attrs={"method": attr("string", default="bilinear", allowed=_METHODS)},
+    infer=_infer_grad_image,
+    kernel=_grad_image_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -290,16 +286,14 @@ def _infer_grad_boxes(call: InferCall) -> Shape:
     return boxes
 
 
-CROP_AND_RESIZE_GRAD_BOXES = register(
-    OpDef(
-        name="CropAndResizeGradBoxes",
-        signature="grads: float32, image: T, boxes: float32, box_ind: int32 -> output: float32",
-        types={"T": _PIXELS},
-        attrs={"method": attr("string", default="bilinear", allowed=("bilinear",))},
-        infer=_infer_grad_boxes,
-        kernel=_grad_boxes_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+CROP_AND_RESIZE_GRAD_BOXES = define(
+    name="CropAndResizeGradBoxes",
+    signature="grads: float32, image: T, boxes: float32, box_ind: int32 -> output: float32",
+    types={"T": _PIXELS},
+    attrs={"method": attr("string", default="bilinear", allowed=("bilinear",))},
+    infer=_infer_grad_boxes,
+    kernel=_grad_boxes_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

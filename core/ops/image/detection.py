@@ -10,8 +10,8 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import suppression
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -125,23 +125,18 @@ def _infer_combined(call: InferCall) -> tuple[Shape, ...]:
     return Shape([batch, rows, 4]), Shape([batch, rows]), Shape([batch, rows]), Shape([batch])
 
 
-COMBINED_NON_MAX_SUPPRESSION = register(
-    OpDef(
-        name="CombinedNonMaxSuppression",
-        signature=(
-            "boxes: float32, scores: float32, max_output_size_per_class: int32, "
-            "max_total_size: int32, iou_threshold: float32, score_threshold: float32 -> "
-            "nmsed_boxes: float32, nmsed_scores: float32, nmsed_classes: float32, "
-            "valid_detections: int32"
-        ),
-        attrs={
-            "pad_per_class": attr("bool", default=False),
-            "clip_boxes": attr("bool", default=True),
-        },
-        infer=_infer_combined,
-        kernel=_combined_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+COMBINED_NON_MAX_SUPPRESSION = define(
+    name="CombinedNonMaxSuppression",
+    signature=(
+        "boxes: float32, scores: float32, max_output_size_per_class: int32, "
+        "max_total_size: int32, iou_threshold: float32, score_threshold: float32 -> "
+        "nmsed_boxes: float32, nmsed_scores: float32, nmsed_classes: float32, "
+        "valid_detections: int32"
+    ),
+    attrs={"pad_per_class": attr("bool", default=False), "clip_boxes": attr("bool", default=True)},
+    infer=_infer_combined,
+    kernel=_combined_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -214,17 +209,15 @@ def _infer_overlaps(call: InferCall) -> Shape:
     return Shape([None])
 
 
-NON_MAX_SUPPRESSION_WITH_OVERLAPS = register(
-    OpDef(
-        name="NonMaxSuppressionWithOverlaps",
-        signature=(
-            "overlaps: float32, scores: float32, max_output_size: int32, "
-            "overlap_threshold: float32, score_threshold: float32 -> selected_indices: int32"
-        ),
-        infer=_infer_overlaps,
-        kernel=_overlaps_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+NON_MAX_SUPPRESSION_WITH_OVERLAPS = define(
+    name="NonMaxSuppressionWithOverlaps",
+    signature=(
+        "overlaps: float32, scores: float32, max_output_size: int32, "
+        "overlap_threshold: float32, score_threshold: float32 -> selected_indices: int32"
+    ),
+    infer=_infer_overlaps,
+    kernel=_overlaps_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -242,15 +235,13 @@ def _infer_v1(call: InferCall) -> Shape:
     return Shape([None])
 
 
-NON_MAX_SUPPRESSION = register(
-    OpDef(
-        name="NonMaxSuppression",
-        signature=(
-            "boxes: float32, scores: float32, max_output_size: int32 -> selected_indices: int32"
-        ),
-        attrs={"iou_threshold": attr("float", default=0.5)},
-        infer=_infer_v1,
-        kernel=_v1_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+NON_MAX_SUPPRESSION = define(
+    name="NonMaxSuppression",
+    signature=(
+        "boxes: float32, scores: float32, max_output_size: int32 -> selected_indices: int32"
+    ),
+    attrs={"iou_threshold": attr("float", default=0.5)},
+    infer=_infer_v1,
+    kernel=_v1_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

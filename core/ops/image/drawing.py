@@ -10,8 +10,8 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import float16, float32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.execute import execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, typed
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.shapes import Shape
@@ -93,15 +93,13 @@ def _v1_kernel(images: Array, boxes: Array) -> Array:
     return _drawn(images, boxes, _COLOURS)
 
 
-DRAW_BOUNDING_BOXES = register(
-    OpDef(
-        name="DrawBoundingBoxes",
-        signature="images: T, boxes: float32 -> output: T",
-        types={"T": typed({float16, float32}, default=float32)},
-        infer=_infer,
-        kernel=_v1_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+DRAW_BOUNDING_BOXES = define(
+    name="DrawBoundingBoxes",
+    signature="images: T, boxes: float32 -> output: T",
+    types={"T": typed({float16, float32}, default=float32)},
+    infer=_infer,
+    kernel=_v1_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -114,13 +112,11 @@ def _v2_kernel(images: Array, boxes: Array, colors: Array) -> Array:
     return _drawn(images, boxes, colors if len(colors) else _COLOURS)
 
 
-DRAW_BOUNDING_BOXES_V2 = register(
-    OpDef(
-        name="DrawBoundingBoxesV2",
-        signature="images: T, boxes: float32, colors: float32 -> output: T",
-        types={"T": typed({float16, float32}, default=float32)},
-        infer=_infer,
-        kernel=_v2_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+DRAW_BOUNDING_BOXES_V2 = define(
+    name="DrawBoundingBoxesV2",
+    signature="images: T, boxes: float32, colors: float32 -> output: T",
+    types={"T": typed({float16, float32}, default=float32)},
+    infer=_infer,
+    kernel=_v2_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -10,8 +10,8 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import files, pixels
 from pinnace.ops.image.codecs import COUNT, KINDS, decoder, infer_file
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
-from pinnace.ops.registry import register, scalar
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, typed
+from pinnace.ops.registry import define, scalar
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -183,25 +183,23 @@ def _encode_jpeg_kernel(
     )
 
 
-ENCODE_JPEG = register(
-    OpDef(
-        name="EncodeJpeg",
-        signature="image: uint8 -> contents: string",
-        attrs={
-            "format": attr("string", default="", allowed=("", "grayscale", "rgb")),
-            "quality": attr("int", default=95),
-            "progressive": attr("bool", default=False),
-            "optimize_size": attr("bool", default=False),
-            "chroma_downsampling": attr("bool", default=True),
-            "density_unit": attr("string", default="in", allowed=("in", "cm")),
-            "x_density": attr("int", default=300),
-            "y_density": attr("int", default=300),
-            "xmp_metadata": attr("string", default=""),
-        },
-        infer=infer_file,
-        kernel=_encode_jpeg_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+ENCODE_JPEG = define(
+    name="EncodeJpeg",
+    signature="image: uint8 -> contents: string",
+    attrs={
+        "format": attr("string", default="", allowed=("", "grayscale", "rgb")),
+        "quality": attr("int", default=95),
+        "progressive": attr("bool", default=False),
+        "optimize_size": attr("bool", default=False),
+        "chroma_downsampling": attr("bool", default=True),
+        "density_unit": attr("string", default="in", allowed=("in", "cm")),
+        "x_density": attr("int", default=300),
+        "y_density": attr("int", default=300),
+        "xmp_metadata": attr("string", default=""),
+    },
+    infer=infer_file,
+    kernel=_encode_jpeg_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -272,14 +270,12 @@ def _encode_any_kernel(images: Array, quality: Array) -> Array:
     return files.write_jpeg("EncodeJpegVariableQuality", images, int(quality))
 
 
-ENCODE_JPEG_VARIABLE_QUALITY = register(
-    OpDef(
-        name="EncodeJpegVariableQuality",
-        signature="images: uint8, quality: int32 -> contents: string",
-        infer=scalar,
-        kernel=_encode_any_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+ENCODE_JPEG_VARIABLE_QUALITY = define(
+    name="EncodeJpegVariableQuality",
+    signature="images: uint8, quality: int32 -> contents: string",
+    infer=scalar,
+    kernel=_encode_any_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -309,15 +305,13 @@ def _shape_kernel(contents: Array, *, output_type: DType) -> Array:
     return files.jpeg_shape("ExtractJpegShape", contents).astype(output_type.numpy)
 
 
-EXTRACT_JPEG_SHAPE = register(
-    OpDef(
-        name="ExtractJpegShape",
-        signature="contents: string -> image_shape: output_type",
-        types={"output_type": typed({int32, int64}, default=int32)},
-        infer=_infer_sizes,
-        kernel=_shape_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+EXTRACT_JPEG_SHAPE = define(
+    name="ExtractJpegShape",
+    signature="contents: string -> image_shape: output_type",
+    types={"output_type": typed({int32, int64}, default=int32)},
+    infer=_infer_sizes,
+    kernel=_shape_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

@@ -17,8 +17,8 @@ from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.windows import effective_size
 from pinnace.ops.math import complexes
 from pinnace.ops.nn import spatial_convolutions
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -172,21 +172,19 @@ def _images_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (complexes.complex(*parts),)
 
 
-EXTRACT_IMAGE_PATCHES = register(
-    OpDef(
-        name="ExtractImagePatches",
-        signature="images: T -> patches: T",
-        types={"T": NUMBERS | {dtypes.bool}},
-        attrs={
-            "ksizes": attr("list(int)"),
-            "strides": attr("list(int)"),
-            "rates": attr("list(int)"),
-            "padding": _PADDING,
-        },
-        infer=_infer,
-        kernel=_images_kernel,
-        gradient=_images_gradient,
-    )
+EXTRACT_IMAGE_PATCHES = define(
+    name="ExtractImagePatches",
+    signature="images: T -> patches: T",
+    types={"T": NUMBERS | {dtypes.bool}},
+    attrs={
+        "ksizes": attr("list(int)"),
+        "strides": attr("list(int)"),
+        "rates": attr("list(int)"),
+        "padding": _PADDING,
+    },
+    infer=_infer,
+    kernel=_images_kernel,
+    gradient=_images_gradient,
 )
 
 
@@ -226,14 +224,12 @@ def _volumes_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (_put_back(call, dy),)
 
 
-EXTRACT_VOLUME_PATCHES = register(
-    OpDef(
-        name="ExtractVolumePatches",
-        signature="input: T -> patches: T",
-        types={"T": REAL},
-        attrs={"ksizes": attr("list(int)"), "strides": attr("list(int)"), "padding": _PADDING},
-        infer=_infer,
-        kernel=_volumes_kernel,
-        gradient=_volumes_gradient,
-    )
+EXTRACT_VOLUME_PATCHES = define(
+    name="ExtractVolumePatches",
+    signature="input: T -> patches: T",
+    types={"T": REAL},
+    attrs={"ksizes": attr("list(int)"), "strides": attr("list(int)"), "padding": _PADDING},
+    infer=_infer,
+    kernel=_volumes_kernel,
+    gradient=_volumes_gradient,
 )

@@ -12,8 +12,8 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.array import constants, joining, reshaping, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.linalg import solving
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor
@@ -196,18 +196,16 @@ def _kernel_v2(
     return _project(name, images, transforms, output_shape, nothing, interpolation, fill_mode)
 
 
-PROJECTIVE_TRANSFORM_V2 = register(
-    OpDef(
-        name="ImageProjectiveTransformV2",
-        signature=(
-            "images: dtype, transforms: float32, output_shape: int32 -> transformed_images: dtype"
-        ),
-        types={"dtype": _TYPES},
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_kernel_v2,
-        gradient=_gradient,
-    )
+PROJECTIVE_TRANSFORM_V2 = define(
+    name="ImageProjectiveTransformV2",
+    signature=(
+        "images: dtype, transforms: float32, output_shape: int32 -> transformed_images: dtype"
+    ),
+    types={"dtype": _TYPES},
+    attrs=_ATTRS,
+    infer=_infer,
+    kernel=_kernel_v2,
+    gradient=_gradient,
 )
 
 
@@ -224,17 +222,15 @@ def _kernel_v3(
     return _project(name, images, transforms, output_shape, fill_value, interpolation, fill_mode)
 
 
-PROJECTIVE_TRANSFORM_V3 = register(
-    OpDef(
-        name="ImageProjectiveTransformV3",
-        signature=(
-            "images: dtype, transforms: float32, output_shape: int32, fill_value: float32 "
-            "-> transformed_images: dtype"
-        ),
-        types={"dtype": _TYPES},
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_kernel_v3,
-        gradient=_gradient,
-    )
+PROJECTIVE_TRANSFORM_V3 = define(
+    name="ImageProjectiveTransformV3",
+    signature=(
+        "images: dtype, transforms: float32, output_shape: int32, fill_value: float32 "
+        "-> transformed_images: dtype"
+    ),
+    types={"dtype": _TYPES},
+    attrs=_ATTRS,
+    infer=_infer,
+    kernel=_kernel_v3,
+    gradient=_gradient,
 )

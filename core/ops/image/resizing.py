@@ -16,7 +16,7 @@ from pinnace.ops.image import interpolation
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import arithmetic, rounding
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, Gradient, InferCall, Kernel, OpCall, OpDef, attr
-from pinnace.ops.registry import lookup, register
+from pinnace.ops.registry import define, lookup
 
 __all__ = ["ResizeMethod", "resize"]
 
@@ -185,16 +185,14 @@ def _gradient_by(name: str) -> Gradient:
 
 
 def _resize_op(name: str, kernel: Kernel, gradient: Gradient) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="images: T, size: int32 -> resized_images: float32",
-            types={"T": _PIXELS},
-            attrs=_CENTRES,
-            infer=_infer_resize,
-            kernel=kernel,
-            gradient=gradient,
-        )
+    return define(
+        name=name,
+        signature="images: T, size: int32 -> resized_images: float32",
+        types={"T": _PIXELS},
+        attrs=_CENTRES,
+        infer=_infer_resize,
+        kernel=kernel,
+        gradient=gradient,
     )
 
 
@@ -251,16 +249,14 @@ def _gradient_of_grad(name: str) -> Gradient:
 
 
 def _resize_grad_op(name: str, kernel: Kernel, gradient: Gradient, types: Any) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="grads: float32, original_image: T -> output: T",
-            types={"T": types},
-            attrs=_CENTRES,
-            infer=_infer_grad,
-            kernel=kernel,
-            gradient=gradient,
-        )
+    return define(
+        name=name,
+        signature="grads: float32, original_image: T -> output: T",
+        types={"T": types},
+        attrs=_CENTRES,
+        infer=_infer_grad,
+        kernel=kernel,
+        gradient=gradient,
     )
 
 
@@ -318,16 +314,14 @@ def _nearest_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return execute(RESIZE_NEAREST_NEIGHBOR_GRAD, dy, size, **_centres(call)), None
 
 
-RESIZE_NEAREST_NEIGHBOR = register(
-    OpDef(
-        name="ResizeNearestNeighbor",
-        signature="images: T, size: int32 -> resized_images: T",
-        types={"T": _PIXELS},
-        attrs=_CENTRES,
-        infer=_infer_resize,
-        kernel=_nearest_kernel,
-        gradient=_nearest_gradient,
-    )
+RESIZE_NEAREST_NEIGHBOR = define(
+    name="ResizeNearestNeighbor",
+    signature="images: T, size: int32 -> resized_images: T",
+    types={"T": _PIXELS},
+    attrs=_CENTRES,
+    infer=_infer_resize,
+    kernel=_nearest_kernel,
+    gradient=_nearest_gradient,
 )
 
 
@@ -341,16 +335,14 @@ def _nearest_grad_kernel(
     return _undone(grads, rows, columns, grads.dtype)
 
 
-RESIZE_NEAREST_NEIGHBOR_GRAD = register(
-    OpDef(
-        name="ResizeNearestNeighborGrad",
-        signature="grads: T, size: int32 -> output: T",
-        types={"T": _PIXELS},
-        attrs=_CENTRES,
-        infer=_infer_resize,
-        kernel=_nearest_grad_kernel,
-        gradient=_gradient_of_grad("ResizeNearestNeighbor"),
-    )
+RESIZE_NEAREST_NEIGHBOR_GRAD = define(
+    name="ResizeNearestNeighborGrad",
+    signature="grads: T, size: int32 -> output: T",
+    types={"T": _PIXELS},
+    attrs=_CENTRES,
+    infer=_infer_resize,
+    kernel=_nearest_grad_kernel,
+    gradient=_gradient_of_grad("ResizeNearestNeighbor"),
 )
 
 
@@ -361,16 +353,14 @@ def _area_kernel(images: Array, size: Array, *, align_corners: bool) -> Array:
     return interpolation.resized(images.astype(np.float32), rows, columns)
 
 
-RESIZE_AREA = register(
-    OpDef(
-        name="ResizeArea",
-        signature="images: T, size: int32 -> resized_images: float32",
-        types={"T": _PIXELS},
-        attrs={"align_corners": attr("bool", default=False)},
-        infer=_infer_resize,
-        kernel=_area_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+RESIZE_AREA = define(
+    name="ResizeArea",
+    signature="images: T, size: int32 -> resized_images: float32",
+    types={"T": _PIXELS},
+    attrs={"align_corners": attr("bool", default=False)},
+    infer=_infer_resize,
+    kernel=_area_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -431,19 +421,16 @@ def _scale_and_translate_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return (casting.cast(dx, images.dtype) if images.dtype in FLOATS else None), None, None, None
 
 
-SCALE_AND_TRANSLATE = register(
-    OpDef(
-        name="ScaleAndTranslate",
-        signature=(
-            "images: T, size: int32, scale: float32, translation: float32 -> resized_images: "
-            "float32"
-        ),
-        types={"T": _PIXELS},
-        attrs=_KERNEL_ATTRS,
-        infer=_infer_scaled,
-        kernel=_scale_and_translate_kernel,
-        gradient=_scale_and_translate_gradient,
-    )
+SCALE_AND_TRANSLATE = define(
+    name="ScaleAndTranslate",
+    signature=(
+        "images: T, size: int32, scale: float32, translation: float32 -> resized_images: float32"
+    ),
+    types={"T": _PIXELS},
+    attrs=_KERNEL_ATTRS,
+    infer=_infer_scaled,
+    kernel=_scale_and_translate_kernel,
+    gradient=_scale_and_translate_gradient,
 )
 
 
@@ -463,16 +450,12 @@ def _scale_and_translate_grad_kernel(
     return _undone(grads, rows, columns, original_image.dtype)
 
 
-SCALE_AND_TRANSLATE_GRAD = register(
-    OpDef(
-        name="ScaleAndTranslateGrad",
-        signature=(
-            "grads: T, original_image: T, scale: float32, translation: float32 -> output: T"
-        ),
-        types={"T": frozenset({float32})},
-        attrs=_KERNEL_ATTRS,
-        infer=_infer_grad,
-        kernel=_scale_and_translate_grad_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SCALE_AND_TRANSLATE_GRAD = define(
+    name="ScaleAndTranslateGrad",
+    signature=("grads: T, original_image: T, scale: float32, translation: float32 -> output: T"),
+    types={"T": frozenset({float32})},
+    attrs=_KERNEL_ATTRS,
+    infer=_infer_grad,
+    kernel=_scale_and_translate_grad_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -15,7 +15,7 @@ from pinnace.ops.kernels import philox
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.random import stateful
 from pinnace.ops.random.seeds import get_seed
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -296,19 +296,17 @@ def _stateful_v2_kernel(
     )
 
 
-SAMPLE_V2: OpDef = register(
-    OpDef(
-        name="SampleDistortedBoundingBoxV2",
-        signature=(
-            f"image_size: T, bounding_boxes: float32, min_object_covered: float32 -> {_OUTPUTS}"
-        ),
-        types={"T": _SIZES},
-        attrs={**stateful.SEEDS, **_ATTRS},
-        infer=_infer,
-        kernel=_stateful_v2_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
+SAMPLE_V2: OpDef = define(
+    name="SampleDistortedBoundingBoxV2",
+    signature=(
+        f"image_size: T, bounding_boxes: float32, min_object_covered: float32 -> {_OUTPUTS}"
+    ),
+    types={"T": _SIZES},
+    attrs={**stateful.SEEDS, **_ATTRS},
+    infer=_infer,
+    kernel=_stateful_v2_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="random",
 )
 
 
@@ -377,19 +375,17 @@ def _stateless_kernel(
     )
 
 
-STATELESS_SAMPLE: OpDef = register(
-    OpDef(
-        name="StatelessSampleDistortedBoundingBox",
-        signature=(
-            "image_size: T, bounding_boxes: float32, min_object_covered: float32, seed: Tseed -> "
-            + _OUTPUTS
-        ),
-        types={"T": _SIZES, "Tseed": INDEX},
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_stateless_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+STATELESS_SAMPLE: OpDef = define(
+    name="StatelessSampleDistortedBoundingBox",
+    signature=(
+        "image_size: T, bounding_boxes: float32, min_object_covered: float32, seed: Tseed -> "
+        + _OUTPUTS
+    ),
+    types={"T": _SIZES, "Tseed": INDEX},
+    attrs=_ATTRS,
+    infer=_infer,
+    kernel=_stateless_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -422,15 +418,13 @@ def _stateful_kernel(
     )
 
 
-SAMPLE: OpDef = register(
-    OpDef(
-        name="SampleDistortedBoundingBox",
-        signature=f"image_size: T, bounding_boxes: float32 -> {_OUTPUTS}",
-        types={"T": _SIZES},
-        attrs={**stateful.SEEDS, "min_object_covered": attr("float", default=0.1), **_ATTRS},
-        infer=_infer,
-        kernel=_stateful_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
+SAMPLE: OpDef = define(
+    name="SampleDistortedBoundingBox",
+    signature=f"image_size: T, bounding_boxes: float32 -> {_OUTPUTS}",
+    types={"T": _SIZES},
+    attrs={**stateful.SEEDS, "min_object_covered": attr("float", default=0.1), **_ATTRS},
+    infer=_infer,
+    kernel=_stateful_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="random",
 )

@@ -11,8 +11,8 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, typed
+from pinnace.ops.registry import define
 
 __all__ = ["non_max_suppression", "non_max_suppression_padded", "non_max_suppression_with_scores"]
 
@@ -109,18 +109,16 @@ def _v3_kernel(
     )[0]
 
 
-NON_MAX_SUPPRESSION_V3 = register(
-    OpDef(
-        name="NonMaxSuppressionV3",
-        signature=(
-            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, "
-            "score_threshold: T_threshold -> selected_indices: int32"
-        ),
-        types={"T": _TYPES, "T_threshold": _TYPES},
-        infer=_infer,
-        kernel=_v3_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+NON_MAX_SUPPRESSION_V3 = define(
+    name="NonMaxSuppressionV3",
+    signature=(
+        "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, "
+        "score_threshold: T_threshold -> selected_indices: int32"
+    ),
+    types={"T": _TYPES, "T_threshold": _TYPES},
+    infer=_infer,
+    kernel=_v3_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -189,19 +187,17 @@ def _v5_kernel(
     return _padded(found, max_output_size, pad), _padded(values, max_output_size, pad), count
 
 
-NON_MAX_SUPPRESSION_V5 = register(
-    OpDef(
-        name="NonMaxSuppressionV5",
-        signature=(
-            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T, score_threshold: T, "
-            "soft_nms_sigma: T -> selected_indices: int32, selected_scores: T, valid_outputs: int32"
-        ),
-        types={"T": _TYPES},
-        attrs={"pad_to_max_output_size": attr("bool", default=False)},
-        infer=_infer,
-        kernel=_v5_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+NON_MAX_SUPPRESSION_V5 = define(
+    name="NonMaxSuppressionV5",
+    signature=(
+        "boxes: T, scores: T, max_output_size: int32, iou_threshold: T, score_threshold: T, "
+        "soft_nms_sigma: T -> selected_indices: int32, selected_scores: T, valid_outputs: int32"
+    ),
+    types={"T": _TYPES},
+    attrs={"pad_to_max_output_size": attr("bool", default=False)},
+    infer=_infer,
+    kernel=_v5_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -257,19 +253,17 @@ def _v4_kernel(
     return _padded(found, max_output_size, pad_to_max_output_size), count
 
 
-NON_MAX_SUPPRESSION_V4 = register(
-    OpDef(
-        name="NonMaxSuppressionV4",
-        signature=(
-            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, "
-            "score_threshold: T_threshold -> selected_indices: int32, valid_outputs: int32"
-        ),
-        types={"T": _TYPES, "T_threshold": _TYPES},
-        attrs={"pad_to_max_output_size": attr("bool", default=False)},
-        infer=_infer,
-        kernel=_v4_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+NON_MAX_SUPPRESSION_V4 = define(
+    name="NonMaxSuppressionV4",
+    signature=(
+        "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, "
+        "score_threshold: T_threshold -> selected_indices: int32, valid_outputs: int32"
+    ),
+    types={"T": _TYPES, "T_threshold": _TYPES},
+    attrs={"pad_to_max_output_size": attr("bool", default=False)},
+    infer=_infer,
+    kernel=_v4_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -278,18 +272,16 @@ def _v2_kernel(boxes: Array, scores: Array, max_output_size: Array, iou_threshol
     return selected("NonMaxSuppressionV2", boxes, scores, max_output_size, iou_threshold, least)[0]
 
 
-NON_MAX_SUPPRESSION_V2 = register(
-    OpDef(
-        name="NonMaxSuppressionV2",
-        signature=(
-            "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold"
-            " -> selected_indices: int32"
-        ),
-        types={"T": _TYPES, "T_threshold": _TYPES},
-        infer=_infer,
-        kernel=_v2_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+NON_MAX_SUPPRESSION_V2 = define(
+    name="NonMaxSuppressionV2",
+    signature=(
+        "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold"
+        " -> selected_indices: int32"
+    ),
+    types={"T": _TYPES, "T_threshold": _TYPES},
+    infer=_infer,
+    kernel=_v2_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

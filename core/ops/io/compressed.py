@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
 from pinnace.ops.execute import execute_one
 from pinnace.ops.memory import claim, joined
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
+from pinnace.ops.registry import define, same_as_input
 from pinnace.ops.strings.elements import map_strings
 
 if TYPE_CHECKING:
@@ -86,15 +86,13 @@ def _kernel(bytes: Array, *, compression_type: str) -> Array:
     return map_strings(lambda item: _inflated(item, window), bytes)
 
 
-DECODE_COMPRESSED = register(
-    OpDef(
-        name=_WHO,
-        signature="bytes: string -> output: string",
-        types={},
-        attrs={"compression_type": attr("string", default="")},
-        infer=same_as_input,
-        kernel=_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
+DECODE_COMPRESSED = define(
+    name=_WHO,
+    signature="bytes: string -> output: string",
+    types={},
+    attrs={"compression_type": attr("string", default="")},
+    infer=same_as_input,
+    kernel=_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
 )

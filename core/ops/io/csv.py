@@ -13,8 +13,8 @@ from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -181,19 +181,17 @@ def _infer(call: InferCall) -> tuple[Shape, ...]:
     return (call.spec(0).shape,) * count
 
 
-DECODE_CSV = register(
-    OpDef(
-        name="DecodeCSV",
-        signature="records: string, record_defaults: (OUT_TYPE) -> output: (OUT_TYPE)",
-        attrs={
-            "OUT_TYPE": attr("list(type)"),
-            "field_delim": attr("string", default=","),
-            "use_quote_delim": attr("bool", default=True),
-            "na_value": attr("string", default=""),
-            "select_cols": attr("list(int)", default=()),
-        },
-        infer=_infer,
-        kernel=_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+DECODE_CSV = define(
+    name="DecodeCSV",
+    signature="records: string, record_defaults: (OUT_TYPE) -> output: (OUT_TYPE)",
+    attrs={
+        "OUT_TYPE": attr("list(type)"),
+        "field_delim": attr("string", default=","),
+        "use_quote_delim": attr("bool", default=True),
+        "na_value": attr("string", default=""),
+        "select_cols": attr("list(int)", default=()),
+    },
+    infer=_infer,
+    kernel=_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

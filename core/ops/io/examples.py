@@ -12,8 +12,8 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops import batch_rules
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.kernels import example_columns
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -331,24 +331,22 @@ def _infer_parse_v1(call: InferCall) -> tuple[Shape, ...]:
     return _infer_shapes(call, 1, front, len(call.attrs["sparse_types"]))
 
 
-PARSE_EXAMPLE = register(
-    OpDef(
-        name="ParseExample",
-        signature=(
-            "serialized: string, names: string, sparse_keys: Nsparse*string, "
-            "dense_keys: Ndense*string, dense_defaults: (Tdense) -> "
-            "sparse_indices: Nsparse*int64, sparse_values: (sparse_types), "
-            "sparse_shapes: Nsparse*int64, dense_values: (Tdense)"
-        ),
-        attrs={
-            "sparse_types": attr("list(type)"),
-            "Tdense": attr("list(type)"),
-            "dense_shapes": attr("list(shape)"),
-        },
-        infer=_infer_parse_v1,
-        kernel=_parse_v1_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+PARSE_EXAMPLE = define(
+    name="ParseExample",
+    signature=(
+        "serialized: string, names: string, sparse_keys: Nsparse*string, "
+        "dense_keys: Ndense*string, dense_defaults: (Tdense) -> "
+        "sparse_indices: Nsparse*int64, sparse_values: (sparse_types), "
+        "sparse_shapes: Nsparse*int64, dense_values: (Tdense)"
+    ),
+    attrs={
+        "sparse_types": attr("list(type)"),
+        "Tdense": attr("list(type)"),
+        "dense_shapes": attr("list(shape)"),
+    },
+    infer=_infer_parse_v1,
+    kernel=_parse_v1_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -406,29 +404,27 @@ def _parse_rows(call: BatchCall) -> Sequence[Any]:
     return batch_rules.AS_IT_IS.apply(call)
 
 
-PARSE_EXAMPLE_V2 = register(
-    OpDef(
-        name="ParseExampleV2",
-        signature=(
-            "serialized: string, names: string, sparse_keys: string, dense_keys: string, "
-            "ragged_keys: string, dense_defaults: (Tdense) -> sparse_indices: num_sparse*int64, "
-            "sparse_values: (sparse_types), sparse_shapes: num_sparse*int64, "
-            "dense_values: (Tdense), ragged_values: (ragged_value_types), "
-            "ragged_row_splits: (ragged_split_types)"
-        ),
-        attrs={
-            "Tdense": attr("list(type)"),
-            "num_sparse": attr("int"),
-            "sparse_types": attr("list(type)"),
-            "ragged_value_types": attr("list(type)"),
-            "ragged_split_types": attr("list(type)"),
-            "dense_shapes": attr("list(shape)"),
-        },
-        infer=_infer_parse,
-        kernel=_parse_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        batch=BatchRule(_parse_rows, exact=True),
-    )
+PARSE_EXAMPLE_V2 = define(
+    name="ParseExampleV2",
+    signature=(
+        "serialized: string, names: string, sparse_keys: string, dense_keys: string, "
+        "ragged_keys: string, dense_defaults: (Tdense) -> sparse_indices: num_sparse*int64, "
+        "sparse_values: (sparse_types), sparse_shapes: num_sparse*int64, "
+        "dense_values: (Tdense), ragged_values: (ragged_value_types), "
+        "ragged_row_splits: (ragged_split_types)"
+    ),
+    attrs={
+        "Tdense": attr("list(type)"),
+        "num_sparse": attr("int"),
+        "sparse_types": attr("list(type)"),
+        "ragged_value_types": attr("list(type)"),
+        "ragged_split_types": attr("list(type)"),
+        "dense_shapes": attr("list(shape)"),
+    },
+    infer=_infer_parse,
+    kernel=_parse_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    batch=BatchRule(_parse_rows, exact=True),
 )
 
 
@@ -457,23 +453,21 @@ def _infer_single(call: InferCall) -> tuple[Shape, ...]:
     return _infer_shapes(call, 0, Shape(()), int(call.attrs["num_sparse"]))
 
 
-PARSE_SINGLE_EXAMPLE = register(
-    OpDef(
-        name="ParseSingleExample",
-        signature=(
-            "serialized: string, dense_defaults: (Tdense) -> sparse_indices: num_sparse*int64, "
-            "sparse_values: (sparse_types), sparse_shapes: num_sparse*int64, dense_values: (Tdense)"
-        ),
-        attrs={
-            "num_sparse": attr("int"),
-            "sparse_keys": attr("list(string)"),
-            "dense_keys": attr("list(string)"),
-            "sparse_types": attr("list(type)"),
-            "Tdense": attr("list(type)"),
-            "dense_shapes": attr("list(shape)"),
-        },
-        infer=_infer_single,
-        kernel=_parse_single_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+PARSE_SINGLE_EXAMPLE = define(
+    name="ParseSingleExample",
+    signature=(
+        "serialized: string, dense_defaults: (Tdense) -> sparse_indices: num_sparse*int64, "
+        "sparse_values: (sparse_types), sparse_shapes: num_sparse*int64, dense_values: (Tdense)"
+    ),
+    attrs={
+        "num_sparse": attr("int"),
+        "sparse_keys": attr("list(string)"),
+        "dense_keys": attr("list(string)"),
+        "sparse_types": attr("list(type)"),
+        "Tdense": attr("list(type)"),
+        "dense_shapes": attr("list(shape)"),
+    },
+    infer=_infer_single,
+    kernel=_parse_single_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -12,8 +12,8 @@ from pinnace.framework.asset_path import AssetPath
 from pinnace.framework.shapes import Shape
 from pinnace.ops import gate
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef
-from pinnace.ops.registry import register, scalar
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall
+from pinnace.ops.registry import define, scalar
 from pinnace.storage import atomic
 from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
@@ -71,17 +71,15 @@ def _infer_read(call: InferCall) -> Shape:
 
 
 # TensorFlow does not call reading stateful; here it must not be folded into a graph while tracing.
-READ_FILE = register(
-    OpDef(
-        name="ReadFile",
-        signature="filename: string -> contents: string",
-        infer=_infer_read,
-        kernel=_read_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="io",
-        reaches="files",
-        guarded=_read_own_kernel,
-    )
+READ_FILE = define(
+    name="ReadFile",
+    signature="filename: string -> contents: string",
+    infer=_infer_read,
+    kernel=_read_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="io",
+    reaches="files",
+    guarded=_read_own_kernel,
 )
 
 
@@ -108,16 +106,14 @@ def _infer_write(call: InferCall) -> tuple[Shape, ...]:
     return ()
 
 
-WRITE_FILE = register(
-    OpDef(
-        name="WriteFile",
-        signature="filename: string, contents: string ->",
-        infer=_infer_write,
-        kernel=_write_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="io",
-        reaches="files",
-    )
+WRITE_FILE = define(
+    name="WriteFile",
+    signature="filename: string, contents: string ->",
+    infer=_infer_write,
+    kernel=_write_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="io",
+    reaches="files",
 )
 
 
@@ -149,16 +145,14 @@ def _infer_matching(call: InferCall) -> Shape:
     return Shape((None,))
 
 
-MATCHING_FILES = register(
-    OpDef(
-        name="MatchingFiles",
-        signature="pattern: string -> filenames: string",
-        infer=_infer_matching,
-        kernel=_matching_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="io",
-        reaches="files",
-    )
+MATCHING_FILES = define(
+    name="MatchingFiles",
+    signature="pattern: string -> filenames: string",
+    infer=_infer_matching,
+    kernel=_matching_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="io",
+    reaches="files",
 )
 
 

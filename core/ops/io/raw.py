@@ -14,8 +14,8 @@ from pinnace.framework.shapes import UNKNOWN, Shape, from_list_with_minus_one
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.io.files import string_of
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register, scalar
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define, scalar
 from pinnace.ops.strings import encoding
 
 if TYPE_CHECKING:
@@ -98,16 +98,14 @@ def _infer_padded(call: InferCall) -> Shape:
     return call.spec(0).shape + Shape((None if length is None else int(length) // size,))
 
 
-DECODE_PADDED_RAW = register(
-    OpDef(
-        name="DecodePaddedRaw",
-        signature="input_bytes: string, fixed_length: int32 -> output: out_type",
-        types={"out_type": _PADDED_RAW},
-        attrs={"little_endian": attr("bool", default=True)},
-        infer=_infer_padded,
-        kernel=_decode_padded_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+DECODE_PADDED_RAW = define(
+    name="DecodePaddedRaw",
+    signature="input_bytes: string, fixed_length: int32 -> output: out_type",
+    types={"out_type": _PADDED_RAW},
+    attrs={"little_endian": attr("bool", default=True)},
+    infer=_infer_padded,
+    kernel=_decode_padded_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -143,15 +141,13 @@ def _serialize_kernel(tensor: Array, *, T: DType) -> Array:  # noqa: N803 (the a
     return out
 
 
-SERIALIZE_TENSOR = register(
-    OpDef(
-        name="SerializeTensor",
-        signature="tensor: T -> serialized: string",
-        types={"T": ANY},
-        infer=scalar,
-        kernel=_serialize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SERIALIZE_TENSOR = define(
+    name="SerializeTensor",
+    signature="tensor: T -> serialized: string",
+    types={"T": ANY},
+    infer=scalar,
+    kernel=_serialize_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -265,15 +261,13 @@ def _parse_kernel(serialized: Array, *, out_type: DType) -> Array:
     return unpacked(string_of(serialized), out_type)
 
 
-PARSE_TENSOR = register(
-    OpDef(
-        name="ParseTensor",
-        signature="serialized: string -> output: out_type",
-        types={"out_type": ANY},
-        infer=_infer_parsed,
-        kernel=_parse_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+PARSE_TENSOR = define(
+    name="ParseTensor",
+    signature="serialized: string -> output: out_type",
+    types={"out_type": ANY},
+    infer=_infer_parsed,
+    kernel=_parse_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.io import examples
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, InferCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -291,27 +291,25 @@ def _infer(call: InferCall) -> tuple[Shape, ...]:
     return _shapes(call, call.spec(0).shape)
 
 
-PARSE_SEQUENCE_EXAMPLE_V2 = register(
-    OpDef(
-        name="ParseSequenceExampleV2",
-        signature=(
-            "serialized: string, debug_name: string, context_sparse_keys: string, "
-            "context_dense_keys: string, context_ragged_keys: string, "
-            "feature_list_sparse_keys: string, feature_list_dense_keys: string, "
-            "feature_list_ragged_keys: string, feature_list_dense_missing_assumed_empty: bool, "
-            f"context_dense_defaults: (Tcontext_dense) -> {_CONTEXT_OUTPUTS}, "
-            "context_ragged_values: (context_ragged_value_types), "
-            "context_ragged_row_splits: (context_ragged_split_types), "
-            f"{_LIST_OUTPUTS}, feature_list_dense_lengths: Nfeature_list_dense*int64, "
-            "feature_list_ragged_values: (feature_list_ragged_value_types), "
-            "feature_list_ragged_outer_splits: (feature_list_ragged_split_types), "
-            "feature_list_ragged_inner_splits: (feature_list_ragged_split_types)"
-        ),
-        attrs=_attrs(_LISTS, "Ncontext_sparse", "Nfeature_list_sparse", "Nfeature_list_dense"),
-        infer=_infer,
-        kernel=_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+PARSE_SEQUENCE_EXAMPLE_V2 = define(
+    name="ParseSequenceExampleV2",
+    signature=(
+        "serialized: string, debug_name: string, context_sparse_keys: string, "
+        "context_dense_keys: string, context_ragged_keys: string, "
+        "feature_list_sparse_keys: string, feature_list_dense_keys: string, "
+        "feature_list_ragged_keys: string, feature_list_dense_missing_assumed_empty: bool, "
+        f"context_dense_defaults: (Tcontext_dense) -> {_CONTEXT_OUTPUTS}, "
+        "context_ragged_values: (context_ragged_value_types), "
+        "context_ragged_row_splits: (context_ragged_split_types), "
+        f"{_LIST_OUTPUTS}, feature_list_dense_lengths: Nfeature_list_dense*int64, "
+        "feature_list_ragged_values: (feature_list_ragged_value_types), "
+        "feature_list_ragged_outer_splits: (feature_list_ragged_split_types), "
+        "feature_list_ragged_inner_splits: (feature_list_ragged_split_types)"
+    ),
+    attrs=_attrs(_LISTS, "Ncontext_sparse", "Nfeature_list_sparse", "Nfeature_list_dense"),
+    infer=_infer,
+    kernel=_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -376,37 +374,35 @@ def _infer_v1(call: InferCall) -> tuple[Shape, ...]:
     return _shapes(call, Shape((None,)) if front.rank is None else front)
 
 
-PARSE_SEQUENCE_EXAMPLE = register(
-    OpDef(
-        name="ParseSequenceExample",
-        signature=(
-            "serialized: string, debug_name: string, context_dense_defaults: (Tcontext_dense) -> "
-            f"{_CONTEXT_OUTPUTS}, {_LIST_OUTPUTS}, "
-            "feature_list_dense_lengths: Nfeature_list_dense*int64"
-        ),
-        attrs={
-            **{
-                name: attr("list(string)")
-                for name in (
-                    "feature_list_dense_missing_assumed_empty",
-                    "context_sparse_keys",
-                    "context_dense_keys",
-                    "feature_list_sparse_keys",
-                    "feature_list_dense_keys",
-                )
-            },
-            **_attrs(
-                _V1_TYPES,
-                "Ncontext_sparse",
-                "Ncontext_dense",
-                "Nfeature_list_sparse",
-                "Nfeature_list_dense",
-            ),
+PARSE_SEQUENCE_EXAMPLE = define(
+    name="ParseSequenceExample",
+    signature=(
+        "serialized: string, debug_name: string, context_dense_defaults: (Tcontext_dense) -> "
+        f"{_CONTEXT_OUTPUTS}, {_LIST_OUTPUTS}, "
+        "feature_list_dense_lengths: Nfeature_list_dense*int64"
+    ),
+    attrs={
+        **{
+            name: attr("list(string)")
+            for name in (
+                "feature_list_dense_missing_assumed_empty",
+                "context_sparse_keys",
+                "context_dense_keys",
+                "feature_list_sparse_keys",
+                "feature_list_dense_keys",
+            )
         },
-        infer=_infer_v1,
-        kernel=_v1_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+        **_attrs(
+            _V1_TYPES,
+            "Ncontext_sparse",
+            "Ncontext_dense",
+            "Nfeature_list_sparse",
+            "Nfeature_list_dense",
+        ),
+    },
+    infer=_infer_v1,
+    kernel=_v1_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -454,21 +450,19 @@ def _infer_single(call: InferCall) -> tuple[Shape, ...]:
     return found[: len(found) - len(call.attrs["feature_list_dense_types"])]
 
 
-PARSE_SINGLE_SEQUENCE_EXAMPLE = register(
-    OpDef(
-        name="ParseSingleSequenceExample",
-        signature=(
-            "serialized: string, feature_list_dense_missing_assumed_empty: string, "
-            "context_sparse_keys: Ncontext_sparse*string, "
-            "context_dense_keys: Ncontext_dense*string, "
-            "feature_list_sparse_keys: Nfeature_list_sparse*string, "
-            "feature_list_dense_keys: Nfeature_list_dense*string, "
-            "context_dense_defaults: (Tcontext_dense), debug_name: string -> "
-            f"{_CONTEXT_OUTPUTS}, {_LIST_OUTPUTS}"
-        ),
-        attrs=_attrs(_V1_TYPES),
-        infer=_infer_single,
-        kernel=_single_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+PARSE_SINGLE_SEQUENCE_EXAMPLE = define(
+    name="ParseSingleSequenceExample",
+    signature=(
+        "serialized: string, feature_list_dense_missing_assumed_empty: string, "
+        "context_sparse_keys: Ncontext_sparse*string, "
+        "context_dense_keys: Ncontext_dense*string, "
+        "feature_list_sparse_keys: Nfeature_list_sparse*string, "
+        "feature_list_dense_keys: Nfeature_list_dense*string, "
+        "context_dense_defaults: (Tcontext_dense), debug_name: string -> "
+        f"{_CONTEXT_OUTPUTS}, {_LIST_OUTPUTS}"
+    ),
+    attrs=_attrs(_V1_TYPES),
+    infer=_infer_single,
+    kernel=_single_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

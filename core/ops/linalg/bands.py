@@ -23,8 +23,8 @@ from pinnace.ops.kernels.diagonals import (
     take_diagonals,
 )
 from pinnace.ops.math import reduction
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, attr, typed
+from pinnace.ops.registry import define
 
 __all__ = [
     "band_part",
@@ -93,15 +93,13 @@ def _band_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return band_part(dy, call.inputs[1], call.inputs[2]), None, None
 
 
-MATRIX_BAND_PART = register(
-    OpDef(
-        name="MatrixBandPart",
-        signature="input: T, num_lower: Tindex, num_upper: Tindex -> band: T",
-        types={"T": NUMBERS | {dtypes.bool}, "Tindex": typed(INDEX, default=int64)},
-        infer=_infer_band_part,
-        kernel=_band_kernel,
-        gradient=_band_gradient,
-    )
+MATRIX_BAND_PART = define(
+    name="MatrixBandPart",
+    signature="input: T, num_lower: Tindex, num_upper: Tindex -> band: T",
+    types={"T": NUMBERS | {dtypes.bool}, "Tindex": typed(INDEX, default=int64)},
+    infer=_infer_band_part,
+    kernel=_band_kernel,
+    gradient=_band_gradient,
 )
 
 
@@ -176,18 +174,16 @@ def _diag_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return part, None, None, None, None
 
 
-MATRIX_DIAG_V3 = register(
-    OpDef(
-        name="MatrixDiagV3",
-        signature=(
-            "diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T -> output: T"
-        ),
-        types={"T": ANY_VALUE},
-        attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
-        infer=_infer_diag,
-        kernel=_diag_kernel,
-        gradient=_diag_gradient,
-    )
+MATRIX_DIAG_V3 = define(
+    name="MatrixDiagV3",
+    signature=(
+        "diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T -> output: T"
+    ),
+    types={"T": ANY_VALUE},
+    attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
+    infer=_infer_diag,
+    kernel=_diag_kernel,
+    gradient=_diag_gradient,
 )
 
 
@@ -239,16 +235,14 @@ def _part_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return set_diag(empty, dy, k=call.inputs[1], align=call.attr("align")), None, None
 
 
-MATRIX_DIAG_PART_V3 = register(
-    OpDef(
-        name="MatrixDiagPartV3",
-        signature="input: T, k: int32, padding_value: T -> diagonal: T",
-        types={"T": ANY_VALUE},
-        attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
-        infer=_infer_part,
-        kernel=_part_kernel,
-        gradient=_part_gradient,
-    )
+MATRIX_DIAG_PART_V3 = define(
+    name="MatrixDiagPartV3",
+    signature="input: T, k: int32, padding_value: T -> diagonal: T",
+    types={"T": ANY_VALUE},
+    attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
+    infer=_infer_part,
+    kernel=_part_kernel,
+    gradient=_part_gradient,
 )
 
 
@@ -306,16 +300,14 @@ def _set_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return rest, diag_part(dy, k=k, align=call.attr("align")), None
 
 
-MATRIX_SET_DIAG_V3 = register(
-    OpDef(
-        name="MatrixSetDiagV3",
-        signature="input: T, diagonal: T, k: int32 -> output: T",
-        types={"T": ANY_VALUE},
-        attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
-        infer=_infer_set,
-        kernel=_set_kernel,
-        gradient=_set_gradient,
-    )
+MATRIX_SET_DIAG_V3 = define(
+    name="MatrixSetDiagV3",
+    signature="input: T, diagonal: T, k: int32 -> output: T",
+    types={"T": ANY_VALUE},
+    attrs={"align": attr("string", default="RIGHT_LEFT", allowed=_ALIGN)},
+    infer=_infer_set,
+    kernel=_set_kernel,
+    gradient=_set_gradient,
 )
 
 
@@ -347,15 +339,13 @@ def _tensor_diag_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: A
     return (tensor_diag_part(dy),)
 
 
-DIAG = register(
-    OpDef(
-        name="Diag",
-        signature="diagonal: T -> output: T",
-        types={"T": FLOATS | COMPLEX | INDEX},
-        infer=_infer_tensor_diag,
-        kernel=_tensor_diag_kernel,
-        gradient=_tensor_diag_gradient,
-    )
+DIAG = define(
+    name="Diag",
+    signature="diagonal: T -> output: T",
+    types={"T": FLOATS | COMPLEX | INDEX},
+    infer=_infer_tensor_diag,
+    kernel=_tensor_diag_kernel,
+    gradient=_tensor_diag_gradient,
 )
 
 
@@ -400,15 +390,13 @@ def _tensor_part_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: A
     return (tensor_diag(dy),)
 
 
-DIAG_PART = register(
-    OpDef(
-        name="DiagPart",
-        signature="input: T -> diagonal: T",
-        types={"T": FLOATS | COMPLEX | INDEX},
-        infer=_infer_tensor_part,
-        kernel=_tensor_part_kernel,
-        gradient=_tensor_part_gradient,
-    )
+DIAG_PART = define(
+    name="DiagPart",
+    signature="input: T -> diagonal: T",
+    types={"T": FLOATS | COMPLEX | INDEX},
+    infer=_infer_tensor_part,
+    kernel=_tensor_part_kernel,
+    gradient=_tensor_part_gradient,
 )
 
 

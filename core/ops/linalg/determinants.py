@@ -13,11 +13,11 @@ from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.linalg import bands, factorization, solving
 from pinnace.ops.linalg.matrices import MATRIX_TYPES, WIDE_TYPES, solved, square_shape
 from pinnace.ops.math import arithmetic, complexes, exponents, reduction
-from pinnace.ops.opdef import InferCall, OpCall, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
+    from pinnace.ops.opdef import InferCall, OpCall
 
 __all__ = ["det", "logdet", "slogdet"]
 
@@ -56,16 +56,14 @@ def _det_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (_as_matrices(dy * complexes.conj(call.outputs[0])) * inverse,)
 
 
-MATRIX_DETERMINANT = register(
-    OpDef(
-        name="MatrixDeterminant",
-        signature="input: T -> output: T",
-        types={"T": WIDE_TYPES},
-        infer=_infer,
-        kernel=_det_kernel,
-        gradient=_det_gradient,
-        batch=batch_rules.AS_IT_IS,
-    )
+MATRIX_DETERMINANT = define(
+    name="MatrixDeterminant",
+    signature="input: T -> output: T",
+    types={"T": WIDE_TYPES},
+    infer=_infer,
+    kernel=_det_kernel,
+    gradient=_det_gradient,
+    batch=batch_rules.AS_IT_IS,
 )
 
 
@@ -102,16 +100,14 @@ def _log_gradient(call: OpCall, _: Any, dy: Tensor | None) -> tuple[Tensor | Non
     return (_as_matrices(dy) * solving.inv(call.inputs[0], adjoint=True),)
 
 
-LOG_MATRIX_DETERMINANT = register(
-    OpDef(
-        name="LogMatrixDeterminant",
-        signature="input: T -> sign: T, log_abs_determinant: T",
-        types={"T": MATRIX_TYPES},
-        infer=_infer_log,
-        kernel=_log_kernel,
-        gradient=_log_gradient,
-        batch=batch_rules.AS_IT_IS,
-    )
+LOG_MATRIX_DETERMINANT = define(
+    name="LogMatrixDeterminant",
+    signature="input: T -> sign: T, log_abs_determinant: T",
+    types={"T": MATRIX_TYPES},
+    infer=_infer_log,
+    kernel=_log_kernel,
+    gradient=_log_gradient,
+    batch=batch_rules.AS_IT_IS,
 )
 
 

@@ -13,11 +13,11 @@ from pinnace.framework.dtypes import ANY_VALUE
 from pinnace.framework.shapes import Shape
 from pinnace.ops.kernels.diagonals import matrix_of_diagonals, put_diagonals, take_diagonals
 from pinnace.ops.linalg import bands
-from pinnace.ops.opdef import InferCall, OpCall, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor
+    from pinnace.ops.opdef import InferCall, OpCall, OpDef
 
 __all__: list[str] = []
 
@@ -31,15 +31,13 @@ def _diag_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 def _form(name: str, signature: str, infer: Any, kernel: Any, gradient: Any) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=signature,
-            types={"T": ANY_VALUE},
-            infer=infer,
-            kernel=kernel,
-            gradient=gradient,
-        )
+    return define(
+        name=name,
+        signature=signature,
+        types={"T": ANY_VALUE},
+        infer=infer,
+        kernel=kernel,
+        gradient=gradient,
     )
 
 

@@ -14,8 +14,8 @@ from pinnace.ops.execute import execute
 from pinnace.ops.linalg import bands, factorization, solving
 from pinnace.ops.linalg.matrices import MATRIX_TYPES, adjoint, solved, square_shape
 from pinnace.ops.math import comparison, complexes, division, logic, products
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -154,14 +154,12 @@ def _eig_gradient(call: OpCall, de: Tensor | None, dv: Tensor | None) -> tuple[T
     return (dx if x.dtype.is_complex else casting.cast(complexes.real(dx), x.dtype),)
 
 
-EIG = register(
-    OpDef(
-        name="Eig",
-        signature="input: T -> e: Tout, v: Tout",
-        types={"T": MATRIX_TYPES, "Tout": COMPLEX},
-        attrs={"compute_v": attr("bool", default=True)},
-        infer=_infer_eig,
-        kernel=_eig_kernel,
-        gradient=_eig_gradient,
-    )
+EIG = define(
+    name="Eig",
+    signature="input: T -> e: Tout, v: Tout",
+    types={"T": MATRIX_TYPES, "Tout": COMPLEX},
+    attrs={"compute_v": attr("bool", default=True)},
+    infer=_infer_eig,
+    kernel=_eig_kernel,
+    gradient=_eig_gradient,
 )

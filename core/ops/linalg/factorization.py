@@ -14,8 +14,8 @@ from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.linalg import bands, solving
 from pinnace.ops.linalg.matrices import WIDE_TYPES, adjoint, matrix_shape, solved, square_shape
 from pinnace.ops.math import arithmetic, comparison, complexes, division, products
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -55,16 +55,14 @@ def _cholesky_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return ((dx + adjoint(dx)) * 0.5,)
 
 
-CHOLESKY = register(
-    OpDef(
-        name="Cholesky",
-        signature="input: T -> output: T",
-        types={"T": WIDE_TYPES},
-        infer=square_shape,
-        kernel=_cholesky_kernel,
-        gradient=_cholesky_gradient,
-        batch=batch_rules.AS_IT_IS,
-    )
+CHOLESKY = define(
+    name="Cholesky",
+    signature="input: T -> output: T",
+    types={"T": WIDE_TYPES},
+    infer=square_shape,
+    kernel=_cholesky_kernel,
+    gradient=_cholesky_gradient,
+    batch=batch_rules.AS_IT_IS,
 )
 
 
@@ -142,16 +140,14 @@ def _over(x: Tensor, r: Tensor) -> Tensor:
     return adjoint(solving.triangular_solve(r, adjoint(x), lower=False))
 
 
-QR = register(
-    OpDef(
-        name="Qr",
-        signature="input: T -> q: T, r: T",
-        types={"T": WIDE_TYPES},
-        attrs={"full_matrices": attr("bool", default=False)},
-        infer=_infer_qr,
-        kernel=_qr_kernel,
-        gradient=_qr_gradient,
-    )
+QR = define(
+    name="Qr",
+    signature="input: T -> q: T, r: T",
+    types={"T": WIDE_TYPES},
+    attrs={"full_matrices": attr("bool", default=False)},
+    infer=_infer_qr,
+    kernel=_qr_kernel,
+    gradient=_qr_gradient,
 )
 
 
@@ -268,19 +264,14 @@ def _full_svd_gradient(
     )
 
 
-SVD = register(
-    OpDef(
-        name="Svd",
-        signature="input: T -> s: T, u: T, v: T",
-        types={"T": WIDE_TYPES},
-        attrs={
-            "compute_uv": attr("bool", default=True),
-            "full_matrices": attr("bool", default=False),
-        },
-        infer=_infer_svd,
-        kernel=_svd_kernel,
-        gradient=_svd_gradient,
-    )
+SVD = define(
+    name="Svd",
+    signature="input: T -> s: T, u: T, v: T",
+    types={"T": WIDE_TYPES},
+    attrs={"compute_uv": attr("bool", default=True), "full_matrices": attr("bool", default=False)},
+    infer=_infer_svd,
+    kernel=_svd_kernel,
+    gradient=_svd_gradient,
 )
 
 
@@ -354,14 +345,12 @@ def _eig_gradient(call: OpCall, de: Tensor | None, dv: Tensor | None) -> tuple[T
     return (_half_diagonal(bands.band_part(dx + adjoint(dx), -1, 0)),)
 
 
-SELF_ADJOINT_EIG_V2 = register(
-    OpDef(
-        name="SelfAdjointEigV2",
-        signature="input: T -> e: T, v: T",
-        types={"T": WIDE_TYPES},
-        attrs={"compute_v": attr("bool", default=True)},
-        infer=_infer_eig,
-        kernel=_eig_kernel,
-        gradient=_eig_gradient,
-    )
+SELF_ADJOINT_EIG_V2 = define(
+    name="SelfAdjointEigV2",
+    signature="input: T -> e: T, v: T",
+    types={"T": WIDE_TYPES},
+    attrs={"compute_v": attr("bool", default=True)},
+    infer=_infer_eig,
+    kernel=_eig_kernel,
+    gradient=_eig_gradient,
 )

@@ -24,8 +24,8 @@ from pinnace.ops.math import (
     reduction,
     rounding,
 )
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor, TensorLike
@@ -102,15 +102,13 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
     return execute_one(MATRIX_LOGARITHM, input, name=name)
 
 
-MATRIX_LOGARITHM = register(
-    OpDef(
-        name="MatrixLogarithm",
-        signature="input: T -> output: T",
-        types={"T": COMPLEX},
-        infer=square_shape,
-        kernel=matrix_functions.logarithm,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+MATRIX_LOGARITHM = define(
+    name="MatrixLogarithm",
+    signature="input: T -> output: T",
+    types={"T": COMPLEX},
+    infer=square_shape,
+    kernel=matrix_functions.logarithm,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -144,15 +142,13 @@ def _kronecker(a: Tensor, b: Tensor, lead: list[Any], size: Any) -> Tensor:
     return reshaping.reshape(left * right, [*lead, size * size, size * size])
 
 
-MATRIX_SQUARE_ROOT = register(
-    OpDef(
-        name="MatrixSquareRoot",
-        signature="input: T -> output: T",
-        types={"T": WIDE_TYPES},
-        infer=square_shape,
-        kernel=matrix_functions.square_root,
-        gradient=_sqrtm_gradient,
-    )
+MATRIX_SQUARE_ROOT = define(
+    name="MatrixSquareRoot",
+    signature="input: T -> output: T",
+    types={"T": WIDE_TYPES},
+    infer=square_shape,
+    kernel=matrix_functions.square_root,
+    gradient=_sqrtm_gradient,
 )
 
 

@@ -15,8 +15,8 @@ from pinnace.ops.kernels.triangular import solve_triangular
 from pinnace.ops.linalg import bands
 from pinnace.ops.linalg.matrices import WIDE_TYPES, matrix_shape, solved, square_shape
 from pinnace.ops.math import arithmetic, products
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -92,17 +92,15 @@ def _solve_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     return _outer(x, along_rhs, flipped), along_rhs
 
 
-MATRIX_SOLVE = register(
-    OpDef(
-        name="MatrixSolve",
-        signature="matrix: T, rhs: T -> output: T",
-        types={"T": WIDE_TYPES},
-        attrs={"adjoint": attr("bool", default=False)},
-        infer=_infer_solve,
-        kernel=_solve_kernel,
-        gradient=_solve_gradient,
-        batch=batch_rules.ALL_TILED,
-    )
+MATRIX_SOLVE = define(
+    name="MatrixSolve",
+    signature="matrix: T, rhs: T -> output: T",
+    types={"T": WIDE_TYPES},
+    attrs={"adjoint": attr("bool", default=False)},
+    infer=_infer_solve,
+    kernel=_solve_kernel,
+    gradient=_solve_gradient,
+    batch=batch_rules.ALL_TILED,
 )
 
 
@@ -168,17 +166,15 @@ def _triangular_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-MATRIX_TRIANGULAR_SOLVE = register(
-    OpDef(
-        name="MatrixTriangularSolve",
-        signature="matrix: T, rhs: T -> output: T",
-        types={"T": WIDE_TYPES},
-        attrs={"lower": attr("bool", default=True), "adjoint": attr("bool", default=False)},
-        infer=_infer_triangular,
-        kernel=_triangular_kernel,
-        gradient=_triangular_gradient,
-        batch=batch_rules.ALL_TILED,
-    )
+MATRIX_TRIANGULAR_SOLVE = define(
+    name="MatrixTriangularSolve",
+    signature="matrix: T, rhs: T -> output: T",
+    types={"T": WIDE_TYPES},
+    attrs={"lower": attr("bool", default=True), "adjoint": attr("bool", default=False)},
+    infer=_infer_triangular,
+    kernel=_triangular_kernel,
+    gradient=_triangular_gradient,
+    batch=batch_rules.ALL_TILED,
 )
 
 
@@ -214,17 +210,15 @@ def _inverse_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (arithmetic.negative(products.matmul(y, inner, adjoint_a=True)),)
 
 
-MATRIX_INVERSE = register(
-    OpDef(
-        name="MatrixInverse",
-        signature="input: T -> output: T",
-        types={"T": WIDE_TYPES},
-        attrs={"adjoint": attr("bool", default=False)},
-        infer=square_shape,
-        kernel=_inverse_kernel,
-        gradient=_inverse_gradient,
-        batch=batch_rules.AS_IT_IS,
-    )
+MATRIX_INVERSE = define(
+    name="MatrixInverse",
+    signature="input: T -> output: T",
+    types={"T": WIDE_TYPES},
+    attrs={"adjoint": attr("bool", default=False)},
+    infer=square_shape,
+    kernel=_inverse_kernel,
+    gradient=_inverse_gradient,
+    batch=batch_rules.AS_IT_IS,
 )
 
 

@@ -15,8 +15,8 @@ from pinnace.ops.execute import execute
 from pinnace.ops.linalg import bands, solving
 from pinnace.ops.linalg.matrices import WIDE_TYPES, adjoint, matrix_shape
 from pinnace.ops.math import products
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, typed
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -180,13 +180,11 @@ def _lu_gradient(call: OpCall, dlu: Tensor | None, _: Any) -> tuple[Tensor | Non
     return (_rows(both, sorting.argsort(order, axis=-1)),)
 
 
-LU = register(
-    OpDef(
-        name="Lu",
-        signature="input: T -> lu: T, p: output_idx_type",
-        types={"T": WIDE_TYPES, "output_idx_type": typed(INDEX, default=int32)},
-        infer=_infer_lu,
-        kernel=_lu_kernel,
-        gradient=_lu_gradient,
-    )
+LU = define(
+    name="Lu",
+    signature="input: T -> lu: T, p: output_idx_type",
+    types={"T": WIDE_TYPES, "output_idx_type": typed(INDEX, default=int32)},
+    infer=_infer_lu,
+    kernel=_lu_kernel,
+    gradient=_lu_gradient,
 )

@@ -14,8 +14,8 @@ from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.linalg import bands
 from pinnace.ops.linalg.matrices import MATRIX_TYPES, WIDE_TYPES, matrix_shape, matrix_transpose
 from pinnace.ops.math import complexes, products, reduction
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -181,19 +181,17 @@ def _solve_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     return -joining.stack(parts, -2), d_rhs
 
 
-TRIDIAGONAL_SOLVE = register(
-    OpDef(
-        name="TridiagonalSolve",
-        signature="diagonals: T, rhs: T -> output: T",
-        types={"T": MATRIX_TYPES},
-        attrs={
-            "partial_pivoting": attr("bool", default=True),
-            "perturb_singular": attr("bool", default=False),
-        },
-        infer=_infer_solve,
-        kernel=_solve_kernel,
-        gradient=_solve_gradient,
-    )
+TRIDIAGONAL_SOLVE = define(
+    name="TridiagonalSolve",
+    signature="diagonals: T, rhs: T -> output: T",
+    types={"T": MATRIX_TYPES},
+    attrs={
+        "partial_pivoting": attr("bool", default=True),
+        "perturb_singular": attr("bool", default=False),
+    },
+    infer=_infer_solve,
+    kernel=_solve_kernel,
+    gradient=_solve_gradient,
 )
 
 
@@ -245,15 +243,13 @@ def _product_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, ...]:
     return *rows, _later(above * dy, -2) + main * dy + _earlier(below * dy, -2)
 
 
-TRIDIAGONAL_MAT_MUL = register(
-    OpDef(
-        name="TridiagonalMatMul",
-        signature="superdiag: T, maindiag: T, subdiag: T, rhs: T -> output: T",
-        types={"T": MATRIX_TYPES},
-        infer=_infer_product,
-        kernel=_product_kernel,
-        gradient=_product_gradient,
-    )
+TRIDIAGONAL_MAT_MUL = define(
+    name="TridiagonalMatMul",
+    signature="superdiag: T, maindiag: T, subdiag: T, rhs: T -> output: T",
+    types={"T": MATRIX_TYPES},
+    infer=_infer_product,
+    kernel=_product_kernel,
+    gradient=_product_gradient,
 )
 
 
@@ -337,14 +333,12 @@ def _banded_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     return products.without_batches(part, matrix, rhs), products.without_batches(d_rhs, rhs, matrix)
 
 
-BANDED_TRIANGULAR_SOLVE = register(
-    OpDef(
-        name="BandedTriangularSolve",
-        signature="matrix: T, rhs: T -> output: T",
-        types={"T": WIDE_TYPES},
-        attrs={"lower": attr("bool", default=True), "adjoint": attr("bool", default=False)},
-        infer=_infer_banded,
-        kernel=_banded_kernel,
-        gradient=_banded_gradient,
-    )
+BANDED_TRIANGULAR_SOLVE = define(
+    name="BandedTriangularSolve",
+    signature="matrix: T, rhs: T -> output: T",
+    types={"T": WIDE_TYPES},
+    attrs={"lower": attr("bool", default=True), "adjoint": attr("bool", default=False)},
+    infer=_infer_banded,
+    kernel=_banded_kernel,
+    gradient=_banded_gradient,
 )

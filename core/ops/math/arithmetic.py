@@ -19,7 +19,7 @@ from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math import complexes
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
-from pinnace.ops.registry import backward, binary, broadcast, register, unary
+from pinnace.ops.registry import backward, binary, broadcast, define, register, unary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -425,18 +425,16 @@ def _infer_add_n(call: InferCall) -> Shape:
     return shape
 
 
-ADD_N = register(
-    OpDef(
-        name="AddN",
-        signature="inputs: N*T -> sum: T",
-        types={"T": NUMBERS | {variant}},
-        infer=_infer_add_n,
-        kernel=_add_n_kernel,
-        gradient=_add_n_gradient,
-        fuse="{inputs: + }",
-        sums=True,
-        batch=batch_rules.ALL_TILED,
-    )
+ADD_N = define(
+    name="AddN",
+    signature="inputs: N*T -> sum: T",
+    types={"T": NUMBERS | {variant}},
+    infer=_infer_add_n,
+    kernel=_add_n_kernel,
+    gradient=_add_n_gradient,
+    fuse="{inputs: + }",
+    sums=True,
+    batch=batch_rules.ALL_TILED,
 )
 
 
@@ -459,17 +457,15 @@ def _next_after_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return broadcasting.reduced_to(dy, x, y), constants.zeros_like(y)
 
 
-NEXT_AFTER = register(
-    OpDef(
-        name="NextAfter",
-        signature="x1: T, x2: T -> output: T",
-        types={"T": typed({dtypes.float32, dtypes.float64}, default=dtypes.float32)},
-        infer=broadcast,
-        kernel=np.nextafter,
-        gradient=_next_after_gradient,
-        elementwise=True,
-        out=True,
-    )
+NEXT_AFTER = define(
+    name="NextAfter",
+    signature="x1: T, x2: T -> output: T",
+    types={"T": typed({dtypes.float32, dtypes.float64}, default=dtypes.float32)},
+    infer=broadcast,
+    kernel=np.nextafter,
+    gradient=_next_after_gradient,
+    elementwise=True,
+    out=True,
 )
 
 

@@ -15,11 +15,11 @@ from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import broadcasting, constants, selecting
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.math import arithmetic, comparison, division, exponents, logic, reduction
-from pinnace.ops.opdef import InferCall, OpCall, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.shapes import Shape
+    from pinnace.ops.opdef import InferCall, OpCall
 
 __all__ = ["clip_by_global_norm", "clip_by_norm", "clip_by_value", "global_norm"]
 
@@ -178,14 +178,12 @@ def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     )
 
 
-CLIP_BY_VALUE = register(
-    OpDef(
-        name="ClipByValue",
-        signature="t: T, clip_value_min: T, clip_value_max: T -> output: T",
-        types={"T": NUMBERS},
-        infer=_infer,
-        kernel=_kernel,
-        gradient=_gradient,
-        fuse="max(min({t}, {clip_value_max}), {clip_value_min})",
-    )
+CLIP_BY_VALUE = define(
+    name="ClipByValue",
+    signature="t: T, clip_value_min: T, clip_value_max: T -> output: T",
+    types={"T": NUMBERS},
+    infer=_infer,
+    kernel=_kernel,
+    gradient=_gradient,
+    fuse="max(min({t}, {clip_value_max}), {clip_value_min})",
 )

@@ -14,7 +14,7 @@ from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.ops import batch_rules
 from pinnace.ops.execute import execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import broadcast, comparison, register, same_as_input
+from pinnace.ops.registry import broadcast, comparison, define, register, same_as_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,16 +191,14 @@ def _approximate_kernel(x: Array, y: Array, *, tolerance: float) -> Any:
     return apart < apart.dtype.type(tolerance)
 
 
-APPROXIMATE_EQUAL = register(
-    OpDef(
-        name="ApproximateEqual",
-        signature="x: T, y: T -> z: bool",
-        types={"T": NUMBERS},
-        attrs={"tolerance": attr("float", default=1e-05)},
-        infer=_infer_approximate,
-        kernel=_approximate_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+APPROXIMATE_EQUAL = define(
+    name="ApproximateEqual",
+    signature="x: T, y: T -> z: bool",
+    types={"T": NUMBERS},
+    attrs={"tolerance": attr("float", default=1e-05)},
+    infer=_infer_approximate,
+    kernel=_approximate_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

@@ -15,7 +15,7 @@ from pinnace.ops.array import broadcasting, constants
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.opdef import OpCall, OpDef, typed
-from pinnace.ops.registry import broadcast, register, same_as_input
+from pinnace.ops.registry import broadcast, define, register, same_as_input
 
 __all__ = ["complex", "conj", "imag", "real"]
 
@@ -64,16 +64,14 @@ def _complex_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return broadcasting.reduced_to(real(dy), x, y), broadcasting.reduced_to(imag(dy), y, x)
 
 
-COMPLEX_OF_PARTS = register(
-    OpDef(
-        name="Complex",
-        signature="real: T, imag: T -> out: Tout",
-        types={"T": typed(_PARTS, default=float32), "Tout": typed(COMPLEX, default=complex64)},
-        infer=broadcast,
-        kernel=_complex_kernel,
-        gradient=_complex_gradient,
-        elementwise=True,
-    )
+COMPLEX_OF_PARTS = define(
+    name="Complex",
+    signature="real: T, imag: T -> out: Tout",
+    types={"T": typed(_PARTS, default=float32), "Tout": typed(COMPLEX, default=complex64)},
+    infer=broadcast,
+    kernel=_complex_kernel,
+    gradient=_complex_gradient,
+    elementwise=True,
 )
 
 
@@ -192,15 +190,13 @@ def _conj_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:  # noqa: ARG001 (
     return (conj(dy),)
 
 
-CONJ = register(
-    OpDef(
-        name="Conj",
-        signature="input: T -> output: T",
-        types={"T": typed(COMPLEX, default=complex64)},
-        infer=same_as_input,
-        kernel=np.conjugate,
-        gradient=_conj_gradient,
-        elementwise=True,
-        out=True,
-    )
+CONJ = define(
+    name="Conj",
+    signature="input: T -> output: T",
+    types={"T": typed(COMPLEX, default=complex64)},
+    infer=same_as_input,
+    kernel=np.conjugate,
+    gradient=_conj_gradient,
+    elementwise=True,
+    out=True,
 )

@@ -15,8 +15,8 @@ from pinnace.ops.array import casting, constants, joining, reshaping, scattering
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math import arithmetic, comparison, reduction
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, typed
+from pinnace.ops.registry import define, same_as_input
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -132,16 +132,14 @@ def _infer_dense(call: InferCall) -> Shape:
     return last if shape.rank <= 1 else shape[:1].concatenate(last)
 
 
-DENSE_BINCOUNT = register(
-    OpDef(
-        name="DenseBincount",
-        signature="input: Tidx, size: Tidx, weights: T -> output: T",
-        types={"Tidx": INDEX, "T": _COUNTS},
-        attrs={"binary_output": attr("bool", default=False)},
-        infer=_infer_dense,
-        kernel=_dense_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+DENSE_BINCOUNT = define(
+    name="DenseBincount",
+    signature="input: Tidx, size: Tidx, weights: T -> output: T",
+    types={"Tidx": INDEX, "T": _COUNTS},
+    attrs={"binary_output": attr("bool", default=False)},
+    infer=_infer_dense,
+    kernel=_dense_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -193,15 +191,13 @@ def _in_top_k_kernel(predictions: Array, targets: Array, k: Array | int) -> Arra
     return inside & finite & (better < k)  # type: ignore[no-any-return]
 
 
-IN_TOP_K_V2 = register(
-    OpDef(
-        name="InTopKV2",
-        signature="predictions: float32, targets: T, k: T -> precision: bool",
-        types={"T": typed(INDEX, default=int32)},
-        infer=_infer_in_top_k,
-        kernel=_in_top_k_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+IN_TOP_K_V2 = define(
+    name="InTopKV2",
+    signature="predictions: float32, targets: T, k: T -> precision: bool",
+    types={"T": typed(INDEX, default=int32)},
+    infer=_infer_in_top_k,
+    kernel=_in_top_k_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -215,15 +211,13 @@ def _infer_bincount(call: InferCall) -> Shape:
     return Shape([None if count is None else int(count)])
 
 
-BINCOUNT = register(
-    OpDef(
-        name="Bincount",
-        signature="arr: int32, size: int32, weights: T -> bins: T",
-        types={"T": _COUNTS},
-        infer=_infer_bincount,
-        kernel=_bincount_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+BINCOUNT = define(
+    name="Bincount",
+    signature="arr: int32, size: int32, weights: T -> bins: T",
+    types={"T": _COUNTS},
+    infer=_infer_bincount,
+    kernel=_bincount_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -234,29 +228,25 @@ def _bucketize_kernel(input: Array, *, boundaries: tuple[float, ...]) -> Array:
     return np.asarray(np.searchsorted(edges, input, side="right"), np.int32)
 
 
-BUCKETIZE = register(
-    OpDef(
-        name="Bucketize",
-        signature="input: T -> output: int32",
-        types={"T": _COUNTS},
-        attrs={"boundaries": attr("list(float)")},
-        infer=same_as_input,
-        kernel=_bucketize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+BUCKETIZE = define(
+    name="Bucketize",
+    signature="input: T -> output: int32",
+    types={"T": _COUNTS},
+    attrs={"boundaries": attr("list(float)")},
+    infer=same_as_input,
+    kernel=_bucketize_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
-IN_TOP_K = register(
-    OpDef(
-        name="InTopK",
-        signature="predictions: float32, targets: T -> precision: bool",
-        types={"T": typed(INDEX, default=int32)},
-        attrs={"k": attr("int")},
-        infer=_infer_in_top_k,
-        kernel=lambda predictions, targets, *, k: _in_top_k_kernel(predictions, targets, k),
-        gradient=NOT_DIFFERENTIABLE,
-    )
+IN_TOP_K = define(
+    name="InTopK",
+    signature="predictions: float32, targets: T -> precision: bool",
+    types={"T": typed(INDEX, default=int32)},
+    attrs={"k": attr("int")},
+    infer=_infer_in_top_k,
+    kernel=lambda predictions, targets, *, k: _in_top_k_kernel(predictions, targets, k),
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

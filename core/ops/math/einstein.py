@@ -16,8 +16,8 @@ from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels.contraction import ELLIPSIS, Equation, contract, parse_equation
 from pinnace.ops.math import complexes, reduction
-from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import InferCall, OpCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -278,18 +278,16 @@ def _einsum_rows(call: BatchCall) -> Sequence[Tensor]:
     return call.apply(call.tensors, equation=f"{','.join(terms)}->{letter}{right}")
 
 
-EINSUM = register(
-    OpDef(
-        name="Einsum",
-        signature="inputs: N*T -> output: T",
-        types={"T": NUMBERS},
-        attrs={"equation": attr("string")},
-        infer=_infer_einsum,
-        kernel=_einsum_kernel,
-        out=True,
-        gradient=_einsum_gradient,
-        product="einsum",
-        packs=True,
-        batch=BatchRule(_einsum_rows),
-    )
+EINSUM = define(
+    name="Einsum",
+    signature="inputs: N*T -> output: T",
+    types={"T": NUMBERS},
+    attrs={"equation": attr("string")},
+    infer=_infer_einsum,
+    kernel=_einsum_kernel,
+    out=True,
+    gradient=_einsum_gradient,
+    product="einsum",
+    packs=True,
+    batch=BatchRule(_einsum_rows),
 )

@@ -14,13 +14,13 @@ from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import special_functions
 from pinnace.ops.math import arithmetic, exponents, reduction
-from pinnace.ops.opdef import InferCall, OpCall, OpDef
-from pinnace.ops.registry import binary, register, unary
+from pinnace.ops.registry import binary, define, register, unary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pinnace.framework.tensor import Array, Tensor, TensorLike
+    from pinnace.ops.opdef import InferCall, OpCall
 
 __all__ = [
     "betainc",
@@ -311,15 +311,13 @@ def _infer_betainc(call: InferCall) -> Shape:
     return shape
 
 
-BETAINC = register(
-    OpDef(
-        name="Betainc",
-        signature="a: T, b: T, x: T -> z: T",
-        types={"T": _WIDE},
-        infer=_infer_betainc,
-        kernel=_betainc_kernel,
-        gradient=_betainc_gradient,
-    )
+BETAINC = define(
+    name="Betainc",
+    signature="a: T, b: T, x: T -> z: T",
+    types={"T": _WIDE},
+    infer=_infer_betainc,
+    kernel=_betainc_kernel,
+    gradient=_betainc_gradient,
 )
 
 

@@ -11,11 +11,11 @@ from pinnace.ops.array import broadcasting, casting, constants, selecting
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, comparison, complexes
 from pinnace.ops.math.widening import widened
-from pinnace.ops.opdef import OpCall, OpDef
-from pinnace.ops.registry import backward, binary, register, same_as_input, unary
+from pinnace.ops.registry import backward, binary, define, register, same_as_input, unary
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
+    from pinnace.ops.opdef import OpCall
 
 __all__ = [
     "exp",
@@ -283,18 +283,16 @@ def _sigmoid_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (SIGMOID_GRAD.entry(complexes.conj(call.outputs[0]), dy),)
 
 
-SIGMOID = register(
-    OpDef(
-        name="Sigmoid",
-        signature="x: T -> y: T",
-        types={"T": _ANALYTIC},
-        infer=same_as_input,
-        kernel=_sigmoid_kernel,
-        gradient=_sigmoid_gradient,
-        elementwise=True,
-        out=True,
-        fuse="T(1) / (T(1) + exp(-{x}))",
-    )
+SIGMOID = define(
+    name="Sigmoid",
+    signature="x: T -> y: T",
+    types={"T": _ANALYTIC},
+    infer=same_as_input,
+    kernel=_sigmoid_kernel,
+    gradient=_sigmoid_gradient,
+    elementwise=True,
+    out=True,
+    fuse="T(1) / (T(1) + exp(-{x}))",
 )
 
 

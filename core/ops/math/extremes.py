@@ -15,7 +15,7 @@ from pinnace.ops import batch_rules
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math.reduction import axes_of
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
-from pinnace.ops.registry import normal_axes, register
+from pinnace.ops.registry import define, normal_axes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,20 +77,18 @@ def argmax(
     return _placed(ARG_MAX, input, axis, output_type, name)
 
 
-ARG_MAX = register(
-    OpDef(
-        name="ArgMax",
-        signature="input: T, dimension: Tidx -> output: output_type",
-        types={
-            "T": REAL | {dtypes.bool},
-            "Tidx": typed(INDEX | {dtypes.int16}, default=int32),
-            "output_type": typed(INDEX | {dtypes.int16, dtypes.uint16}, default=int64),
-        },
-        infer=_infer_arg,
-        kernel=_arg_kernel("ArgMax", np.argmax),
-        gradient=NOT_DIFFERENTIABLE,
-        batch=batch_rules.ALONG_AXES,
-    )
+ARG_MAX = define(
+    name="ArgMax",
+    signature="input: T, dimension: Tidx -> output: output_type",
+    types={
+        "T": REAL | {dtypes.bool},
+        "Tidx": typed(INDEX | {dtypes.int16}, default=int32),
+        "output_type": typed(INDEX | {dtypes.int16, dtypes.uint16}, default=int64),
+    },
+    infer=_infer_arg,
+    kernel=_arg_kernel("ArgMax", np.argmax),
+    gradient=NOT_DIFFERENTIABLE,
+    batch=batch_rules.ALONG_AXES,
 )
 
 
@@ -114,18 +112,16 @@ def argmin(
     return _placed(ARG_MIN, input, axis, output_type, name)
 
 
-ARG_MIN = register(
-    OpDef(
-        name="ArgMin",
-        signature="input: T, dimension: Tidx -> output: output_type",
-        types={
-            "T": REAL | {dtypes.bool},
-            "Tidx": typed(INDEX, default=int32),
-            "output_type": typed(INDEX, default=int64),
-        },
-        infer=_infer_arg,
-        kernel=_arg_kernel("ArgMin", np.argmin),
-        gradient=NOT_DIFFERENTIABLE,
-        batch=batch_rules.ALONG_AXES,
-    )
+ARG_MIN = define(
+    name="ArgMin",
+    signature="input: T, dimension: Tidx -> output: output_type",
+    types={
+        "T": REAL | {dtypes.bool},
+        "Tidx": typed(INDEX, default=int32),
+        "output_type": typed(INDEX, default=int64),
+    },
+    infer=_infer_arg,
+    kernel=_arg_kernel("ArgMin", np.argmin),
+    gradient=NOT_DIFFERENTIABLE,
+    batch=batch_rules.ALONG_AXES,
 )

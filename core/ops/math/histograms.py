@@ -13,8 +13,8 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math import clipping, division, rounding
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, typed
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -105,16 +105,11 @@ def _infer(call: InferCall) -> Shape:
     return Shape([None if count is None else int(count)])
 
 
-HISTOGRAM_FIXED_WIDTH = register(
-    OpDef(
-        name="HistogramFixedWidth",
-        signature="values: T, value_range: T, nbins: int32 -> out: dtype",
-        types={
-            "T": frozenset({int32, int64, float32, float64}),
-            "dtype": typed(INDEX, default=int32),
-        },
-        infer=_infer,
-        kernel=_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+HISTOGRAM_FIXED_WIDTH = define(
+    name="HistogramFixedWidth",
+    signature="values: T, value_range: T, nbins: int32 -> out: dtype",
+    types={"T": frozenset({int32, int64, float32, float64}), "dtype": typed(INDEX, default=int32)},
+    infer=_infer,
+    kernel=_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
-from pinnace.ops.registry import broadcast, register, same_as_input
+from pinnace.ops.registry import broadcast, define, register, same_as_input
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor, TensorLike
@@ -75,17 +75,15 @@ def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
     return LOGICAL_NOT.entry(x, name)
 
 
-LOGICAL_NOT = register(
-    OpDef(
-        name="LogicalNot",
-        signature="x: bool -> y: bool",
-        infer=same_as_input,
-        kernel=np.logical_not,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-        out=True,
-        fuse="not {x}",
-    )
+LOGICAL_NOT = define(
+    name="LogicalNot",
+    signature="x: bool -> y: bool",
+    infer=same_as_input,
+    kernel=np.logical_not,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
+    out=True,
+    fuse="not {x}",
 )
 
 

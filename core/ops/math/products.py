@@ -24,7 +24,7 @@ from pinnace.ops.kernels import team, tiles, weights
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import complexes, reduction
 from pinnace.ops.opdef import Infer, InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define, register
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -252,15 +252,13 @@ def _cross_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     return cross(b, dy), cross(dy, a)
 
 
-CROSS = register(
-    OpDef(
-        name="Cross",
-        signature="a: T, b: T -> product: T",
-        types={"T": REAL},
-        infer=_infer_cross,
-        kernel=_cross_kernel,
-        gradient=_cross_gradient,
-    )
+CROSS = define(
+    name="Cross",
+    signature="a: T, b: T -> product: T",
+    types={"T": REAL},
+    infer=_infer_cross,
+    kernel=_cross_kernel,
+    gradient=_cross_gradient,
 )
 
 
@@ -308,23 +306,18 @@ def _mat_mul_rows(call: BatchCall) -> Sequence[Tensor]:
     return [matmul(*call.tensors, **flags)]
 
 
-MAT_MUL = register(
-    OpDef(
-        name="MatMul",
-        signature="a: T, b: T -> product: T",
-        types={"T": _MATRIX_TYPES},
-        attrs={
-            "transpose_a": attr("bool", default=False),
-            "transpose_b": attr("bool", default=False),
-        },
-        infer=_infer_mat_mul,
-        kernel=_mat_mul_kernel,
-        gradient=_mat_mul_gradient,
-        out=True,
-        product="matrix",
-        packs=True,
-        batch=BatchRule(_mat_mul_rows),
-    )
+MAT_MUL = define(
+    name="MatMul",
+    signature="a: T, b: T -> product: T",
+    types={"T": _MATRIX_TYPES},
+    attrs={"transpose_a": attr("bool", default=False), "transpose_b": attr("bool", default=False)},
+    infer=_infer_mat_mul,
+    kernel=_mat_mul_kernel,
+    gradient=_mat_mul_gradient,
+    out=True,
+    product="matrix",
+    packs=True,
+    batch=BatchRule(_mat_mul_rows),
 )
 # The usual call, eager matrices, in as few steps as there are.
 _ENTRIES = {
@@ -405,20 +398,14 @@ def _mixed_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor | None, Tensor | N
     return _batch_gradient(call, dy)
 
 
-BATCH_MAT_MUL_V3 = register(
-    OpDef(
-        name="BatchMatMulV3",
-        signature="x: Ta, y: Tb -> output: Tout",
-        types={
-            "Ta": _BATCH_TYPES_V3 | _BYTES,
-            "Tb": _BATCH_TYPES_V3 | _BYTES,
-            "Tout": _BATCH_TYPES_V3,
-        },
-        attrs={"adj_x": attr("bool", default=False), "adj_y": attr("bool", default=False)},
-        infer=_infer_mixed,
-        kernel=_mixed_kernel,
-        gradient=_mixed_gradient,
-    )
+BATCH_MAT_MUL_V3 = define(
+    name="BatchMatMulV3",
+    signature="x: Ta, y: Tb -> output: Tout",
+    types={"Ta": _BATCH_TYPES_V3 | _BYTES, "Tb": _BATCH_TYPES_V3 | _BYTES, "Tout": _BATCH_TYPES_V3},
+    attrs={"adj_x": attr("bool", default=False), "adj_y": attr("bool", default=False)},
+    infer=_infer_mixed,
+    kernel=_mixed_kernel,
+    gradient=_mixed_gradient,
 )
 
 

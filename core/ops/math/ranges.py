@@ -16,8 +16,8 @@ from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import casting, reshaping, selecting
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math import arithmetic, comparison
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, typed
+from pinnace.ops.registry import define
 
 __all__ = ["linspace", "range"]
 
@@ -105,16 +105,14 @@ def _infer_range(call: InferCall) -> Shape:
     return Shape([_count(start, limit, delta)])
 
 
-RANGE = register(
-    OpDef(
-        name="Range",
-        signature="start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx",
-        types={"Tidx": typed(REAL - {dtypes.uint8}, default=int32)},
-        infer=_infer_range,
-        kernel=_range_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        static=True,
-    )
+RANGE = define(
+    name="Range",
+    signature="start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx",
+    types={"Tidx": typed(REAL - {dtypes.uint8}, default=int32)},
+    infer=_infer_range,
+    kernel=_range_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    static=True,
 )
 
 
@@ -170,13 +168,11 @@ def _infer_lin_space(call: InferCall) -> Shape:
     return Shape([None if count is None else max(int(count), 0)])
 
 
-LIN_SPACE = register(
-    OpDef(
-        name="LinSpace",
-        signature="start: T, stop: T, num: Tidx -> output: T",
-        types={"T": FLOATS, "Tidx": typed(INDEX, default=int32)},
-        infer=_infer_lin_space,
-        kernel=_lin_space_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+LIN_SPACE = define(
+    name="LinSpace",
+    signature="start: T, stop: T, num: Tidx -> output: T",
+    types={"T": FLOATS, "Tidx": typed(INDEX, default=int32)},
+    infer=_infer_lin_space,
+    kernel=_lin_space_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -15,7 +15,7 @@ from pinnace.ops.kernels import normalization as kernels
 from pinnace.ops.math import exponents, reduction
 from pinnace.ops.nn import layouts
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 __all__ = ["fused_batch_norm"]
 
@@ -244,31 +244,27 @@ def fused_batch_norm(
     return y, running_mean, running_variance
 
 
-FUSED_BATCH_NORM_V3: OpDef = register(
-    OpDef(
-        name="FusedBatchNormV3",
-        signature=(_X + _Y + ", reserve_space_3: {0}").format("U"),
-        types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({bfloat16, float32})},
-        attrs=_FUSED_V3_ATTRS,
-        infer=_infer_fused(6),
-        kernel=_forward_v3,
-        gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD_V3),
-        out=True,
-    )
+FUSED_BATCH_NORM_V3: OpDef = define(
+    name="FusedBatchNormV3",
+    signature=(_X + _Y + ", reserve_space_3: {0}").format("U"),
+    types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({bfloat16, float32})},
+    attrs=_FUSED_V3_ATTRS,
+    infer=_infer_fused(6),
+    kernel=_forward_v3,
+    gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD_V3),
+    out=True,
 )
 
 
-FUSED_BATCH_NORM: OpDef = register(
-    OpDef(
-        name="FusedBatchNorm",
-        signature=(_X + _Y).format("T"),
-        types={"T": frozenset({float32})},
-        attrs=_FUSED_ATTRS,
-        infer=_infer_fused(5),
-        kernel=forward,
-        gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD),
-        out=True,
-    )
+FUSED_BATCH_NORM: OpDef = define(
+    name="FusedBatchNorm",
+    signature=(_X + _Y).format("T"),
+    types={"T": frozenset({float32})},
+    attrs=_FUSED_ATTRS,
+    infer=_infer_fused(5),
+    kernel=forward,
+    gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD),
+    out=True,
 )
 
 
@@ -356,60 +352,52 @@ def _without(name: str, attrs: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in attrs.items() if key != name}
 
 
-FUSED_BATCH_NORM_GRAD: OpDef = register(
-    OpDef(
-        name="FusedBatchNormGrad",
-        signature="y_backprop: T, x: T, scale: T, reserve_space_1: T, reserve_space_2: T -> "
-        + (_DX + "reserve_space_3: {0}, reserve_space_4: {0}").format("T"),
-        types={"T": frozenset({float32})},
-        attrs=_without("exponential_avg_factor", _FUSED_ATTRS),
-        infer=_infer_fused_grad,
-        kernel=backward,
-        gradient=_fused_grad_gradient,
-        out=True,
-    )
+FUSED_BATCH_NORM_GRAD: OpDef = define(
+    name="FusedBatchNormGrad",
+    signature="y_backprop: T, x: T, scale: T, reserve_space_1: T, reserve_space_2: T -> "
+    + (_DX + "reserve_space_3: {0}, reserve_space_4: {0}").format("T"),
+    types={"T": frozenset({float32})},
+    attrs=_without("exponential_avg_factor", _FUSED_ATTRS),
+    infer=_infer_fused_grad,
+    kernel=backward,
+    gradient=_fused_grad_gradient,
+    out=True,
 )
-FUSED_BATCH_NORM_GRAD_V2: OpDef = register(
-    OpDef(
-        name="FusedBatchNormGradV2",
-        signature="y_backprop: T, x: T, scale: float32, reserve_space_1: U, reserve_space_2: U -> "
-        + (_DX + "reserve_space_3: {0}, reserve_space_4: {0}").format("U"),
-        types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({float32})},
-        attrs=_without("exponential_avg_factor", _FUSED_ATTRS),
-        infer=_infer_fused_grad,
-        kernel=backward,
-        gradient=_fused_grad_gradient,
-        out=True,
-    )
+FUSED_BATCH_NORM_GRAD_V2: OpDef = define(
+    name="FusedBatchNormGradV2",
+    signature="y_backprop: T, x: T, scale: float32, reserve_space_1: U, reserve_space_2: U -> "
+    + (_DX + "reserve_space_3: {0}, reserve_space_4: {0}").format("U"),
+    types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({float32})},
+    attrs=_without("exponential_avg_factor", _FUSED_ATTRS),
+    infer=_infer_fused_grad,
+    kernel=backward,
+    gradient=_fused_grad_gradient,
+    out=True,
 )
 
 
-FUSED_BATCH_NORM_V2: OpDef = register(
-    OpDef(
-        name="FusedBatchNormV2",
-        signature=(_X + _Y).format("U"),
-        types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({float32})},
-        attrs=_FUSED_ATTRS,
-        infer=_infer_fused(5),
-        kernel=forward,
-        gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD_V2),
-        out=True,
-    )
+FUSED_BATCH_NORM_V2: OpDef = define(
+    name="FusedBatchNormV2",
+    signature=(_X + _Y).format("U"),
+    types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({float32})},
+    attrs=_FUSED_ATTRS,
+    infer=_infer_fused(5),
+    kernel=forward,
+    gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD_V2),
+    out=True,
 )
 
 
-FUSED_BATCH_NORM_GRAD_V3: OpDef = register(
-    OpDef(
-        name="FusedBatchNormGradV3",
-        signature="y_backprop: T, x: T, scale: float32, reserve_space_1: U, reserve_space_2: U, "
-        "reserve_space_3: U -> " + (_DX + "reserve_space_4: {0}, reserve_space_5: {0}").format("U"),
-        types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({float32})},
-        attrs=_without("exponential_avg_factor", _FUSED_V3_ATTRS),
-        infer=_infer_fused_grad,
-        kernel=backward,
-        gradient=_fused_grad_gradient,
-        out=True,
-    )
+FUSED_BATCH_NORM_GRAD_V3: OpDef = define(
+    name="FusedBatchNormGradV3",
+    signature="y_backprop: T, x: T, scale: float32, reserve_space_1: U, reserve_space_2: U, "
+    "reserve_space_3: U -> " + (_DX + "reserve_space_4: {0}, reserve_space_5: {0}").format("U"),
+    types={"T": frozenset({float16, bfloat16, float32}), "U": frozenset({float32})},
+    attrs=_without("exponential_avg_factor", _FUSED_V3_ATTRS),
+    infer=_infer_fused_grad,
+    kernel=backward,
+    gradient=_fused_grad_gradient,
+    out=True,
 )
 
 

@@ -12,7 +12,7 @@ from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.nn import image_rows
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 __all__ = ["bias_add"]
 
@@ -80,20 +80,18 @@ def _bias_add_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return dy, bias_add_grad(dy, call.attr("data_format"))
 
 
-BIAS_ADD: OpDef = register(
-    OpDef(
-        name="BiasAdd",
-        signature="value: T, bias: T -> output: T",
-        types={"T": NUMBERS},
-        attrs={"data_format": attr("string", default="NHWC", allowed=("NHWC", "NCHW"))},
-        infer=_infer,
-        kernel=_bias_add_kernel,
-        gradient=_bias_add_gradient,
-        out=True,
-        fuse="{value} + {bias}",
-        sums=True,
-        batch=image_rows.FOLDED,
-    )
+BIAS_ADD: OpDef = define(
+    name="BiasAdd",
+    signature="value: T, bias: T -> output: T",
+    types={"T": NUMBERS},
+    attrs={"data_format": attr("string", default="NHWC", allowed=("NHWC", "NCHW"))},
+    infer=_infer,
+    kernel=_bias_add_kernel,
+    gradient=_bias_add_gradient,
+    out=True,
+    fuse="{value} + {bias}",
+    sums=True,
+    batch=image_rows.FOLDED,
 )
 
 
@@ -132,27 +130,23 @@ def _bias_add_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (broadcasting.broadcast_to(dy, sizes),)
 
 
-BIAS_ADD_GRAD: OpDef = register(
-    OpDef(
-        name="BiasAddGrad",
-        signature="out_backprop: T -> output: T",
-        types={"T": NUMBERS},
-        attrs={"data_format": attr("string", default="NHWC", allowed=("NHWC", "NCHW"))},
-        infer=_infer_grad,
-        kernel=_bias_add_grad_kernel,
-        gradient=_bias_add_grad_gradient,
-    )
+BIAS_ADD_GRAD: OpDef = define(
+    name="BiasAddGrad",
+    signature="out_backprop: T -> output: T",
+    types={"T": NUMBERS},
+    attrs={"data_format": attr("string", default="NHWC", allowed=("NHWC", "NCHW"))},
+    infer=_infer_grad,
+    kernel=_bias_add_grad_kernel,
+    gradient=_bias_add_grad_gradient,
 )
 
 
-BIAS_ADD_V1: OpDef = register(
-    OpDef(
-        name="BiasAddV1",
-        signature="value: T, bias: T -> output: T",
-        types={"T": NUMBERS},
-        infer=_infer,
-        kernel=np.add,
-        gradient=lambda call, dy: (dy, bias_add_grad(dy, "NHWC")),  # noqa: ARG005 (call)
-        out=True,
-    )
+BIAS_ADD_V1: OpDef = define(
+    name="BiasAddV1",
+    signature="value: T, bias: T -> output: T",
+    types={"T": NUMBERS},
+    infer=_infer,
+    kernel=np.add,
+    gradient=lambda call, dy: (dy, bias_add_grad(dy, "NHWC")),  # noqa: ARG005 (call)
+    out=True,
 )

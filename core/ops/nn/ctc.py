@@ -19,7 +19,7 @@ from pinnace.ops.array import reshaping
 from pinnace.ops.kernels import label_search
 from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -166,21 +166,19 @@ def _loss_gradient(call: OpCall, dy: Tensor | None, _: Tensor | None) -> tuple[A
     return arithmetic.multiply(call.outputs[1], scale), None, None, None
 
 
-CTC_LOSS: OpDef = register(
-    OpDef(
-        name="CTCLoss",
-        signature="inputs: T, labels_indices: int64, labels_values: int32, "
-        "sequence_length: int32 -> loss: T, gradient: T",
-        types={"T": _FLOATS},
-        attrs={
-            "preprocess_collapse_repeated": attr("bool", default=False),
-            "ctc_merge_repeated": attr("bool", default=True),
-            "ignore_longer_outputs_than_inputs": attr("bool", default=False),
-        },
-        infer=_infer_loss,
-        kernel=_loss_kernel,
-        gradient=_loss_gradient,
-    )
+CTC_LOSS: OpDef = define(
+    name="CTCLoss",
+    signature="inputs: T, labels_indices: int64, labels_values: int32, "
+    "sequence_length: int32 -> loss: T, gradient: T",
+    types={"T": _FLOATS},
+    attrs={
+        "preprocess_collapse_repeated": attr("bool", default=False),
+        "ctc_merge_repeated": attr("bool", default=True),
+        "ignore_longer_outputs_than_inputs": attr("bool", default=False),
+    },
+    infer=_infer_loss,
+    kernel=_loss_kernel,
+    gradient=_loss_gradient,
 )
 
 
@@ -223,20 +221,15 @@ def _infer_greedy(call: InferCall) -> tuple[Shape, ...]:
     return Shape([None, 2]), Shape([None]), Shape([2]), Shape([shape[1], 1])
 
 
-CTC_GREEDY_DECODER: OpDef = register(
-    OpDef(
-        name="CTCGreedyDecoder",
-        signature="inputs: T, sequence_length: int32 -> decoded_indices: int64, "
-        "decoded_values: int64, decoded_shape: int64, log_probability: T",
-        types={"T": _FLOATS},
-        attrs={
-            "merge_repeated": attr("bool", default=False),
-            "blank_index": attr("int", default=-1),
-        },
-        infer=_infer_greedy,
-        kernel=_greedy_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+CTC_GREEDY_DECODER: OpDef = define(
+    name="CTCGreedyDecoder",
+    signature="inputs: T, sequence_length: int32 -> decoded_indices: int64, "
+    "decoded_values: int64, decoded_shape: int64, log_probability: T",
+    types={"T": _FLOATS},
+    attrs={"merge_repeated": attr("bool", default=False), "blank_index": attr("int", default=-1)},
+    infer=_infer_greedy,
+    kernel=_greedy_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -274,19 +267,17 @@ def _infer_beam(call: InferCall) -> tuple[Shape, ...]:
     )
 
 
-CTC_BEAM_SEARCH_DECODER: OpDef = register(
-    OpDef(
-        name="CTCBeamSearchDecoder",
-        signature="inputs: T, sequence_length: int32 -> decoded_indices: top_paths*int64, "
-        "decoded_values: top_paths*int64, decoded_shape: top_paths*int64, log_probability: T",
-        types={"T": _FLOATS},
-        attrs={
-            "beam_width": attr("int"),
-            "top_paths": attr("int"),
-            "merge_repeated": attr("bool", default=True),
-        },
-        infer=_infer_beam,
-        kernel=_beam_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+CTC_BEAM_SEARCH_DECODER: OpDef = define(
+    name="CTCBeamSearchDecoder",
+    signature="inputs: T, sequence_length: int32 -> decoded_indices: top_paths*int64, "
+    "decoded_values: top_paths*int64, decoded_shape: top_paths*int64, log_probability: T",
+    types={"T": _FLOATS},
+    attrs={
+        "beam_width": attr("int"),
+        "top_paths": attr("int"),
+        "merge_repeated": attr("bool", default=True),
+    },
+    infer=_infer_beam,
+    kernel=_beam_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

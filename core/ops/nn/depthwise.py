@@ -10,7 +10,7 @@ from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import depthwise as kernels
 from pinnace.ops.nn import convolutions, image_rows, layouts
 from pinnace.ops.opdef import InferCall, OpCall, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 __all__ = [
     "depthwise_conv2d",
@@ -115,18 +115,16 @@ def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     )
 
 
-DEPTHWISE_CONV2D: OpDef = register(
-    OpDef(
-        name="DepthwiseConv2dNative",
-        signature="input: T, filter: T -> output: T",
-        types={"T": FLOATS},
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_kernel,
-        gradient=_gradient,
-        product="convolution",
-        batch=image_rows.FOLDED,
-    )
+DEPTHWISE_CONV2D: OpDef = define(
+    name="DepthwiseConv2dNative",
+    signature="input: T, filter: T -> output: T",
+    types={"T": FLOATS},
+    attrs=_ATTRS,
+    infer=_infer,
+    kernel=_kernel,
+    gradient=_gradient,
+    product="convolution",
+    batch=image_rows.FOLDED,
 )
 
 
@@ -206,16 +204,14 @@ def _input_gradient(call: OpCall, ddx: Tensor) -> tuple[Any, ...]:
     )
 
 
-DEPTHWISE_BACKPROP_INPUT: OpDef = register(
-    OpDef(
-        name="DepthwiseConv2dNativeBackpropInput",
-        signature="input_sizes: int32, filter: T, out_backprop: T -> output: T",
-        types={"T": FLOATS},
-        attrs=_ATTRS,
-        infer=_infer_gradient(0),
-        kernel=_input_kernel,
-        gradient=_input_gradient,
-    )
+DEPTHWISE_BACKPROP_INPUT: OpDef = define(
+    name="DepthwiseConv2dNativeBackpropInput",
+    signature="input_sizes: int32, filter: T, out_backprop: T -> output: T",
+    types={"T": FLOATS},
+    attrs=_ATTRS,
+    infer=_infer_gradient(0),
+    kernel=_input_kernel,
+    gradient=_input_gradient,
 )
 
 
@@ -280,16 +276,14 @@ def _filter_gradient(call: OpCall, ddw: Tensor) -> tuple[Any, ...]:
     )
 
 
-DEPTHWISE_BACKPROP_FILTER: OpDef = register(
-    OpDef(
-        name="DepthwiseConv2dNativeBackpropFilter",
-        signature="input: T, filter_sizes: int32, out_backprop: T -> output: T",
-        types={"T": FLOATS},
-        attrs=_ATTRS,
-        infer=_infer_gradient(1),
-        kernel=_filter_kernel,
-        gradient=_filter_gradient,
-    )
+DEPTHWISE_BACKPROP_FILTER: OpDef = define(
+    name="DepthwiseConv2dNativeBackpropFilter",
+    signature="input: T, filter_sizes: int32, out_backprop: T -> output: T",
+    types={"T": FLOATS},
+    attrs=_ATTRS,
+    infer=_infer_gradient(1),
+    kernel=_filter_kernel,
+    gradient=_filter_gradient,
 )
 
 

@@ -15,7 +15,7 @@ from pinnace.framework.errors import UnimplementedError
 from pinnace.ops.math import products
 from pinnace.ops.nn import depthwise, spatial_convolutions
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import lookup, register
+from pinnace.ops.registry import define, lookup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -170,57 +170,47 @@ _FUSED = {
     "leakyrelu_alpha": attr("float", default=0.2),
 }
 _WINDOWS = {"strides": attr("list(int)"), "dilations": attr("list(int)", default=(1, 1, 1, 1))}
-FUSED_CONV2D = register(
-    OpDef(
-        name="_FusedConv2D",
-        signature=(
-            "input: T, filter: T, args: (TArgs), host_args: num_host_args*float32 -> output: T"
-        ),
-        types={"T": frozenset({float16, float32, float64})},
-        attrs={
-            **_FUSED,
-            **_WINDOWS,
-            "padding": attr("string", allowed=("SAME", "VALID", "EXPLICIT")),
-            "explicit_paddings": attr("list(int)", default=()),
-            "data_format": attr("string", default="NHWC", allowed=("NHWC", "NCHW", "NCHW_VECT_C")),
-            "filter_format": attr(
-                "string", default="HWIO", allowed=("HWIO", "OIHW", "OIHW_VECT_I")
-            ),
-            "use_cudnn_on_gpu": attr("bool", default=True),
-        },
-        infer=_as(spatial_convolutions.CONV2D),
-        kernel=_convolution_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+FUSED_CONV2D = define(
+    name="_FusedConv2D",
+    signature=("input: T, filter: T, args: (TArgs), host_args: num_host_args*float32 -> output: T"),
+    types={"T": frozenset({float16, float32, float64})},
+    attrs={
+        **_FUSED,
+        **_WINDOWS,
+        "padding": attr("string", allowed=("SAME", "VALID", "EXPLICIT")),
+        "explicit_paddings": attr("list(int)", default=()),
+        "data_format": attr("string", default="NHWC", allowed=("NHWC", "NCHW", "NCHW_VECT_C")),
+        "filter_format": attr("string", default="HWIO", allowed=("HWIO", "OIHW", "OIHW_VECT_I")),
+        "use_cudnn_on_gpu": attr("bool", default=True),
+    },
+    infer=_as(spatial_convolutions.CONV2D),
+    kernel=_convolution_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
-FUSED_DEPTHWISE = register(
-    OpDef(
-        name="_FusedDepthwiseConv2dNative",
-        signature="input: T, filter: T, args: num_args*T -> output: T",
-        types={"T": FLOATS},
-        attrs={
-            **{name: value for name, value in _FUSED.items() if name != "num_args"},
-            **_WINDOWS,
-            "padding": attr("string", allowed=("SAME", "VALID")),
-            "data_format": attr("string", default="NHWC", allowed=("NHWC", "NCHW")),
-        },
-        infer=_as(depthwise.DEPTHWISE_CONV2D),
-        kernel=_depthwise_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+FUSED_DEPTHWISE = define(
+    name="_FusedDepthwiseConv2dNative",
+    signature="input: T, filter: T, args: num_args*T -> output: T",
+    types={"T": FLOATS},
+    attrs={
+        **{name: value for name, value in _FUSED.items() if name != "num_args"},
+        **_WINDOWS,
+        "padding": attr("string", allowed=("SAME", "VALID")),
+        "data_format": attr("string", default="NHWC", allowed=("NHWC", "NCHW")),
+    },
+    infer=_as(depthwise.DEPTHWISE_CONV2D),
+    kernel=_depthwise_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
-FUSED_MAT_MUL = register(
-    OpDef(
-        name="_FusedMatMul",
-        signature="a: T, b: T, args: num_args*T -> product: T",
-        types={"T": frozenset({bfloat16, float16, float32})},
-        attrs={
-            **{name: value for name, value in _FUSED.items() if name != "num_args"},
-            "transpose_a": attr("bool", default=False),
-            "transpose_b": attr("bool", default=False),
-        },
-        infer=_as(products.MAT_MUL),
-        kernel=_product_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+FUSED_MAT_MUL = define(
+    name="_FusedMatMul",
+    signature="a: T, b: T, args: num_args*T -> product: T",
+    types={"T": frozenset({bfloat16, float16, float32})},
+    attrs={
+        **{name: value for name, value in _FUSED.items() if name != "num_args"},
+        "transpose_a": attr("bool", default=False),
+        "transpose_b": attr("bool", default=False),
+    },
+    infer=_as(products.MAT_MUL),
+    kernel=_product_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -12,7 +12,7 @@ from pinnace.ops.array import casting, gathering, permutations, reshaping, shape
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, ranges, segments
 from pinnace.ops.opdef import OpDef, typed
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
@@ -117,13 +117,11 @@ def _gradient(call: OpCall, dy: Tensor | None, _: Tensor | None) -> tuple[Tensor
     return (casting.cast(back, x.dtype),)
 
 
-ISOTONIC_REGRESSION: OpDef = register(
-    OpDef(
-        name="IsotonicRegression",
-        signature="input: T -> output: output_dtype, segments: int32",
-        types={"T": REAL, "output_dtype": typed(FLOATS | {float64}, float32)},
-        infer=_infer,
-        kernel=_kernel,
-        gradient=_gradient,
-    )
+ISOTONIC_REGRESSION: OpDef = define(
+    name="IsotonicRegression",
+    signature="input: T -> output: output_dtype, segments: int32",
+    types={"T": REAL, "output_dtype": typed(FLOATS | {float64}, float32)},
+    infer=_infer,
+    kernel=_kernel,
+    gradient=_gradient,
 )

@@ -9,7 +9,7 @@ from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.nn import layouts
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.registry import define, same_as_input
 
 __all__ = ["local_response_normalization"]
 
@@ -79,16 +79,14 @@ def _lrn_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (execute(LRN_GRAD, dy, call.inputs[0], call.outputs[0], **options),)
 
 
-LRN: OpDef = register(
-    OpDef(
-        name="LRN",
-        signature="input: T -> output: T",
-        types={"T": typed({float16, bfloat16, float32}, float32)},
-        attrs=_LRN_ATTRS,
-        infer=_infer_lrn,
-        kernel=_lrn_kernel,
-        gradient=_lrn_gradient,
-    )
+LRN: OpDef = define(
+    name="LRN",
+    signature="input: T -> output: T",
+    types={"T": typed({float16, bfloat16, float32}, float32)},
+    attrs=_LRN_ATTRS,
+    infer=_infer_lrn,
+    kernel=_lrn_kernel,
+    gradient=_lrn_gradient,
 )
 
 
@@ -113,14 +111,12 @@ def _lrn_grad_kernel(
     )
 
 
-LRN_GRAD: OpDef = register(
-    OpDef(
-        name="LRNGrad",
-        signature="input_grads: T, input_image: T, output_image: T -> output: T",
-        types={"T": typed({float16, bfloat16, float32}, float32)},
-        attrs=_LRN_ATTRS,
-        infer=same_as_input,
-        kernel=_lrn_grad_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+LRN_GRAD: OpDef = define(
+    name="LRNGrad",
+    signature="input_grads: T, input_image: T, output_image: T -> output: T",
+    types={"T": typed({float16, bfloat16, float32}, float32)},
+    attrs=_LRN_ATTRS,
+    infer=same_as_input,
+    kernel=_lrn_grad_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -25,7 +25,7 @@ from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import arithmetic, comparison, division, exponents, logic, polar, reduction
 from pinnace.ops.nn import rectifiers, softmaxes
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
-from pinnace.ops.registry import register, scalar
+from pinnace.ops.registry import define, scalar
 
 __all__ = [
     "compute_average_loss",
@@ -154,15 +154,13 @@ def _softmax_cross_entropy_gradient(
     )
 
 
-SOFTMAX_CROSS_ENTROPY: OpDef = register(
-    OpDef(
-        name="SoftmaxCrossEntropyWithLogits",
-        signature="features: T, labels: T -> loss: T, backprop: T",
-        types={"T": FLOATS},
-        infer=_infer_softmax_cross_entropy,
-        kernel=_softmax_cross_entropy_kernel,
-        gradient=_softmax_cross_entropy_gradient,
-    )
+SOFTMAX_CROSS_ENTROPY: OpDef = define(
+    name="SoftmaxCrossEntropyWithLogits",
+    signature="features: T, labels: T -> loss: T, backprop: T",
+    types={"T": FLOATS},
+    infer=_infer_softmax_cross_entropy,
+    kernel=_softmax_cross_entropy_kernel,
+    gradient=_softmax_cross_entropy_gradient,
 )
 
 
@@ -248,15 +246,13 @@ def _sparse_softmax_cross_entropy_gradient(
     return _of_logits(call, dloss, dbackprop), None
 
 
-SPARSE_SOFTMAX_CROSS_ENTROPY: OpDef = register(
-    OpDef(
-        name="SparseSoftmaxCrossEntropyWithLogits",
-        signature="features: T, labels: Tlabels -> loss: T, backprop: T",
-        types={"T": FLOATS, "Tlabels": typed(INDEX, int64)},
-        infer=_infer_sparse_softmax_cross_entropy,
-        kernel=_sparse_softmax_cross_entropy_kernel,
-        gradient=_sparse_softmax_cross_entropy_gradient,
-    )
+SPARSE_SOFTMAX_CROSS_ENTROPY: OpDef = define(
+    name="SparseSoftmaxCrossEntropyWithLogits",
+    signature="features: T, labels: Tlabels -> loss: T, backprop: T",
+    types={"T": FLOATS, "Tlabels": typed(INDEX, int64)},
+    infer=_infer_sparse_softmax_cross_entropy,
+    kernel=_sparse_softmax_cross_entropy_kernel,
+    gradient=_sparse_softmax_cross_entropy_gradient,
 )
 
 
@@ -282,15 +278,13 @@ def _l2_loss_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (call.inputs[0] * dy,)
 
 
-L2_LOSS: OpDef = register(
-    OpDef(
-        name="L2Loss",
-        signature="t: T -> output: T",
-        types={"T": FLOATS},
-        infer=scalar,
-        kernel=_l2_loss_kernel,
-        gradient=_l2_loss_gradient,
-    )
+L2_LOSS: OpDef = define(
+    name="L2Loss",
+    signature="t: T -> output: T",
+    types={"T": FLOATS},
+    infer=scalar,
+    kernel=_l2_loss_kernel,
+    gradient=_l2_loss_gradient,
 )
 
 

@@ -15,7 +15,7 @@ from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels.windows import place_windows
 from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -212,16 +212,14 @@ def _gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-DILATION_2D: OpDef = register(
-    OpDef(
-        name="Dilation2D",
-        signature="input: T, filter: T -> output: T",
-        types={"T": REAL},
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_dilation_kernel,
-        gradient=_gradient,
-    )
+DILATION_2D: OpDef = define(
+    name="Dilation2D",
+    signature="input: T, filter: T -> output: T",
+    types={"T": REAL},
+    attrs=_ATTRS,
+    infer=_infer,
+    kernel=_dilation_kernel,
+    gradient=_gradient,
 )
 
 
@@ -255,16 +253,14 @@ def _infer_like_input(call: InferCall) -> Shape:
     return call.spec(0).shape
 
 
-DILATION_2D_BACKPROP_INPUT: OpDef = register(
-    OpDef(
-        name="Dilation2DBackpropInput",
-        signature="input: T, filter: T, out_backprop: T -> in_backprop: T",
-        types={"T": REAL},
-        attrs=_ATTRS,
-        infer=_infer_like_input,
-        kernel=_input_gradient_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+DILATION_2D_BACKPROP_INPUT: OpDef = define(
+    name="Dilation2DBackpropInput",
+    signature="input: T, filter: T, out_backprop: T -> in_backprop: T",
+    types={"T": REAL},
+    attrs=_ATTRS,
+    infer=_infer_like_input,
+    kernel=_input_gradient_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -284,14 +280,12 @@ def _infer_like_filter(call: InferCall) -> Shape:
     return call.spec(1).shape
 
 
-DILATION_2D_BACKPROP_FILTER: OpDef = register(
-    OpDef(
-        name="Dilation2DBackpropFilter",
-        signature="input: T, filter: T, out_backprop: T -> filter_backprop: T",
-        types={"T": REAL},
-        attrs=_ATTRS,
-        infer=_infer_like_filter,
-        kernel=_filter_gradient_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+DILATION_2D_BACKPROP_FILTER: OpDef = define(
+    name="Dilation2DBackpropFilter",
+    signature="input: T, filter: T, out_backprop: T -> filter_backprop: T",
+    types={"T": REAL},
+    attrs=_ATTRS,
+    infer=_infer_like_filter,
+    kernel=_filter_gradient_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

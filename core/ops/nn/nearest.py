@@ -13,7 +13,7 @@ from pinnace.ops.array import gathering, permutations, reshaping, scattering, sh
 from pinnace.ops.execute import execute
 from pinnace.ops.math import ranges
 from pinnace.ops.opdef import OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -154,21 +154,19 @@ def _gradient(call: OpCall, dy: Tensor | None, _: Tensor | None) -> tuple[Tensor
     return (permutations.transpose(reshaping.reshape(spread, turned), back),)
 
 
-APPROX_TOP_K: OpDef = register(
-    OpDef(
-        name="ApproxTopK",
-        signature="input: T -> values: T, indices: int32",
-        types={"T": frozenset({float16, bfloat16, float32})},
-        attrs={
-            "k": attr("int"),
-            "reduction_dimension": attr("int", default=-1),
-            "recall_target": attr("float", default=0.95),
-            "is_max_k": attr("bool", default=True),
-            "reduction_input_size_override": attr("int", default=-1),
-            "aggregate_to_topk": attr("bool", default=True),
-        },
-        infer=_infer,
-        kernel=_kernel,
-        gradient=_gradient,
-    )
+APPROX_TOP_K: OpDef = define(
+    name="ApproxTopK",
+    signature="input: T -> values: T, indices: int32",
+    types={"T": frozenset({float16, bfloat16, float32})},
+    attrs={
+        "k": attr("int"),
+        "reduction_dimension": attr("int", default=-1),
+        "recall_target": attr("float", default=0.95),
+        "is_max_k": attr("bool", default=True),
+        "reduction_input_size_override": attr("int", default=-1),
+        "aggregate_to_topk": attr("bool", default=True),
+    },
+    infer=_infer,
+    kernel=_kernel,
+    gradient=_gradient,
 )

@@ -20,7 +20,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.kernels.cells import lstm_step, sigmoid
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -264,17 +264,15 @@ def _infer(call: InferCall) -> tuple[Shape, ...]:
 
 
 def _layer(name: str, signature: str, kernel: Any, attrs: dict[str, AttrDef]) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=signature,
-            types=_T,
-            attrs=attrs,
-            infer=_infer,
-            kernel=kernel,
-            gradient=NOT_DIFFERENTIABLE,
-            effect="random",
-        )
+    return define(
+        name=name,
+        signature=signature,
+        types=_T,
+        attrs=attrs,
+        infer=_infer,
+        kernel=kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
     )
 
 
@@ -361,16 +359,14 @@ def _packing(
     name: str, signature: str, infer: Any, kernel: Any, attrs: dict[str, AttrDef], types: Any = _T
 ) -> OpDef:
     sizes = "num_layers: int32, num_units: int32, input_size: int32"
-    return register(
-        OpDef(
-            name=name,
-            signature=f"{sizes}{signature}",
-            types=types,
-            attrs=attrs,
-            infer=infer,
-            kernel=kernel,
-            gradient=NOT_DIFFERENTIABLE,
-        )
+    return define(
+        name=name,
+        signature=f"{sizes}{signature}",
+        types=types,
+        attrs=attrs,
+        infer=infer,
+        kernel=kernel,
+        gradient=NOT_DIFFERENTIABLE,
     )
 
 

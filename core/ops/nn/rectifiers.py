@@ -13,7 +13,7 @@ from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.masking import kept
 from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import OpCall, OpDef, attr, typed
-from pinnace.ops.registry import one_shape, register, same_as_input, unary
+from pinnace.ops.registry import define, one_shape, register, same_as_input, unary
 
 __all__ = ["crelu", "leaky_relu", "relu", "relu6"]
 
@@ -42,18 +42,16 @@ def _relu_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (relu_grad(dy, call.outputs[0]),)
 
 
-RELU: OpDef = register(
-    OpDef(
-        name="Relu",
-        signature="features: T -> activations: T",
-        types={"T": REAL},
-        infer=same_as_input,
-        kernel=_relu_kernel,
-        gradient=_relu_gradient,
-        elementwise=True,
-        out=True,
-        fuse="max({features}, T(0))",
-    )
+RELU: OpDef = define(
+    name="Relu",
+    signature="features: T -> activations: T",
+    types={"T": REAL},
+    infer=same_as_input,
+    kernel=_relu_kernel,
+    gradient=_relu_gradient,
+    elementwise=True,
+    out=True,
+    fuse="max({features}, T(0))",
 )
 
 
@@ -70,17 +68,15 @@ def _relu_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return relu_grad(dy, call.inputs[1]), constants.zeros_like(call.inputs[1])
 
 
-RELU_GRAD: OpDef = register(
-    OpDef(
-        name="ReluGrad",
-        signature="gradients: T, features: T -> backprops: T",
-        types={"T": REAL},
-        infer=one_shape,
-        kernel=_relu_grad_kernel,
-        gradient=_relu_grad_gradient,
-        out=True,
-        fuse="({gradients} if {features} > T(0) else T(0))",
-    )
+RELU_GRAD: OpDef = define(
+    name="ReluGrad",
+    signature="gradients: T, features: T -> backprops: T",
+    types={"T": REAL},
+    infer=one_shape,
+    kernel=_relu_grad_kernel,
+    gradient=_relu_grad_gradient,
+    out=True,
+    fuse="({gradients} if {features} > T(0) else T(0))",
 )
 
 
@@ -134,16 +130,14 @@ def _relu6_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return relu6_grad(dy, call.inputs[1]), constants.zeros_like(call.inputs[1])
 
 
-RELU6_GRAD: OpDef = register(
-    OpDef(
-        name="Relu6Grad",
-        signature="gradients: T, features: T -> backprops: T",
-        types={"T": REAL},
-        infer=one_shape,
-        kernel=_relu6_grad_kernel,
-        gradient=_relu6_grad_gradient,
-        fuse="({gradients} if {features} > T(0) and {features} < T(6) else T(0))",
-    )
+RELU6_GRAD: OpDef = define(
+    name="Relu6Grad",
+    signature="gradients: T, features: T -> backprops: T",
+    types={"T": REAL},
+    infer=one_shape,
+    kernel=_relu6_grad_kernel,
+    gradient=_relu6_grad_gradient,
+    fuse="({gradients} if {features} > T(0) and {features} < T(6) else T(0))",
 )
 
 
@@ -181,17 +175,15 @@ def _leaky_relu_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (leaky_relu_grad(dy, call.inputs[0], call.attr("alpha")),)
 
 
-LEAKY_RELU: OpDef = register(
-    OpDef(
-        name="LeakyRelu",
-        signature="features: T -> activations: T",
-        types={"T": typed(FLOATS, float32)},
-        attrs={"alpha": attr("float", default=0.2)},
-        infer=same_as_input,
-        kernel=_leaky_relu_kernel,
-        gradient=_leaky_relu_gradient,
-        elementwise=True,
-    )
+LEAKY_RELU: OpDef = define(
+    name="LeakyRelu",
+    signature="features: T -> activations: T",
+    types={"T": typed(FLOATS, float32)},
+    attrs={"alpha": attr("float", default=0.2)},
+    infer=same_as_input,
+    kernel=_leaky_relu_kernel,
+    gradient=_leaky_relu_gradient,
+    elementwise=True,
 )
 
 
@@ -209,16 +201,14 @@ def _leaky_relu_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return leaky_relu_grad(dy, x, call.attr("alpha")), constants.zeros_like(x)
 
 
-LEAKY_RELU_GRAD: OpDef = register(
-    OpDef(
-        name="LeakyReluGrad",
-        signature="gradients: T, features: T -> backprops: T",
-        types={"T": typed(FLOATS, float32)},
-        attrs={"alpha": attr("float", default=0.2)},
-        infer=one_shape,
-        kernel=_leaky_relu_grad_kernel,
-        gradient=_leaky_relu_grad_gradient,
-    )
+LEAKY_RELU_GRAD: OpDef = define(
+    name="LeakyReluGrad",
+    signature="gradients: T, features: T -> backprops: T",
+    types={"T": typed(FLOATS, float32)},
+    attrs={"alpha": attr("float", default=0.2)},
+    infer=one_shape,
+    kernel=_leaky_relu_grad_kernel,
+    gradient=_leaky_relu_grad_gradient,
 )
 
 

@@ -17,7 +17,7 @@ from pinnace.ops.execute import execute
 from pinnace.ops.kernels.cells import Gates, GruGates, Peepholes, lstm_step, lstm_step_back, sigmoid
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -250,16 +250,14 @@ def _infer_layer_back(call: InferCall) -> tuple[Shape, ...]:
 
 def _op(name: str, signature: str, infer: Any, kernel: Any, gradient: Any, **attrs: Any) -> OpDef:
     single = name.startswith("GRU")
-    return register(
-        OpDef(
-            name=name,
-            signature=signature,
-            types={"T": frozenset({dtypes.float32}) if single else _TYPES},
-            attrs=attrs,
-            infer=infer,
-            kernel=kernel,
-            gradient=gradient,
-        )
+    return define(
+        name=name,
+        signature=signature,
+        types={"T": frozenset({dtypes.float32}) if single else _TYPES},
+        attrs=attrs,
+        infer=infer,
+        kernel=kernel,
+        gradient=gradient,
     )
 
 

@@ -15,7 +15,7 @@ from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import exponents, ranges, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 __all__ = ["log_softmax", "softmax"]
 
@@ -93,17 +93,15 @@ def _softmax_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return ((dy - reduction.reduce_sum(dy * y, -1, keepdims=True)) * y,)
 
 
-SOFTMAX: OpDef = register(
-    OpDef(
-        name="Softmax",
-        signature="logits: T -> softmax: T",
-        types={"T": FLOATS},
-        infer=_infer,
-        kernel=_softmax_kernel,
-        gradient=_softmax_gradient,
-        fresh=True,
-        batch=batch_rules.AS_IT_IS,
-    )
+SOFTMAX: OpDef = define(
+    name="Softmax",
+    signature="logits: T -> softmax: T",
+    types={"T": FLOATS},
+    infer=_infer,
+    kernel=_softmax_kernel,
+    gradient=_softmax_gradient,
+    fresh=True,
+    batch=batch_rules.AS_IT_IS,
 )
 
 
@@ -131,14 +129,12 @@ def _log_softmax_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return (dy - reduction.reduce_sum(dy, -1, keepdims=True) * y,)
 
 
-LOG_SOFTMAX: OpDef = register(
-    OpDef(
-        name="LogSoftmax",
-        signature="logits: T -> logsoftmax: T",
-        types={"T": FLOATS},
-        infer=_infer,
-        kernel=_log_softmax_kernel,
-        gradient=_log_softmax_gradient,
-        batch=batch_rules.AS_IT_IS,
-    )
+LOG_SOFTMAX: OpDef = define(
+    name="LogSoftmax",
+    signature="logits: T -> logsoftmax: T",
+    types={"T": FLOATS},
+    infer=_infer,
+    kernel=_log_softmax_kernel,
+    gradient=_log_softmax_gradient,
+    batch=batch_rules.AS_IT_IS,
 )

@@ -10,7 +10,7 @@ from pinnace.ops.execute import execute
 from pinnace.ops.kernels import convolution as kernels
 from pinnace.ops.nn import image_rows, layouts
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 # The attributes that say where windows lie, as `layouts.placement` takes them after the sizes.
 _Rule: TypeAlias = tuple[tuple[int, ...], str, tuple[int, ...], str, tuple[int, ...]]
@@ -122,20 +122,18 @@ def _conv_kernel(
     return _conv(input, filter, rule, out)
 
 
-CONV2D: OpDef = register(
-    OpDef(
-        name="Conv2D",
-        signature="input: T, filter: T -> output: T",
-        types={"T": FLOATS | {int32}},
-        attrs=_attrs(2),
-        infer=_infer(2),
-        kernel=_conv_kernel,
-        gradient=_of_conv2d,
-        out=True,
-        product="convolution",
-        packs=True,
-        batch=image_rows.FOLDED,
-    )
+CONV2D: OpDef = define(
+    name="Conv2D",
+    signature="input: T, filter: T -> output: T",
+    types={"T": FLOATS | {int32}},
+    attrs=_attrs(2),
+    infer=_infer(2),
+    kernel=_conv_kernel,
+    gradient=_of_conv2d,
+    out=True,
+    product="convolution",
+    packs=True,
+    batch=image_rows.FOLDED,
 )
 
 
@@ -196,18 +194,16 @@ def _conv_input_kernel(
     return _input_gradient(input_sizes.tolist(), filter, out_backprop, rule, out)
 
 
-CONV2D_BACKPROP_INPUT: OpDef = register(
-    OpDef(
-        name="Conv2DBackpropInput",
-        signature="input_sizes: int32, filter: T, out_backprop: T -> output: T",
-        types={"T": FLOATS | {int32}},
-        attrs=_attrs(2),
-        infer=_infer_input_gradient(2),
-        kernel=_conv_input_kernel,
-        gradient=_of_conv2d_input,
-        out=True,
-        product="convolution",
-    )
+CONV2D_BACKPROP_INPUT: OpDef = define(
+    name="Conv2DBackpropInput",
+    signature="input_sizes: int32, filter: T, out_backprop: T -> output: T",
+    types={"T": FLOATS | {int32}},
+    attrs=_attrs(2),
+    infer=_infer_input_gradient(2),
+    kernel=_conv_input_kernel,
+    gradient=_of_conv2d_input,
+    out=True,
+    product="convolution",
 )
 
 
@@ -252,18 +248,16 @@ def _conv_filter_kernel(
     return _filter_gradient(input, filter_sizes.tolist(), out_backprop, rule)
 
 
-CONV2D_BACKPROP_FILTER: OpDef = register(
-    OpDef(
-        name="Conv2DBackpropFilter",
-        signature="input: T, filter_sizes: int32, out_backprop: T -> output: T",
-        types={"T": FLOATS},
-        attrs=_attrs(2),
-        infer=_infer_filter_gradient(2),
-        kernel=_conv_filter_kernel,
-        gradient=_of_conv2d_filter,
-        product="convolution",
-        fresh=True,
-    )
+CONV2D_BACKPROP_FILTER: OpDef = define(
+    name="Conv2DBackpropFilter",
+    signature="input: T, filter_sizes: int32, out_backprop: T -> output: T",
+    types={"T": FLOATS},
+    attrs=_attrs(2),
+    infer=_infer_filter_gradient(2),
+    kernel=_conv_filter_kernel,
+    gradient=_of_conv2d_filter,
+    product="convolution",
+    fresh=True,
 )
 
 
@@ -272,46 +266,40 @@ _of_conv3d, _of_conv3d_input, _of_conv3d_filter = _gradients(
 )
 
 
-CONV3D: OpDef = register(
-    OpDef(
-        name="Conv3D",
-        signature="input: T, filter: T -> output: T",
-        types={"T": FLOATS},
-        attrs=_attrs(3),
-        infer=_infer(3),
-        kernel=_conv_kernel,
-        gradient=_of_conv3d,
-        out=True,
-        product="convolution",
-    )
+CONV3D: OpDef = define(
+    name="Conv3D",
+    signature="input: T, filter: T -> output: T",
+    types={"T": FLOATS},
+    attrs=_attrs(3),
+    infer=_infer(3),
+    kernel=_conv_kernel,
+    gradient=_of_conv3d,
+    out=True,
+    product="convolution",
 )
 
 
-CONV3D_BACKPROP_INPUT: OpDef = register(
-    OpDef(
-        name="Conv3DBackpropInputV2",
-        signature="input_sizes: Tshape, filter: T, out_backprop: T -> output: T",
-        types={"T": FLOATS, "Tshape": typed(INDEX, int32)},
-        attrs=_attrs(3),
-        infer=_infer_input_gradient(3),
-        kernel=_conv_input_kernel,
-        gradient=_of_conv3d_input,
-        out=True,
-        product="convolution",
-    )
+CONV3D_BACKPROP_INPUT: OpDef = define(
+    name="Conv3DBackpropInputV2",
+    signature="input_sizes: Tshape, filter: T, out_backprop: T -> output: T",
+    types={"T": FLOATS, "Tshape": typed(INDEX, int32)},
+    attrs=_attrs(3),
+    infer=_infer_input_gradient(3),
+    kernel=_conv_input_kernel,
+    gradient=_of_conv3d_input,
+    out=True,
+    product="convolution",
 )
 
 
-CONV3D_BACKPROP_FILTER: OpDef = register(
-    OpDef(
-        name="Conv3DBackpropFilterV2",
-        signature="input: T, filter_sizes: int32, out_backprop: T -> output: T",
-        types={"T": FLOATS},
-        attrs=_attrs(3),
-        infer=_infer_filter_gradient(3),
-        kernel=_conv_filter_kernel,
-        gradient=_of_conv3d_filter,
-        product="convolution",
-        fresh=True,
-    )
+CONV3D_BACKPROP_FILTER: OpDef = define(
+    name="Conv3DBackpropFilterV2",
+    signature="input: T, filter_sizes: int32, out_backprop: T -> output: T",
+    types={"T": FLOATS},
+    attrs=_attrs(3),
+    infer=_infer_filter_gradient(3),
+    kernel=_conv_filter_kernel,
+    gradient=_of_conv3d_filter,
+    product="convolution",
+    fresh=True,
 )

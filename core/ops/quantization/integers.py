@@ -11,8 +11,8 @@ from pinnace.framework.dtypes import QUANTIZED, as_dtype, bfloat16, float32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, typed
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -146,29 +146,25 @@ def _infer_quantize(call: InferCall) -> tuple[Shape, Shape, Shape]:
     return shape, each, each
 
 
-QUANTIZE_V2 = register(
-    OpDef(
-        name="QuantizeV2",
-        signature=(
-            "input: float32, min_range: float32, max_range: float32 -> "
-            "output: T, output_min: float32, output_max: float32"
+QUANTIZE_V2 = define(
+    name="QuantizeV2",
+    signature=(
+        "input: float32, min_range: float32, max_range: float32 -> "
+        "output: T, output_min: float32, output_max: float32"
+    ),
+    types={"T": QUANTIZED},
+    attrs={
+        "mode": attr("string", default="MIN_COMBINED", allowed=_MODES),
+        "round_mode": attr(
+            "string", default="HALF_AWAY_FROM_ZERO", allowed=("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN")
         ),
-        types={"T": QUANTIZED},
-        attrs={
-            "mode": attr("string", default="MIN_COMBINED", allowed=_MODES),
-            "round_mode": attr(
-                "string",
-                default="HALF_AWAY_FROM_ZERO",
-                allowed=("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"),
-            ),
-            "narrow_range": attr("bool", default=False),
-            "axis": attr("int", default=-1),
-            "ensure_minimum_range": attr("float", default=0.01),
-        },
-        infer=_infer_quantize,
-        kernel=_quantize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+        "narrow_range": attr("bool", default=False),
+        "axis": attr("int", default=-1),
+        "ensure_minimum_range": attr("float", default=0.01),
+    },
+    infer=_infer_quantize,
+    kernel=_quantize_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -254,18 +250,16 @@ def _check(call: InferCall) -> Shape:
     return shape
 
 
-DEQUANTIZE = register(
-    OpDef(
-        name="Dequantize",
-        signature="input: T, min_range: float32, max_range: float32 -> output: dtype",
-        types={"T": QUANTIZED, "dtype": typed({bfloat16, float32}, default=float32)},
-        attrs={
-            "mode": attr("string", default="MIN_COMBINED", allowed=_MODES),
-            "narrow_range": attr("bool", default=False),
-            "axis": attr("int", default=-1),
-        },
-        infer=_check,
-        kernel=_dequantize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+DEQUANTIZE = define(
+    name="Dequantize",
+    signature="input: T, min_range: float32, max_range: float32 -> output: dtype",
+    types={"T": QUANTIZED, "dtype": typed({bfloat16, float32}, default=float32)},
+    attrs={
+        "mode": attr("string", default="MIN_COMBINED", allowed=_MODES),
+        "narrow_range": attr("bool", default=False),
+        "axis": attr("int", default=-1),
+    },
+    infer=_check,
+    kernel=_dequantize_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -17,7 +17,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.registry import define, same_as_input
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -114,15 +114,13 @@ def _args_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (execute(ARGS_GRADIENT, dy, call.inputs[0], **options),)
 
 
-ARGS = register(
-    OpDef(
-        name="FakeQuantWithMinMaxArgs",
-        signature="inputs: float32 -> outputs: float32",
-        attrs=_RANGE,
-        infer=same_as_input,
-        kernel=_args_kernel,
-        gradient=_args_gradient,
-    )
+ARGS = define(
+    name="FakeQuantWithMinMaxArgs",
+    signature="inputs: float32 -> outputs: float32",
+    attrs=_RANGE,
+    infer=same_as_input,
+    kernel=_args_kernel,
+    gradient=_args_gradient,
 )
 
 
@@ -167,15 +165,13 @@ def _infer_args_gradient(call: InferCall) -> Shape:
     return shape.merge_with(call.spec(0).shape)
 
 
-ARGS_GRADIENT = register(
-    OpDef(
-        name="FakeQuantWithMinMaxArgsGradient",
-        signature="gradients: float32, inputs: float32 -> backprops: float32",
-        attrs=_RANGE,
-        infer=_infer_args_gradient,
-        kernel=_args_gradient_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+ARGS_GRADIENT = define(
+    name="FakeQuantWithMinMaxArgsGradient",
+    signature="gradients: float32, inputs: float32 -> backprops: float32",
+    attrs=_RANGE,
+    infer=_infer_args_gradient,
+    kernel=_args_gradient_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -205,15 +201,13 @@ def _check_vars(call: InferCall, shape: Shape, index: int) -> None:
 
 
 def _variables(name: str) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="inputs: float32, min: float32, max: float32 -> outputs: float32",
-            attrs=_WIDTH,
-            infer=_infer_vars,
-            kernel=_vars_kernel,
-            gradient=_vars_gradient,
-        )
+    return define(
+        name=name,
+        signature="inputs: float32, min: float32, max: float32 -> outputs: float32",
+        attrs=_WIDTH,
+        infer=_infer_vars,
+        kernel=_vars_kernel,
+        gradient=_vars_gradient,
     )
 
 
@@ -275,18 +269,16 @@ def _vars_gradient(call: OpCall, dy: Tensor) -> Any:
 
 
 def _variables_gradient(name: str) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=(
-                "gradients: float32, inputs: float32, min: float32, max: float32 -> "
-                "backprops_wrt_input: float32, backprop_wrt_min: float32, backprop_wrt_max: float32"
-            ),
-            attrs=_WIDTH,
-            infer=_infer_vars_gradient,
-            kernel=_vars_gradient_kernel,
-            gradient=NOT_DIFFERENTIABLE,
-        )
+    return define(
+        name=name,
+        signature=(
+            "gradients: float32, inputs: float32, min: float32, max: float32 -> "
+            "backprops_wrt_input: float32, backprop_wrt_min: float32, backprop_wrt_max: float32"
+        ),
+        attrs=_WIDTH,
+        infer=_infer_vars_gradient,
+        kernel=_vars_gradient_kernel,
+        gradient=NOT_DIFFERENTIABLE,
     )
 
 
@@ -444,16 +436,14 @@ def _v2_kernel(
 
 
 def _and_back(name: str, gradient: Any) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="input: T, input_min: T, input_max: T -> output: T",
-            types={"T": FLOATS},
-            attrs=_HOW,
-            infer=same_as_input,
-            kernel=_v2_kernel,
-            gradient=gradient,
-        )
+    return define(
+        name=name,
+        signature="input: T, input_min: T, input_max: T -> output: T",
+        types={"T": FLOATS},
+        attrs=_HOW,
+        infer=same_as_input,
+        kernel=_v2_kernel,
+        gradient=gradient,
     )
 
 
@@ -587,19 +577,17 @@ def _v3_kernel(
     return _around(input, input_min, input_max, *how)[0]
 
 
-AND_BACK_V3 = register(
-    OpDef(
-        name="QuantizeAndDequantizeV3",
-        signature="input: T, input_min: T, input_max: T, num_bits: int32 -> output: T",
-        types={"T": FLOATS},
-        attrs={
-            "signed_input": attr("bool", default=True),
-            "range_given": attr("bool", default=True),
-            "narrow_range": attr("bool", default=False),
-            "axis": attr("int", default=-1),
-        },
-        infer=same_as_input,
-        kernel=_v3_kernel,
-        gradient=_through,
-    )
+AND_BACK_V3 = define(
+    name="QuantizeAndDequantizeV3",
+    signature="input: T, input_min: T, input_max: T, num_bits: int32 -> output: T",
+    types={"T": FLOATS},
+    attrs={
+        "signed_input": attr("bool", default=True),
+        "range_given": attr("bool", default=True),
+        "narrow_range": attr("bool", default=False),
+        "axis": attr("int", default=-1),
+    },
+    infer=same_as_input,
+    kernel=_v3_kernel,
+    gradient=_through,
 )

@@ -14,9 +14,9 @@ from pinnace.ops.array import joining, reshaping
 from pinnace.ops.array import shapes as shape_ops
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, ranges, reduction, segments
-from pinnace.ops.opdef import OpDef, attr, typed
+from pinnace.ops.opdef import attr, typed
 from pinnace.ops.ragged.splits import check_splits, splits_of
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor
@@ -179,19 +179,17 @@ def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return None, d_values, d_default, None
 
 
-RAGGED_TENSOR_TO_TENSOR = register(
-    OpDef(
-        name=_WHO,
-        signature=(
-            "shape: Tshape, values: T, default_value: T, "
-            "row_partition_tensors: num_row_partition_tensors*Tindex -> result: T"
-        ),
-        types={"T": ANY, "Tindex": INDEX, "Tshape": INDEX},
-        attrs={"row_partition_types": attr("list(string)")},
-        infer=_infer,
-        kernel=_kernel,
-        gradient=_gradient,
-    )
+RAGGED_TENSOR_TO_TENSOR = define(
+    name=_WHO,
+    signature=(
+        "shape: Tshape, values: T, default_value: T, "
+        "row_partition_tensors: num_row_partition_tensors*Tindex -> result: T"
+    ),
+    types={"T": ANY, "Tindex": INDEX, "Tshape": INDEX},
+    attrs={"row_partition_types": attr("list(string)")},
+    infer=_infer,
+    kernel=_kernel,
+    gradient=_gradient,
 )
 
 
@@ -234,16 +232,14 @@ def _sparse_gradient(call: OpCall, _: Any, dy: Tensor, __: Any) -> tuple[Any, ..
     return [None] * len(splits), reshaping.reshape(dy, shape_ops.shape(values))
 
 
-RAGGED_TENSOR_TO_SPARSE = register(
-    OpDef(
-        name="RaggedTensorToSparse",
-        signature=(
-            "rt_nested_splits: RAGGED_RANK*Tsplits, rt_dense_values: T -> "
-            "sparse_indices: int64, sparse_values: T, sparse_dense_shape: int64"
-        ),
-        types={"T": ANY, "Tsplits": typed(INDEX, default=int64)},
-        infer=_infer_sparse,
-        kernel=_sparse_kernel,
-        gradient=_sparse_gradient,
-    )
+RAGGED_TENSOR_TO_SPARSE = define(
+    name="RaggedTensorToSparse",
+    signature=(
+        "rt_nested_splits: RAGGED_RANK*Tsplits, rt_dense_values: T -> "
+        "sparse_indices: int64, sparse_values: T, sparse_dense_shape: int64"
+    ),
+    types={"T": ANY, "Tsplits": typed(INDEX, default=int64)},
+    infer=_infer_sparse,
+    kernel=_sparse_kernel,
+    gradient=_sparse_gradient,
 )

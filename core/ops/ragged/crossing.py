@@ -12,8 +12,8 @@ from pinnace.framework.dtypes import INDEX, DType, int64, string
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.memory import LIST, NUMBER, claim, joined
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
+from pinnace.ops.registry import define
 from pinnace.ops.strings.fingerprints import farm64
 
 if TYPE_CHECKING:
@@ -139,28 +139,26 @@ def _infer(call: InferCall) -> tuple[Shape, ...]:
     return Shape([None]), Shape([rows])
 
 
-RAGGED_CROSS = register(
-    OpDef(
-        name=_WHO,
-        signature=(
-            "ragged_values: (ragged_values_types), ragged_row_splits: (ragged_splits_types), "
-            "sparse_indices: Nsparse*int64, sparse_values: (sparse_values_types), "
-            "sparse_shape: Nsparse*int64, dense_inputs: (dense_types) -> "
-            "output_values: out_values_type, output_row_splits: out_row_splits_type"
-        ),
-        types={"out_values_type": frozenset({int64, string}), "out_row_splits_type": INDEX},
-        attrs={
-            "input_order": attr("string"),
-            "hashed_output": attr("bool"),
-            "num_buckets": attr("int"),
-            "hash_key": attr("int"),
-            "ragged_values_types": attr("list(type)"),
-            "ragged_splits_types": attr("list(type)"),
-            "sparse_values_types": attr("list(type)"),
-            "dense_types": attr("list(type)"),
-        },
-        infer=_infer,
-        kernel=_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+RAGGED_CROSS = define(
+    name=_WHO,
+    signature=(
+        "ragged_values: (ragged_values_types), ragged_row_splits: (ragged_splits_types), "
+        "sparse_indices: Nsparse*int64, sparse_values: (sparse_values_types), "
+        "sparse_shape: Nsparse*int64, dense_inputs: (dense_types) -> "
+        "output_values: out_values_type, output_row_splits: out_row_splits_type"
+    ),
+    types={"out_values_type": frozenset({int64, string}), "out_row_splits_type": INDEX},
+    attrs={
+        "input_order": attr("string"),
+        "hashed_output": attr("bool"),
+        "num_buckets": attr("int"),
+        "hash_key": attr("int"),
+        "ragged_values_types": attr("list(type)"),
+        "ragged_splits_types": attr("list(type)"),
+        "sparse_values_types": attr("list(type)"),
+        "dense_types": attr("list(type)"),
+    },
+    infer=_infer,
+    kernel=_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -12,9 +12,9 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.array import shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.math import ranges, segments
-from pinnace.ops.opdef import OpDef, attr, typed
+from pinnace.ops.opdef import attr, typed
 from pinnace.ops.ragged.splits import check_splits, spans, splits_of
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
@@ -85,18 +85,16 @@ def _gradient(call: OpCall, *dys: Any) -> tuple[Any, ...]:
     return [None] * len(nested), segments.unsorted_segment_sum(dys[-1], source, count), None
 
 
-RAGGED_GATHER = register(
-    OpDef(
-        name=_WHO,
-        signature=(
-            "params_nested_splits: PARAMS_RAGGED_RANK*Tsplits, params_dense_values: Tvalues, "
-            "indices: Tindices -> output_nested_splits: OUTPUT_RAGGED_RANK*Tsplits, "
-            "output_dense_values: Tvalues"
-        ),
-        types={"Tvalues": ANY, "Tindices": INDEX, "Tsplits": typed(INDEX, default=int64)},
-        attrs={"OUTPUT_RAGGED_RANK": attr("int")},
-        infer=_infer,
-        kernel=_kernel,
-        gradient=_gradient,
-    )
+RAGGED_GATHER = define(
+    name=_WHO,
+    signature=(
+        "params_nested_splits: PARAMS_RAGGED_RANK*Tsplits, params_dense_values: Tvalues, "
+        "indices: Tindices -> output_nested_splits: OUTPUT_RAGGED_RANK*Tsplits, "
+        "output_dense_values: Tvalues"
+    ),
+    types={"Tvalues": ANY, "Tindices": INDEX, "Tsplits": typed(INDEX, default=int64)},
+    attrs={"OUTPUT_RAGGED_RANK": attr("int")},
+    infer=_infer,
+    kernel=_kernel,
+    gradient=_gradient,
 )

@@ -9,9 +9,9 @@ import numpy as np
 from pinnace.framework.dtypes import INDEX, DType, bfloat16, float32, float64, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, typed
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, typed
 from pinnace.ops.ragged.splits import splits_of
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
@@ -77,18 +77,14 @@ def _infer(call: InferCall) -> tuple[Shape, ...]:
     return Shape([None if count is None else count + 1]), Shape([None])
 
 
-RAGGED_RANGE = register(
-    OpDef(
-        name=_WHO,
-        signature=(
-            "starts: T, limits: T, deltas: T -> rt_nested_splits: Tsplits, rt_dense_values: T"
-        ),
-        types={
-            "T": typed({bfloat16, float32, float64, int32, int64}, default=int32),
-            "Tsplits": typed(INDEX, default=int64),
-        },
-        infer=_infer,
-        kernel=_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+RAGGED_RANGE = define(
+    name=_WHO,
+    signature=("starts: T, limits: T, deltas: T -> rt_nested_splits: Tsplits, rt_dense_values: T"),
+    types={
+        "T": typed({bfloat16, float32, float64, int32, int64}, default=int32),
+        "Tsplits": typed(INDEX, default=int64),
+    },
+    infer=_infer,
+    kernel=_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -15,9 +15,9 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import shapes
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr, typed
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr, typed
 from pinnace.ops.ragged.splits import check_splits
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,44 +176,37 @@ def _gradient_kernel(
     return np.concatenate(flat).reshape(shape)
 
 
-RAGGED_TENSOR_TO_VARIANT = register(
-    OpDef(
-        name=_TO,
-        signature=(
-            "rt_nested_splits: RAGGED_RANK*Tsplits, rt_dense_values: Tvalues -> "
-            "encoded_ragged: variant"
-        ),
-        types={"Tvalues": ANY, "Tsplits": typed(INDEX, default=int64)},
-        attrs={"batched_input": attr("bool")},
-        infer=_infer_to,
-        kernel=_to_kernel,
-        gradient=_to_gradient,
-    )
+RAGGED_TENSOR_TO_VARIANT = define(
+    name=_TO,
+    signature=(
+        "rt_nested_splits: RAGGED_RANK*Tsplits, rt_dense_values: Tvalues -> encoded_ragged: variant"
+    ),
+    types={"Tvalues": ANY, "Tsplits": typed(INDEX, default=int64)},
+    attrs={"batched_input": attr("bool")},
+    infer=_infer_to,
+    kernel=_to_kernel,
+    gradient=_to_gradient,
 )
-RAGGED_TENSOR_FROM_VARIANT = register(
-    OpDef(
-        name=_FROM,
-        signature=(
-            "encoded_ragged: variant -> output_nested_splits: output_ragged_rank*Tsplits, "
-            "output_dense_values: Tvalues"
-        ),
-        types={"Tvalues": ANY, "Tsplits": typed(INDEX, default=int64)},
-        attrs={"input_ragged_rank": attr("int"), "output_ragged_rank": attr("int")},
-        infer=_infer_from,
-        kernel=_from_kernel,
-        gradient=_from_gradient,
-    )
+RAGGED_TENSOR_FROM_VARIANT = define(
+    name=_FROM,
+    signature=(
+        "encoded_ragged: variant -> output_nested_splits: output_ragged_rank*Tsplits, "
+        "output_dense_values: Tvalues"
+    ),
+    types={"Tvalues": ANY, "Tsplits": typed(INDEX, default=int64)},
+    attrs={"input_ragged_rank": attr("int"), "output_ragged_rank": attr("int")},
+    infer=_infer_from,
+    kernel=_from_kernel,
+    gradient=_from_gradient,
 )
-RAGGED_TENSOR_TO_VARIANT_GRADIENT = register(
-    OpDef(
-        name="RaggedTensorToVariantGradient",
-        signature=(
-            "encoded_ragged_grad: variant, row_splits: Tsplits, dense_values_shape: int32 -> "
-            "dense_values_grad: Tvalues"
-        ),
-        types={"Tvalues": ANY, "Tsplits": typed(INDEX, default=int64)},
-        infer=lambda call: call.shape_constant(2),
-        kernel=_gradient_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+RAGGED_TENSOR_TO_VARIANT_GRADIENT = define(
+    name="RaggedTensorToVariantGradient",
+    signature=(
+        "encoded_ragged_grad: variant, row_splits: Tsplits, dense_values_shape: int32 -> "
+        "dense_values_grad: Tvalues"
+    ),
+    types={"Tvalues": ANY, "Tsplits": typed(INDEX, default=int64)},
+    infer=lambda call: call.shape_constant(2),
+    kernel=_gradient_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

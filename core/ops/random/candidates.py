@@ -17,7 +17,7 @@ from pinnace.ops.memory import POINTER, claim
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.random import stateful
 from pinnace.ops.random.seeds import get_seed
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -197,17 +197,15 @@ def _sampler(
     attrs: dict[str, Any],
     reaches: str | Callable[[Attrs], str] = "",
 ) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=_SIGNATURE,
-            attrs={**attrs, **stateful.SEEDS},
-            infer=_infer,
-            kernel=kernel,
-            gradient=NOT_DIFFERENTIABLE,
-            effect="random",
-            reaches=reaches,
-        )
+    return define(
+        name=name,
+        signature=_SIGNATURE,
+        attrs={**attrs, **stateful.SEEDS},
+        infer=_infer,
+        kernel=kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
+        reaches=reaches,
     )
 
 
@@ -406,16 +404,14 @@ def _infer_hits(call: InferCall) -> tuple[Shape, Shape, Shape]:
     return hits, hits, hits
 
 
-COMPUTE_ACCIDENTAL_HITS: OpDef = register(
-    OpDef(
-        name="ComputeAccidentalHits",
-        signature="true_classes: int64, sampled_candidates: int64 -> "
-        "indices: int32, ids: int64, weights: float32",
-        attrs={"num_true": attr("int"), **stateful.SEEDS},
-        infer=_infer_hits,
-        kernel=_hits_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+COMPUTE_ACCIDENTAL_HITS: OpDef = define(
+    name="ComputeAccidentalHits",
+    signature="true_classes: int64, sampled_candidates: int64 -> "
+    "indices: int32, ids: int64, weights: float32",
+    attrs={"num_true": attr("int"), **stateful.SEEDS},
+    infer=_infer_hits,
+    kernel=_hits_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

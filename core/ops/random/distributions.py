@@ -27,7 +27,7 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
 from pinnace.ops.random import counters, stateful, stateless
 from pinnace.ops.random.algorithms import check_philox
 from pinnace.ops.random.seeds import get_seed
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,17 +135,15 @@ def _gamma_kernel(shape: Array, alpha: Array, *, seed: int, seed2: int, ctx: Any
     return _drawn(rejection.gamma, start, full, alpha).astype(alpha.dtype)
 
 
-RANDOM_GAMMA = register(
-    OpDef(
-        name="RandomGamma",
-        signature="shape: S, alpha: T -> output: T",
-        types={"S": INDEX, "T": _FLOATS},
-        attrs=stateful.SEEDS,
-        infer=_infer_appended,
-        kernel=_gamma_kernel,
-        gradient=_gamma_gradient,
-        effect="random",
-    )
+RANDOM_GAMMA = define(
+    name="RandomGamma",
+    signature="shape: S, alpha: T -> output: T",
+    types={"S": INDEX, "T": _FLOATS},
+    attrs=stateful.SEEDS,
+    infer=_infer_appended,
+    kernel=_gamma_kernel,
+    gradient=_gamma_gradient,
+    effect="random",
 )
 
 
@@ -209,18 +207,16 @@ def _stateless_gamma_kernel(
     )
 
 
-STATELESS_GAMMA_V3 = register(
-    OpDef(
-        name="StatelessRandomGammaV3",
-        signature=(
-            "shape: shape_dtype, key: uint64, counter: uint64, alg: int32, alpha: dtype -> "
-            "output: dtype"
-        ),
-        types={"shape_dtype": typed(INDEX, default=int32), "dtype": _FLOATS},
-        infer=_infer_given,
-        kernel=_stateless_gamma_kernel,
-        gradient=_gamma_gradient,
-    )
+STATELESS_GAMMA_V3 = define(
+    name="StatelessRandomGammaV3",
+    signature=(
+        "shape: shape_dtype, key: uint64, counter: uint64, alg: int32, alpha: dtype -> "
+        "output: dtype"
+    ),
+    types={"shape_dtype": typed(INDEX, default=int32), "dtype": _FLOATS},
+    infer=_infer_given,
+    kernel=_stateless_gamma_kernel,
+    gradient=_gamma_gradient,
 )
 
 
@@ -264,21 +260,15 @@ def _poisson_kernel(
     return _drawn(rejection.poisson, start, full, rate).astype(dtype.numpy)
 
 
-RANDOM_POISSON_V2 = register(
-    OpDef(
-        name="RandomPoissonV2",
-        signature="shape: S, rate: R -> output: dtype",
-        types={
-            "S": INDEX,
-            "R": typed(_RATES, default=float64),
-            "dtype": typed(_RATES, default=int64),
-        },
-        attrs=stateful.SEEDS,
-        infer=_infer_appended,
-        kernel=_poisson_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
+RANDOM_POISSON_V2 = define(
+    name="RandomPoissonV2",
+    signature="shape: S, rate: R -> output: dtype",
+    types={"S": INDEX, "R": typed(_RATES, default=float64), "dtype": typed(_RATES, default=int64)},
+    attrs=stateful.SEEDS,
+    infer=_infer_appended,
+    kernel=_poisson_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="random",
 )
 
 
@@ -313,15 +303,13 @@ def _stateless_poisson_kernel(shape: Array, seed: Array, lam: Array, *, dtype: A
     return _drawn(rejection.poisson, start, full, lam).astype(dtype.numpy)
 
 
-STATELESS_POISSON = register(
-    OpDef(
-        name="StatelessRandomPoisson",
-        signature="shape: T, seed: Tseed, lam: Rtype -> output: dtype",
-        types={"T": INDEX, "Tseed": typed(INDEX, default=int64), "Rtype": _RATES, "dtype": _RATES},
-        infer=_infer_given,
-        kernel=_stateless_poisson_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+STATELESS_POISSON = define(
+    name="StatelessRandomPoisson",
+    signature="shape: T, seed: Tseed, lam: Rtype -> output: dtype",
+    types={"T": INDEX, "Tseed": typed(INDEX, default=int64), "Rtype": _RATES, "dtype": _RATES},
+    infer=_infer_given,
+    kernel=_stateless_poisson_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -364,20 +352,18 @@ def _binomial_kernel(
     return _drawn(rejection.binomial, start, full, counts, probs).astype(dtype.numpy)
 
 
-STATELESS_BINOMIAL = register(
-    OpDef(
-        name="StatelessRandomBinomial",
-        signature="shape: S, seed: Tseed, counts: T, probs: T -> output: dtype",
-        types={
-            "S": INDEX,
-            "Tseed": typed(INDEX, default=int64),
-            "T": typed(_RATES, default=float64),
-            "dtype": typed(_RATES, default=int64),
-        },
-        infer=_infer_given,
-        kernel=_binomial_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+STATELESS_BINOMIAL = define(
+    name="StatelessRandomBinomial",
+    signature="shape: S, seed: Tseed, counts: T, probs: T -> output: dtype",
+    types={
+        "S": INDEX,
+        "Tseed": typed(INDEX, default=int64),
+        "T": typed(_RATES, default=float64),
+        "dtype": typed(_RATES, default=int64),
+    },
+    infer=_infer_given,
+    kernel=_binomial_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -388,15 +374,13 @@ def _seeded_gamma_kernel(shape: Array, seed: Array, alpha: Array) -> Array:
     )
 
 
-STATELESS_GAMMA_V2 = register(
-    OpDef(
-        name="StatelessRandomGammaV2",
-        signature="shape: T, seed: Tseed, alpha: dtype -> output: dtype",
-        types={"T": INDEX, "Tseed": typed(INDEX, default=int64), "dtype": _FLOATS},
-        infer=_infer_given,
-        kernel=_seeded_gamma_kernel,
-        gradient=_gamma_gradient,
-    )
+STATELESS_GAMMA_V2 = define(
+    name="StatelessRandomGammaV2",
+    signature="shape: T, seed: Tseed, alpha: dtype -> output: dtype",
+    types={"T": INDEX, "Tseed": typed(INDEX, default=int64), "dtype": _FLOATS},
+    infer=_infer_given,
+    kernel=_seeded_gamma_kernel,
+    gradient=_gamma_gradient,
 )
 
 
@@ -422,19 +406,13 @@ def _infer_stateful(call: InferCall) -> Shape:
     return call.shape_constant(2)
 
 
-STATEFUL_BINOMIAL: OpDef = register(
-    OpDef(
-        name="StatefulRandomBinomial",
-        signature="resource: resource, algorithm: int64, shape: S, counts: T, probs: T "
-        "-> output: dtype",
-        types={
-            "S": INDEX,
-            "T": typed(_RATES, default=float64),
-            "dtype": typed(_RATES, default=int64),
-        },
-        infer=_infer_stateful,
-        kernel=_stateful_binomial_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+STATEFUL_BINOMIAL: OpDef = define(
+    name="StatefulRandomBinomial",
+    signature="resource: resource, algorithm: int64, shape: S, counts: T, probs: T "
+    "-> output: dtype",
+    types={"S": INDEX, "T": typed(_RATES, default=float64), "dtype": typed(_RATES, default=int64)},
+    infer=_infer_stateful,
+    kernel=_stateful_binomial_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )

@@ -29,7 +29,7 @@ from pinnace.ops.math import arithmetic, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
 from pinnace.ops.random import counters, distributions, stateless
 from pinnace.ops.random.algorithms import Algorithm, algorithm_number, check_philox
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 __all__ = ["Generator", "create_rng_state", "get_global_generator", "set_global_generator"]
 
@@ -327,15 +327,13 @@ def _infer_state(call: InferCall) -> Shape:
     return Shape([None]) if spec is None or spec.shape.rank is None else spec.shape
 
 
-RNG_READ_AND_SKIP: OpDef = register(
-    OpDef(
-        name="RngReadAndSkip",
-        signature="resource: resource, alg: int32, delta: uint64 -> value: int64",
-        infer=_infer_state,
-        kernel=_read_and_skip_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+RNG_READ_AND_SKIP: OpDef = define(
+    name="RngReadAndSkip",
+    signature="resource: resource, alg: int32, delta: uint64 -> value: int64",
+    infer=_infer_state,
+    kernel=_read_and_skip_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -348,15 +346,13 @@ def _infer_nothing(call: InferCall) -> tuple[Shape, ...]:  # noqa: ARG001
     return ()
 
 
-RNG_SKIP: OpDef = register(
-    OpDef(
-        name="RngSkip",
-        signature="resource: resource, algorithm: int64, delta: int64 ->",
-        infer=_infer_nothing,
-        kernel=_skip_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+RNG_SKIP: OpDef = define(
+    name="RngSkip",
+    signature="resource: resource, algorithm: int64, delta: int64 ->",
+    infer=_infer_nothing,
+    kernel=_skip_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -373,16 +369,14 @@ def _drawing(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
 def _stateful(
     name: str, draw: Callable[..., Array], kinds: Iterable[DType], default: DType
 ) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=f"{_DRAWING} -> output: dtype",
-            types={"dtype": typed(kinds, default), "shape_dtype": _SHAPES},
-            infer=_infer_from_shape,
-            kernel=_drawing(name, draw),
-            gradient=NOT_DIFFERENTIABLE,
-            effect="write",
-        )
+    return define(
+        name=name,
+        signature=f"{_DRAWING} -> output: dtype",
+        types={"dtype": typed(kinds, default), "shape_dtype": _SHAPES},
+        infer=_infer_from_shape,
+        kernel=_drawing(name, draw),
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
     )
 
 
@@ -416,16 +410,14 @@ def _uniform_int_kernel(
     return philox.uniform_int(start, sizes, low, high, minval.dtype)
 
 
-STATEFUL_UNIFORM_INT: OpDef = register(
-    OpDef(
-        name="StatefulUniformInt",
-        signature=f"{_DRAWING}, minval: dtype, maxval: dtype -> output: dtype",
-        types={"dtype": typed(_INT_TYPES, int64), "shape_dtype": _SHAPES},
-        infer=_infer_from_shape,
-        kernel=_uniform_int_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+STATEFUL_UNIFORM_INT: OpDef = define(
+    name="StatefulUniformInt",
+    signature=f"{_DRAWING}, minval: dtype, maxval: dtype -> output: dtype",
+    types={"dtype": typed(_INT_TYPES, int64), "shape_dtype": _SHAPES},
+    infer=_infer_from_shape,
+    kernel=_uniform_int_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -436,14 +428,12 @@ def _non_deterministic_kernel(shape: Array, *, dtype: DType) -> Array:
     return drawn.reshape(sizes)
 
 
-NON_DETERMINISTIC_INTS: OpDef = register(
-    OpDef(
-        name="NonDeterministicInts",
-        signature="shape: shape_dtype -> output: dtype",
-        types={"dtype": typed(INTEGERS, int64), "shape_dtype": _SHAPES},
-        infer=stateless.infer_from_shape,
-        kernel=_non_deterministic_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
+NON_DETERMINISTIC_INTS: OpDef = define(
+    name="NonDeterministicInts",
+    signature="shape: shape_dtype -> output: dtype",
+    types={"dtype": typed(INTEGERS, int64), "shape_dtype": _SHAPES},
+    infer=stateless.infer_from_shape,
+    kernel=_non_deterministic_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="random",
 )

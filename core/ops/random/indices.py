@@ -14,7 +14,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import padding
 from pinnace.ops.execute import execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 _WHO = "RandomIndexShuffle"
 _WHOLE = frozenset({int32, uint32, int64, uint64})
@@ -170,14 +170,12 @@ def _infer(call: InferCall) -> Shape:
     return Shape(None if None in {index.rank, seed.rank, last.rank} else ())
 
 
-RANDOM_INDEX_SHUFFLE: OpDef = register(
-    OpDef(
-        name=_WHO,
-        signature="index: dtype, seed: Tseed, max_index: dtype -> output: dtype",
-        types={"dtype": _WHOLE, "Tseed": _WHOLE},
-        attrs={"rounds": attr("int", default=4)},
-        infer=_infer,
-        kernel=_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+RANDOM_INDEX_SHUFFLE: OpDef = define(
+    name=_WHO,
+    signature="index: dtype, seed: Tseed, max_index: dtype -> output: dtype",
+    types={"dtype": _WHOLE, "Tseed": _WHOLE},
+    attrs={"rounds": attr("int", default=4)},
+    infer=_infer,
+    kernel=_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -12,7 +12,7 @@ from pinnace.ops.kernels import philox
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef
 from pinnace.ops.random import stateful, stateless
 from pinnace.ops.random.seeds import get_seed
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.registry import define, same_as_input
 from pinnace.ops.running import RunContext
 
 __all__ = ["shuffle"]
@@ -49,17 +49,15 @@ def _shuffle_kernel(value: Array, *, seed: int, seed2: int, ctx: RunContext) -> 
     return value[_order(start, len(value))]
 
 
-RANDOM_SHUFFLE: OpDef = register(
-    OpDef(
-        name="RandomShuffle",
-        signature="value: T -> output: T",
-        types={"T": ANY},
-        attrs=stateful.SEEDS,
-        infer=same_as_input,
-        kernel=_shuffle_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
+RANDOM_SHUFFLE: OpDef = define(
+    name="RandomShuffle",
+    signature="value: T -> output: T",
+    types={"T": ANY},
+    attrs=stateful.SEEDS,
+    infer=same_as_input,
+    kernel=_shuffle_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="random",
 )
 
 
@@ -91,13 +89,11 @@ def _stateless_shuffle_kernel(value: Array, key: Array, counter: Array, alg: Arr
     return value[_order(start, len(value))]
 
 
-STATELESS_SHUFFLE: OpDef = register(
-    OpDef(
-        name="StatelessShuffle",
-        signature="value: T, key: uint64, counter: uint64, alg: int32 -> output: T",
-        types={"T": ANY},
-        infer=_infer_stateless,
-        kernel=_stateless_shuffle_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+STATELESS_SHUFFLE: OpDef = define(
+    name="StatelessShuffle",
+    signature="value: T, key: uint64, counter: uint64, alg: int32 -> output: T",
+    types={"T": ANY},
+    infer=_infer_stateless,
+    kernel=_stateless_shuffle_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -14,7 +14,7 @@ from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr, typed
 from pinnace.ops.random import stateless
 from pinnace.ops.random.seeds import get_seed
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 from pinnace.ops.running import RunContext
 
 __all__ = ["categorical", "normal", "truncated_normal", "uniform"]
@@ -89,17 +89,15 @@ def _uniform_int_kernel(
 SEEDS = {"seed": attr("int", default=0), "seed2": attr("int", default=0)}
 
 
-RANDOM_UNIFORM_INT: OpDef = register(
-    OpDef(
-        name="RandomUniformInt",
-        signature="shape: T, minval: Tout, maxval: Tout -> output: Tout",
-        types={"Tout": INDEX, "T": INDEX},
-        attrs=SEEDS,
-        infer=stateless.infer_from_shape,
-        kernel=_uniform_int_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
+RANDOM_UNIFORM_INT: OpDef = define(
+    name="RandomUniformInt",
+    signature="shape: T, minval: Tout, maxval: Tout -> output: Tout",
+    types={"Tout": INDEX, "T": INDEX},
+    attrs=SEEDS,
+    infer=stateless.infer_from_shape,
+    kernel=_uniform_int_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="random",
 )
 
 
@@ -129,17 +127,15 @@ def _drawing(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _random(name: str, draw: Callable[..., Array]) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="shape: T -> output: dtype",
-            types={"dtype": FLOATS, "T": INDEX},
-            attrs=SEEDS,
-            infer=stateless.infer_from_shape,
-            kernel=_drawing(name, draw),
-            gradient=NOT_DIFFERENTIABLE,
-            effect="random",
-        )
+    return define(
+        name=name,
+        signature="shape: T -> output: dtype",
+        types={"dtype": FLOATS, "T": INDEX},
+        attrs=SEEDS,
+        infer=stateless.infer_from_shape,
+        kernel=_drawing(name, draw),
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
     )
 
 
@@ -252,17 +248,15 @@ def _multinomial_kernel(
     return stateless.draw_classes(start, logits, count).astype(output_dtype.numpy, copy=False)
 
 
-MULTINOMIAL: OpDef = register(
-    OpDef(
-        name="Multinomial",
-        signature="logits: T, num_samples: int32 -> output: output_dtype",
-        types={"T": REAL, "output_dtype": typed(INDEX, int64)},
-        attrs=SEEDS,
-        infer=stateless.infer_samples,
-        kernel=_multinomial_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="random",
-    )
+MULTINOMIAL: OpDef = define(
+    name="Multinomial",
+    signature="logits: T, num_samples: int32 -> output: output_dtype",
+    types={"T": REAL, "output_dtype": typed(INDEX, int64)},
+    attrs=SEEDS,
+    infer=stateless.infer_samples,
+    kernel=_multinomial_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="random",
 )
 
 

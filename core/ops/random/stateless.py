@@ -28,7 +28,7 @@ from pinnace.ops.kernels.philox import KeyCounter
 from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
 from pinnace.ops.random.algorithms import Algorithm, algorithm_number, check_philox
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 __all__ = [
     "fold_in",
@@ -57,15 +57,13 @@ def _drawing(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _keyed(name: str, draw: Callable[..., Array], kinds: Any) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=f"{_KEYED} -> output: dtype",
-            types={"dtype": kinds, "Tshape": _TSHAPE},
-            infer=_infer_keyed,
-            kernel=_drawing(name, draw),
-            gradient=NOT_DIFFERENTIABLE,
-        )
+    return define(
+        name=name,
+        signature=f"{_KEYED} -> output: dtype",
+        types={"dtype": kinds, "Tshape": _TSHAPE},
+        infer=_infer_keyed,
+        kernel=_drawing(name, draw),
+        gradient=NOT_DIFFERENTIABLE,
     )
 
 
@@ -273,15 +271,13 @@ def _infer_seeded_samples(call: InferCall) -> Shape:
     return infer_samples(call)
 
 
-MULTINOMIAL: OpDef = register(
-    OpDef(
-        name="StatelessMultinomial",
-        signature="logits: T, num_samples: int32, seed: Tseed -> output: output_dtype",
-        types={"T": REAL, "Tseed": _TSEED, "output_dtype": typed(INDEX, int64)},
-        infer=_infer_seeded_samples,
-        kernel=_multinomial_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+MULTINOMIAL: OpDef = define(
+    name="StatelessMultinomial",
+    signature="logits: T, num_samples: int32, seed: Tseed -> output: output_dtype",
+    types={"T": REAL, "Tseed": _TSEED, "output_dtype": typed(INDEX, int64)},
+    infer=_infer_seeded_samples,
+    kernel=_multinomial_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -307,15 +303,13 @@ def _infer_key_counter(call: InferCall) -> tuple[Shape, Shape]:
     return Shape([1]), Shape([2])
 
 
-GET_KEY_COUNTER: OpDef = register(
-    OpDef(
-        name="StatelessRandomGetKeyCounter",
-        signature="seed: Tseed -> key: uint64, counter: uint64",
-        types={"Tseed": _TSEED},
-        infer=_infer_key_counter,
-        kernel=_key_counter_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+GET_KEY_COUNTER: OpDef = define(
+    name="StatelessRandomGetKeyCounter",
+    signature="seed: Tseed -> key: uint64, counter: uint64",
+    types={"Tseed": _TSEED},
+    infer=_infer_key_counter,
+    kernel=_key_counter_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -323,15 +317,13 @@ def _get_alg_kernel() -> Array:
     return np.asarray(Algorithm.PHILOX.value, np.int32)
 
 
-GET_ALG: OpDef = register(
-    OpDef(
-        name="StatelessRandomGetAlg",
-        signature="-> alg: int32",
-        infer=lambda call: SCALAR,  # noqa: ARG005
-        kernel=_get_alg_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="io",
-    )
+GET_ALG: OpDef = define(
+    name="StatelessRandomGetAlg",
+    signature="-> alg: int32",
+    infer=lambda call: SCALAR,  # noqa: ARG005
+    kernel=_get_alg_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="io",
 )
 
 
@@ -343,15 +335,13 @@ def _infer_key_counter_alg(call: InferCall) -> tuple[Shape, Shape, Shape]:
     return (*_infer_key_counter(call), SCALAR)
 
 
-GET_KEY_COUNTER_ALG: OpDef = register(
-    OpDef(
-        name="StatelessRandomGetKeyCounterAlg",
-        signature="seed: Tseed -> key: uint64, counter: uint64, alg: int32",
-        types={"Tseed": _TSEED},
-        infer=_infer_key_counter_alg,
-        kernel=_key_counter_alg_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+GET_KEY_COUNTER_ALG: OpDef = define(
+    name="StatelessRandomGetKeyCounterAlg",
+    signature="seed: Tseed -> key: uint64, counter: uint64, alg: int32",
+    types={"Tseed": _TSEED},
+    infer=_infer_key_counter_alg,
+    kernel=_key_counter_alg_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -367,15 +357,13 @@ def _uniform_int_kernel(
     return philox.uniform_int(start, sizes, low, high, minval.dtype)
 
 
-UNIFORM_INT_V2: OpDef = register(
-    OpDef(
-        name="StatelessRandomUniformIntV2",
-        signature=f"{_KEYED}, minval: dtype, maxval: dtype -> output: dtype",
-        types={"dtype": _FULL_INTS, "Tshape": _TSHAPE},
-        infer=_infer_keyed,
-        kernel=_uniform_int_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+UNIFORM_INT_V2: OpDef = define(
+    name="StatelessRandomUniformIntV2",
+    signature=f"{_KEYED}, minval: dtype, maxval: dtype -> output: dtype",
+    types={"dtype": _FULL_INTS, "Tshape": _TSHAPE},
+    infer=_infer_keyed,
+    kernel=_uniform_int_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -390,15 +378,13 @@ def _seeded(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _by_seed(name: str, draw: Callable[..., Array], kinds: Any, seeds: Any = _TSEED) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature="shape: T, seed: Tseed -> output: dtype",
-            types={"dtype": kinds, "T": _TSHAPE, "Tseed": seeds},
-            infer=_infer_seeded,
-            kernel=_seeded(name, draw),
-            gradient=NOT_DIFFERENTIABLE,
-        )
+    return define(
+        name=name,
+        signature="shape: T, seed: Tseed -> output: dtype",
+        types={"dtype": kinds, "T": _TSHAPE, "Tseed": seeds},
+        infer=_infer_seeded,
+        kernel=_seeded(name, draw),
+        gradient=NOT_DIFFERENTIABLE,
     )
 
 
@@ -424,15 +410,13 @@ def _seeded_uniform_int_kernel(shape: Array, seed: Array, minval: Array, maxval:
     return philox.uniform_int(start, sizes_of(op, shape), low, high, minval.dtype)
 
 
-UNIFORM_INT: OpDef = register(
-    OpDef(
-        name="StatelessRandomUniformInt",
-        signature="shape: T, seed: Tseed, minval: dtype, maxval: dtype -> output: dtype",
-        types={"dtype": INDEX, "T": INDEX, "Tseed": _TSEED},
-        infer=_infer_seeded,
-        kernel=_seeded_uniform_int_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+UNIFORM_INT: OpDef = define(
+    name="StatelessRandomUniformInt",
+    signature="shape: T, seed: Tseed, minval: dtype, maxval: dtype -> output: dtype",
+    types={"dtype": INDEX, "T": INDEX, "Tseed": _TSEED},
+    infer=_infer_seeded,
+    kernel=_seeded_uniform_int_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

@@ -15,7 +15,7 @@ from pinnace.ops.array import casting, joining, padding, permutations, shapes, s
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.math import arithmetic, complexes, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -574,15 +574,13 @@ def _transform(name: str) -> OpDef:
     ends = ("Tcomplex", "Tcomplex")
     if "R" in name:
         ends = ("Tcomplex", "Treal") if name.startswith("I") else ("Treal", "Tcomplex")
-    return register(
-        OpDef(
-            name=name,
-            signature=f"input: {ends[0]}{more} -> output: {ends[1]}",
-            types=_BOTH_TYPES if "R" in name else _COMPLEX_TYPES,
-            infer=_infer,
-            kernel=_kernel(name),
-            gradient=_gradient,
-        )
+    return define(
+        name=name,
+        signature=f"input: {ends[0]}{more} -> output: {ends[1]}",
+        types=_BOTH_TYPES if "R" in name else _COMPLEX_TYPES,
+        infer=_infer,
+        kernel=_kernel(name),
+        gradient=_gradient,
     )
 
 

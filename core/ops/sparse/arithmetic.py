@@ -18,7 +18,7 @@ from pinnace.ops.array import reshaping as reshaping
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, division, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import (
     check_inside,
     check_parts,
@@ -93,18 +93,16 @@ def _add_gradient(call: OpCall, _: Any, dy: Tensor, __: Any) -> tuple[Any, ...]:
     return None, da, None, None, db, None, None
 
 
-SPARSE_ADD = register(
-    OpDef(
-        name="SparseAdd",
-        signature=(
-            "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, "
-            "b_shape: int64, thresh: Treal -> sum_indices: int64, sum_values: T, sum_shape: int64"
-        ),
-        types={"T": NUMBERS, "Treal": _REAL},
-        infer=_infer_add,
-        kernel=_add_kernel,
-        gradient=_add_gradient,
-    )
+SPARSE_ADD = define(
+    name="SparseAdd",
+    signature=(
+        "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, "
+        "b_shape: int64, thresh: Treal -> sum_indices: int64, sum_values: T, sum_shape: int64"
+    ),
+    types={"T": NUMBERS, "Treal": _REAL},
+    infer=_infer_add,
+    kernel=_add_kernel,
+    gradient=_add_gradient,
 )
 
 
@@ -147,18 +145,16 @@ def _add_grad_kernel(
     return taken(a_indices), taken(b_indices)
 
 
-SPARSE_ADD_GRAD = register(
-    OpDef(
-        name="SparseAddGrad",
-        signature=(
-            "backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64 -> "
-            "a_val_grad: T, b_val_grad: T"
-        ),
-        types={"T": NUMBERS},
-        infer=lambda call: (Shape([count_of(call, 1)]), Shape([count_of(call, 2)])),
-        kernel=_add_grad_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SPARSE_ADD_GRAD = define(
+    name="SparseAddGrad",
+    signature=(
+        "backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64 -> "
+        "a_val_grad: T, b_val_grad: T"
+    ),
+    types={"T": NUMBERS},
+    infer=lambda call: (Shape([count_of(call, 1)]), Shape([count_of(call, 2)])),
+    kernel=_add_grad_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -179,15 +175,13 @@ def _dense_add_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return None, gathering.gather_nd(dy, call.inputs[0]), None, dy
 
 
-SPARSE_TENSOR_DENSE_ADD = register(
-    OpDef(
-        name="SparseTensorDenseAdd",
-        signature=("a_indices: Tindices, a_values: T, a_shape: Tindices, b: T -> output: T"),
-        types={"T": NUMBERS, "Tindices": INDEX},
-        infer=lambda call: call.spec(3).shape,
-        kernel=_dense_add_kernel,
-        gradient=_dense_add_gradient,
-    )
+SPARSE_TENSOR_DENSE_ADD = define(
+    name="SparseTensorDenseAdd",
+    signature=("a_indices: Tindices, a_values: T, a_shape: Tindices, b: T -> output: T"),
+    types={"T": NUMBERS, "Tindices": INDEX},
+    infer=lambda call: call.spec(3).shape,
+    kernel=_dense_add_kernel,
+    gradient=_dense_add_gradient,
 )
 
 
@@ -209,15 +203,13 @@ def _cwise(name: str, function: Callable[..., Any], gradient: Any) -> OpDef:
         check_inside(name, sp_indices, spread.shape)
         return np.asarray(function(sp_values, spread[tuple(sp_indices.T)]), sp_values.dtype)
 
-    return register(
-        OpDef(
-            name=name,
-            signature="sp_indices: int64, sp_values: T, sp_shape: int64, dense: T -> output: T",
-            types={"T": NUMBERS},
-            infer=lambda call: Shape([count_of(call, 0)]),
-            kernel=kernel,
-            gradient=gradient,
-        )
+    return define(
+        name=name,
+        signature="sp_indices: int64, sp_values: T, sp_shape: int64, dense: T -> output: T",
+        types={"T": NUMBERS},
+        infer=lambda call: Shape([count_of(call, 0)]),
+        kernel=kernel,
+        gradient=gradient,
     )
 
 
@@ -278,18 +270,16 @@ def _extreme(name: str, function: Callable[..., Any], types: frozenset[Any]) -> 
         )
         return indices, function(left, right)
 
-    return register(
-        OpDef(
-            name=name,
-            signature=(
-                "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, "
-                "b_shape: int64 -> output_indices: int64, output_values: T"
-            ),
-            types={"T": types},
-            infer=lambda call: (Shape([None, rank_of(call, 2)]), Shape([None])),
-            kernel=kernel,
-            gradient=_extreme_gradient,
-        )
+    return define(
+        name=name,
+        signature=(
+            "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, "
+            "b_shape: int64 -> output_indices: int64, output_values: T"
+        ),
+        types={"T": types},
+        infer=lambda call: (Shape([None, rank_of(call, 2)]), Shape([None])),
+        kernel=kernel,
+        gradient=_extreme_gradient,
     )
 
 
@@ -332,13 +322,11 @@ def _softmax_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return None, arithmetic.multiply(arithmetic.subtract(dy, mine), y), None
 
 
-SPARSE_SOFTMAX = register(
-    OpDef(
-        name="SparseSoftmax",
-        signature="sp_indices: int64, sp_values: T, sp_shape: int64 -> output: T",
-        types={"T": FLOATS - {bfloat16}},
-        infer=lambda call: Shape([count_of(call, 0, 1)]),
-        kernel=_softmax_kernel,
-        gradient=_softmax_gradient,
-    )
+SPARSE_SOFTMAX = define(
+    name="SparseSoftmax",
+    signature="sp_indices: int64, sp_values: T, sp_shape: int64 -> output: T",
+    types={"T": FLOATS - {bfloat16}},
+    infer=lambda call: Shape([count_of(call, 0, 1)]),
+    kernel=_softmax_kernel,
+    gradient=_softmax_gradient,
 )

@@ -9,8 +9,8 @@ import numpy as np
 from pinnace.framework.dtypes import INDEX, DType, float32, float64, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
+from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import check_inside, check_parts, rank_of
 
 if TYPE_CHECKING:
@@ -130,16 +130,14 @@ def _dense_kernel(
     )
 
 
-DENSE_COUNT = register(
-    OpDef(
-        name="DenseCountSparseOutput",
-        signature=f"values: T, weights: output_type -> {_OUTPUTS}",
-        types={"T": INDEX, "output_type": _COUNTS},
-        attrs=_LENGTHS,
-        infer=_infer_counted,
-        kernel=_dense_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+DENSE_COUNT = define(
+    name="DenseCountSparseOutput",
+    signature=f"values: T, weights: output_type -> {_OUTPUTS}",
+    types={"T": INDEX, "output_type": _COUNTS},
+    attrs=_LENGTHS,
+    infer=_infer_counted,
+    kernel=_dense_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -176,18 +174,16 @@ def _sparse_kernel(
     )
 
 
-SPARSE_COUNT = register(
-    OpDef(
-        name="SparseCountSparseOutput",
-        signature=(
-            "indices: int64, values: T, dense_shape: int64, weights: output_type -> " + _OUTPUTS
-        ),
-        types={"T": INDEX, "output_type": _COUNTS},
-        attrs=_LENGTHS,
-        infer=_infer_counted,
-        kernel=_sparse_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SPARSE_COUNT = define(
+    name="SparseCountSparseOutput",
+    signature=(
+        "indices: int64, values: T, dense_shape: int64, weights: output_type -> " + _OUTPUTS
+    ),
+    types={"T": INDEX, "output_type": _COUNTS},
+    attrs=_LENGTHS,
+    infer=_infer_counted,
+    kernel=_sparse_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -231,16 +227,14 @@ def _ragged_kernel(
     )
 
 
-RAGGED_COUNT = register(
-    OpDef(
-        name="RaggedCountSparseOutput",
-        signature=f"splits: int64, values: T, weights: output_type -> {_OUTPUTS}",
-        types={"T": INDEX, "output_type": _COUNTS},
-        attrs=_LENGTHS,
-        infer=_infer_counted,
-        kernel=_ragged_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+RAGGED_COUNT = define(
+    name="RaggedCountSparseOutput",
+    signature=f"splits: int64, values: T, weights: output_type -> {_OUTPUTS}",
+    types={"T": INDEX, "output_type": _COUNTS},
+    attrs=_LENGTHS,
+    infer=_infer_counted,
+    kernel=_ragged_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -290,18 +284,16 @@ def _infer_sparse_bincount(call: InferCall) -> Shape:
     return Shape([last] if rank == 1 else [None if sizes is None else int(sizes[0]), last])
 
 
-SPARSE_BINCOUNT = register(
-    OpDef(
-        name="SparseBincount",
-        signature=(
-            "indices: int64, values: Tidx, dense_shape: int64, size: Tidx, weights: T -> output: T"
-        ),
-        types={"Tidx": INDEX, "T": _COUNTS},
-        attrs={"binary_output": attr("bool", default=False)},
-        infer=_infer_sparse_bincount,
-        kernel=_sparse_bincount_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SPARSE_BINCOUNT = define(
+    name="SparseBincount",
+    signature=(
+        "indices: int64, values: Tidx, dense_shape: int64, size: Tidx, weights: T -> output: T"
+    ),
+    types={"Tidx": INDEX, "T": _COUNTS},
+    attrs={"binary_output": attr("bool", default=False)},
+    infer=_infer_sparse_bincount,
+    kernel=_sparse_bincount_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -319,14 +311,12 @@ def _infer_ragged_bincount(call: InferCall) -> Shape:
     return Shape([rows, None if size is None else int(size)])
 
 
-RAGGED_BINCOUNT = register(
-    OpDef(
-        name="RaggedBincount",
-        signature="splits: int64, values: Tidx, size: Tidx, weights: T -> output: T",
-        types={"Tidx": INDEX, "T": _COUNTS},
-        attrs={"binary_output": attr("bool", default=False)},
-        infer=_infer_ragged_bincount,
-        kernel=_ragged_bincount_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+RAGGED_BINCOUNT = define(
+    name="RaggedBincount",
+    signature="splits: int64, values: Tidx, size: Tidx, weights: T -> output: T",
+    types={"Tidx": INDEX, "T": _COUNTS},
+    attrs={"binary_output": attr("bool", default=False)},
+    infer=_infer_ragged_bincount,
+    kernel=_ragged_bincount_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -16,9 +16,9 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.memory import LIST, NUMBER, claim
 from pinnace.ops.memory import joined as joined_texts
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
 from pinnace.ops.ragged import crossing as combinations
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 from pinnace.ops.strings.fingerprints import farm64, sip64
 
 if TYPE_CHECKING:
@@ -153,23 +153,19 @@ def _cross_kernel(
     return _crossed(rows, columns, hashed if out_type is int64 else joined, out_type)
 
 
-SPARSE_CROSS = register(
-    OpDef(
-        name="SparseCross",
-        signature=(
-            f"{_INPUTS} -> output_indices: int64, output_values: out_type, output_shape: int64"
-        ),
-        types={"out_type": frozenset({int64, string}), "internal_type": frozenset({int64, string})},
-        attrs={
-            **_LISTS,
-            "hashed_output": attr("bool"),
-            "num_buckets": attr("int"),
-            "hash_key": attr("int"),
-        },
-        infer=_infer,
-        kernel=_cross_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SPARSE_CROSS = define(
+    name="SparseCross",
+    signature=(f"{_INPUTS} -> output_indices: int64, output_values: out_type, output_shape: int64"),
+    types={"out_type": frozenset({int64, string}), "internal_type": frozenset({int64, string})},
+    attrs={
+        **_LISTS,
+        "hashed_output": attr("bool"),
+        "num_buckets": attr("int"),
+        "hash_key": attr("int"),
+    },
+    infer=_infer,
+    kernel=_cross_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -184,18 +180,16 @@ def _cross_v2_kernel(
     return _crossed(rows, columns, lambda choice: between.join(map(_text, choice)), string)
 
 
-SPARSE_CROSS_V2 = register(
-    OpDef(
-        name="SparseCrossV2",
-        signature=(
-            f"{_INPUTS}, sep: string -> "
-            "output_indices: int64, output_values: string, output_shape: int64"
-        ),
-        attrs=_LISTS,
-        infer=_infer,
-        kernel=_cross_v2_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SPARSE_CROSS_V2 = define(
+    name="SparseCrossV2",
+    signature=(
+        f"{_INPUTS}, sep: string -> "
+        "output_indices: int64, output_values: string, output_shape: int64"
+    ),
+    attrs=_LISTS,
+    infer=_infer,
+    kernel=_cross_v2_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -239,16 +233,14 @@ def _cross_hashed_kernel(
     return _crossed(rows, columns, hashed, int64)
 
 
-SPARSE_CROSS_HASHED = register(
-    OpDef(
-        name="SparseCrossHashed",
-        signature=(
-            f"{_INPUTS}, num_buckets: int64, strong_hash: bool, salt: int64 -> "
-            "output_indices: int64, output_values: int64, output_shape: int64"
-        ),
-        attrs=_LISTS,
-        infer=_infer,
-        kernel=_cross_hashed_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SPARSE_CROSS_HASHED = define(
+    name="SparseCrossHashed",
+    signature=(
+        f"{_INPUTS}, num_buckets: int64, strong_hash: bool, salt: int64 -> "
+        "output_indices: int64, output_values: int64, output_shape: int64"
+    ),
+    attrs=_LISTS,
+    infer=_infer,
+    kernel=_cross_hashed_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

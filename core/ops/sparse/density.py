@@ -10,8 +10,8 @@ from pinnace.framework.dtypes import ANY, INDEX
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.array import gathering, reshaping
 from pinnace.ops.math import arithmetic, reduction
-from pinnace.ops.opdef import OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import attr
+from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import check_inside, numbers
 
 if TYPE_CHECKING:
@@ -83,17 +83,15 @@ def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return None, None, rows, d_default
 
 
-SPARSE_TO_DENSE = register(
-    OpDef(
-        name=_WHO,
-        signature=(
-            "sparse_indices: Tindices, output_shape: Tindices, sparse_values: T, "
-            "default_value: T -> dense: T"
-        ),
-        types={"Tindices": INDEX, "T": ANY},
-        attrs={"validate_indices": attr("bool", default=True)},
-        infer=_infer,
-        kernel=_kernel,
-        gradient=_gradient,
-    )
+SPARSE_TO_DENSE = define(
+    name=_WHO,
+    signature=(
+        "sparse_indices: Tindices, output_shape: Tindices, sparse_values: T, "
+        "default_value: T -> dense: T"
+    ),
+    types={"Tindices": INDEX, "T": ANY},
+    attrs={"validate_indices": attr("bool", default=True)},
+    infer=_infer,
+    kernel=_kernel,
+    gradient=_gradient,
 )

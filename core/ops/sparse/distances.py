@@ -10,7 +10,7 @@ from pinnace.framework.dtypes import ANY_VALUE
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,15 +90,13 @@ def _infer(call: InferCall) -> Shape:
     return Shape(None) if rank is None else Shape([None] * (rank - 1))
 
 
-EDIT_DISTANCE: OpDef = register(
-    OpDef(
-        name=_WHO,
-        signature="hypothesis_indices: int64, hypothesis_values: T, hypothesis_shape: int64, "
-        "truth_indices: int64, truth_values: T, truth_shape: int64 -> output: float32",
-        types={"T": ANY_VALUE},
-        attrs={"normalize": attr("bool", default=True)},
-        infer=_infer,
-        kernel=_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+EDIT_DISTANCE: OpDef = define(
+    name=_WHO,
+    signature="hypothesis_indices: int64, hypothesis_values: T, hypothesis_shape: int64, "
+    "truth_indices: int64, truth_values: T, truth_shape: int64 -> output: float32",
+    types={"T": ANY_VALUE},
+    attrs={"normalize": attr("bool", default=True)},
+    infer=_infer,
+    kernel=_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -10,8 +10,8 @@ from pinnace.framework.dtypes import ANY
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE
+from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import check_inside, check_parts, count_of, rank_of
 
 if TYPE_CHECKING:
@@ -59,19 +59,17 @@ def _gradient(call: OpCall, _: Any, dy: Tensor, *__: Any) -> tuple[Any, ...]:
     return None, d_values, None, d_default
 
 
-SPARSE_FILL_EMPTY_ROWS = register(
-    OpDef(
-        name=_WHO,
-        signature=(
-            "indices: int64, values: T, dense_shape: int64, default_value: T -> "
-            "output_indices: int64, output_values: T, empty_row_indicator: bool, "
-            "reverse_index_map: int64"
-        ),
-        types={"T": ANY},
-        infer=_infer,
-        kernel=_kernel,
-        gradient=_gradient,
-    )
+SPARSE_FILL_EMPTY_ROWS = define(
+    name=_WHO,
+    signature=(
+        "indices: int64, values: T, dense_shape: int64, default_value: T -> "
+        "output_indices: int64, output_values: T, empty_row_indicator: bool, "
+        "reverse_index_map: int64"
+    ),
+    types={"T": ANY},
+    infer=_infer,
+    kernel=_kernel,
+    gradient=_gradient,
 )
 
 
@@ -87,13 +85,11 @@ def _grad_kernel(reverse_index_map: Array, grad_values: Array) -> tuple[Array, A
     return grad_values[reverse_index_map], grad_values[rest].sum(dtype=grad_values.dtype)
 
 
-SPARSE_FILL_EMPTY_ROWS_GRAD = register(
-    OpDef(
-        name="SparseFillEmptyRowsGrad",
-        signature="reverse_index_map: int64, grad_values: T -> d_values: T, d_default_value: T",
-        types={"T": ANY},
-        infer=lambda call: (Shape([count_of(call, 0)]), Shape(())),
-        kernel=_grad_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SPARSE_FILL_EMPTY_ROWS_GRAD = define(
+    name="SparseFillEmptyRowsGrad",
+    signature="reverse_index_map: int64, grad_values: T -> d_values: T, d_default_value: T",
+    types={"T": ANY},
+    infer=lambda call: (Shape([count_of(call, 0)]), Shape(())),
+    kernel=_grad_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

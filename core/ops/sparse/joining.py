@@ -12,8 +12,8 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.array import gathering, joining, permutations, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.math import ranges
-from pinnace.ops.opdef import OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import attr
+from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import check_parts, order_of
 
 if TYPE_CHECKING:
@@ -86,17 +86,15 @@ def _gradient(call: OpCall, _: Any, dy: Tensor, __: Any) -> tuple[Any, ...]:
     return [None] * count, joining.split(back, joining.stack(lengths), num=count), [None] * count
 
 
-SPARSE_CONCAT = register(
-    OpDef(
-        name="SparseConcat",
-        signature=(
-            "indices: N*int64, values: N*T, shapes: N*int64 -> "
-            "output_indices: int64, output_values: T, output_shape: int64"
-        ),
-        types={"T": ANY},
-        attrs={"concat_dim": attr("int")},
-        infer=_infer,
-        kernel=_kernel,
-        gradient=_gradient,
-    )
+SPARSE_CONCAT = define(
+    name="SparseConcat",
+    signature=(
+        "indices: N*int64, values: N*T, shapes: N*int64 -> "
+        "output_indices: int64, output_values: T, output_shape: int64"
+    ),
+    types={"T": ANY},
+    attrs={"concat_dim": attr("int")},
+    infer=_infer,
+    kernel=_kernel,
+    gradient=_gradient,
 )

@@ -13,8 +13,8 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.array import gathering, permutations, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.math import ranges
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE
+from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import (
     check_inside,
     check_parts,
@@ -52,18 +52,16 @@ def _reorder_gradient(call: OpCall, _: Any, dy: Tensor) -> tuple[Any, ...]:
     return None, gathering.gather(dy, permutations.invert_permutation(places)), None
 
 
-SPARSE_REORDER = register(
-    OpDef(
-        name="SparseReorder",
-        signature=(
-            "input_indices: int64, input_values: T, input_shape: int64 -> "
-            "output_indices: int64, output_values: T"
-        ),
-        types={"T": ANY},
-        infer=_infer_reorder,
-        kernel=_reorder_kernel,
-        gradient=_reorder_gradient,
-    )
+SPARSE_REORDER = define(
+    name="SparseReorder",
+    signature=(
+        "input_indices: int64, input_values: T, input_shape: int64 -> "
+        "output_indices: int64, output_values: T"
+    ),
+    types={"T": ANY},
+    infer=_infer_reorder,
+    kernel=_reorder_kernel,
+    gradient=_reorder_gradient,
 )
 
 
@@ -116,15 +114,13 @@ def _infer_reshape(call: InferCall) -> tuple[Shape, ...]:
     return Shape([count_of(call, 0), rank]), Shape([rank])
 
 
-SPARSE_RESHAPE = register(
-    OpDef(
-        name="SparseReshape",
-        signature=(
-            "input_indices: int64, input_shape: int64, new_shape: int64 -> "
-            "output_indices: int64, output_shape: int64"
-        ),
-        infer=_infer_reshape,
-        kernel=_reshape_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SPARSE_RESHAPE = define(
+    name="SparseReshape",
+    signature=(
+        "input_indices: int64, input_shape: int64, new_shape: int64 -> "
+        "output_indices: int64, output_shape: int64"
+    ),
+    infer=_infer_reshape,
+    kernel=_reshape_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

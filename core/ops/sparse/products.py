@@ -14,8 +14,8 @@ from pinnace.ops.execute import execute
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.linalg import matrices
 from pinnace.ops.math import arithmetic, complexes, reduction
-from pinnace.ops.opdef import OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import attr, typed
+from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import check_inside, check_parts, row_starts
 
 if TYPE_CHECKING:
@@ -91,14 +91,12 @@ def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return None, da, None, db
 
 
-SPARSE_TENSOR_DENSE_MAT_MUL = register(
-    OpDef(
-        name=_WHO,
-        signature="a_indices: Tindices, a_values: T, a_shape: int64, b: T -> product: T",
-        types={"T": FLOATS | COMPLEX | {int32}, "Tindices": typed(INDEX, default=int64)},
-        attrs={"adjoint_a": attr("bool", default=False), "adjoint_b": attr("bool", default=False)},
-        infer=_infer,
-        kernel=_kernel,
-        gradient=_gradient,
-    )
+SPARSE_TENSOR_DENSE_MAT_MUL = define(
+    name=_WHO,
+    signature="a_indices: Tindices, a_values: T, a_shape: int64, b: T -> product: T",
+    types={"T": FLOATS | COMPLEX | {int32}, "Tindices": typed(INDEX, default=int64)},
+    attrs={"adjoint_a": attr("bool", default=False), "adjoint_b": attr("bool", default=False)},
+    infer=_infer,
+    kernel=_kernel,
+    gradient=_gradient,
 )

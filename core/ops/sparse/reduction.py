@@ -13,7 +13,7 @@ from pinnace.ops.array import casting, gathering, reshaping
 from pinnace.ops.array import shapes as shape_ops
 from pinnace.ops.math import arithmetic, comparison, division, ranges, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import (
     check_inside,
     check_parts,
@@ -121,19 +121,17 @@ def _reduced(
     outputs = (
         "output_indices: int64, output_values: T, output_shape: int64" if sparse else "output: T"
     )
-    return register(
-        OpDef(
-            name=name,
-            signature=(
-                "input_indices: int64, input_values: T, input_shape: int64, "
-                f"reduction_axes: int32 -> {outputs}"
-            ),
-            types={"T": types},
-            attrs={"keep_dims": attr("bool", default=False)},
-            infer=_infer_sparse if sparse else _infer_dense,
-            kernel=(_sparse_kernel if sparse else _dense_kernel)(name, ufunc),
-            gradient=gradient,
-        )
+    return define(
+        name=name,
+        signature=(
+            "input_indices: int64, input_values: T, input_shape: int64, "
+            f"reduction_axes: int32 -> {outputs}"
+        ),
+        types={"T": types},
+        attrs={"keep_dims": attr("bool", default=False)},
+        infer=_infer_sparse if sparse else _infer_dense,
+        kernel=(_sparse_kernel if sparse else _dense_kernel)(name, ufunc),
+        gradient=gradient,
     )
 
 

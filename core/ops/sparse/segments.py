@@ -19,7 +19,7 @@ from pinnace.ops.kernels import segments
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import segments as segment_ops
 from pinnace.ops.opdef import OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define, register
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor
@@ -149,17 +149,15 @@ def _register_gradient(word: str) -> OpDef:
         return execute(forward, dy, indices, ids, casting.cast(count, "int32")), None, None, None
 
     index = typed(INDEX, default=int32)
-    return register(
-        OpDef(
-            name=name,
-            signature=(
-                "grad: T, indices: Tidx, segment_ids: Tsegmentids, output_dim0: int32 -> output: T"
-            ),
-            types={"T": FLOATS, "Tidx": index, "Tsegmentids": index},
-            infer=infer,
-            kernel=kernel,
-            gradient=gradient,
-        )
+    return define(
+        name=name,
+        signature=(
+            "grad: T, indices: Tidx, segment_ids: Tsegmentids, output_dim0: int32 -> output: T"
+        ),
+        types={"T": FLOATS, "Tidx": index, "Tsegmentids": index},
+        infer=infer,
+        kernel=kernel,
+        gradient=gradient,
     )
 
 

@@ -16,8 +16,8 @@ from pinnace.framework.dtypes import ANY_VALUE, DType, int64, string, variant
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.io import raw
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, typed
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, typed
+from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import check_inside, check_parts, rank_of
 
 if TYPE_CHECKING:
@@ -66,15 +66,13 @@ def _infer_serialize(call: InferCall) -> Shape:
     return Shape([3])
 
 
-SERIALIZE_SPARSE = register(
-    OpDef(
-        name="SerializeSparse",
-        signature=f"{_INPUTS} -> serialized_sparse: out_type",
-        types={"T": ANY_VALUE, "out_type": _FORMS},
-        infer=_infer_serialize,
-        kernel=_serialize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SERIALIZE_SPARSE = define(
+    name="SerializeSparse",
+    signature=f"{_INPUTS} -> serialized_sparse: out_type",
+    types={"T": ANY_VALUE, "out_type": _FORMS},
+    infer=_infer_serialize,
+    kernel=_serialize_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -113,15 +111,13 @@ def _infer_serialize_many(call: InferCall) -> Shape:
     return Shape([None if sizes is None or not len(sizes) else int(sizes[0]), 3])
 
 
-SERIALIZE_MANY_SPARSE = register(
-    OpDef(
-        name="SerializeManySparse",
-        signature=f"{_INPUTS} -> serialized_sparse: out_type",
-        types={"T": ANY_VALUE, "out_type": _FORMS},
-        infer=_infer_serialize_many,
-        kernel=_serialize_many_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SERIALIZE_MANY_SPARSE = define(
+    name="SerializeManySparse",
+    signature=f"{_INPUTS} -> serialized_sparse: out_type",
+    types={"T": ANY_VALUE, "out_type": _FORMS},
+    infer=_infer_serialize_many,
+    kernel=_serialize_many_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -185,15 +181,13 @@ def _deserialize_kernel(serialized_sparse: Array, *, dtype: DType) -> tuple[Arra
     return _deserialized("DeserializeSparse", np.asarray(serialized_sparse, object), dtype)
 
 
-DESERIALIZE_SPARSE = register(
-    OpDef(
-        name="DeserializeSparse",
-        signature=f"serialized_sparse: Tserialized -> {_OUTPUTS}",
-        types={"Tserialized": _FORMS, "dtype": ANY_VALUE},
-        infer=_infer_deserialize,
-        kernel=_deserialize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+DESERIALIZE_SPARSE = define(
+    name="DeserializeSparse",
+    signature=f"serialized_sparse: Tserialized -> {_OUTPUTS}",
+    types={"Tserialized": _FORMS, "dtype": ANY_VALUE},
+    infer=_infer_deserialize,
+    kernel=_deserialize_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -201,13 +195,11 @@ def _deserialize_many_kernel(serialized_sparse: Array, *, dtype: DType) -> tuple
     return _deserialized("DeserializeManySparse", np.asarray(serialized_sparse, object), dtype)
 
 
-DESERIALIZE_MANY_SPARSE = register(
-    OpDef(
-        name="DeserializeManySparse",
-        signature=f"serialized_sparse: string -> {_OUTPUTS}",
-        types={"dtype": ANY_VALUE},
-        infer=_infer_deserialize,
-        kernel=_deserialize_many_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+DESERIALIZE_MANY_SPARSE = define(
+    name="DeserializeManySparse",
+    signature=f"serialized_sparse: string -> {_OUTPUTS}",
+    types={"dtype": ANY_VALUE},
+    infer=_infer_deserialize,
+    kernel=_deserialize_many_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -11,7 +11,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import check_inside, check_parts, order_of, rank_of
 
 if TYPE_CHECKING:
@@ -72,16 +72,14 @@ def _rank_of_set(call: InferCall, name: str) -> int | None:
 
 
 def _register(name: str, inputs: str, kernel: Any) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=(f"{inputs} -> result_indices: int64, result_values: T, result_shape: int64"),
-            types={"T": _TYPES},
-            attrs={"set_operation": attr("string"), "validate_indices": attr("bool", default=True)},
-            infer=_infer_result,
-            kernel=kernel,
-            gradient=NOT_DIFFERENTIABLE,
-        )
+    return define(
+        name=name,
+        signature=(f"{inputs} -> result_indices: int64, result_values: T, result_shape: int64"),
+        types={"T": _TYPES},
+        attrs={"set_operation": attr("string"), "validate_indices": attr("bool", default=True)},
+        infer=_infer_result,
+        kernel=kernel,
+        gradient=NOT_DIFFERENTIABLE,
     )
 
 
@@ -191,14 +189,12 @@ def _infer_size(call: InferCall) -> Shape:
     return Shape(None) if sizes.rank is None else sizes[:-1]
 
 
-SET_SIZE = register(
-    OpDef(
-        name="SetSize",
-        signature="set_indices: int64, set_values: T, set_shape: int64 -> size: int32",
-        types={"T": _TYPES},
-        attrs={"validate_indices": attr("bool", default=True)},
-        infer=_infer_size,
-        kernel=_size_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SET_SIZE = define(
+    name="SetSize",
+    signature="set_indices: int64, set_values: T, set_shape: int64 -> size: int32",
+    types={"T": _TYPES},
+    attrs={"validate_indices": attr("bool", default=True)},
+    infer=_infer_size,
+    kernel=_size_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

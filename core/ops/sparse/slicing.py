@@ -10,8 +10,8 @@ from pinnace.framework.dtypes import ANY, NUMBERS
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
+from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import check_inside, check_parts, rank_of
 
 if TYPE_CHECKING:
@@ -48,18 +48,16 @@ def _slice_gradient(call: OpCall, _: Any, dy: Tensor, __: Any) -> tuple[Any, ...
     return None, execute(SPARSE_SLICE_GRAD, dy, indices, start, call.outputs[0]), None, None, None
 
 
-SPARSE_SLICE = register(
-    OpDef(
-        name="SparseSlice",
-        signature=(
-            "indices: int64, values: T, shape: int64, start: int64, size: int64 -> "
-            "output_indices: int64, output_values: T, output_shape: int64"
-        ),
-        types={"T": ANY},
-        infer=_infer_slice,
-        kernel=_slice_kernel,
-        gradient=_slice_gradient,
-    )
+SPARSE_SLICE = define(
+    name="SparseSlice",
+    signature=(
+        "indices: int64, values: T, shape: int64, start: int64, size: int64 -> "
+        "output_indices: int64, output_values: T, output_shape: int64"
+    ),
+    types={"T": ANY},
+    infer=_infer_slice,
+    kernel=_slice_kernel,
+    gradient=_slice_gradient,
 )
 
 
@@ -75,18 +73,16 @@ def _slice_grad_kernel(
     return out
 
 
-SPARSE_SLICE_GRAD = register(
-    OpDef(
-        name="SparseSliceGrad",
-        signature=(
-            "backprop_val_grad: T, input_indices: int64, input_start: int64, "
-            "output_indices: int64 -> val_grad: T"
-        ),
-        types={"T": NUMBERS},
-        infer=lambda call: Shape([call.spec(1).shape[0] if call.spec(1).shape.rank else None]),
-        kernel=_slice_grad_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SPARSE_SLICE_GRAD = define(
+    name="SparseSliceGrad",
+    signature=(
+        "backprop_val_grad: T, input_indices: int64, input_start: int64, "
+        "output_indices: int64 -> val_grad: T"
+    ),
+    types={"T": NUMBERS},
+    infer=lambda call: Shape([call.spec(1).shape[0] if call.spec(1).shape.rank else None]),
+    kernel=_slice_grad_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -133,18 +129,16 @@ def _infer_split(call: InferCall) -> tuple[Shape, ...]:
     return (*[Shape([None, rank])] * count, *[Shape([None])] * count, *[Shape([rank])] * count)
 
 
-SPARSE_SPLIT = register(
-    OpDef(
-        name="SparseSplit",
-        signature=(
-            "split_dim: int64, indices: int64, values: T, shape: int64 -> "
-            "output_indices: num_split*int64, output_values: num_split*T, "
-            "output_shape: num_split*int64"
-        ),
-        types={"T": ANY},
-        attrs={"num_split": attr("int")},
-        infer=_infer_split,
-        kernel=_split_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SPARSE_SPLIT = define(
+    name="SparseSplit",
+    signature=(
+        "split_dim: int64, indices: int64, values: T, shape: int64 -> "
+        "output_indices: num_split*int64, output_values: num_split*T, "
+        "output_shape: num_split*int64"
+    ),
+    types={"T": ANY},
+    attrs={"num_split": attr("int")},
+    infer=_infer_split,
+    kernel=_split_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -14,7 +14,7 @@ import numpy as np
 from pinnace.framework.dtypes import FLOATS, INDEX
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 from pinnace.ops.state.variables import resource_of
 
 if TYPE_CHECKING:
@@ -150,20 +150,18 @@ def _step(name: str, arguments: str, rule: Rule, **attrs: bool) -> OpDef:
     whole = [part if ":" in part else f"{part}: T" for part in parts]
     sparse = "indices" in names
     made = (_sparse if sparse else _dense)(name, rule, slots, names)
-    return register(
-        OpDef(
-            name=name,
-            signature=f"{', '.join(whole)} ->",
-            types={"T": FLOATS, **({"Tindices": INDEX} if sparse else {})},
-            attrs={
-                "use_locking": attr("bool", default=False),
-                **{key: attr("bool", default=value) for key, value in attrs.items()},
-            },
-            infer=_infer,
-            kernel=_kernel(made, tuple(attrs)),
-            gradient=NOT_DIFFERENTIABLE,
-            effect="write",
-        )
+    return define(
+        name=name,
+        signature=f"{', '.join(whole)} ->",
+        types={"T": FLOATS, **({"Tindices": INDEX} if sparse else {})},
+        attrs={
+            "use_locking": attr("bool", default=False),
+            **{key: attr("bool", default=value) for key, value in attrs.items()},
+        },
+        infer=_infer,
+        kernel=_kernel(made, tuple(attrs)),
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
     )
 
 

@@ -18,7 +18,7 @@ from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import segments
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define, register
 from pinnace.ops.state.variables import READ_VARIABLE, VARIABLE_SHAPE, resource_of
 
 if TYPE_CHECKING:
@@ -94,20 +94,15 @@ def _gather_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return gathered_slices.slices_of_rows(sizes, indices, dy), None
 
 
-RESOURCE_GATHER = register(
-    OpDef(
-        name="ResourceGather",
-        signature="resource: resource, indices: Tindices -> output: dtype",
-        types={"dtype": ANY_VALUE, "Tindices": INDEX},
-        attrs={
-            "batch_dims": attr("int", default=0),
-            "validate_indices": attr("bool", default=True),
-        },
-        infer=_infer_gather,
-        kernel=_gather_kernel,
-        gradient=_gather_gradient,
-        effect="read",
-    )
+RESOURCE_GATHER = define(
+    name="ResourceGather",
+    signature="resource: resource, indices: Tindices -> output: dtype",
+    types={"dtype": ANY_VALUE, "Tindices": INDEX},
+    attrs={"batch_dims": attr("int", default=0), "validate_indices": attr("bool", default=True)},
+    infer=_infer_gather,
+    kernel=_gather_kernel,
+    gradient=_gather_gradient,
+    effect="read",
 )
 
 
@@ -147,16 +142,14 @@ def _gather_nd_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return scattering.scatter_nd(indices, dy, shapes.shape(value, indices.dtype)), None
 
 
-RESOURCE_GATHER_ND = register(
-    OpDef(
-        name="ResourceGatherNd",
-        signature="resource: resource, indices: Tindices -> output: dtype",
-        types={"dtype": ANY_VALUE, "Tindices": INDEX},
-        infer=_infer_gather_nd,
-        kernel=_gather_nd_kernel,
-        gradient=_gather_nd_gradient,
-        effect="read",
-    )
+RESOURCE_GATHER_ND = define(
+    name="ResourceGatherNd",
+    signature="resource: resource, indices: Tindices -> output: dtype",
+    types={"dtype": ANY_VALUE, "Tindices": INDEX},
+    infer=_infer_gather_nd,
+    kernel=_gather_nd_kernel,
+    gradient=_gather_nd_gradient,
+    effect="read",
 )
 
 
@@ -212,17 +205,15 @@ def _infer_slice_assign(call: InferCall) -> tuple[Shape, ...]:
     return ()
 
 
-STRIDED_SLICE_ASSIGN = register(
-    OpDef(
-        name="ResourceStridedSliceAssign",
-        signature="ref: resource, begin: Index, end: Index, strides: Index, value: T ->",
-        types={"T": ANY_VALUE, "Index": INDEX},
-        attrs=slicing._MASKS,
-        infer=_infer_slice_assign,
-        kernel=_slice_assign_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+STRIDED_SLICE_ASSIGN = define(
+    name="ResourceStridedSliceAssign",
+    signature="ref: resource, begin: Index, end: Index, strides: Index, value: T ->",
+    types={"T": ANY_VALUE, "Index": INDEX},
+    attrs=slicing._MASKS,
+    infer=_infer_slice_assign,
+    kernel=_slice_assign_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from pinnace.framework.dtypes import ANY
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import UNKNOWN, Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define
 from pinnace.ops.state.variables import resource_of
 
 if TYPE_CHECKING:
@@ -87,16 +87,14 @@ def _infer_make(call: InferCall) -> Shape:
     return Shape([2])  # so TensorFlow's files say; nobody looks at it
 
 
-STACK = register(
-    OpDef(
-        name="StackV2",
-        signature="max_size: int32 -> handle: resource",
-        attrs={"elem_type": attr("type"), "stack_name": attr("string", default="")},
-        infer=_infer_make,
-        kernel=_make_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+STACK = define(
+    name="StackV2",
+    signature="max_size: int32 -> handle: resource",
+    attrs={"elem_type": attr("type"), "stack_name": attr("string", default="")},
+    infer=_infer_make,
+    kernel=_make_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -105,17 +103,15 @@ def _push_kernel(handle: Array, elem: Array, *, T: DType) -> Array:  # noqa: N80
     return elem
 
 
-STACK_PUSH = register(
-    OpDef(
-        name="StackPushV2",
-        signature="handle: resource, elem: T -> output: T",
-        types={"T": ANY},
-        attrs={"swap_memory": attr("bool", default=False)},
-        infer=lambda call: call.spec(1).shape,
-        kernel=_push_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+STACK_PUSH = define(
+    name="StackPushV2",
+    signature="handle: resource, elem: T -> output: T",
+    types={"T": ANY},
+    attrs={"swap_memory": attr("bool", default=False)},
+    infer=lambda call: call.spec(1).shape,
+    kernel=_push_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -123,16 +119,14 @@ def _pop_kernel(handle: Array, *, elem_type: DType) -> Array:
     return stack_of("StackPopV2", handle).pop(elem_type)
 
 
-STACK_POP = register(
-    OpDef(
-        name="StackPopV2",
-        signature="handle: resource -> elem: elem_type",
-        types={"elem_type": ANY},
-        infer=lambda _: UNKNOWN,
-        kernel=_pop_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+STACK_POP = define(
+    name="StackPopV2",
+    signature="handle: resource -> elem: elem_type",
+    types={"elem_type": ANY},
+    infer=lambda _: UNKNOWN,
+    kernel=_pop_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -140,13 +134,11 @@ def _close_kernel(handle: Array) -> None:
     stack_of("StackCloseV2", handle).close()
 
 
-STACK_CLOSE = register(
-    OpDef(
-        name="StackCloseV2",
-        signature="handle: resource ->",
-        infer=lambda _: (),
-        kernel=_close_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+STACK_CLOSE = define(
+    name="StackCloseV2",
+    signature="handle: resource ->",
+    infer=lambda _: (),
+    kernel=_close_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )

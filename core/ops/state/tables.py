@@ -13,8 +13,8 @@ from pinnace.framework.dtypes import ANY_VALUE
 from pinnace.framework.errors import InvalidArgumentError, PermissionDeniedError, UnimplementedError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.ops.execute import eager_context
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, InferCall, OpDef, attr
-from pinnace.ops.registry import register, scalar
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, InferCall, attr
+from pinnace.ops.registry import define, scalar
 from pinnace.ops.state.table_state import Table
 from pinnace.ops.state.text_lines import LINE_NUMBER, WHOLE_LINE, read_columns
 from pinnace.ops.state.variables import resource_of
@@ -112,17 +112,15 @@ def _hash_table_kernel(
     return _kept("HashTableV2", made, ctx, container, shared_name)
 
 
-HASH_TABLE = register(
-    OpDef(
-        name="HashTableV2",
-        signature="-> table_handle: resource",
-        types=_ENTRY_TYPES,
-        attrs=_NAMING,
-        infer=scalar,
-        kernel=_hash_table_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+HASH_TABLE = define(
+    name="HashTableV2",
+    signature="-> table_handle: resource",
+    types=_ENTRY_TYPES,
+    attrs=_NAMING,
+    infer=scalar,
+    kernel=_hash_table_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -133,17 +131,15 @@ def _mutable_kernel(
     return _kept("MutableHashTableV2", made, ctx, container, shared_name)
 
 
-MUTABLE_HASH_TABLE = register(
-    OpDef(
-        name="MutableHashTableV2",
-        signature="-> table_handle: resource",
-        types=_ENTRY_TYPES,
-        attrs=_NAMING,
-        infer=scalar,
-        kernel=_mutable_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+MUTABLE_HASH_TABLE = define(
+    name="MutableHashTableV2",
+    signature="-> table_handle: resource",
+    types=_ENTRY_TYPES,
+    attrs=_NAMING,
+    infer=scalar,
+    kernel=_mutable_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -166,17 +162,15 @@ def _mutable_of_tensors_kernel(
     return _kept("MutableHashTableOfTensorsV2", made, ctx, container, shared_name)
 
 
-MUTABLE_HASH_TABLE_OF_TENSORS = register(
-    OpDef(
-        name="MutableHashTableOfTensorsV2",
-        signature="-> table_handle: resource",
-        types=_ENTRY_TYPES,
-        attrs={**_NAMING, "value_shape": attr("shape", default=Shape(()))},
-        infer=scalar,
-        kernel=_mutable_of_tensors_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+MUTABLE_HASH_TABLE_OF_TENSORS = define(
+    name="MutableHashTableOfTensorsV2",
+    signature="-> table_handle: resource",
+    types=_ENTRY_TYPES,
+    attrs={**_NAMING, "value_shape": attr("shape", default=Shape(()))},
+    infer=scalar,
+    kernel=_mutable_of_tensors_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -195,22 +189,20 @@ def _dense_kernel(
     return _kept("MutableDenseHashTableV2", made, ctx, container, shared_name)
 
 
-MUTABLE_DENSE_HASH_TABLE = register(
-    OpDef(
-        name="MutableDenseHashTableV2",
-        signature="empty_key: key_dtype, deleted_key: key_dtype -> table_handle: resource",
-        types=_ENTRY_TYPES,
-        attrs={
-            **_NAMING,
-            "value_shape": attr("shape", default=Shape(())),
-            "initial_num_buckets": attr("int", default=131072),
-            "max_load_factor": attr("float", default=0.8),
-        },
-        infer=scalar,
-        kernel=_dense_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+MUTABLE_DENSE_HASH_TABLE = define(
+    name="MutableDenseHashTableV2",
+    signature="empty_key: key_dtype, deleted_key: key_dtype -> table_handle: resource",
+    types=_ENTRY_TYPES,
+    attrs={
+        **_NAMING,
+        "value_shape": attr("shape", default=Shape(())),
+        "initial_num_buckets": attr("int", default=131072),
+        "max_load_factor": attr("float", default=0.8),
+    },
+    infer=scalar,
+    kernel=_dense_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -247,16 +239,14 @@ def _begins_with(shape: Shape, start: Shape) -> bool:
     return shape[: start.rank].is_compatible_with(start)
 
 
-LOOKUP_TABLE_FIND = register(
-    OpDef(
-        name="LookupTableFindV2",
-        signature="table_handle: resource, keys: Tin, default_value: Tout -> values: Tout",
-        types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
-        infer=_infer_find,
-        kernel=_find_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+LOOKUP_TABLE_FIND = define(
+    name="LookupTableFindV2",
+    signature="table_handle: resource, keys: Tin, default_value: Tout -> values: Tout",
+    types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
+    infer=_infer_find,
+    kernel=_find_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -264,15 +254,13 @@ def _size_kernel(table_handle: Array) -> Array:
     return np.array(len(table_of("LookupTableSizeV2", table_handle)), np.int64)
 
 
-LOOKUP_TABLE_SIZE = register(
-    OpDef(
-        name="LookupTableSizeV2",
-        signature="table_handle: resource -> size: int64",
-        infer=scalar,
-        kernel=_size_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+LOOKUP_TABLE_SIZE = define(
+    name="LookupTableSizeV2",
+    signature="table_handle: resource -> size: int64",
+    infer=scalar,
+    kernel=_size_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -288,16 +276,14 @@ def _infer_export(call: InferCall) -> tuple[Shape, ...]:
     return Shape([None]), unknown_shape()
 
 
-LOOKUP_TABLE_EXPORT = register(
-    OpDef(
-        name="LookupTableExportV2",
-        signature="table_handle: resource -> keys: Tkeys, values: Tvalues",
-        types={"Tkeys": ANY_VALUE, "Tvalues": ANY_VALUE},
-        infer=_infer_export,
-        kernel=_export_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+LOOKUP_TABLE_EXPORT = define(
+    name="LookupTableExportV2",
+    signature="table_handle: resource -> keys: Tkeys, values: Tvalues",
+    types={"Tkeys": ANY_VALUE, "Tvalues": ANY_VALUE},
+    infer=_infer_export,
+    kernel=_export_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -315,16 +301,14 @@ def _insert_kernel(
     table.insert(op, keys, values)
 
 
-LOOKUP_TABLE_INSERT = register(
-    OpDef(
-        name="LookupTableInsertV2",
-        signature="table_handle: resource, keys: Tin, values: Tout ->",
-        types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
-        infer=_infer_nothing,
-        kernel=_insert_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+LOOKUP_TABLE_INSERT = define(
+    name="LookupTableInsertV2",
+    signature="table_handle: resource, keys: Tin, values: Tout ->",
+    types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
+    infer=_infer_nothing,
+    kernel=_insert_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -337,16 +321,14 @@ def _import_kernel(
     table.replace(op, keys, values)
 
 
-LOOKUP_TABLE_IMPORT = register(
-    OpDef(
-        name="LookupTableImportV2",
-        signature="table_handle: resource, keys: Tin, values: Tout ->",
-        types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
-        infer=_infer_nothing,
-        kernel=_import_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+LOOKUP_TABLE_IMPORT = define(
+    name="LookupTableImportV2",
+    signature="table_handle: resource, keys: Tin, values: Tout ->",
+    types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
+    infer=_infer_nothing,
+    kernel=_import_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -357,16 +339,14 @@ def _remove_kernel(table_handle: Array, keys: Array, *, Tin: DType) -> None:
     table.remove(op, keys)
 
 
-LOOKUP_TABLE_REMOVE = register(
-    OpDef(
-        name="LookupTableRemoveV2",
-        signature="table_handle: resource, keys: Tin ->",
-        types={"Tin": ANY_VALUE},
-        infer=_infer_nothing,
-        kernel=_remove_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+LOOKUP_TABLE_REMOVE = define(
+    name="LookupTableRemoveV2",
+    signature="table_handle: resource, keys: Tin ->",
+    types={"Tin": ANY_VALUE},
+    infer=_infer_nothing,
+    kernel=_remove_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -379,16 +359,14 @@ def _initialize_kernel(
     table.replace(op, keys, values)
 
 
-INITIALIZE_TABLE = register(
-    OpDef(
-        name="InitializeTableV2",
-        signature="table_handle: resource, keys: Tkey, values: Tval ->",
-        types={"Tkey": ANY_VALUE, "Tval": ANY_VALUE},
-        infer=_infer_nothing,
-        kernel=_initialize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+INITIALIZE_TABLE = define(
+    name="InitializeTableV2",
+    signature="table_handle: resource, keys: Tkey, values: Tval ->",
+    types={"Tkey": ANY_VALUE, "Tval": ANY_VALUE},
+    infer=_infer_nothing,
+    kernel=_initialize_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -447,24 +425,22 @@ def _infer_from_file(call: InferCall) -> tuple[Shape, ...]:
     return ()
 
 
-INITIALIZE_TABLE_FROM_TEXT_FILE = register(
-    OpDef(
-        name="InitializeTableFromTextFileV2",
-        signature="table_handle: resource, filename: string ->",
-        attrs={
-            "key_index": attr("int"),
-            "value_index": attr("int"),
-            "vocab_size": attr("int", default=-1),
-            "delimiter": attr("string", default="\t"),
-            "offset": attr("int", default=0),
-        },
-        infer=_infer_from_file,
-        kernel=_from_file_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-        reaches="files",
-        guarded=_from_file_kernel,  # it takes no path that a graph made
-    )
+INITIALIZE_TABLE_FROM_TEXT_FILE = define(
+    name="InitializeTableFromTextFileV2",
+    signature="table_handle: resource, filename: string ->",
+    attrs={
+        "key_index": attr("int"),
+        "value_index": attr("int"),
+        "vocab_size": attr("int", default=-1),
+        "delimiter": attr("string", default="\t"),
+        "offset": attr("int", default=0),
+    },
+    infer=_infer_from_file,
+    kernel=_from_file_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
+    reaches="files",
+    guarded=_from_file_kernel,  # it takes no path that a graph made
 )
 _MAKERS = (HASH_TABLE, MUTABLE_HASH_TABLE, MUTABLE_HASH_TABLE_OF_TENSORS, MUTABLE_DENSE_HASH_TABLE)
 _FILLERS = (INITIALIZE_TABLE, INITIALIZE_TABLE_FROM_TEXT_FILE, LOOKUP_TABLE_IMPORT)

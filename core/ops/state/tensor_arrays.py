@@ -14,8 +14,8 @@ from pinnace.framework.dtypes import ANY
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import SCALAR, UNKNOWN, Shape
 from pinnace.ops.memory import ARRAY, claim
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register, scalar
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,23 +114,21 @@ def _infer_make(call: InferCall) -> tuple[Shape, Shape]:
     return Shape([2]), SCALAR
 
 
-TENSOR_ARRAY = register(
-    OpDef(
-        name="TensorArrayV3",
-        signature="size: int32 -> handle: resource, flow: float32",
-        types={"dtype": ANY},
-        attrs={
-            "element_shape": _ANY_SHAPE,
-            "dynamic_size": attr("bool", default=False),
-            "clear_after_read": attr("bool", default=True),
-            "identical_element_shapes": attr("bool", default=False),
-            "tensor_array_name": attr("string", default=""),
-        },
-        infer=_infer_make,
-        kernel=_make_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+TENSOR_ARRAY = define(
+    name="TensorArrayV3",
+    signature="size: int32 -> handle: resource, flow: float32",
+    types={"dtype": ANY},
+    attrs={
+        "element_shape": _ANY_SHAPE,
+        "dynamic_size": attr("bool", default=False),
+        "clear_after_read": attr("bool", default=True),
+        "identical_element_shapes": attr("bool", default=False),
+        "tensor_array_name": attr("string", default=""),
+    },
+    infer=_infer_make,
+    kernel=_make_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -146,18 +144,14 @@ def _write_kernel(handle: Array, index: Array, value: Array, flow_in: Array, *, 
     return flow_in
 
 
-TENSOR_ARRAY_WRITE = register(
-    OpDef(
-        name="TensorArrayWriteV3",
-        signature=(
-            "handle: resource, index: int32, value: T, flow_in: float32 -> flow_out: float32"
-        ),
-        types={"T": ANY},
-        infer=scalar,
-        kernel=_write_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+TENSOR_ARRAY_WRITE = define(
+    name="TensorArrayWriteV3",
+    signature=("handle: resource, index: int32, value: T, flow_in: float32 -> flow_out: float32"),
+    types={"T": ANY},
+    infer=scalar,
+    kernel=_write_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -171,16 +165,14 @@ def _infer_unknown(call: InferCall) -> Shape:
     return UNKNOWN
 
 
-TENSOR_ARRAY_READ = register(
-    OpDef(
-        name="TensorArrayReadV3",
-        signature="handle: resource, index: int32, flow_in: float32 -> value: dtype",
-        types={"dtype": ANY},
-        infer=_infer_unknown,
-        kernel=_read_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+TENSOR_ARRAY_READ = define(
+    name="TensorArrayReadV3",
+    signature="handle: resource, index: int32, flow_in: float32 -> value: dtype",
+    types={"dtype": ANY},
+    infer=_infer_unknown,
+    kernel=_read_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -212,17 +204,15 @@ def _infer_gather(call: InferCall) -> Shape:
     return Shape([call.spec(1).shape.num_elements()]).concatenate(call.attrs["element_shape"])
 
 
-TENSOR_ARRAY_GATHER = register(
-    OpDef(
-        name="TensorArrayGatherV3",
-        signature="handle: resource, indices: int32, flow_in: float32 -> value: dtype",
-        types={"dtype": ANY},
-        attrs={"element_shape": _ANY_SHAPE},
-        infer=_infer_gather,
-        kernel=_gather_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+TENSOR_ARRAY_GATHER = define(
+    name="TensorArrayGatherV3",
+    signature="handle: resource, indices: int32, flow_in: float32 -> value: dtype",
+    types={"dtype": ANY},
+    attrs={"element_shape": _ANY_SHAPE},
+    infer=_infer_gather,
+    kernel=_gather_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -246,18 +236,14 @@ def _scatter_kernel(
     return flow_in
 
 
-TENSOR_ARRAY_SCATTER = register(
-    OpDef(
-        name="TensorArrayScatterV3",
-        signature=(
-            "handle: resource, indices: int32, value: T, flow_in: float32 -> flow_out: float32"
-        ),
-        types={"T": ANY},
-        infer=scalar,
-        kernel=_scatter_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+TENSOR_ARRAY_SCATTER = define(
+    name="TensorArrayScatterV3",
+    signature=("handle: resource, indices: int32, value: T, flow_in: float32 -> flow_out: float32"),
+    types={"T": ANY},
+    infer=scalar,
+    kernel=_scatter_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -284,17 +270,15 @@ def _infer_concat(call: InferCall) -> tuple[Shape, Shape]:
     return Shape([None]).concatenate(call.attrs["element_shape_except0"]), Shape([None])
 
 
-TENSOR_ARRAY_CONCAT = register(
-    OpDef(
-        name="TensorArrayConcatV3",
-        signature="handle: resource, flow_in: float32 -> value: dtype, lengths: int64",
-        types={"dtype": ANY},
-        attrs={"element_shape_except0": _ANY_SHAPE},
-        infer=_infer_concat,
-        kernel=_concat_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+TENSOR_ARRAY_CONCAT = define(
+    name="TensorArrayConcatV3",
+    signature="handle: resource, flow_in: float32 -> value: dtype, lengths: int64",
+    types={"dtype": ANY},
+    attrs={"element_shape_except0": _ANY_SHAPE},
+    infer=_infer_concat,
+    kernel=_concat_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -318,18 +302,14 @@ def _split_kernel(
     return flow_in
 
 
-TENSOR_ARRAY_SPLIT = register(
-    OpDef(
-        name="TensorArraySplitV3",
-        signature=(
-            "handle: resource, value: T, lengths: int64, flow_in: float32 -> flow_out: float32"
-        ),
-        types={"T": ANY},
-        infer=scalar,
-        kernel=_split_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+TENSOR_ARRAY_SPLIT = define(
+    name="TensorArraySplitV3",
+    signature=("handle: resource, value: T, lengths: int64, flow_in: float32 -> flow_out: float32"),
+    types={"T": ANY},
+    infer=scalar,
+    kernel=_split_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -338,15 +318,13 @@ def _size_kernel(handle: Array, flow_in: Array) -> Array:
     return np.int32(_array("TensorArraySizeV3", handle).size)  # type: ignore[return-value]  # a scalar is an array of no axes
 
 
-TENSOR_ARRAY_SIZE = register(
-    OpDef(
-        name="TensorArraySizeV3",
-        signature="handle: resource, flow_in: float32 -> size: int32",
-        infer=scalar,
-        kernel=_size_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+TENSOR_ARRAY_SIZE = define(
+    name="TensorArraySizeV3",
+    signature="handle: resource, flow_in: float32 -> size: int32",
+    infer=scalar,
+    kernel=_size_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -354,13 +332,11 @@ def _close_kernel(handle: Array) -> None:
     _array("TensorArrayCloseV3", handle)
 
 
-TENSOR_ARRAY_CLOSE = register(
-    OpDef(
-        name="TensorArrayCloseV3",
-        signature="handle: resource ->",
-        infer=lambda _call: (),
-        kernel=_close_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+TENSOR_ARRAY_CLOSE = define(
+    name="TensorArrayCloseV3",
+    signature="handle: resource ->",
+    infer=lambda _call: (),
+    kernel=_close_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )

@@ -13,7 +13,7 @@ from pinnace.ops.array import constants, shapes
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.math import segments
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import register, scalar
+from pinnace.ops.registry import define, scalar
 from pinnace.ops.state.list_kernels import (
     concat_kernel,
     concat_uniform_kernel,
@@ -67,16 +67,14 @@ def _list_op(
     for wanted in ("shape_type", "Tshape"):
         if wanted in signature:
             types[wanted] = _SHAPE_TYPE
-    return register(
-        OpDef(
-            name=name,
-            signature=signature,
-            types=types,
-            attrs=attrs or {},
-            infer=infer,
-            kernel=kernel,
-            gradient=gradient,
-        )
+    return define(
+        name=name,
+        signature=signature,
+        types=types,
+        attrs=attrs or {},
+        infer=infer,
+        kernel=kernel,
+        gradient=gradient,
     )
 
 

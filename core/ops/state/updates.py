@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define
 from pinnace.ops.state.variables import resource_of
 
 if TYPE_CHECKING:
@@ -36,17 +36,15 @@ def _descent_kernel(var: Array, alpha: Array, delta: Array) -> None:
     resource_of(var).update(np.subtract, alpha * delta)
 
 
-APPLY_GRADIENT_DESCENT = register(
-    OpDef(
-        name="ResourceApplyGradientDescent",
-        signature="var: resource, alpha: T, delta: T ->",
-        types={"T": _TYPES},
-        attrs={"use_locking": attr("bool", default=False)},
-        infer=_infer_update,
-        kernel=_descent_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+APPLY_GRADIENT_DESCENT = define(
+    name="ResourceApplyGradientDescent",
+    signature="var: resource, alpha: T, delta: T ->",
+    types={"T": _TYPES},
+    attrs={"use_locking": attr("bool", default=False)},
+    infer=_infer_update,
+    kernel=_descent_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -61,20 +59,15 @@ def _momentum_kernel(
     resource_of(var).update(np.add, momentum * moved - step if use_nesterov else moved)
 
 
-APPLY_KERAS_MOMENTUM = register(
-    OpDef(
-        name="ResourceApplyKerasMomentum",
-        signature="var: resource, accum: resource, lr: T, grad: T, momentum: T ->",
-        types={"T": _TYPES},
-        attrs={
-            "use_locking": attr("bool", default=False),
-            "use_nesterov": attr("bool", default=False),
-        },
-        infer=lambda _: (),
-        kernel=_momentum_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+APPLY_KERAS_MOMENTUM = define(
+    name="ResourceApplyKerasMomentum",
+    signature="var: resource, accum: resource, lr: T, grad: T, momentum: T ->",
+    types={"T": _TYPES},
+    attrs={"use_locking": attr("bool", default=False), "use_nesterov": attr("bool", default=False)},
+    infer=lambda _: (),
+    kernel=_momentum_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -115,21 +108,16 @@ def _adam_kernel(
     resource_of(var).update(np.subtract, root)
 
 
-APPLY_ADAM = register(
-    OpDef(
-        name="ResourceApplyAdam",
-        signature=(
-            "var: resource, m: resource, v: resource, beta1_power: T, beta2_power: T, lr: T, "
-            "beta1: T, beta2: T, epsilon: T, grad: T ->"
-        ),
-        types={"T": _TYPES},
-        attrs={
-            "use_locking": attr("bool", default=False),
-            "use_nesterov": attr("bool", default=False),
-        },
-        infer=_infer_update,
-        kernel=_adam_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+APPLY_ADAM = define(
+    name="ResourceApplyAdam",
+    signature=(
+        "var: resource, m: resource, v: resource, beta1_power: T, beta2_power: T, lr: T, "
+        "beta1: T, beta2: T, epsilon: T, grad: T ->"
+    ),
+    types={"T": _TYPES},
+    attrs={"use_locking": attr("bool", default=False), "use_nesterov": attr("bool", default=False)},
+    infer=_infer_update,
+    kernel=_adam_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )

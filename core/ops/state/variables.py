@@ -14,8 +14,8 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, handed_on, typed
-from pinnace.ops.registry import register, scalar
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, handed_on, typed
+from pinnace.ops.registry import define, scalar
 
 if TYPE_CHECKING:
     from pinnace.framework.variable import Resource, Variable
@@ -54,17 +54,15 @@ def _infer_read(call: InferCall) -> Shape:
     return Shape(None) if spec is None else spec.shape
 
 
-READ_VARIABLE = register(
-    OpDef(
-        name="ReadVariableOp",
-        signature="resource: resource -> value: dtype",
-        types={"dtype": ANY_VALUE},
-        infer=_infer_read,
-        kernel=_read_kernel,
-        # The gradient "of the handle" is that of the variable: tapes watch handles.
-        gradient=handed_on,
-        effect="read",
-    )
+READ_VARIABLE = define(
+    name="ReadVariableOp",
+    signature="resource: resource -> value: dtype",
+    types={"dtype": ANY_VALUE},
+    infer=_infer_read,
+    kernel=_read_kernel,
+    # The gradient "of the handle" is that of the variable: tapes watch handles.
+    gradient=handed_on,
+    effect="read",
 )
 
 
@@ -115,17 +113,15 @@ def _assign_kernel(resource: Array, value: Array) -> None:
     target.write(_kept(target, value))
 
 
-ASSIGN_VARIABLE = register(
-    OpDef(
-        name="AssignVariableOp",
-        signature="resource: resource, value: dtype ->",
-        types={"dtype": ANY_VALUE},
-        attrs={"validate_shape": attr("bool", default=False)},
-        infer=_infer_nothing,
-        kernel=_assign_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+ASSIGN_VARIABLE = define(
+    name="AssignVariableOp",
+    signature="resource: resource, value: dtype ->",
+    types={"dtype": ANY_VALUE},
+    attrs={"validate_shape": attr("bool", default=False)},
+    infer=_infer_nothing,
+    kernel=_assign_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -139,16 +135,14 @@ def _assign_add_kernel(resource: Array, value: Array) -> None:
     resource_of(resource).update(np.add, value)
 
 
-ASSIGN_ADD_VARIABLE = register(
-    OpDef(
-        name="AssignAddVariableOp",
-        signature="resource: resource, value: dtype ->",
-        types={"dtype": _NUMBERS},
-        infer=_infer_nothing,
-        kernel=_assign_add_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+ASSIGN_ADD_VARIABLE = define(
+    name="AssignAddVariableOp",
+    signature="resource: resource, value: dtype ->",
+    types={"dtype": _NUMBERS},
+    infer=_infer_nothing,
+    kernel=_assign_add_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -162,34 +156,30 @@ def _assign_sub_kernel(resource: Array, value: Array) -> None:
     resource_of(resource).update(np.subtract, value)
 
 
-ASSIGN_SUB_VARIABLE = register(
-    OpDef(
-        name="AssignSubVariableOp",
-        signature="resource: resource, value: dtype ->",
-        types={"dtype": _NUMBERS},
-        infer=_infer_nothing,
-        kernel=_assign_sub_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+ASSIGN_SUB_VARIABLE = define(
+    name="AssignSubVariableOp",
+    signature="resource: resource, value: dtype ->",
+    types={"dtype": _NUMBERS},
+    infer=_infer_nothing,
+    kernel=_assign_sub_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
-VAR_HANDLE = register(
-    OpDef(
-        name="VarHandleOp",
-        signature="-> resource: resource",
-        types={"dtype": ANY_VALUE},
-        attrs={
-            "container": attr("string", default=""),
-            "shared_name": attr("string", default=""),
-            "shape": attr("shape"),
-            "debug_name": attr("string", default=""),
-            "allowed_devices": attr("list(string)", default=()),
-        },
-        infer=scalar,
-        kernel=None,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+VAR_HANDLE = define(
+    name="VarHandleOp",
+    signature="-> resource: resource",
+    types={"dtype": ANY_VALUE},
+    attrs={
+        "container": attr("string", default=""),
+        "shared_name": attr("string", default=""),
+        "shape": attr("shape"),
+        "debug_name": attr("string", default=""),
+        "allowed_devices": attr("list(string)", default=()),
+    },
+    infer=scalar,
+    kernel=None,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -197,15 +187,13 @@ def _is_initialized_kernel(resource: Array) -> Array:
     return np.asarray(resource_of(resource).is_initialized)
 
 
-VAR_IS_INITIALIZED = register(
-    OpDef(
-        name="VarIsInitializedOp",
-        signature="resource: resource -> is_initialized: bool",
-        infer=scalar,
-        kernel=_is_initialized_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+VAR_IS_INITIALIZED = define(
+    name="VarIsInitializedOp",
+    signature="resource: resource -> is_initialized: bool",
+    infer=scalar,
+    kernel=_is_initialized_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -218,25 +206,21 @@ def _infer_shape(call: InferCall) -> Shape:
     return Shape([None if spec is None else spec.shape.rank])
 
 
-VARIABLE_SHAPE = register(
-    OpDef(
-        name="VariableShape",
-        signature="input: resource -> output: out_type",
-        types={"out_type": typed(INDEX, default=int32)},
-        infer=_infer_shape,
-        kernel=_shape_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+VARIABLE_SHAPE = define(
+    name="VariableShape",
+    signature="input: resource -> output: out_type",
+    types={"out_type": typed(INDEX, default=int32)},
+    infer=_infer_shape,
+    kernel=_shape_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
-DISABLE_COPY_ON_READ = register(
-    OpDef(
-        name="DisableCopyOnRead",
-        signature="resource: resource ->",
-        infer=lambda _: (),
-        kernel=lambda _: None,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-        traceless=True,
-    )
+DISABLE_COPY_ON_READ = define(
+    name="DisableCopyOnRead",
+    signature="resource: resource ->",
+    infer=lambda _: (),
+    kernel=lambda _: None,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
+    traceless=True,
 )

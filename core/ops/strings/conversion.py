@@ -23,8 +23,8 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.memory import claim
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
-from pinnace.ops.registry import broadcast, register, same_as_input
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, typed
+from pinnace.ops.registry import broadcast, define, same_as_input
 from pinnace.ops.strings.elements import map_numbers, map_strings, shown, strings_of
 
 __all__ = ["as_string", "length", "lower", "strip", "substr", "to_number", "upper"]
@@ -110,23 +110,21 @@ def _as_string_kernel(
     return strings_of((text.encode() for text in texts), input.shape)
 
 
-AS_STRING = register(
-    OpDef(
-        name="AsString",
-        signature="input: T -> output: string",
-        types={"T": FLOATS | INTEGERS | COMPLEX | {dtypes.bool, dtypes.string}},
-        attrs={
-            "precision": attr("int", default=-1),
-            "scientific": attr("bool", default=False),
-            "shortest": attr("bool", default=False),
-            "width": attr("int", default=-1),
-            "fill": attr("string", default=""),
-        },
-        infer=same_as_input,
-        kernel=_as_string_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
+AS_STRING = define(
+    name="AsString",
+    signature="input: T -> output: string",
+    types={"T": FLOATS | INTEGERS | COMPLEX | {dtypes.bool, dtypes.string}},
+    attrs={
+        "precision": attr("int", default=-1),
+        "scientific": attr("bool", default=False),
+        "shortest": attr("bool", default=False),
+        "width": attr("int", default=-1),
+        "fill": attr("string", default=""),
+    },
+    infer=same_as_input,
+    kernel=_as_string_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
 )
 
 
@@ -180,16 +178,14 @@ def _to_number_kernel(string_tensor: Array, *, out_type: DType) -> Array:
     return map_numbers(number, string_tensor, out_type.numpy)
 
 
-STRING_TO_NUMBER = register(
-    OpDef(
-        name="StringToNumber",
-        signature="string_tensor: string -> output: out_type",
-        types={"out_type": typed({float32, float64, int32, int64}, default=float32)},
-        infer=same_as_input,
-        kernel=_to_number_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
+STRING_TO_NUMBER = define(
+    name="StringToNumber",
+    signature="string_tensor: string -> output: out_type",
+    types={"out_type": typed({float32, float64, int32, int64}, default=float32)},
+    infer=same_as_input,
+    kernel=_to_number_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
 )
 
 
@@ -221,16 +217,14 @@ def _lower_kernel(input: Array, *, encoding: str) -> Array:
     return map_strings(bytes.lower, input)
 
 
-STRING_LOWER = register(
-    OpDef(
-        name="StringLower",
-        signature="input: string -> output: string",
-        attrs={"encoding": attr("string", default="")},
-        infer=same_as_input,
-        kernel=_lower_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
+STRING_LOWER = define(
+    name="StringLower",
+    signature="input: string -> output: string",
+    attrs={"encoding": attr("string", default="")},
+    infer=same_as_input,
+    kernel=_lower_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
 )
 
 
@@ -256,16 +250,14 @@ def _upper_kernel(input: Array, *, encoding: str) -> Array:
     return map_strings(bytes.upper, input)
 
 
-STRING_UPPER = register(
-    OpDef(
-        name="StringUpper",
-        signature="input: string -> output: string",
-        attrs={"encoding": attr("string", default="")},
-        infer=same_as_input,
-        kernel=_upper_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
+STRING_UPPER = define(
+    name="StringUpper",
+    signature="input: string -> output: string",
+    attrs={"encoding": attr("string", default="")},
+    infer=same_as_input,
+    kernel=_upper_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
 )
 
 
@@ -286,15 +278,13 @@ def _strip_kernel(input: Array) -> Array:
     return map_strings(bytes.strip, input)
 
 
-STRING_STRIP = register(
-    OpDef(
-        name="StringStrip",
-        signature="input: string -> output: string",
-        infer=same_as_input,
-        kernel=_strip_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
+STRING_STRIP = define(
+    name="StringStrip",
+    signature="input: string -> output: string",
+    infer=same_as_input,
+    kernel=_strip_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
 )
 
 
@@ -324,16 +314,14 @@ def _points(item: bytes) -> int:
     return len(_starts(item)) - 1
 
 
-STRING_LENGTH = register(
-    OpDef(
-        name="StringLength",
-        signature="input: string -> output: int32",
-        attrs={"unit": attr("string", default="BYTE", allowed=_UNITS)},
-        infer=same_as_input,
-        kernel=_length_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
+STRING_LENGTH = define(
+    name="StringLength",
+    signature="input: string -> output: int32",
+    attrs={"unit": attr("string", default="BYTE", allowed=_UNITS)},
+    infer=same_as_input,
+    kernel=_length_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
 )
 
 
@@ -392,14 +380,12 @@ def _infer_substr(call: InferCall) -> Shape:
     return broadcast(call)
 
 
-SUBSTR = register(
-    OpDef(
-        name="Substr",
-        signature="input: string, pos: T, len: T -> output: string",
-        types={"T": INDEX},
-        attrs={"unit": attr("string", default="BYTE", allowed=_UNITS)},
-        infer=_infer_substr,
-        kernel=_substr_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+SUBSTR = define(
+    name="Substr",
+    signature="input: string, pos: T, len: T -> output: string",
+    types={"T": INDEX},
+    attrs={"unit": attr("string", default="BYTE", allowed=_UNITS)},
+    infer=_infer_substr,
+    kernel=_substr_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

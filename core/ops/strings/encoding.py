@@ -14,8 +14,8 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops import batch_rules
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define, same_as_input
 from pinnace.ops.strings.elements import map_strings, shown
 
 __all__ = ["decode_base64", "decode_raw", "encode_base64"]
@@ -40,16 +40,14 @@ def _encode_kernel(input: Array, *, pad: bool) -> Array:
     return map_strings(encoded, input)
 
 
-ENCODE_BASE64 = register(
-    OpDef(
-        name="EncodeBase64",
-        signature="input: string -> output: string",
-        attrs={"pad": attr("bool", default=False)},
-        infer=same_as_input,
-        kernel=_encode_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
+ENCODE_BASE64 = define(
+    name="EncodeBase64",
+    signature="input: string -> output: string",
+    attrs={"pad": attr("bool", default=False)},
+    infer=same_as_input,
+    kernel=_encode_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
 )
 
 
@@ -88,15 +86,13 @@ def _decode_kernel(input: Array) -> Array:
 _URL_LETTERS = bytes.maketrans(b"-_+/", b"+/!!")
 
 
-DECODE_BASE64 = register(
-    OpDef(
-        name="DecodeBase64",
-        signature="input: string -> output: string",
-        infer=same_as_input,
-        kernel=_decode_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
+DECODE_BASE64 = define(
+    name="DecodeBase64",
+    signature="input: string -> output: string",
+    infer=same_as_input,
+    kernel=_decode_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
 )
 
 
@@ -153,18 +149,15 @@ def _infer_decode_raw(call: InferCall) -> Shape:
     return call.spec(0).shape.concatenate([size])
 
 
-DECODE_RAW = register(
-    OpDef(
-        name="DecodeRaw",
-        signature="bytes: string -> output: out_type",
-        types={
-            "out_type": (FLOATS | INTEGERS | COMPLEX | {dtypes.bool})
-            - {dtypes.uint32, dtypes.uint64}
-        },
-        attrs={"little_endian": attr("bool", default=True)},
-        infer=_infer_decode_raw,
-        kernel=_decode_raw_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        batch=batch_rules.AS_IT_IS_EXACTLY,
-    )
+DECODE_RAW = define(
+    name="DecodeRaw",
+    signature="bytes: string -> output: out_type",
+    types={
+        "out_type": (FLOATS | INTEGERS | COMPLEX | {dtypes.bool}) - {dtypes.uint32, dtypes.uint64}
+    },
+    attrs={"little_endian": attr("bool", default=True)},
+    infer=_infer_decode_raw,
+    kernel=_decode_raw_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    batch=batch_rules.AS_IT_IS_EXACTLY,
 )

@@ -8,8 +8,8 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
+from pinnace.ops.registry import define, same_as_input
 from pinnace.ops.strings.elements import map_numbers
 from pinnace.ops.strings.fingerprints import farm64, murmur64, sip64
 
@@ -46,16 +46,14 @@ def _kernel(string_tensor: Array, *, num_buckets: int) -> Array:
     return map_numbers(lambda item: murmur64(item) % num_buckets, string_tensor, np.int64)
 
 
-STRING_TO_HASH_BUCKET = register(
-    OpDef(
-        name="StringToHashBucket",
-        signature="string_tensor: string -> output: int64",
-        attrs={"num_buckets": attr("int")},
-        infer=same_as_input,
-        kernel=_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
+STRING_TO_HASH_BUCKET = define(
+    name="StringToHashBucket",
+    signature="string_tensor: string -> output: int64",
+    attrs={"num_buckets": attr("int")},
+    infer=same_as_input,
+    kernel=_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
 )
 
 
@@ -85,16 +83,14 @@ def _fast_kernel(input: Array, *, num_buckets: int) -> Array:
     return map_numbers(lambda item: farm64(item) % num_buckets, input, np.int64)
 
 
-STRING_TO_HASH_BUCKET_FAST = register(
-    OpDef(
-        name="StringToHashBucketFast",
-        signature="input: string -> output: int64",
-        attrs={"num_buckets": attr("int")},
-        infer=same_as_input,
-        kernel=_fast_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
+STRING_TO_HASH_BUCKET_FAST = define(
+    name="StringToHashBucketFast",
+    signature="input: string -> output: int64",
+    attrs={"num_buckets": attr("int")},
+    infer=same_as_input,
+    kernel=_fast_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
 )
 
 
@@ -138,14 +134,12 @@ def _strong_kernel(input: Array, *, num_buckets: int, key: tuple[int, ...]) -> A
     return map_numbers(lambda item: sip64(item, (low, high)) % num_buckets, input, np.int64)
 
 
-STRING_TO_HASH_BUCKET_STRONG = register(
-    OpDef(
-        name="StringToHashBucketStrong",
-        signature="input: string -> output: int64",
-        attrs={"num_buckets": attr("int"), "key": attr("list(int)")},
-        infer=same_as_input,
-        kernel=_strong_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
+STRING_TO_HASH_BUCKET_STRONG = define(
+    name="StringToHashBucketStrong",
+    signature="input: string -> output: int64",
+    attrs={"num_buckets": attr("int"), "key": attr("list(int)")},
+    infer=same_as_input,
+    kernel=_strong_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
 )

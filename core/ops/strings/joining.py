@@ -14,8 +14,8 @@ from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math import ranges
 from pinnace.ops.memory import LIST, POINTER, claim, joined
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
-from pinnace.ops.registry import reduced_shape, register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, typed
+from pinnace.ops.registry import define, reduced_shape
 from pinnace.ops.strings.elements import strings_of
 
 __all__ = ["join", "reduce_join", "unsorted_segment_join"]
@@ -58,15 +58,13 @@ def _infer_join(call: InferCall) -> Shape:
     return Shape(()) if shape is None else shape
 
 
-STRING_JOIN = register(
-    OpDef(
-        name="StringJoin",
-        signature="inputs: N*string -> output: string",
-        attrs={"separator": attr("string", default="")},
-        infer=_infer_join,
-        kernel=_join_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+STRING_JOIN = define(
+    name="StringJoin",
+    signature="inputs: N*string -> output: string",
+    attrs={"separator": attr("string", default="")},
+    infer=_infer_join,
+    kernel=_join_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -144,17 +142,14 @@ def _infer_segment_join(call: InferCall) -> Shape:
     return Shape([size, *x.as_list()[ids.rank :]])
 
 
-UNSORTED_SEGMENT_JOIN = register(
-    OpDef(
-        name="UnsortedSegmentJoin",
-        signature="inputs: string, segment_ids: Tindices, num_segments: Tnumsegments "
-        "-> output: string",
-        types={"Tindices": INDEX, "Tnumsegments": typed(INDEX, int32)},
-        attrs={"separator": attr("string", default="")},
-        infer=_infer_segment_join,
-        kernel=_segment_join_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+UNSORTED_SEGMENT_JOIN = define(
+    name="UnsortedSegmentJoin",
+    signature="inputs: string, segment_ids: Tindices, num_segments: Tnumsegments -> output: string",
+    types={"Tindices": INDEX, "Tnumsegments": typed(INDEX, int32)},
+    attrs={"separator": attr("string", default="")},
+    infer=_infer_segment_join,
+    kernel=_segment_join_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -231,13 +226,11 @@ def _infer_reduce_join(call: InferCall) -> Shape:
     return found
 
 
-REDUCE_JOIN = register(
-    OpDef(
-        name="ReduceJoin",
-        signature="inputs: string, reduction_indices: int32 -> output: string",
-        attrs={"keep_dims": attr("bool", default=False), "separator": attr("string", default="")},
-        infer=_infer_reduce_join,
-        kernel=_reduce_join_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+REDUCE_JOIN = define(
+    name="ReduceJoin",
+    signature="inputs: string, reduction_indices: int32 -> output: string",
+    attrs={"keep_dims": attr("bool", default=False), "separator": attr("string", default="")},
+    infer=_infer_reduce_join,
+    kernel=_reduce_join_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -18,8 +18,8 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.memory import claim, joined
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define, same_as_input
 from pinnace.ops.strings.elements import map_numbers, map_strings
 
 __all__ = ["regex_full_match", "regex_replace"]
@@ -79,15 +79,13 @@ def _static_full_match_kernel(input: Array, *, pattern: str) -> Array:
     return _matches("StaticRegexFullMatch", input, pattern)
 
 
-STATIC_REGEX_FULL_MATCH = register(
-    OpDef(
-        name="StaticRegexFullMatch",
-        signature="input: string -> output: bool",
-        attrs={"pattern": attr("string")},
-        infer=same_as_input,
-        kernel=_static_full_match_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+STATIC_REGEX_FULL_MATCH = define(
+    name="StaticRegexFullMatch",
+    signature="input: string -> output: bool",
+    attrs={"pattern": attr("string")},
+    infer=same_as_input,
+    kernel=_static_full_match_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -252,19 +250,17 @@ def _static_replace_kernel(
     return _rewritten("StaticRegexReplace", input, pattern, rewrite, replace_global)
 
 
-STATIC_REGEX_REPLACE = register(
-    OpDef(
-        name="StaticRegexReplace",
-        signature="input: string -> output: string",
-        attrs={
-            "pattern": attr("string"),
-            "rewrite": attr("string"),
-            "replace_global": attr("bool", default=True),
-        },
-        infer=same_as_input,
-        kernel=_static_replace_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+STATIC_REGEX_REPLACE = define(
+    name="StaticRegexReplace",
+    signature="input: string -> output: string",
+    attrs={
+        "pattern": attr("string"),
+        "rewrite": attr("string"),
+        "replace_global": attr("bool", default=True),
+    },
+    infer=same_as_input,
+    kernel=_static_replace_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -279,14 +275,12 @@ def _full_match_kernel(input: Array, pattern: Array) -> Array:
     return _matches("RegexFullMatch", input, _bytes(pattern))
 
 
-REGEX_FULL_MATCH = register(
-    OpDef(
-        name="RegexFullMatch",
-        signature="input: string, pattern: string -> output: bool",
-        infer=_infer_dynamic,
-        kernel=_full_match_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+REGEX_FULL_MATCH = define(
+    name="RegexFullMatch",
+    signature="input: string, pattern: string -> output: bool",
+    infer=_infer_dynamic,
+    kernel=_full_match_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -294,15 +288,13 @@ def _replace_kernel(input: Array, pattern: Array, rewrite: Array, *, replace_glo
     return _rewritten("RegexReplace", input, _bytes(pattern), _bytes(rewrite), replace_global)
 
 
-REGEX_REPLACE = register(
-    OpDef(
-        name="RegexReplace",
-        signature="input: string, pattern: string, rewrite: string -> output: string",
-        attrs={"replace_global": attr("bool", default=True)},
-        infer=_infer_dynamic,
-        kernel=_replace_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+REGEX_REPLACE = define(
+    name="RegexReplace",
+    signature="input: string, pattern: string, rewrite: string -> output: string",
+    attrs={"replace_global": attr("bool", default=True)},
+    infer=_infer_dynamic,
+    kernel=_replace_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

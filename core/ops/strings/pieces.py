@@ -13,8 +13,8 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.memory import POINTER, claim, counted, joined
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr, typed
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr, typed
+from pinnace.ops.registry import define, same_as_input
 from pinnace.ops.strings.elements import map_strings, strings_of
 from pinnace.ops.strings.splitting import _ENCODINGS, decoded
 
@@ -99,22 +99,20 @@ def _transcode_kernel(
     return map_strings(change, input)
 
 
-UNICODE_TRANSCODE = register(
-    OpDef(
-        name="UnicodeTranscode",
-        signature="input: string -> output: string",
-        attrs={
-            "input_encoding": attr("string"),
-            "output_encoding": attr("string", allowed=_OUTPUT),
-            "errors": attr("string", default="replace", allowed=("strict", "replace", "ignore")),
-            "replacement_char": attr("int", default=65533),
-            "replace_control_characters": attr("bool", default=False),
-        },
-        infer=same_as_input,
-        kernel=_transcode_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        elementwise=True,
-    )
+UNICODE_TRANSCODE = define(
+    name="UnicodeTranscode",
+    signature="input: string -> output: string",
+    attrs={
+        "input_encoding": attr("string"),
+        "output_encoding": attr("string", allowed=_OUTPUT),
+        "errors": attr("string", default="replace", allowed=("strict", "replace", "ignore")),
+        "replacement_char": attr("int", default=65533),
+        "replace_control_characters": attr("bool", default=False),
+    },
+    infer=same_as_input,
+    kernel=_transcode_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    elementwise=True,
 )
 
 
@@ -146,20 +144,18 @@ def _rows(call: InferCall, index: int) -> int | None:
     return None if not splits.rank or splits[0] is None else splits[0] - 1
 
 
-UNICODE_ENCODE = register(
-    OpDef(
-        name="UnicodeEncode",
-        signature="input_values: int32, input_splits: Tsplits -> output: string",
-        types={"Tsplits": typed(INDEX, default=int64)},
-        attrs={
-            "errors": attr("string", default="replace", allowed=("ignore", "replace", "strict")),
-            "output_encoding": attr("string", allowed=_OUTPUT),
-            "replacement_char": attr("int", default=65533),
-        },
-        infer=lambda call: Shape([_rows(call, 1)]),
-        kernel=_encode_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+UNICODE_ENCODE = define(
+    name="UnicodeEncode",
+    signature="input_values: int32, input_splits: Tsplits -> output: string",
+    types={"Tsplits": typed(INDEX, default=int64)},
+    attrs={
+        "errors": attr("string", default="replace", allowed=("ignore", "replace", "strict")),
+        "output_encoding": attr("string", allowed=_OUTPUT),
+        "replacement_char": attr("int", default=65533),
+    },
+    infer=lambda call: Shape([_rows(call, 1)]),
+    kernel=_encode_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -212,24 +208,22 @@ def _ngrams_kernel(
     return strings_of(found, (len(found),)), np.array(ends, data_splits.dtype)
 
 
-STRING_NGRAMS = register(
-    OpDef(
-        name="StringNGrams",
-        signature="data: string, data_splits: Tsplits -> ngrams: string, ngrams_splits: Tsplits",
-        types={"Tsplits": typed(INDEX, default=int64)},
-        attrs={
-            "separator": attr("string"),
-            "ngram_widths": attr("list(int)"),
-            "left_pad": attr("string"),
-            "right_pad": attr("string"),
-            "pad_width": attr("int"),
-            "preserve_short_sequences": attr("bool"),
-        },
-        infer=lambda call: (
-            Shape([None]),
-            call.spec(1).shape if call.spec(1).shape.rank == 1 else Shape([None]),
-        ),
-        kernel=_ngrams_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+STRING_NGRAMS = define(
+    name="StringNGrams",
+    signature="data: string, data_splits: Tsplits -> ngrams: string, ngrams_splits: Tsplits",
+    types={"Tsplits": typed(INDEX, default=int64)},
+    attrs={
+        "separator": attr("string"),
+        "ngram_widths": attr("list(int)"),
+        "left_pad": attr("string"),
+        "right_pad": attr("string"),
+        "pad_width": attr("int"),
+        "preserve_short_sequences": attr("bool"),
+    },
+    infer=lambda call: (
+        Shape([None]),
+        call.spec(1).shape if call.spec(1).shape.rank == 1 else Shape([None]),
+    ),
+    kernel=_ngrams_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

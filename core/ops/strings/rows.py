@@ -11,8 +11,8 @@ from pinnace.framework.dtypes import ANY_VALUE, string
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE
+from pinnace.ops.registry import define
 from pinnace.ops.strings.fingerprints import farm64
 
 if TYPE_CHECKING:
@@ -75,13 +75,11 @@ def _infer(call: InferCall) -> Shape:
     return Shape([shape[0] if shape.rank else None, 8])
 
 
-FINGERPRINT = register(
-    OpDef(
-        name="Fingerprint",
-        signature="data: T, method: string -> fingerprint: uint8",
-        types={"T": ANY_VALUE},
-        infer=_infer,
-        kernel=_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+FINGERPRINT = define(
+    name="Fingerprint",
+    signature="data: T, method: string -> fingerprint: uint8",
+    types={"T": ANY_VALUE},
+    infer=_infer,
+    kernel=_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pinnace.ops.kernels.script_runs import scripts_of
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE
+from pinnace.ops.registry import define, same_as_input
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor, TensorLike
@@ -27,13 +27,11 @@ def unicode_script(input: TensorLike, name: str | None = None) -> Tensor:
     return UNICODE_SCRIPT.entry(input, name)
 
 
-UNICODE_SCRIPT = register(
-    OpDef(
-        name="UnicodeScript",
-        signature="input: int32 -> output: int32",
-        types={},
-        infer=same_as_input,
-        kernel=scripts_of,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+UNICODE_SCRIPT = define(
+    name="UnicodeScript",
+    signature="input: int32 -> output: int32",
+    types={},
+    infer=same_as_input,
+    kernel=scripts_of,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -15,7 +15,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array
 from pinnace.ops.array.axes import require_rank
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 from pinnace.ops.strings.elements import shown, strings_of
 
 __all__: list[str] = []
@@ -115,15 +115,13 @@ def _infer_split(call: InferCall) -> tuple[Shape, ...]:
     return Shape([None, 2]), Shape([None]), Shape([2])
 
 
-STRING_SPLIT_V2 = register(
-    OpDef(
-        name="StringSplitV2",
-        signature="input: string, sep: string -> indices: int64, values: string, shape: int64",
-        attrs={"maxsplit": attr("int", default=-1)},
-        infer=_infer_split,
-        kernel=_split_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+STRING_SPLIT_V2 = define(
+    name="StringSplitV2",
+    signature="input: string, sep: string -> indices: int64, values: string, shape: int64",
+    attrs={"maxsplit": attr("int", default=-1)},
+    infer=_infer_split,
+    kernel=_split_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -174,18 +172,16 @@ def _decode_kernel(
     )
 
 
-UNICODE_DECODE_WITH_OFFSETS = register(
-    OpDef(
-        name="UnicodeDecodeWithOffsets",
-        signature=(
-            "input: string -> row_splits: Tsplits, char_values: int32, char_to_byte_starts: int64"
-        ),
-        types={"Tsplits": typed(INDEX, default=int64)},
-        attrs=_DECODE_ATTRS,
-        infer=_infer_decode,
-        kernel=_decode_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+UNICODE_DECODE_WITH_OFFSETS = define(
+    name="UnicodeDecodeWithOffsets",
+    signature=(
+        "input: string -> row_splits: Tsplits, char_values: int32, char_to_byte_starts: int64"
+    ),
+    types={"Tsplits": typed(INDEX, default=int64)},
+    attrs=_DECODE_ATTRS,
+    infer=_infer_decode,
+    kernel=_decode_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -209,16 +205,14 @@ def _decode_without_offsets_kernel(
     return splits, points
 
 
-UNICODE_DECODE = register(
-    OpDef(
-        name="UnicodeDecode",
-        signature="input: string -> row_splits: Tsplits, char_values: int32",
-        types={"Tsplits": typed(INDEX, default=int64)},
-        attrs=_DECODE_ATTRS,
-        infer=_infer_decode,
-        kernel=_decode_without_offsets_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+UNICODE_DECODE = define(
+    name="UnicodeDecode",
+    signature="input: string -> row_splits: Tsplits, char_values: int32",
+    types={"Tsplits": typed(INDEX, default=int64)},
+    attrs=_DECODE_ATTRS,
+    infer=_infer_decode,
+    kernel=_decode_without_offsets_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -245,14 +239,11 @@ def _infer_split_old(call: InferCall) -> tuple[Shape, ...]:
     return Shape([None, 2]), Shape([None]), Shape([2])
 
 
-STRING_SPLIT: OpDef = register(
-    OpDef(
-        name="StringSplit",
-        signature="input: string, delimiter: string -> "
-        "indices: int64, values: string, shape: int64",
-        attrs={"skip_empty": attr("bool", default=True)},
-        infer=_infer_split_old,
-        kernel=_split_old_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+STRING_SPLIT: OpDef = define(
+    name="StringSplit",
+    signature="input: string, delimiter: string -> indices: int64, values: string, shape: int64",
+    attrs={"skip_empty": attr("bool", default=True)},
+    infer=_infer_split_old,
+    kernel=_split_old_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

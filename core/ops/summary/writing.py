@@ -14,7 +14,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.dtypes import ANY_VALUE, REAL, DType
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from pinnace.framework.shapes import Shape
@@ -80,19 +80,17 @@ def _op(
     types: dict[str, Any] | None = None,
     attrs: dict[str, Any] | None = None,
 ) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            signature=signature,
-            types=types or {},
-            attrs=attrs or {},
-            infer=_nothing,
-            kernel=kernel,
-            gradient=NOT_DIFFERENTIABLE,
-            effect="write",
-            # The file of a writer that a program made: a model has none of its own.
-            reaches="files",
-        )
+    return define(
+        name=name,
+        signature=signature,
+        types=types or {},
+        attrs=attrs or {},
+        infer=_nothing,
+        kernel=kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+        # The file of a writer that a program made: a model has none of its own.
+        reaches="files",
     )
 
 

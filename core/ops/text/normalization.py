@@ -6,8 +6,8 @@ import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
+from pinnace.ops.registry import define, same_as_input
 from pinnace.ops.strings.elements import map_strings
 
 if TYPE_CHECKING:
@@ -41,15 +41,13 @@ def _normalize_kernel(input: Array, *, normalization_form: str) -> Array:
     return _of_text(lambda text: unicodedata.normalize(form, text), input)
 
 
-NORMALIZE_UTF8 = register(
-    OpDef(
-        name="NormalizeUTF8",
-        signature="input: string -> output: string",
-        attrs={"normalization_form": attr("string")},
-        infer=same_as_input,
-        kernel=_normalize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+NORMALIZE_UTF8 = define(
+    name="NormalizeUTF8",
+    signature="input: string -> output: string",
+    attrs={"normalization_form": attr("string")},
+    infer=same_as_input,
+    kernel=_normalize_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -82,12 +80,10 @@ def _fold_kernel(input: Array) -> Array:
     return _of_text(_folded, input)
 
 
-CASE_FOLD_UTF8 = register(
-    OpDef(
-        name="CaseFoldUTF8",
-        signature="input: string -> output: string",
-        infer=same_as_input,
-        kernel=_fold_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+CASE_FOLD_UTF8 = define(
+    name="CaseFoldUTF8",
+    signature="input: string -> output: string",
+    infer=same_as_input,
+    kernel=_fold_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -8,8 +8,8 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall
+from pinnace.ops.registry import define
 from pinnace.ops.strings import patterns
 from pinnace.ops.strings.elements import strings_of
 
@@ -95,17 +95,15 @@ def _infer_regex(call: InferCall) -> tuple[Shape, ...]:
     return (Shape([None]),) * 3 + (_rows(call),)
 
 
-REGEX_SPLIT = register(
-    OpDef(
-        name="RegexSplitWithOffsets",
-        signature=(
-            "input: string, delim_regex_pattern: string, keep_delim_regex_pattern: string "
-            "-> tokens: string, begin_offsets: int64, end_offsets: int64, row_splits: int64"
-        ),
-        infer=_infer_regex,
-        kernel=_regex_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+REGEX_SPLIT = define(
+    name="RegexSplitWithOffsets",
+    signature=(
+        "input: string, delim_regex_pattern: string, keep_delim_regex_pattern: string "
+        "-> tokens: string, begin_offsets: int64, end_offsets: int64, row_splits: int64"
+    ),
+    infer=_infer_regex,
+    kernel=_regex_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -154,12 +152,10 @@ _WHITESPACE = (
     "input_values: string, input_config: string -> output_tokens: string, "
     "output_row_splits: int64, output_start_offsets: int32, output_end_offsets: int32"
 )
-WHITESPACE = register(
-    OpDef(
-        name="TFText>WhitespaceTokenizeWithOffsetsV2",
-        signature=_WHITESPACE,
-        infer=_infer_whitespace,
-        kernel=_whitespace_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+WHITESPACE = define(
+    name="TFText>WhitespaceTokenizeWithOffsetsV2",
+    signature=_WHITESPACE,
+    infer=_infer_whitespace,
+    kernel=_whitespace_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

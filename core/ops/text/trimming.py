@@ -9,8 +9,8 @@ import numpy as np
 from pinnace.framework.dtypes import ANY_VALUE, INDEX
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,15 +92,13 @@ def _infer_trim(call: InferCall) -> tuple[Shape, ...]:
     return (Shape([None]),) * len(call.specs(1)) + tuple(spec.shape for spec in call.specs(2))
 
 
-TRIM = register(
-    OpDef(
-        name="TFText>RoundRobinTrim",
-        signature=f"{_INPUTS} -> values: N*T, row_splits: N*Tsplits",
-        types=_TYPES,
-        infer=_infer_trim,
-        kernel=_trim_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+TRIM = define(
+    name="TFText>RoundRobinTrim",
+    signature=f"{_INPUTS} -> values: N*T, row_splits: N*Tsplits",
+    types=_TYPES,
+    infer=_infer_trim,
+    kernel=_trim_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -113,13 +111,11 @@ def _masks_kernel(
     return tuple(masks)
 
 
-MASKS = register(
-    OpDef(
-        name="TFText>RoundRobinGenerateMasks",
-        signature=f"{_INPUTS} -> masks: N*bool",
-        types=_TYPES,
-        infer=lambda call: tuple(spec.shape for spec in call.specs(1)),
-        kernel=_masks_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+MASKS = define(
+    name="TFText>RoundRobinGenerateMasks",
+    signature=f"{_INPUTS} -> masks: N*bool",
+    types=_TYPES,
+    infer=lambda call: tuple(spec.shape for spec in call.specs(1)),
+    kernel=_masks_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

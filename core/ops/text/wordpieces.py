@@ -9,8 +9,8 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define
 from pinnace.ops.state.tables import table_of
 from pinnace.ops.strings.elements import strings_of
 from pinnace.ops.text.splitting import Pieces
@@ -150,25 +150,23 @@ def _infer(call: InferCall) -> tuple[Shape, ...]:
     return unknown, Shape([count]), unknown, unknown
 
 
-WORDPIECE = register(
-    OpDef(
-        name=_OP,
-        signature=(
-            "input_values: string, vocab_lookup_table: resource -> output_values: string, "
-            "output_row_lengths: int64, start_values: int64, limit_values: int64"
-        ),
-        attrs={
-            "suffix_indicator": attr("string"),
-            "max_bytes_per_word": attr("int"),
-            "max_chars_per_token": attr("int", default=0),
-            "use_unknown_token": attr("bool"),
-            "unknown_token": attr("string"),
-            "split_unknown_characters": attr("bool", default=False),
-            "output_row_partition_type": attr("string", default="row_lengths"),
-        },
-        infer=_infer,
-        kernel=_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+WORDPIECE = define(
+    name=_OP,
+    signature=(
+        "input_values: string, vocab_lookup_table: resource -> output_values: string, "
+        "output_row_lengths: int64, start_values: int64, limit_values: int64"
+    ),
+    attrs={
+        "suffix_indicator": attr("string"),
+        "max_bytes_per_word": attr("int"),
+        "max_chars_per_token": attr("int", default=0),
+        "use_unknown_token": attr("bool"),
+        "unknown_token": attr("string"),
+        "split_unknown_characters": attr("bool", default=False),
+        "output_row_partition_type": attr("string", default="row_lengths"),
+    },
+    infer=_infer,
+    kernel=_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )

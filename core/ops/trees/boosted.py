@@ -13,8 +13,8 @@ import numpy as np
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import eager_context
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register, scalar
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.registry import define, scalar
 from pinnace.ops.state.variables import resource_of
 from pinnace.ops.trees.ensemble import Ensemble
 
@@ -38,16 +38,14 @@ def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Arra
     return handle
 
 
-HANDLE = register(
-    OpDef(
-        name="BoostedTreesEnsembleResourceHandleOp",
-        signature="-> resource: resource",
-        attrs={"container": attr("string", default=""), "shared_name": attr("string", default="")},
-        infer=scalar,
-        kernel=_handle_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+HANDLE = define(
+    name="BoostedTreesEnsembleResourceHandleOp",
+    signature="-> resource: resource",
+    attrs={"container": attr("string", default=""), "shared_name": attr("string", default="")},
+    infer=scalar,
+    kernel=_handle_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -74,15 +72,13 @@ def _create_kernel(
         ensemble.load(op, int(stamp_token), bytes(tree_ensemble_serialized.item()))
 
 
-CREATE = register(
-    OpDef(
-        name="BoostedTreesCreateEnsemble",
-        signature=f"{_FROM_BYTES} ->",
-        infer=_nothing,
-        kernel=_create_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+CREATE = define(
+    name="BoostedTreesCreateEnsemble",
+    signature=f"{_FROM_BYTES} ->",
+    infer=_nothing,
+    kernel=_create_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -94,15 +90,13 @@ def _deserialize_kernel(
     _ensemble_of(op, tree_ensemble_handle).load(op, int(stamp_token), data)
 
 
-DESERIALIZE = register(
-    OpDef(
-        name="BoostedTreesDeserializeEnsemble",
-        signature=f"{_FROM_BYTES} ->",
-        infer=_nothing,
-        kernel=_deserialize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="write",
-    )
+DESERIALIZE = define(
+    name="BoostedTreesDeserializeEnsemble",
+    signature=f"{_FROM_BYTES} ->",
+    infer=_nothing,
+    kernel=_deserialize_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="write",
 )
 
 
@@ -114,15 +108,13 @@ def _serialize_kernel(tree_ensemble_handle: Array) -> tuple[Array, Array]:
     return np.array(ensemble.stamp, np.int64), data
 
 
-SERIALIZE = register(
-    OpDef(
-        name="BoostedTreesSerializeEnsemble",
-        signature=f"{_OF_HANDLE} -> stamp_token: int64, tree_ensemble_serialized: string",
-        infer=lambda _: (Shape(()), Shape(())),
-        kernel=_serialize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+SERIALIZE = define(
+    name="BoostedTreesSerializeEnsemble",
+    signature=f"{_OF_HANDLE} -> stamp_token: int64, tree_ensemble_serialized: string",
+    infer=lambda _: (Shape(()), Shape(())),
+    kernel=_serialize_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -131,15 +123,13 @@ def _initialized_kernel(tree_ensemble_handle: Array) -> Array:
     return np.array(_ensemble_of(op, tree_ensemble_handle).is_initialized)
 
 
-IS_INITIALIZED = register(
-    OpDef(
-        name="IsBoostedTreesEnsembleInitialized",
-        signature=f"{_OF_HANDLE} -> is_initialized: bool",
-        infer=scalar,
-        kernel=_initialized_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+IS_INITIALIZED = define(
+    name="IsBoostedTreesEnsembleInitialized",
+    signature=f"{_OF_HANDLE} -> is_initialized: bool",
+    infer=scalar,
+    kernel=_initialized_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -157,18 +147,16 @@ def _states_kernel(tree_ensemble_handle: Array) -> tuple[Array, ...]:
     )
 
 
-STATES = register(
-    OpDef(
-        name="BoostedTreesGetEnsembleStates",
-        signature=(
-            f"{_OF_HANDLE} -> stamp_token: int64, num_trees: int32, num_finalized_trees: int32, "
-            "num_attempted_layers: int32, last_layer_nodes_range: int32"
-        ),
-        infer=lambda _: (*(Shape(()),) * 4, Shape([2])),
-        kernel=_states_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+STATES = define(
+    name="BoostedTreesGetEnsembleStates",
+    signature=(
+        f"{_OF_HANDLE} -> stamp_token: int64, num_trees: int32, num_finalized_trees: int32, "
+        "num_attempted_layers: int32, last_layer_nodes_range: int32"
+    ),
+    infer=lambda _: (*(Shape(()),) * 4, Shape([2])),
+    kernel=_states_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -212,18 +200,16 @@ def _infer_predict(call: InferCall) -> Shape:
     return batch.concatenate([call.attrs["logits_dimension"]])
 
 
-PREDICT = register(
-    OpDef(
-        name="BoostedTreesPredict",
-        signature=(
-            f"{_OF_HANDLE}, bucketized_features: num_bucketized_features*int32 -> logits: float32"
-        ),
-        attrs={"logits_dimension": attr("int")},
-        infer=_infer_predict,
-        kernel=_predict_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-        effect="read",
-    )
+PREDICT = define(
+    name="BoostedTreesPredict",
+    signature=(
+        f"{_OF_HANDLE}, bucketized_features: num_bucketized_features*int32 -> logits: float32"
+    ),
+    attrs={"logits_dimension": attr("int")},
+    infer=_infer_predict,
+    kernel=_predict_kernel,
+    gradient=NOT_DIFFERENTIABLE,
+    effect="read",
 )
 
 
@@ -248,15 +234,13 @@ def _infer_bucketize(call: InferCall) -> tuple[Shape, ...]:
     return tuple(spec.shape for spec in call.specs(0))
 
 
-BUCKETIZE = register(
-    OpDef(
-        name="BoostedTreesBucketize",
-        signature=(
-            "float_values: num_features*float32, bucket_boundaries: num_features*float32 "
-            "-> buckets: num_features*int32"
-        ),
-        infer=_infer_bucketize,
-        kernel=_bucketize_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+BUCKETIZE = define(
+    name="BoostedTreesBucketize",
+    signature=(
+        "float_values: num_features*float32, bucket_boundaries: num_features*float32 "
+        "-> buckets: num_features*int32"
+    ),
+    infer=_infer_bucketize,
+    kernel=_bucketize_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

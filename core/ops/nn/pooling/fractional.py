@@ -22,7 +22,7 @@ from pinnace.ops.kernels import philox
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.random import stateful
 from pinnace.ops.random.seeds import get_seed
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 from pinnace.ops.running import RunContext
 
 _TYPES = frozenset({float32, float64, int32, int64})
@@ -220,16 +220,14 @@ def _max_gradient(call: OpCall, dy: Tensor, *_: Any) -> tuple[Tensor | None]:
     return (execute(FRACTIONAL_MAX_POOL_GRAD, x, y, dy, rows, columns, overlapping=overlapping),)
 
 
-FRACTIONAL_MAX_POOL: OpDef = register(
-    OpDef(
-        name="FractionalMaxPool",
-        signature=f"value: T -> output: T, {_SEQUENCES}",
-        types={"T": _TYPES},
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_forward("FractionalMaxPool", _maxima),
-        gradient=_max_gradient,
-    )
+FRACTIONAL_MAX_POOL: OpDef = define(
+    name="FractionalMaxPool",
+    signature=f"value: T -> output: T, {_SEQUENCES}",
+    types={"T": _TYPES},
+    attrs=_ATTRS,
+    infer=_infer,
+    kernel=_forward("FractionalMaxPool", _maxima),
+    gradient=_max_gradient,
 )
 
 
@@ -289,16 +287,14 @@ def _infer_max_grad(call: InferCall) -> Shape:
     return shape if shape.rank else Shape([None] * 4)
 
 
-FRACTIONAL_MAX_POOL_GRAD: OpDef = register(
-    OpDef(
-        name="FractionalMaxPoolGrad",
-        signature=f"orig_input: T, orig_output: T, out_backprop: T, {_SEQUENCES} -> output: T",
-        types={"T": _TYPES},
-        attrs={"overlapping": attr("bool", default=False)},
-        infer=_infer_max_grad,
-        kernel=_max_grad_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+FRACTIONAL_MAX_POOL_GRAD: OpDef = define(
+    name="FractionalMaxPoolGrad",
+    signature=f"orig_input: T, orig_output: T, out_backprop: T, {_SEQUENCES} -> output: T",
+    types={"T": _TYPES},
+    attrs={"overlapping": attr("bool", default=False)},
+    infer=_infer_max_grad,
+    kernel=_max_grad_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
@@ -353,16 +349,14 @@ def _avg_gradient(call: OpCall, dy: Tensor, *_: Any) -> tuple[Tensor | None]:
     return (execute(FRACTIONAL_AVG_POOL_GRAD, sizes, dy, rows, columns, overlapping=overlapping),)
 
 
-FRACTIONAL_AVG_POOL: OpDef = register(
-    OpDef(
-        name="FractionalAvgPool",
-        signature=f"value: T -> output: T, {_SEQUENCES}",
-        types={"T": _TYPES},
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_forward("FractionalAvgPool", _means),
-        gradient=_avg_gradient,
-    )
+FRACTIONAL_AVG_POOL: OpDef = define(
+    name="FractionalAvgPool",
+    signature=f"value: T -> output: T, {_SEQUENCES}",
+    types={"T": _TYPES},
+    attrs=_ATTRS,
+    infer=_infer,
+    kernel=_forward("FractionalAvgPool", _means),
+    gradient=_avg_gradient,
 )
 
 
@@ -412,14 +406,12 @@ def _infer_avg_grad(call: InferCall) -> Shape:
     return Shape(sizes.tolist())
 
 
-FRACTIONAL_AVG_POOL_GRAD: OpDef = register(
-    OpDef(
-        name="FractionalAvgPoolGrad",
-        signature=f"orig_input_tensor_shape: int64, out_backprop: T, {_SEQUENCES} -> output: T",
-        types={"T": _TYPES},
-        attrs={"overlapping": attr("bool", default=False)},
-        infer=_infer_avg_grad,
-        kernel=_avg_grad_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+FRACTIONAL_AVG_POOL_GRAD: OpDef = define(
+    name="FractionalAvgPoolGrad",
+    signature=f"orig_input_tensor_shape: int64, out_backprop: T, {_SEQUENCES} -> output: T",
+    types={"T": _TYPES},
+    attrs={"overlapping": attr("bool", default=False)},
+    infer=_infer_avg_grad,
+    kernel=_avg_grad_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )

@@ -22,7 +22,7 @@ from pinnace.ops.nn.pooling.windows import (
     pooling_attrs,
 )
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.registry import define, same_as_input
 
 _V2_ATTRS = {
     name: definition
@@ -66,17 +66,15 @@ def _max_pool_kernel(
     return _max(input, Windows(ksize, strides, padding, data_format, explicit_paddings))
 
 
-MAX_POOL: OpDef = register(
-    OpDef(
-        name="MaxPool",
-        signature="input: T -> output: T",
-        types={"T": typed(_POOLED, float32)},
-        attrs=pooling_attrs(2, explicit=True),
-        infer=inferred,
-        kernel=_max_pool_kernel,
-        gradient=_to_grad(lambda: MAX_POOL_GRAD),
-        batch=image_rows.FOLDED,
-    )
+MAX_POOL: OpDef = define(
+    name="MaxPool",
+    signature="input: T -> output: T",
+    types={"T": typed(_POOLED, float32)},
+    attrs=pooling_attrs(2, explicit=True),
+    infer=inferred,
+    kernel=_max_pool_kernel,
+    gradient=_to_grad(lambda: MAX_POOL_GRAD),
+    batch=image_rows.FOLDED,
 )
 
 
@@ -120,16 +118,14 @@ def _max_pool_grad_kernel(
     return _max_gradient(orig_input, orig_output, grad, windows, ties)
 
 
-MAX_POOL_GRAD: OpDef = register(
-    OpDef(
-        name="MaxPoolGrad",
-        signature="orig_input: T, orig_output: T, grad: T -> output: T",
-        types={"T": typed(REAL, float32)},
-        attrs=pooling_attrs(2, explicit=True),
-        infer=like_input,
-        kernel=_max_pool_grad_kernel,
-        gradient=_to_other(lambda: MAX_POOL_GRAD_GRAD),
-    )
+MAX_POOL_GRAD: OpDef = define(
+    name="MaxPoolGrad",
+    signature="orig_input: T, orig_output: T, grad: T -> output: T",
+    types={"T": typed(REAL, float32)},
+    attrs=pooling_attrs(2, explicit=True),
+    infer=like_input,
+    kernel=_max_pool_grad_kernel,
+    gradient=_to_other(lambda: MAX_POOL_GRAD_GRAD),
 )
 
 
@@ -156,16 +152,14 @@ def _max_pool_grad_grad_kernel(
     return _at_maxima(orig_input, grad, Windows(ksize, strides, padding, data_format))
 
 
-MAX_POOL_GRAD_GRAD: OpDef = register(
-    OpDef(
-        name="MaxPoolGradGrad",
-        signature="orig_input: T, orig_output: T, grad: T -> output: T",
-        types={"T": REAL},
-        attrs=pooling_attrs(2),
-        infer=like_output,
-        kernel=_max_pool_grad_grad_kernel,
-        gradient=_to_other(lambda: MAX_POOL_GRAD),
-    )
+MAX_POOL_GRAD_GRAD: OpDef = define(
+    name="MaxPoolGradGrad",
+    signature="orig_input: T, orig_output: T, grad: T -> output: T",
+    types={"T": REAL},
+    attrs=pooling_attrs(2),
+    infer=like_output,
+    kernel=_max_pool_grad_grad_kernel,
+    gradient=_to_other(lambda: MAX_POOL_GRAD),
 )
 
 
@@ -203,17 +197,14 @@ def _max_pool_grad_grad_v2_kernel(
     return found
 
 
-MAX_POOL_GRAD_GRAD_V2: OpDef = register(
-    OpDef(
-        name="MaxPoolGradGradV2",
-        signature="orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32"
-        " -> output: T",
-        types={"T": REAL},
-        attrs=_V2_ATTRS,
-        infer=like_output,
-        kernel=_max_pool_grad_grad_v2_kernel,
-        gradient=_to_other(lambda: MAX_POOL_GRAD_V2),
-    )
+MAX_POOL_GRAD_GRAD_V2: OpDef = define(
+    name="MaxPoolGradGradV2",
+    signature="orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32 -> output: T",
+    types={"T": REAL},
+    attrs=_V2_ATTRS,
+    infer=like_output,
+    kernel=_max_pool_grad_grad_v2_kernel,
+    gradient=_to_other(lambda: MAX_POOL_GRAD_V2),
 )
 
 
@@ -231,17 +222,14 @@ def _max_pool_grad_v2_kernel(
     return _max_gradient(orig_input, orig_output, grad, windows, "first")
 
 
-MAX_POOL_GRAD_V2: OpDef = register(
-    OpDef(
-        name="MaxPoolGradV2",
-        signature="orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32"
-        " -> output: T",
-        types={"T": typed(REAL, float32)},
-        attrs=_V2_ATTRS,
-        infer=same_as_input,
-        kernel=_max_pool_grad_v2_kernel,
-        gradient=_to_other(lambda: MAX_POOL_GRAD_GRAD_V2),
-    )
+MAX_POOL_GRAD_V2: OpDef = define(
+    name="MaxPoolGradV2",
+    signature="orig_input: T, orig_output: T, grad: T, ksize: int32, strides: int32 -> output: T",
+    types={"T": typed(REAL, float32)},
+    attrs=_V2_ATTRS,
+    infer=same_as_input,
+    kernel=_max_pool_grad_v2_kernel,
+    gradient=_to_other(lambda: MAX_POOL_GRAD_GRAD_V2),
 )
 
 
@@ -258,51 +246,43 @@ def _infer_v2(call: InferCall) -> Shape:
     return pooled_shape(call, tuple(ksize.tolist()), tuple(strides.tolist()))
 
 
-MAX_POOL_V2: OpDef = register(
-    OpDef(
-        name="MaxPoolV2",
-        signature="input: T, ksize: int32, strides: int32 -> output: T",
-        types={"T": typed(_POOLED, float32)},
-        attrs=_V2_ATTRS,
-        infer=_infer_v2,
-        kernel=_max_pool_v2_kernel,
-        gradient=_to_grad(lambda: MAX_POOL_GRAD_V2),
-    )
+MAX_POOL_V2: OpDef = define(
+    name="MaxPoolV2",
+    signature="input: T, ksize: int32, strides: int32 -> output: T",
+    types={"T": typed(_POOLED, float32)},
+    attrs=_V2_ATTRS,
+    infer=_infer_v2,
+    kernel=_max_pool_v2_kernel,
+    gradient=_to_grad(lambda: MAX_POOL_GRAD_V2),
 )
 
 
-MAX_POOL_3D: OpDef = register(
-    OpDef(
-        name="MaxPool3D",
-        signature="input: T -> output: T",
-        types={"T": _VOLUME_FLOATS},
-        attrs=pooling_attrs(3),
-        infer=inferred,
-        kernel=_max_pool_kernel,
-        gradient=_to_grad(lambda: MAX_POOL_3D_GRAD),
-    )
+MAX_POOL_3D: OpDef = define(
+    name="MaxPool3D",
+    signature="input: T -> output: T",
+    types={"T": _VOLUME_FLOATS},
+    attrs=pooling_attrs(3),
+    infer=inferred,
+    kernel=_max_pool_kernel,
+    gradient=_to_grad(lambda: MAX_POOL_3D_GRAD),
 )
 
 
-MAX_POOL_3D_GRAD: OpDef = register(
-    OpDef(
-        name="MaxPool3DGrad",
-        signature="orig_input: TInput, orig_output: TInput, grad: T -> output: T",
-        types={"T": typed(_VOLUME_FLOATS, float32), "TInput": typed(_VOLUME_FLOATS, float32)},
-        attrs=pooling_attrs(3),
-        infer=like_input,
-        kernel=_max_pool_grad_kernel,
-        gradient=_to_other(lambda: MAX_POOL_3D_GRAD_GRAD),
-    )
+MAX_POOL_3D_GRAD: OpDef = define(
+    name="MaxPool3DGrad",
+    signature="orig_input: TInput, orig_output: TInput, grad: T -> output: T",
+    types={"T": typed(_VOLUME_FLOATS, float32), "TInput": typed(_VOLUME_FLOATS, float32)},
+    attrs=pooling_attrs(3),
+    infer=like_input,
+    kernel=_max_pool_grad_kernel,
+    gradient=_to_other(lambda: MAX_POOL_3D_GRAD_GRAD),
 )
-MAX_POOL_3D_GRAD_GRAD: OpDef = register(
-    OpDef(
-        name="MaxPool3DGradGrad",
-        signature="orig_input: T, orig_output: T, grad: T -> output: T",
-        types={"T": REAL},
-        attrs=pooling_attrs(3),
-        infer=like_output,
-        kernel=_max_pool_grad_grad_kernel,
-        gradient=_to_other(lambda: MAX_POOL_3D_GRAD),
-    )
+MAX_POOL_3D_GRAD_GRAD: OpDef = define(
+    name="MaxPool3DGradGrad",
+    signature="orig_input: T, orig_output: T, grad: T -> output: T",
+    types={"T": REAL},
+    attrs=pooling_attrs(3),
+    infer=like_output,
+    kernel=_max_pool_grad_grad_kernel,
+    gradient=_to_other(lambda: MAX_POOL_3D_GRAD),
 )

@@ -17,7 +17,7 @@ from pinnace.ops.nn.pooling.windows import (
     pooling_attrs,
 )
 from pinnace.ops.opdef import OpCall, OpDef
-from pinnace.ops.registry import register
+from pinnace.ops.registry import define
 
 
 def _avg(x: Array, windows: Windows) -> Array:
@@ -45,18 +45,16 @@ def _avg_pool_kernel(
     return _avg(value, Windows(ksize, strides, padding, data_format))
 
 
-AVG_POOL: OpDef = register(
-    OpDef(
-        name="AvgPool",
-        signature="value: T -> output: T",
-        types={"T": FLOATS},
-        attrs=pooling_attrs(2),
-        infer=inferred,
-        kernel=_avg_pool_kernel,
-        gradient=_avg_to_grad(lambda: AVG_POOL_GRAD),
-        fresh=True,
-        batch=image_rows.FOLDED,
-    )
+AVG_POOL: OpDef = define(
+    name="AvgPool",
+    signature="value: T -> output: T",
+    types={"T": FLOATS},
+    attrs=pooling_attrs(2),
+    infer=inferred,
+    kernel=_avg_pool_kernel,
+    gradient=_avg_to_grad(lambda: AVG_POOL_GRAD),
+    fresh=True,
+    batch=image_rows.FOLDED,
 )
 
 
@@ -99,38 +97,32 @@ def _avg_to_other(op: Callable[[], OpDef]) -> Callable[..., tuple[Any, ...]]:
     return gradient
 
 
-AVG_POOL_GRAD: OpDef = register(
-    OpDef(
-        name="AvgPoolGrad",
-        signature="orig_input_shape: int32, grad: T -> output: T",
-        types={"T": FLOATS},
-        attrs=pooling_attrs(2),
-        infer=inferred_from_shape,
-        kernel=_avg_pool_grad_kernel,
-        gradient=_avg_to_other(lambda: AVG_POOL),
-    )
+AVG_POOL_GRAD: OpDef = define(
+    name="AvgPoolGrad",
+    signature="orig_input_shape: int32, grad: T -> output: T",
+    types={"T": FLOATS},
+    attrs=pooling_attrs(2),
+    infer=inferred_from_shape,
+    kernel=_avg_pool_grad_kernel,
+    gradient=_avg_to_other(lambda: AVG_POOL),
 )
 
 
-AVG_POOL_3D: OpDef = register(
-    OpDef(
-        name="AvgPool3D",
-        signature="input: T -> output: T",
-        types={"T": FLOATS},
-        attrs=pooling_attrs(3),
-        infer=inferred,
-        kernel=_avg_pool_kernel,
-        gradient=_avg_to_grad(lambda: AVG_POOL_3D_GRAD),
-    )
+AVG_POOL_3D: OpDef = define(
+    name="AvgPool3D",
+    signature="input: T -> output: T",
+    types={"T": FLOATS},
+    attrs=pooling_attrs(3),
+    infer=inferred,
+    kernel=_avg_pool_kernel,
+    gradient=_avg_to_grad(lambda: AVG_POOL_3D_GRAD),
 )
-AVG_POOL_3D_GRAD: OpDef = register(
-    OpDef(
-        name="AvgPool3DGrad",
-        signature="orig_input_shape: int32, grad: T -> output: T",
-        types={"T": FLOATS},
-        attrs=pooling_attrs(3),
-        infer=inferred_from_shape,
-        kernel=_avg_pool_grad_kernel,
-        gradient=_avg_to_other(lambda: AVG_POOL_3D),
-    )
+AVG_POOL_3D_GRAD: OpDef = define(
+    name="AvgPool3DGrad",
+    signature="orig_input_shape: int32, grad: T -> output: T",
+    types={"T": FLOATS},
+    attrs=pooling_attrs(3),
+    infer=inferred_from_shape,
+    kernel=_avg_pool_grad_kernel,
+    gradient=_avg_to_other(lambda: AVG_POOL_3D),
 )

@@ -13,7 +13,7 @@ from pinnace.ops.execute import execute
 from pinnace.ops.kernels import pooling as kernels
 from pinnace.ops.nn.pooling.windows import Windows, inferred, passed_on, pooling_attrs
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, attr, typed
-from pinnace.ops.registry import register, same_as_input
+from pinnace.ops.registry import define, same_as_input
 
 _ARGMAX_ATTRS = {
     **{name: definition for name, definition in pooling_attrs(2).items() if name != "data_format"},
@@ -47,16 +47,14 @@ def _argmax_gradient(call: OpCall, dy: Tensor, _: Tensor | None) -> tuple[Any, .
     return (execute(op, call.inputs[0], dy, call.outputs[1], **passed_on(call, op)),)
 
 
-MAX_POOL_WITH_ARGMAX: OpDef = register(
-    OpDef(
-        name="MaxPoolWithArgmax",
-        signature="input: T -> output: T, argmax: Targmax",
-        types={"T": REAL, "Targmax": typed(INDEX, int64)},
-        attrs=_ARGMAX_ATTRS,
-        infer=_infer_argmax,
-        kernel=_argmax_kernel,
-        gradient=_argmax_gradient,
-    )
+MAX_POOL_WITH_ARGMAX: OpDef = define(
+    name="MaxPoolWithArgmax",
+    signature="input: T -> output: T, argmax: Targmax",
+    types={"T": REAL, "Targmax": typed(INDEX, int64)},
+    attrs=_ARGMAX_ATTRS,
+    infer=_infer_argmax,
+    kernel=_argmax_kernel,
+    gradient=_argmax_gradient,
 )
 
 
@@ -75,16 +73,14 @@ def _argmax_grad_kernel(
     return kernels.max_pool_with_argmax_gradient(grad, argmax, input.shape, include_batch_in_index)
 
 
-MAX_POOL_GRAD_WITH_ARGMAX: OpDef = register(
-    OpDef(
-        name="MaxPoolGradWithArgmax",
-        signature="input: T, grad: T, argmax: Targmax -> output: T",
-        types={"T": REAL, "Targmax": INDEX},
-        attrs=_ARGMAX_ATTRS,
-        infer=same_as_input,
-        kernel=_argmax_grad_kernel,
-        gradient=_argmax_to_other(lambda: MAX_POOL_GRAD_GRAD_WITH_ARGMAX),
-    )
+MAX_POOL_GRAD_WITH_ARGMAX: OpDef = define(
+    name="MaxPoolGradWithArgmax",
+    signature="input: T, grad: T, argmax: Targmax -> output: T",
+    types={"T": REAL, "Targmax": INDEX},
+    attrs=_ARGMAX_ATTRS,
+    infer=same_as_input,
+    kernel=_argmax_grad_kernel,
+    gradient=_argmax_to_other(lambda: MAX_POOL_GRAD_GRAD_WITH_ARGMAX),
 )
 
 
@@ -102,14 +98,12 @@ def _infer_like_argmax(call: InferCall) -> Shape:
     return call.spec(2).shape
 
 
-MAX_POOL_GRAD_GRAD_WITH_ARGMAX: OpDef = register(
-    OpDef(
-        name="MaxPoolGradGradWithArgmax",
-        signature="input: T, grad: T, argmax: Targmax -> output: T",
-        types={"T": REAL, "Targmax": INDEX},
-        attrs=_ARGMAX_ATTRS,
-        infer=_infer_like_argmax,
-        kernel=_argmax_grad_grad_kernel,
-        gradient=_argmax_to_other(lambda: MAX_POOL_GRAD_WITH_ARGMAX),
-    )
+MAX_POOL_GRAD_GRAD_WITH_ARGMAX: OpDef = define(
+    name="MaxPoolGradGradWithArgmax",
+    signature="input: T, grad: T, argmax: Targmax -> output: T",
+    types={"T": REAL, "Targmax": INDEX},
+    attrs=_ARGMAX_ATTRS,
+    infer=_infer_like_argmax,
+    kernel=_argmax_grad_grad_kernel,
+    gradient=_argmax_to_other(lambda: MAX_POOL_GRAD_WITH_ARGMAX),
 )
