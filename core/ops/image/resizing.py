@@ -452,7 +452,7 @@ def _scale_and_translate_grad_kernel(
 
 SCALE_AND_TRANSLATE_GRAD = define(
     name="ScaleAndTranslateGrad",
-    signature=("grads: T, original_image: T, scale: float32, translation: float32 -> output: T"),
+    signature="grads: T, original_image: T, scale: float32, translation: float32 -> output: T",
     types={"T": frozenset({float32})},
     attrs=_KERNEL_ATTRS,
     infer=_infer_grad,

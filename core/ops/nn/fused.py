@@ -172,7 +172,7 @@ _FUSED = {
 _WINDOWS = {"strides": attr("list(int)"), "dilations": attr("list(int)", default=(1, 1, 1, 1))}
 FUSED_CONV2D = define(
     name="_FusedConv2D",
-    signature=("input: T, filter: T, args: (TArgs), host_args: num_host_args*float32 -> output: T"),
+    signature="input: T, filter: T, args: (TArgs), host_args: num_host_args*float32 -> output: T",
     types={"T": frozenset({float16, float32, float64})},
     attrs={
         **_FUSED,

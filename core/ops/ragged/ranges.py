@@ -79,7 +79,7 @@ def _infer(call: InferCall) -> tuple[Shape, ...]:
 
 RAGGED_RANGE = define(
     name=_WHO,
-    signature=("starts: T, limits: T, deltas: T -> rt_nested_splits: Tsplits, rt_dense_values: T"),
+    signature="starts: T, limits: T, deltas: T -> rt_nested_splits: Tsplits, rt_dense_values: T",
     types={
         "T": typed({bfloat16, float32, float64, int32, int64}, default=int32),
         "Tsplits": typed(INDEX, default=int64),

@@ -177,7 +177,7 @@ def _dense_add_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 SPARSE_TENSOR_DENSE_ADD = define(
     name="SparseTensorDenseAdd",
-    signature=("a_indices: Tindices, a_values: T, a_shape: Tindices, b: T -> output: T"),
+    signature="a_indices: Tindices, a_values: T, a_shape: Tindices, b: T -> output: T",
     types={"T": NUMBERS, "Tindices": INDEX},
     infer=lambda call: call.spec(3).shape,
     kernel=_dense_add_kernel,

@@ -155,7 +155,7 @@ def _cross_kernel(
 
 SPARSE_CROSS = define(
     name="SparseCross",
-    signature=(f"{_INPUTS} -> output_indices: int64, output_values: out_type, output_shape: int64"),
+    signature=f"{_INPUTS} -> output_indices: int64, output_values: out_type, output_shape: int64",
     types={"out_type": frozenset({int64, string}), "internal_type": frozenset({int64, string})},
     attrs={
         **_LISTS,

@@ -74,7 +74,7 @@ def _rank_of_set(call: InferCall, name: str) -> int | None:
 def _register(name: str, inputs: str, kernel: Any) -> OpDef:
     return define(
         name=name,
-        signature=(f"{inputs} -> result_indices: int64, result_values: T, result_shape: int64"),
+        signature=f"{inputs} -> result_indices: int64, result_values: T, result_shape: int64",
         types={"T": _TYPES},
         attrs={"set_operation": attr("string"), "validate_indices": attr("bool", default=True)},
         infer=_infer_result,

@@ -3,7 +3,7 @@
 # ruff: noqa: N803 (kernels take attributes by TensorFlow's names)
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +20,11 @@ from pinnace.ops.state.text_lines import LINE_NUMBER, WHOLE_LINE, read_columns
 from pinnace.ops.state.variables import resource_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
+    from pinnace.ops.opdef import OpDef
     from pinnace.ops.running import RunContext
 
 
@@ -292,44 +293,25 @@ def _infer_nothing(call: InferCall) -> tuple[Shape, ...]:
     return ()
 
 
-def _insert_kernel(
-    table_handle: Array, keys: Array, values: Array, *, Tin: DType, Tout: DType
-) -> None:
-    op = "LookupTableInsertV2"
-    table = table_of(op, table_handle)
-    table.check_types(op, Tin, Tout)
-    table.insert(op, keys, values)
+def _filling(name: str, method: Callable[[Any, str, Array, Array], None]) -> OpDef:
+    def kernel(table_handle: Array, keys: Array, values: Array, *, Tin: DType, Tout: DType) -> None:
+        table = table_of(name, table_handle)
+        table.check_types(name, Tin, Tout)
+        method(table, name, keys, values)
+
+    return define(
+        name=name,
+        signature="table_handle: resource, keys: Tin, values: Tout ->",
+        types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
+        infer=_infer_nothing,
+        kernel=kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
 
 
-LOOKUP_TABLE_INSERT = define(
-    name="LookupTableInsertV2",
-    signature="table_handle: resource, keys: Tin, values: Tout ->",
-    types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
-    infer=_infer_nothing,
-    kernel=_insert_kernel,
-    gradient=NOT_DIFFERENTIABLE,
-    effect="write",
-)
-
-
-def _import_kernel(
-    table_handle: Array, keys: Array, values: Array, *, Tin: DType, Tout: DType
-) -> None:
-    op = "LookupTableImportV2"
-    table = table_of(op, table_handle)
-    table.check_types(op, Tin, Tout)
-    table.replace(op, keys, values)
-
-
-LOOKUP_TABLE_IMPORT = define(
-    name="LookupTableImportV2",
-    signature="table_handle: resource, keys: Tin, values: Tout ->",
-    types={"Tin": ANY_VALUE, "Tout": ANY_VALUE},
-    infer=_infer_nothing,
-    kernel=_import_kernel,
-    gradient=NOT_DIFFERENTIABLE,
-    effect="write",
-)
+LOOKUP_TABLE_INSERT = _filling("LookupTableInsertV2", Table.insert)
+LOOKUP_TABLE_IMPORT = _filling("LookupTableImportV2", Table.replace)
 
 
 def _remove_kernel(table_handle: Array, keys: Array, *, Tin: DType) -> None:

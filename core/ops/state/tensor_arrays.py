@@ -146,7 +146,7 @@ def _write_kernel(handle: Array, index: Array, value: Array, flow_in: Array, *, 
 
 TENSOR_ARRAY_WRITE = define(
     name="TensorArrayWriteV3",
-    signature=("handle: resource, index: int32, value: T, flow_in: float32 -> flow_out: float32"),
+    signature="handle: resource, index: int32, value: T, flow_in: float32 -> flow_out: float32",
     types={"T": ANY},
     infer=scalar,
     kernel=_write_kernel,
@@ -238,7 +238,7 @@ def _scatter_kernel(
 
 TENSOR_ARRAY_SCATTER = define(
     name="TensorArrayScatterV3",
-    signature=("handle: resource, indices: int32, value: T, flow_in: float32 -> flow_out: float32"),
+    signature="handle: resource, indices: int32, value: T, flow_in: float32 -> flow_out: float32",
     types={"T": ANY},
     infer=scalar,
     kernel=_scatter_kernel,
@@ -304,7 +304,7 @@ def _split_kernel(
 
 TENSOR_ARRAY_SPLIT = define(
     name="TensorArraySplitV3",
-    signature=("handle: resource, value: T, lengths: int64, flow_in: float32 -> flow_out: float32"),
+    signature="handle: resource, value: T, lengths: int64, flow_in: float32 -> flow_out: float32",
     types={"T": ANY},
     infer=scalar,
     kernel=_split_kernel,

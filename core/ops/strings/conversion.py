@@ -1,6 +1,7 @@
 """Strings and numbers, and strings from strings: AsString, StringToNumber, case, length, parts."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.memory import claim
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, typed
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import broadcast, define, same_as_input
 from pinnace.ops.strings.elements import map_numbers, map_strings, shown, strings_of
 
@@ -189,10 +190,24 @@ STRING_TO_NUMBER = define(
 )
 
 
-def _is_text(op: str, encoding: str) -> bool:
-    if encoding not in {"", "utf-8"}:
-        raise InvalidArgumentError(f"{op}: encoding must be '' or 'utf-8', got {encoding!r}")
-    return encoding == "utf-8"
+def _cased(name: str, plain: Callable[[bytes], bytes], text: Callable[[str], str]) -> OpDef:
+    def of_text(item: bytes) -> bytes:
+        return text(item.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+    def kernel(input: Array, *, encoding: str) -> Array:
+        if encoding not in {"", "utf-8"}:
+            raise InvalidArgumentError(f"{name}: encoding must be '' or 'utf-8', got {encoding!r}")
+        return map_strings(of_text if encoding else plain, input)
+
+    return define(
+        name=name,
+        signature="input: string -> output: string",
+        attrs={"encoding": attr("string", default="")},
+        infer=same_as_input,
+        kernel=kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        elementwise=True,
+    )
 
 
 def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
@@ -206,26 +221,7 @@ def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
     return execute_one(STRING_LOWER, input, encoding=encoding, name=name)
 
 
-def _lower_kernel(input: Array, *, encoding: str) -> Array:
-    if _is_text("StringLower", encoding):
-        return map_strings(
-            lambda item: (
-                item.decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape")
-            ),
-            input,
-        )
-    return map_strings(bytes.lower, input)
-
-
-STRING_LOWER = define(
-    name="StringLower",
-    signature="input: string -> output: string",
-    attrs={"encoding": attr("string", default="")},
-    infer=same_as_input,
-    kernel=_lower_kernel,
-    gradient=NOT_DIFFERENTIABLE,
-    elementwise=True,
-)
+STRING_LOWER = _cased("StringLower", bytes.lower, str.lower)
 
 
 def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
@@ -239,26 +235,7 @@ def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Ten
     return execute_one(STRING_UPPER, input, encoding=encoding, name=name)
 
 
-def _upper_kernel(input: Array, *, encoding: str) -> Array:
-    if _is_text("StringUpper", encoding):
-        return map_strings(
-            lambda item: (
-                item.decode("utf-8", "surrogateescape").upper().encode("utf-8", "surrogateescape")
-            ),
-            input,
-        )
-    return map_strings(bytes.upper, input)
-
-
-STRING_UPPER = define(
-    name="StringUpper",
-    signature="input: string -> output: string",
-    attrs={"encoding": attr("string", default="")},
-    infer=same_as_input,
-    kernel=_upper_kernel,
-    gradient=NOT_DIFFERENTIABLE,
-    elementwise=True,
-)
+STRING_UPPER = _cased("StringUpper", bytes.upper, str.upper)
 
 
 def strip(input: TensorLike, name: str | None = None) -> Tensor:
