@@ -14,6 +14,7 @@ from pinnace.deploy.onnx.passes.polynomials import (
     close,
     monomial,
 )
+from pinnace.deploy.onnx.passes.replacing import Places, replace_values
 from pinnace.framework.errors import InternalError
 
 _ROOT = math.sqrt(0.5)
@@ -51,27 +52,12 @@ def _written_out(node: Node) -> Callable[[GraphBuilder], Value]:
 
 def _put(g: GraphBuilder, made: dict[Value, Callable[[GraphBuilder], Value]]) -> None:
     """Replace values by the new ones."""
-    if not made:
-        return
-    nodes, g.nodes = g.nodes, []
-    places: dict[Value, Value] = {}
-    for node in nodes:
-        node.inputs = [None if v is None else places.get(v, v) for v in node.inputs]
-        for body in bodies_of(node):
-            body.replace(places)
+
+    def change(node: Node, _: Places) -> Value | None:
         make = made.get(node.outputs[0])
-        if make is None:
-            g.nodes.append(node)
-            continue
-        before = len(g.nodes)
-        with g.scope(node.origin):
-            value = make(g)
-        for new in g.nodes[before:]:  # they refer to values that have been replaced
-            new.inputs = [None if v is None else places.get(v, v) for v in new.inputs]
-        value.refine(node.outputs[0].shape)
-        places[node.outputs[0]] = value
-    g.outputs = [(name, places.get(value, value)) for name, value in g.outputs]
-    g.prune()
+        return None if make is None else make(g)
+
+    replace_values(g, change)
 
 
 def _scaled(value: Value) -> tuple[Value, float]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from pinnace.deploy.onnx.ir.builder import GraphBuilder, bodies_of
 from pinnace.deploy.onnx.ir.graph import Node, Value, constant_input
+from pinnace.deploy.onnx.passes.replacing import Places, replace_values
 from pinnace.framework import dtypes
 
 _SINCE = 23
@@ -51,22 +52,12 @@ def name_attention(g: GraphBuilder) -> None:
         attention = _attention(node, users, results) if node.kind == "Softmax" else None
         if attention is not None:
             found[attention.target] = attention
-    nodes, g.nodes = g.nodes, []
-    places: dict[Value, Value] = {}
-    for node in nodes:
-        node.inputs = [None if v is None else places.get(v, v) for v in node.inputs]
-        for body in bodies_of(node):
-            body.replace(places)
+
+    def change(node: Node, places: Places) -> Value | None:
         attention = found.get(node.outputs[0])
-        if attention is None:
-            g.nodes.append(node)
-            continue
-        with g.scope(node.origin):
-            made = _written(g, attention, places)
-        made.refine(node.outputs[0].shape)
-        places[node.outputs[0]] = made
-    g.outputs = [(name, places.get(value, value)) for name, value in g.outputs]
-    g.prune()
+        return None if attention is None else _written(g, attention, places)
+
+    replace_values(g, change)
 
 
 def _only(value: Value, users: dict[Value, list[Node]], results: set[Value]) -> Node | None:
@@ -152,7 +143,7 @@ def _untransposed(turned: Value) -> tuple[Value, list[int] | None]:
     return source, None if perm == sorted(perm) else perm
 
 
-def _written(g: GraphBuilder, attention: _Attention, places: dict[Value, Value]) -> Value:
+def _written(g: GraphBuilder, attention: _Attention, places: Places) -> Value:
     def now(value: Value) -> Value:
         return places.get(value, value)
 

@@ -19,6 +19,7 @@ from pinnace.deploy.onnx.passes.polynomials import (
     close,
     monomial,
 )
+from pinnace.deploy.onnx.passes.replacing import Places, replace_values
 from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
@@ -63,24 +64,12 @@ def name_normalisations(g: GraphBuilder) -> None:
         normal = _normal(g, node, users) if node.kind == "Sqrt" else None
         if normal is not None:
             found[normal.target] = normal
-    if not found:
-        return
-    nodes, g.nodes = g.nodes, []
-    places: dict[Value, Value] = {}
-    for node in nodes:
-        node.inputs = [None if v is None else places.get(v, v) for v in node.inputs]
-        for body in bodies_of(node):
-            body.replace(places)
+
+    def change(node: Node, places: Places) -> Value | None:
         normal = found.get(node.outputs[0])
-        if normal is None:
-            g.nodes.append(node)
-            continue
-        with g.scope(node.origin):
-            made = _written(g, normal, places)
-        made.refine(node.outputs[0].shape)
-        places[node.outputs[0]] = made
-    g.outputs = [(name, places.get(value, value)) for name, value in g.outputs]
-    g.prune()
+        return None if normal is None else _written(g, normal, places)
+
+    replace_values(g, change)
 
 
 def _spread(node: Node) -> _Spread | None:
@@ -214,7 +203,7 @@ def _fits(value: Value, spread: _Spread) -> bool:
     return all(size == 1 for size in extra)
 
 
-def _written(g: GraphBuilder, normal: _Normal, places: dict[Value, Value]) -> Value:
+def _written(g: GraphBuilder, normal: _Normal, places: Places) -> Value:
     spread = normal.spread
     x = places.get(spread.x, spread.x)
     sizes = [int(spread.x.shape[axis] or 0) for axis in range(-spread.axes, 0)]

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pinnace.deploy.onnx.ir.builder import GraphBuilder, bodies_of
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Node, Value
 from pinnace.deploy.onnx.ir.size_origins import Size, elements, origin
+from pinnace.deploy.onnx.passes.replacing import Places, replace_values
 
 
 class _Product(NamedTuple):
@@ -33,28 +34,18 @@ class _Product(NamedTuple):
 
 def unfold_products(g: GraphBuilder) -> None:
     """Rewrite the graph, and the bodies of its nodes."""
-    places: dict[Value, Value] = {}
-    nodes, g.nodes = g.nodes, []
-    for node in nodes:
-        node.inputs = [None if v is None else places.get(v, v) for v in node.inputs]
-        for body in bodies_of(node):
-            body.replace(places)
-            unfold_products(body)
+
+    def change(node: Node, _: Places) -> Value | None:
         product = _product_of(node)
         shifted = _shifted(node)
-        with g.scope(node.origin):
-            if product is not None:
-                made = _written(g, product)
-            elif shifted is not None:
-                made = _turned(g, *shifted)
-            else:
-                _say_less(g, node)
-                g.nodes.append(node)
-                continue
-        made.refine(node.outputs[0].shape)
-        places[node.outputs[0]] = made
-    g.outputs = [(name, places.get(value, value)) for name, value in g.outputs]
-    g.prune()
+        if product is not None:
+            return _written(g, product)
+        if shifted is not None:
+            return _turned(g, *shifted)
+        _say_less(g, node)
+        return None
+
+    replace_values(g, change, unfold_products)
 
 
 def _product_of(node: Node) -> _Product | None:
