@@ -23,13 +23,13 @@ def main() -> int:
             print(f"{name}: skipped, TensorFlow has not written {case.model} yet. Try: make bench")
             continue
         reachable = [peer for peer in peers_of(case) if interpreter_of(peer)]
-        wanted: list[str | None] = [None] if options.short or not reachable else [*reachable]
-        for peer in wanted:
-            print(f"{name}: {case.title}" + (f", against {peer}" if peer else ""), flush=True)
-            try:
-                done.append(compare(name, case, peer, short=options.short))
-            except RuntimeError as error:
-                failures.append(str(error))
+        peers = [] if options.short else reachable
+        print(
+            f"{name}: {case.title}" + (f", against {', '.join(peers)}" if peers else ""), flush=True
+        )
+        found, failed = compare(name, case, peers, short=options.short)
+        done += found
+        failures += failed.values()
     report.print_table(done)
     report.write_json(options.json, done, surroundings)
     if options.markdown and not options.only:  # a part would replace the whole
