@@ -233,7 +233,7 @@ typed: links $(INSTALLED) $(PYRIGHT)/.installed ## mypy --strict and pyright ove
 # Two workers share two cores: one BLAS thread each.
 test deep: export OMP_NUM_THREADS = 1
 test deep: export PINNACE_PROTOC_PYTHON = $(abspath $(PROTOC))/bin/python
-crash oracle interop bench bench-zoo bench-special clients: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
+crash oracle interop bench bench-zoo bench-special bench-gate clients: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
 
 .PHONY: test
 test: $(INSTALLED) $(PROTOC)/.installed ## the fast tests, in parallel
@@ -369,6 +369,11 @@ bench-zoo: $(INSTALLED) $(TENSORFLOW)/.installed ## time 150 ordinary workloads 
 bench-special: $(INSTALLED) $(TENSORFLOW)/.installed ## the same in special circumstances; writes benchmarks/SPECIAL.md
 	$(VENV)/bin/python benchmarks/zoo/run.py --special --markdown benchmarks/SPECIAL.md $(ARGS)
 
+# ARGS=--record writes what the ratios are compared with.
+.PHONY: bench-gate
+bench-gate: $(INSTALLED) $(TENSORFLOW)/.installed ## fail where a ratio is 1.3 times what benchmarks/GATE.json says
+	$(VENV)/bin/python benchmarks/gate.py $(ARGS)
+
 .PHONY: installed-wheel
 installed-wheel: wheel
 	@rm -rf build/installed && $(PYTHON) -m venv --without-pip build/installed
@@ -379,7 +384,7 @@ installed-wheel: wheel
 	  > $$(build/installed/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/dependencies.pth
 
 .PHONY: bench-short
-bench-short: $(INSTALLED) ## run every benchmark once, without peers: none has rotted
+bench-short: $(INSTALLED) ## run benchmarks once, without peers: none has rotted
 	$(VENV)/bin/python benchmarks/run.py --short $(ARGS)
 	$(VENV)/bin/python benchmarks/zoo/run.py --short
 

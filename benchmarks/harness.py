@@ -74,7 +74,8 @@ class Case:
         aims: peer -> the ratio of times (ours / theirs) to stay below.
         memory_aims: peer -> the ratio of peak memory to stay below.
         model: a key of `networks.BUILDERS` that the case loads, if it loads one.
-        rounds: how often both sides take a turn.
+        short: whether it is one of the short runs; the longest are not.
+        rounds: how often all sides take a turn.
         repeats: samples in a turn.
         sample_s: a sample calls `run` as often as fits into this.
         warm_up_s: how long our side runs before anything counts: machine code is made in the
@@ -90,6 +91,7 @@ class Case:
     variants: Mapping[str, Callable[[Any], Work]] = field(default_factory=dict)
     memory_aims: dict[str, float] = field(default_factory=dict)
     model: str | None = None
+    short: bool = True
     rounds: int = 7
     repeats: int = 15
     sample_s: float = 0.01
@@ -312,7 +314,7 @@ def _request(name: str, case: Case, side: str, *, short: bool) -> dict[str, Any]
     request["rests"] = not short
     if isinstance(case, ProcessCase):
         command = case.commands[side]
-        warm = case.warm_commands.get(side, command)
+        warm = command if short else case.warm_commands.get(side, command)
         return {**request, "command": command, "warm": warm, "tells": case.tells}
     family, _ = _families()[name]
     return {**request, "family": family, "bench": name, "peer": None if side == OURS else side}

@@ -58,7 +58,7 @@ def exported(source: Path) -> Path:
     """
     target = source / f"model-{sum_of(sorted(EXPORTER.rglob('*.py'))):08x}.onnx"
     if not target.exists():
-        scratch = target.with_suffix(f".{os.getpid()}.onnx")
+        scratch = source / f"part-{os.getpid()}.onnx"
         command = ["-m", "pinnace.deploy.cli.main", "export", str(source / "model"), str(scratch)]
         done = subprocess.run(
             [sys.executable, *command], check=False, capture_output=True, text=True
@@ -66,6 +66,8 @@ def exported(source: Path) -> Path:
         if done.returncode:
             words = (done.stdout + done.stderr)[-3000:]
             raise RuntimeError(f"pinnace export {source.name}: {words}")
+        for stale in source.glob("model-*.onnx"):  # of another exporter
+            stale.unlink(missing_ok=True)
         scratch.rename(target)
     return target
 

@@ -17,7 +17,7 @@ def main() -> int:
     report.print_environment(surroundings)
     done, failures = [], []
     for name, case in discover().items():
-        if options.only and name not in options.only:
+        if name not in options.only if options.only else options.short and not case.short:
             continue
         if case.model and not networks.reachable(case.model):
             print(f"{name}: skipped, TensorFlow has not written {case.model} yet. Try: make bench")

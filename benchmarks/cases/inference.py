@@ -103,6 +103,7 @@ def _case(title: str, model: str, rows: int, **aims: float) -> Case:
         title=f"inference, {title}",
         aims=aims,
         model=model,
+        short=rows == 1 or model == "perceptron",
         sample_s=0.05,
         repeats=3,
         work=partial(work, name=model, rows=rows),

@@ -187,6 +187,7 @@ CASES = {
     "convolution_200": Case(
         title="Conv2D(100, 3) on 200×200×100, ten calls, traced",
         aims={},
+        short=False,
         repeats=1,
         work=convolution_work,
     ),

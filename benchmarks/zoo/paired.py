@@ -156,8 +156,9 @@ def _measure_row(row: Row, asked: dict[str, Asked], *, short: bool) -> None:
         try:
             request = {"do": "open", "library": side, "workload": workload}
             row.times[side] = Times(**_answer(asked[side], request))
-            seconds = 0.0 if short else _settle_s(side, row.workload.special)
-            _answer(asked[side], {"do": "settle", "seconds": seconds})
+            if not short:
+                seconds = _settle_s(side, row.workload.special)
+                _answer(asked[side], {"do": "settle", "seconds": seconds})
         except SideError as error:
             row.fail(side, error)
     for number in range(1 if short else ROUNDS):
