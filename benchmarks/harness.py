@@ -215,7 +215,7 @@ class Worker(Asked):
         """
         answer = self.ask(request)
         if "error" in answer:
-            raise RuntimeError(f"{answer['error']}\n{self.last_words()}")
+            raise RuntimeError(f"{self.last_words()}\n{answer['error']}")
         return Turn(answer["seconds"], answer["peak_bytes"])
 
 

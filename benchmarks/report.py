@@ -1,6 +1,7 @@
 """Comparisons as a table on a terminal, in Markdown and in JSON."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,13 @@ def print_table(comparisons: list[Comparison]) -> None:
     console.print(table)
 
 
-def write_markdown(file: Path, comparisons: list[Comparison], environment: dict[str, Any]) -> None:
-    """The same table, with where it was measured."""
+def write_markdown(
+    file: Path,
+    comparisons: list[Comparison],
+    environment: dict[str, Any],
+    failures: Sequence[str] = (),
+) -> None:
+    """The same table, with where it was measured, and what failed."""
     lines = [
         "# Benchmarks",
         "",
@@ -46,6 +52,8 @@ def write_markdown(file: Path, comparisons: list[Comparison], environment: dict[
         "| " + " | ".join(HEADINGS) + " |",
         "|" + "---|" * len(HEADINGS),
         *("| " + " | ".join(_row(comparison)) + " |" for comparison in comparisons),
+        *(["", f"## {MISSED} What failed, or answered wrongly", ""] if failures else []),
+        *(f"- {shortened(failure)}" for failure in failures),
     ]
     file.write_text("\n".join(lines) + "\n")
 
@@ -54,6 +62,12 @@ def write_json(file: Path, comparisons: list[Comparison], environment: dict[str,
     """Everything that was measured."""
     results = [comparison.record() for comparison in comparisons]
     file.write_text(json.dumps({"environment": environment, "results": results}, indent=1) + "\n")
+
+
+def shortened(failure: str) -> str:
+    """A failure in a line: who, and the end of the traceback, which says why."""
+    words = " ".join(failure.split())
+    return words if len(words) < 400 else f"{words[:60]} … {words[-300:]}"
 
 
 def duration(seconds: float) -> str:

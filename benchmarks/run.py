@@ -7,7 +7,16 @@ from pathlib import Path
 
 import networks
 import report
-from harness import FOLDER, INTERPRETERS, compare, discover, environment, interpreter_of, peers_of
+from harness import (
+    FOLDER,
+    INTERPRETERS,
+    Comparison,
+    compare,
+    discover,
+    environment,
+    interpreter_of,
+    peers_of,
+)
 
 
 def main() -> int:
@@ -15,7 +24,8 @@ def main() -> int:
     options = parse()
     surroundings = environment()
     report.print_environment(surroundings)
-    done, failures = [], []
+    done: list[Comparison] = []
+    failures: list[str] = []
     for name, case in discover().items():
         if name not in options.only if options.only else options.short and not case.short:
             continue
@@ -33,7 +43,7 @@ def main() -> int:
     report.print_table(done)
     report.write_json(options.json, done, surroundings)
     if options.markdown and not options.only:  # a part would replace the whole
-        report.write_markdown(options.markdown, done, surroundings)
+        report.write_markdown(options.markdown, done, surroundings, failures)
     for failure in failures:
         print(f"FAILED {failure}", file=sys.stderr)
     missed = [comparison.name for comparison in done if comparison.met is False]

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from harness import OURS, TENSORFLOW
-from report import duration, machine
+from report import duration, machine, shortened
 from verdicts import MET, MISSED, best_peer, mark
 from zoo.paired import ONNXRUNTIME, Row
 from zoo.workloads import INFERENCE
@@ -169,7 +169,7 @@ def _aims(rows: Sequence[Row]) -> list[str]:
 
 def _failures(rows: Sequence[Row]) -> list[str]:
     found = [
-        f"- {row.workload.name}, {side}: {' '.join(error.split())[-300:]}"
+        f"- {shortened(f'{row.workload.name}, {side}: {error}')}"
         for row in rows
         for side, error in row.failures.items()
     ]
