@@ -17,6 +17,8 @@ INTEROP_PATHS ?= v2,v1,c,lite,resave
 # The environments of peers and generators are named by a sum of their pins: a new pin makes a new one.
 EXTRAS := onnx,grpc,image,dev
 TENSORFLOW_PINS := tensorflow-cpu==2.21.0 fastapi==0.115.12 uvicorn[standard]==0.34.2 google-crc32c==1.9.0 threadpoolctl==3.8.0 diastatic-malt==2.15.3
+# A peer of the benchmarks, beside TensorFlow and ONNX Runtime, which the development environment has.
+JAX_PINS := jax==0.10.2 jaxlib==0.10.2 optax==0.2.8
 # Each client pins another protobuf: an environment each.
 TRITON_PINS := tritonclient[http,grpc]==2.73.0
 KSERVE_PINS := kserve==0.21.0
@@ -42,6 +44,7 @@ PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
 INSTALLED := $(VENV)/.installed-$(shell cat pyproject.toml | cksum | cut -d ' ' -f 1)
 TENSORFLOW := $(CACHE)/venvs/tensorflow-$(call sum,$(TENSORFLOW_PINS))
+JAX := $(CACHE)/venvs/jax-$(call sum,$(JAX_PINS))
 SERVERS := $(CACHE)/venvs/servers-$(call sum,$(SERVERS_PINS))
 MLSERVER := $(CACHE)/venvs/mlserver-$(call sum,$(MLSERVER_PINS))
 BENTOML := $(CACHE)/venvs/bentoml-$(call sum,$(BENTOML_PINS))
@@ -99,6 +102,10 @@ $(TENSORFLOW)/.installed:
 
 $(TF2ONNX)/.installed:
 	$(call venv,$(TF2ONNX),$(TF2ONNX_PINS),$(TF2ONNX_PINS) to compare with (about 2 GB; a minute or two))
+	@touch $@
+
+$(JAX)/.installed:
+	$(call venv,$(JAX),$(JAX_PINS),$(JAX_PINS) to compare with)
 	@touch $@
 
 $(TRITON)/.installed:
@@ -226,7 +233,7 @@ typed: links $(INSTALLED) $(PYRIGHT)/.installed ## mypy --strict and pyright ove
 # Two workers share two cores: one BLAS thread each.
 test deep: export OMP_NUM_THREADS = 1
 test deep: export PINNACE_PROTOC_PYTHON = $(abspath $(PROTOC))/bin/python
-crash oracle interop bench clients: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
+crash oracle interop bench bench-zoo bench-special bench-gate clients: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
 
 .PHONY: test
 test: $(INSTALLED) $(PROTOC)/.installed ## the fast tests, in parallel
@@ -345,9 +352,27 @@ page: $(INSTALLED) $(PAGE)/.installed $(DIGITS)/saved_model.pb ## visit the serv
 # What is measured as whole processes is what people install, not a checkout that is edited.
 bench bench-serving bench-onnx: export PINNACE_WHEEL_PYTHON = $(abspath build/installed)/bin/python
 
+bench: export PINNACE_JAX_PYTHON = $(abspath $(JAX))/bin/python
+
+# About 25 minutes; a machine that does nothing else.
 .PHONY: bench
-bench: installed-wheel $(TENSORFLOW)/.installed ## time against TensorFlow; writes benchmarks/RESULTS.md
+bench: installed-wheel $(TENSORFLOW)/.installed $(JAX)/.installed ## time against TensorFlow, ONNX Runtime, jax; writes benchmarks/RESULTS.md
 	$(VENV)/bin/python benchmarks/run.py --markdown benchmarks/RESULTS.md $(ARGS)
+
+# About 40 minutes; the first time TensorFlow writes the models, 10 more.
+.PHONY: bench-zoo
+bench-zoo: $(INSTALLED) $(TENSORFLOW)/.installed ## time 150 ordinary workloads beside peers; writes benchmarks/ZOO.md
+	$(VENV)/bin/python benchmarks/zoo/run.py --markdown benchmarks/ZOO.md $(ARGS)
+
+# About 12 minutes: denormal numbers, odd sizes, changing batches, long runs, busy neighbours.
+.PHONY: bench-special
+bench-special: $(INSTALLED) $(TENSORFLOW)/.installed ## the same in special circumstances; writes benchmarks/SPECIAL.md
+	$(VENV)/bin/python benchmarks/zoo/run.py --special --markdown benchmarks/SPECIAL.md $(ARGS)
+
+# ARGS=--record writes what the ratios are compared with.
+.PHONY: bench-gate
+bench-gate: $(INSTALLED) $(TENSORFLOW)/.installed ## fail where a ratio is 1.3 times what benchmarks/GATE.json says
+	$(VENV)/bin/python benchmarks/gate.py $(ARGS)
 
 .PHONY: installed-wheel
 installed-wheel: wheel
@@ -359,8 +384,9 @@ installed-wheel: wheel
 	  > $$(build/installed/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/dependencies.pth
 
 .PHONY: bench-short
-bench-short: $(INSTALLED) ## run every benchmark once, without peers: none has rotted
+bench-short: $(INSTALLED) ## run benchmarks once, without peers: none has rotted
 	$(VENV)/bin/python benchmarks/run.py --short $(ARGS)
+	$(VENV)/bin/python benchmarks/zoo/run.py --short
 
 .PHONY: bench-serving
 bench-serving: export PINNACE_PEERS_PYTHON = $(abspath $(SERVERS))/bin/python

@@ -2,51 +2,52 @@
 
 A benchmark is an entry of `CASES` in a file of cases/, a family of them: its aims and, unless it is
 a `ProcessCase`, `work(tf) -> Work`, which is called with pinnace and, in the peer's process, with
-TensorFlow. `variants` are other programs of ours to compare it with. Inputs and expected results
-stand in the family's file, computed by NumPy; the file imports neither library.
+TensorFlow. `variants` are other programs to compare it with: by jax, by ONNX Runtime, by TensorFlow
+with XLA (`jit_compile=True`), or by us. Inputs and expected results stand in the family's file,
+computed by NumPy; the file imports no library that is measured.
 
-Both sides run in processes of their own with the same number of threads and without OPENBLAS_*
+All sides run in processes of their own with the same number of threads and without OPENBLAS_*
 (a pinned OPENBLAS_CORETYPE halves NumPy's speed) and PYTHONDONTWRITEBYTECODE. A side checks its
-result before it is timed. Rounds alternate A B, B A; a ratio is formed within a round, and the
+result before it is timed. Rounds alternate A B C, C B A; a ratio is formed within a round, and the
 median of the rounds' ratios is the result, so that a machine that slows down slows both.
 """
 
 import importlib
-import json
 import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
+
+from asked import REMOVED, THREADS, Asked
+from verdicts import LEVEL
 
 FOLDER = Path(__file__).resolve().parent
-THREADS = 2
 OURS = "pinnace"
 
 TENSORFLOW = "tensorflow"
 
 # Peer -> the variable that names its interpreter; a peer that is not here runs in ours.
-INTERPRETERS = {TENSORFLOW: "PINNACE_TF_PYTHON"}
+INTERPRETERS = {
+    TENSORFLOW: "PINNACE_TF_PYTHON",
+    "xla": "PINNACE_TF_PYTHON",
+    "jax": "PINNACE_JAX_PYTHON",
+}
+# Peer -> the library its program is given; a peer that is not here is another program of ours.
+LIBRARIES = {TENSORFLOW: TENSORFLOW, "xla": TENSORFLOW, "jax": "jax", "onnxruntime": "onnxruntime"}
+# Peer -> the packages whose versions are told.
+PACKAGES = {
+    TENSORFLOW: ["tensorflow", "numpy"],
+    "jax": ["jax", "jaxlib", "optax", "numpy"],
+    "onnxruntime": ["onnxruntime"],
+}
 # Whole processes run ours as people install it, not as a checkout that is edited.
 INSTALLED = "PINNACE_WHEEL_PYTHON"
-
-REMOVED = ("OPENBLAS_", "PYTHONDONTWRITEBYTECODE")
-# OpenBLAS reads OMP_NUM_THREADS too.
-SET = {
-    "OMP_NUM_THREADS": str(THREADS),
-    "NUMBA_NUM_THREADS": str(THREADS),
-    "TF_NUM_INTRAOP_THREADS": str(THREADS),
-    "TF_NUM_INTEROP_THREADS": str(THREADS),
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-    "CUDA_VISIBLE_DEVICES": "-1",
-    "PYTHONHASHSEED": "0",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +74,15 @@ class Case:
         aims: peer -> the ratio of times (ours / theirs) to stay below.
         memory_aims: peer -> the ratio of peak memory to stay below.
         model: a key of `networks.BUILDERS` that the case loads, if it loads one.
-        rounds: how often both sides take a turn.
+        short: whether it is one of the short runs; the longest are not.
+        rounds: how often all sides take a turn.
         repeats: samples in a turn.
         sample_s: a sample calls `run` as often as fits into this.
-        warm_up_s: how long both sides run before anything counts: more where machine code is made
-            in the background, once per machine.
+        warm_up_s: how long our side runs before anything counts: machine code is made in the
+            background meanwhile, once per machine.
+        peers_warm_up_s: how long the others do.
         work: the program, given either library.
-        variants: peer -> another program of ours.
+        variants: peer -> another program, given the peer's library or, if it is in no list, ours.
     """
 
     title: str
@@ -88,10 +91,12 @@ class Case:
     variants: Mapping[str, Callable[[Any], Work]] = field(default_factory=dict)
     memory_aims: dict[str, float] = field(default_factory=dict)
     model: str | None = None
+    short: bool = True
     rounds: int = 7
     repeats: int = 15
     sample_s: float = 0.01
-    warm_up_s: float = 0.2
+    warm_up_s: float = 5.0
+    peers_warm_up_s: float = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +106,22 @@ class ProcessCase(Case):
     Attributes:
         commands: `pinnace` or peer -> arguments of its interpreter. A command checks itself: an
             exit code other than 0 fails.
+        warm_commands: side -> what is run once before, to fill caches; the command itself, if
+            nothing is said.
+        tells: whether a command prints the seconds that count, rather than all of its own.
     """
 
     commands: dict[str, list[str]]
+    warm_commands: dict[str, list[str]] = field(default_factory=dict)
+    tells: bool = False
     rounds: int = 5
     repeats: int = 2
+
+
+def quartile(seconds: Sequence[float]) -> float:
+    """The lower quartile: what the work takes when nothing disturbs it."""
+    ordered = sorted(seconds)
+    return ordered[(len(ordered) - 1) // 4]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +133,8 @@ class Turn:
 
     @property
     def quartile(self) -> float:
-        """The lower quartile: what the work takes when nothing disturbs it."""
-        ordered = sorted(self.seconds)
-        return ordered[(len(ordered) - 1) // 4]
+        """Of its seconds."""
+        return quartile(self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +173,15 @@ class Comparison:
         return self.case.memory_aims.get(self.peer or "")
 
     @property
+    def held_to(self) -> float | None:
+        """The aim; without one, other libraries' time. Programs of ours are only compared."""
+        return self.aim if self.aim is not None else LEVEL if self.peer in LIBRARIES else None
+
+    @property
     def met(self) -> bool | None:
-        """Whether the aims are met; None if there is nothing to compare."""
-        pairs = [(self.ratio, self.aim), (self.memory_ratio, self.memory_aim)]
-        judged = [ratio <= aim for ratio, aim in pairs if ratio is not None and aim is not None]
+        """Whether it is as quick and as small as it should be; None with nothing to compare."""
+        pairs = [(self.ratio, self.held_to), (self.memory_ratio, self.memory_aim)]
+        judged = [ratio <= most for ratio, most in pairs if ratio is not None and most is not None]
         return all(judged) if judged else None
 
     def record(self) -> dict[str, Any]:
@@ -181,19 +201,11 @@ class Comparison:
         }
 
 
-class Worker:
-    """One side: a process that is asked in lines of JSON to measure, and answers in such lines."""
+class Worker(Asked):
+    """One side of a pair."""
 
     def __init__(self, interpreter: str) -> None:
-        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the worker
-        self._process = subprocess.Popen(
-            [interpreter, str(FOLDER / "worker.py")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            env=clean_environment(),
-            text=True,
-        )
+        super().__init__(interpreter, FOLDER / "worker.py")
 
     def measure(self, request: dict[str, Any]) -> Turn:
         """The answer to one request.
@@ -201,30 +213,10 @@ class Worker:
         Raises:
             RuntimeError: the work failed its check or raised; the message holds its error.
         """
-        stdin, stdout = self._process.stdin, self._process.stdout
-        if stdin is None or stdout is None:
-            raise RuntimeError("worker: no pipes")
-        stdin.write(json.dumps(request) + "\n")
-        stdin.flush()
-        line = stdout.readline()
-        if not line:
-            code = self._process.wait()
-            raise RuntimeError(f"worker: ended with exit code {code}\n{self._last_words()}")
-        answer = json.loads(line)
+        answer = self.ask(request)
         if "error" in answer:
-            raise RuntimeError(f"{answer['error']}\n{self._last_words()}")
+            raise RuntimeError(f"{self.last_words()}\n{answer['error']}")
         return Turn(answer["seconds"], answer["peak_bytes"])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.communicate()  # closes its input, upon which it ends
-        self._log.close()
-
-    def _last_words(self) -> str:
-        self._log.seek(0)
-        return "".join(self._log.readlines()[-20:])
 
 
 @cache
@@ -255,37 +247,42 @@ def interpreter_of(side: str, case: Case | None = None) -> str | None:
     return sys.executable
 
 
-def compare(name: str, case: Case, peer: str | None, *, short: bool = False) -> Comparison:
-    """Measure a case on our side and, unless `peer` is None, on the peer's.
+def compare(
+    name: str, case: Case, peers: Sequence[str], *, short: bool = False
+) -> tuple[list[Comparison], dict[str, str]]:
+    """Measure a case on our side and on the peers', all in turn.
 
     Args:
         name: its key in `CASES`.
         case: what stands there.
-        peer: `tensorflow` or a key of `variants` or `commands`.
+        peers: of `peers_of(case)`; without any, ours is measured alone.
         short: one round of one sample, to see that the benchmark works.
+
+    Returns:
+        A comparison with each peer that worked, and side -> error of those that did not.
     """
-    rounds = 1 if short else case.rounds
-    turns: dict[str, list[Turn]] = {OURS: []} if peer is None else {OURS: [], peer: []}
-    sides = list(turns)
-    workers = {side: Worker(interpreter_of(side, case) or sys.executable) for side in sides}
+    turns: dict[str, list[Turn]] = {side: [] for side in (OURS, *peers)}
+    failures: dict[str, str] = {}
+    workers = {side: Worker(interpreter_of(side, case) or sys.executable) for side in turns}
     try:
-        for number in range(rounds):
+        for number in range(1 if short else case.rounds):
+            sides = [side for side in turns if side not in failures]
             for side in sides if number % 2 == 0 else reversed(sides):
                 request = _request(name, case, side, short=short)
                 try:
                     turns[side].append(workers[side].measure(request))
                 except RuntimeError as error:
-                    raise RuntimeError(f"{name}, {side}: {error}") from error
+                    failures[side] = f"{name}, {side}: {error}"
+            if OURS in failures:
+                break
     finally:
         for worker in workers.values():
-            worker.__exit__()
-    return Comparison(name, case, peer, turns[OURS], turns[peer] if peer else [])
-
-
-def clean_environment() -> dict[str, str]:
-    """What both sides run with."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(REMOVED)}
-    return {**kept, **SET}
+            worker.close()
+    if OURS in failures:
+        return [], failures
+    worked = [peer for peer in peers if peer not in failures]
+    done = [Comparison(name, case, peer, turns[OURS], turns[peer]) for peer in worked]
+    return done or [Comparison(name, case, None, turns[OURS], [])], failures
 
 
 def environment() -> dict[str, Any]:
@@ -302,9 +299,9 @@ def environment() -> dict[str, Any]:
         "versions": {
             OURS: _versions(sys.executable, ["pinnace", "numpy", "numba"]),
             **{
-                peer: _versions(os.environ[variable], [peer, "numpy"])
-                for peer, variable in INTERPRETERS.items()
-                if variable in os.environ
+                peer: _versions(interpreter, packages)
+                for peer, packages in PACKAGES.items()
+                if (interpreter := interpreter_of(peer))
             },
         },
     }
@@ -312,10 +309,13 @@ def environment() -> dict[str, Any]:
 
 def _request(name: str, case: Case, side: str, *, short: bool) -> dict[str, Any]:
     request: dict[str, Any] = {"repeat": 1 if short else case.repeats, "sample_s": case.sample_s}
-    request["warm_up_s"] = 0.2 if short else case.warm_up_s
+    warm_up_s = case.peers_warm_up_s if side in LIBRARIES else case.warm_up_s
+    request["warm_up_s"] = 0.2 if short else warm_up_s
     request["rests"] = not short
     if isinstance(case, ProcessCase):
-        return {**request, "command": case.commands[side]}
+        command = case.commands[side]
+        warm = command if short else case.warm_commands.get(side, command)
+        return {**request, "command": command, "warm": warm, "tells": case.tells}
     family, _ = _families()[name]
     return {**request, "family": family, "bench": name, "peer": None if side == OURS else side}
 

@@ -1,7 +1,8 @@
 """SavedModels that TensorFlow writes for benchmarks: made once, kept in the cache folder.
 
-Run by TensorFlow's interpreter: `python networks.py NAME FOLDER` writes FOLDER/model, and
-FOLDER/answer.npz with an input and what TensorFlow's signature gives for it.
+Run by TensorFlow's interpreter: `python networks.py NAME FOLDER` writes FOLDER/model,
+FOLDER/answer.npz with an input and what TensorFlow's signature gives for it, and
+FOLDER/weights.npz.
 """
 
 import os
@@ -9,6 +10,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +19,8 @@ import numpy as np
 CACHE = Path(
     os.environ.get("BENCH_CACHE", Path(__file__).resolve().parents[1] / ".cache" / "models")
 )
+LAYOUT = 2  # of a network's folder
+EXPORTER = Path(__file__).resolve().parents[1] / "deploy" / "onnx"
 
 
 def folder(name: str) -> Path:
@@ -24,7 +29,7 @@ def folder(name: str) -> Path:
     Raises:
         RuntimeError: it is not there and no TensorFlow is known to make it.
     """
-    target = CACHE / f"{name}-1"
+    target = CACHE / f"{name}-{LAYOUT}"
     if not target.exists():
         interpreter = os.environ.get("PINNACE_TF_PYTHON")
         if interpreter is None:
@@ -41,9 +46,50 @@ def folder(name: str) -> Path:
     return target
 
 
+def onnx_file(name: str) -> Path:
+    """What `pinnace export` makes of a network's SavedModel."""
+    return exported(folder(name))
+
+
+def exported(source: Path) -> Path:
+    """What `pinnace export` makes of `source`/model: made once, and again by another exporter.
+
+    Raises:
+        RuntimeError: the export failed; the message ends with what it said.
+    """
+    target = source / f"model-{sum_of(sorted(EXPORTER.rglob('*.py'))):08x}.onnx"
+    if not target.exists():
+        scratch = source / f"part-{os.getpid()}.onnx"
+        command = ["-m", "pinnace.deploy.cli.main", "export", str(source / "model"), str(scratch)]
+        done = subprocess.run(
+            [sys.executable, *command], check=False, capture_output=True, text=True
+        )
+        if done.returncode:
+            words = (done.stdout + done.stderr)[-3000:]
+            raise RuntimeError(f"pinnace export {source.name}: {words}")
+        for stale in source.glob("model-*.onnx"):  # of another exporter
+            stale.unlink(missing_ok=True)
+        scratch.rename(target)
+    return target
+
+
+def stored_weights(source: Path) -> list[np.ndarray]:
+    """The weights of `source`/model, in the order in which TensorFlow listed them."""
+    with np.load(source / "weights.npz") as stored:
+        return [stored[key] for key in stored]
+
+
+def sum_of(files: Sequence[Path]) -> int:
+    """A sum of what stands in these files."""
+    total = 0
+    for file in files:
+        total = zlib.crc32(file.read_bytes(), total)
+    return total
+
+
 def reachable(name: str) -> bool:
     """Whether the model is there or can be made."""
-    return (CACHE / f"{name}-1").exists() or "PINNACE_TF_PYTHON" in os.environ
+    return (CACHE / f"{name}-{LAYOUT}").exists() or "PINNACE_TF_PYTHON" in os.environ
 
 
 def perceptron(tf: object) -> object:
@@ -168,6 +214,7 @@ def write(name: str, target: Path) -> None:
     (key,) = signature.structured_input_signature[1]
     (answer,) = signature(**{key: tf.constant(x)}).values()
     np.savez(target / "answer.npz", x=x, y=answer.numpy())
+    np.savez(target / "weights.npz", *model.get_weights())
 
 
 if __name__ == "__main__":

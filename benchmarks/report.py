@@ -1,6 +1,7 @@
 """Comparisons as a table on a terminal, in Markdown and in JSON."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from harness import OURS, Comparison
+from verdicts import MET, MISSED
 
 HEADINGS = ("work", "peer", "pinnace", "peer's", "ratio", "min–max", "aim", "memory", "")
 
@@ -19,27 +21,39 @@ def print_table(comparisons: list[Comparison]) -> None:
         console.width = 140
     table = Table(*HEADINGS, title="ours / theirs, lower quartiles; the median of rounds")
     for comparison in comparisons:
-        style = "red" if comparison.met is False else None
+        style = {True: "green", False: "red", None: None}[comparison.met]
         table.add_row(*_row(comparison), style=style)
     console.print(table)
 
 
-def write_markdown(file: Path, comparisons: list[Comparison], environment: dict[str, Any]) -> None:
-    """The same table, with where it was measured."""
+def write_markdown(
+    file: Path,
+    comparisons: list[Comparison],
+    environment: dict[str, Any],
+    failures: Sequence[str] = (),
+) -> None:
+    """The same table, with where it was measured, and what failed."""
     lines = [
         "# Benchmarks",
         "",
         "Written by `make bench`. Each side checked its result before it was timed. Times are",
         "lower quartiles; a ratio is pinnace / peer, formed within each round, and the median of",
-        "the rounds; memory is peak resident size.",
+        "the rounds; memory is peak resident size. Where no aim was set, a row is held to what the",
+        f"peer takes, in brackets. {MISSED}: an aim is missed.",
         "",
-        f"{environment['date']}, {_machine(environment)}, load {environment['load']} at the start.",
+        "ONNX Runtime runs what `pinnace export` makes of the same SavedModel; jax is jitted; XLA",
+        "is TensorFlow with `jit_compile=True`. Our side is called for five seconds before",
+        "it counts, and all sides for seven where a network is trained on one batch.",
+        "",
+        f"{environment['date']}, {machine(environment)}, load {environment['load']} at the start.",
         "",
         *(f"- {side}: {versions}" for side, versions in environment["versions"].items()),
         "",
         "| " + " | ".join(HEADINGS) + " |",
         "|" + "---|" * len(HEADINGS),
         *("| " + " | ".join(_row(comparison)) + " |" for comparison in comparisons),
+        *(["", f"## {MISSED} What failed, or answered wrongly", ""] if failures else []),
+        *(f"- {shortened(failure)}" for failure in failures),
     ]
     file.write_text("\n".join(lines) + "\n")
 
@@ -50,6 +64,12 @@ def write_json(file: Path, comparisons: list[Comparison], environment: dict[str,
     file.write_text(json.dumps({"environment": environment, "results": results}, indent=1) + "\n")
 
 
+def shortened(failure: str) -> str:
+    """A failure in a line: who, and the end of the traceback, which says why."""
+    words = " ".join(failure.split())
+    return words if len(words) < 400 else f"{words[:60]} … {words[-300:]}"
+
+
 def duration(seconds: float) -> str:
     """Three digits and a unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
@@ -58,7 +78,8 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def _machine(environment: dict[str, Any]) -> str:
+def machine(environment: dict[str, Any]) -> str:
+    """The processor, and what both sides use of it."""
     processor, cores, threads = (environment[key] for key in ("processor", "cores", "threads"))
     return f"{processor}, {cores} cores, {threads} threads on both sides"
 
@@ -78,16 +99,22 @@ def _row(comparison: Comparison) -> list[str]:
         duration(theirs["lower_quartile_s"]),
         f"{comparison.ratio:.3g}×",
         f"{min(comparison.ratios):.3g}–{max(comparison.ratios):.3g}",
-        "–" if comparison.aim is None else f"≤ {comparison.aim:g}×",
+        _aim(comparison),
         memory,
-        {True: "met", False: "MISSED", None: ""}[comparison.met],
+        {True: MET, False: MISSED, None: ""}[comparison.met],
     ]
+
+
+def _aim(comparison: Comparison) -> str:
+    if comparison.aim is not None:
+        return f"≤ {comparison.aim:g}×"
+    return "–" if comparison.held_to is None else f"(≤ {comparison.held_to:g}×)"
 
 
 def print_environment(environment: dict[str, Any]) -> None:
     """What was measured with; says which variables the processes run without."""
     unset = ", ".join(environment["unset"]) or "none was set"
-    print(_machine(environment))
+    print(machine(environment))
     print(f"unset for both sides (OPENBLAS_*, PYTHONDONTWRITEBYTECODE): {unset}")
     for side, versions in environment["versions"].items():
         print(f"{side if side != OURS else 'ours'}: {versions}")

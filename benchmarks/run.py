@@ -7,7 +7,16 @@ from pathlib import Path
 
 import networks
 import report
-from harness import FOLDER, INTERPRETERS, compare, discover, environment, interpreter_of, peers_of
+from harness import (
+    FOLDER,
+    INTERPRETERS,
+    Comparison,
+    compare,
+    discover,
+    environment,
+    interpreter_of,
+    peers_of,
+)
 
 
 def main() -> int:
@@ -15,25 +24,26 @@ def main() -> int:
     options = parse()
     surroundings = environment()
     report.print_environment(surroundings)
-    done, failures = [], []
+    done: list[Comparison] = []
+    failures: list[str] = []
     for name, case in discover().items():
-        if options.only and name not in options.only:
+        if name not in options.only if options.only else options.short and not case.short:
             continue
         if case.model and not networks.reachable(case.model):
             print(f"{name}: skipped, TensorFlow has not written {case.model} yet. Try: make bench")
             continue
         reachable = [peer for peer in peers_of(case) if interpreter_of(peer)]
-        wanted: list[str | None] = [None] if options.short or not reachable else [*reachable]
-        for peer in wanted:
-            print(f"{name}: {case.title}" + (f", against {peer}" if peer else ""), flush=True)
-            try:
-                done.append(compare(name, case, peer, short=options.short))
-            except RuntimeError as error:
-                failures.append(str(error))
+        peers = [] if options.short else reachable
+        print(
+            f"{name}: {case.title}" + (f", against {', '.join(peers)}" if peers else ""), flush=True
+        )
+        found, failed = compare(name, case, peers, short=options.short)
+        done += found
+        failures += failed.values()
     report.print_table(done)
     report.write_json(options.json, done, surroundings)
     if options.markdown and not options.only:  # a part would replace the whole
-        report.write_markdown(options.markdown, done, surroundings)
+        report.write_markdown(options.markdown, done, surroundings, failures)
     for failure in failures:
         print(f"FAILED {failure}", file=sys.stderr)
     missed = [comparison.name for comparison in done if comparison.met is False]

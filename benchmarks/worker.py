@@ -3,7 +3,8 @@
 {"family": file in cases/, "bench": name, "peer": null, "tensorflow" or a variant, "repeat": k,
 "sample_s": s, "warm_up_s": w, "rests": whether what goes on in the background is waited for} times
 a `Work`;
-{"command": [...], "repeat": k} times fresh processes of this interpreter. The answer is
+{"command": [...], "warm": [...], "tells": whether it prints the seconds that count, "repeat": k}
+times fresh processes of this interpreter. The answer is
 {"seconds": [per call, k of them], "peak_bytes": n} or {"error": text}.
 """
 
@@ -17,6 +18,9 @@ import time
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from asked import keep_to_cores
+from harness import LIBRARIES, OURS
 
 if TYPE_CHECKING:
     from harness import Work
@@ -34,8 +38,8 @@ class Bench:
         # Nothing of the other families: their inputs would be memory that is measured.
         case = importlib.import_module(f"cases.{request['family']}").CASES[request["bench"]]
         peer, sample_s, warm_up_s = (request[k] for k in ("peer", "sample_s", "warm_up_s"))
-        tf = importlib.import_module("tensorflow" if peer == "tensorflow" else "pinnace")
-        self.work: Work = case.variants.get(peer, case.work)(tf)
+        library = importlib.import_module(LIBRARIES.get(peer, OURS))
+        self.work: Work = case.variants.get(peer, case.work)(library)
         self.work.check()
         self.calls = self._warm_up(sample_s, warm_up_s)
         end = time.perf_counter() + (LONGEST_S if request["rests"] else 0)
@@ -83,19 +87,19 @@ def time_calls(benches: dict[str, Bench], request: dict[str, Any]) -> dict[str, 
 def time_processes(warm: set[str], request: dict[str, Any]) -> dict[str, Any]:
     """Answer a request for processes; the first run, which fills caches, does not count."""
     command = [sys.executable, *request["command"]]
-    repeat, key = request["repeat"], json.dumps(request["command"])
+    key = json.dumps(request["command"])
     if key not in warm:
         warm.add(key)
-        run_process(command)
-    seconds = [run_process(command) for _ in range(repeat)]
+        run_process([sys.executable, *request["warm"]])
+    seconds = [run_process(command, tells=request["tells"]) for _ in range(request["repeat"])]
     return {"seconds": seconds, "peak_bytes": peak_bytes(resource.RUSAGE_CHILDREN)}
 
 
-def run_process(command: list[str]) -> float:
-    """Seconds from start to end."""
+def run_process(command: list[str], *, tells: bool = False) -> float:
+    """Seconds from start to end, or those it prints."""
     start = time.perf_counter()
-    subprocess.run(command, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=True)
-    return time.perf_counter() - start
+    told = subprocess.run(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=True)
+    return float(told.stdout) if tells else time.perf_counter() - start
 
 
 def peak_bytes(who: int) -> int:
@@ -115,6 +119,7 @@ def peak_bytes(who: int) -> int:
 def main() -> None:
     """Answer until the input ends."""
     # Libraries may print; answers go where only they go.
+    keep_to_cores()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     benches: dict[str, Bench] = {}

@@ -1,5 +1,8 @@
 """Eager calls: an addition, which is nothing but dispatch, and the gradients of a perceptron."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from harness import Case, Work
@@ -51,17 +54,56 @@ def gradient_work(tf: object) -> Work:
             loss = tf.reduce_mean(tf.square(y))
         return tape.gradient(loss, weights + biases)
 
-    def check() -> None:
-        # float32 sums of 32 to 64 products: a few units in the last place of the largest.
-        for found, wanted in zip(step(), expected(), strict=False):
-            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-6)
+    return Work(run=step, check=partial(check_gradients, step))
 
-    return Work(run=step, check=check)
+
+def check_gradients(step: Callable[[], list]) -> None:
+    """The weights' gradients, which come first, are those of the formula."""
+    # float32 sums of 32 to 64 products: a few units in the last place of the largest.
+    for found, wanted in zip(step(), expected(), strict=False):
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-4, atol=1e-6)
+
+
+def jax_gradient_work(jax: object) -> Work:
+    """The same loss's gradients, jitted."""
+    jnp = jax.numpy
+
+    def loss_of(weights: list, biases: list, x: object) -> object:
+        h = jax.nn.relu(x @ weights[0] + biases[0])
+        h = jax.nn.relu(h @ weights[1] + biases[1])
+        return jnp.mean(jnp.square(h @ weights[2] + biases[2]))
+
+    gradients = jax.jit(jax.grad(loss_of, argnums=(0, 1)))
+    x = jnp.asarray(X)
+    weights, biases = ([jnp.asarray(p) for p in parts] for parts in (WEIGHTS, BIASES))
+
+    def step() -> list:
+        by_weights, by_biases = jax.block_until_ready(gradients(weights, biases, x))
+        return [*by_weights, *by_biases]
+
+    return Work(run=step, check=partial(check_gradients, step))
+
+
+def matmul_work(tf: object) -> Work:
+    """x @ x of 64x64."""
+    x = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
+    given = tf.constant(x)
+    # float32 sums of 64 products.
+    return Work(
+        run=lambda: tf.matmul(given, given),
+        check=lambda: np.testing.assert_allclose(
+            tf.matmul(given, given).numpy(), x.astype(np.float64) @ x, rtol=1e-4, atol=1e-4
+        ),
+    )
 
 
 CASES = {
     "eager_add": Case(title="eager add, 2×2", aims={"tensorflow": 0.1}, work=add_work),
+    "eager_matmul": Case(title="eager matmul, 64×64", aims={}, work=matmul_work),
     "mlp_gradient": Case(
-        title="eager MLP gradient, 32 rows", aims={"tensorflow": 0.1}, work=gradient_work
+        title="eager MLP gradient, 32 rows",
+        aims={"tensorflow": 0.06, "jax": 1.2},
+        work=gradient_work,
+        variants={"jax": jax_gradient_work},
     ),
 }

@@ -66,12 +66,58 @@ def cell_work(tf: object, *, rows: int, units: int, traced: bool) -> Work:
             state = call(given, state)
         return state
 
-    def check() -> None:
-        # float32 through ten steps against float64.
-        for found, wanted in zip(run(), expected([x] * STEPS, units)[-1], strict=True):
-            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-5)
+    return Work(run=run, check=partial(_check, run, x))
 
-    return Work(run=run, check=check)
+
+def layer_work(tf: object) -> Work:
+    """Ten calls of Keras' LSTMCell(10), traced, each with the state the one before left."""
+    x = numbers(10, 10)
+    given, zeros = tf.constant(x), tf.zeros((10, 10))
+    cell = tf.keras.layers.LSTMCell(10, unit_forget_bias=False)
+    cell(given, [zeros, zeros])
+    cell.set_weights(weights(10, 10))
+
+    @tf.function
+    def call(x: object, state: list) -> object:
+        return cell(x, state)
+
+    def run() -> list:
+        state = [zeros, zeros]
+        for _ in range(STEPS):
+            _, state = call(given, state)
+        return state
+
+    return Work(run=run, check=partial(_check, run, x))
+
+
+def jax_work(jax: object) -> Work:
+    """Ten calls of a jitted cell."""
+    kernel, recurrent, bias = (jax.numpy.asarray(w) for w in weights(10, 10))
+    x = numbers(10, 10)
+    given, zeros = jax.numpy.asarray(x), jax.numpy.zeros((10, 10))
+    sigmoid, tanh = jax.nn.sigmoid, jax.numpy.tanh
+
+    @jax.jit
+    def call(x: object, state: tuple) -> tuple:
+        h, c = state
+        i, f, new, o = jax.numpy.split(x @ kernel + h @ recurrent + bias, 4, -1)
+        c = sigmoid(f) * c + sigmoid(i) * tanh(new)
+        return sigmoid(o) * tanh(c), c
+
+    def run() -> tuple:
+        state = (zeros, zeros)
+        for _ in range(STEPS):
+            state = call(given, state)
+        return jax.block_until_ready(state)
+
+    return Work(run=run, check=partial(_check, run, x))
+
+
+def _check(run: Callable, x: np.ndarray) -> None:
+    # float32 through ten steps against float64.
+    units = x.shape[1]
+    for found, wanted in zip(run(), expected([x] * STEPS, units)[-1], strict=True):
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-4, atol=1e-5)
 
 
 def dynamic_work(tf: object, *, rows: int, steps: int, units: int) -> Work:
@@ -113,9 +159,15 @@ CASES = {
     "lstm_cell": Case(
         title="LSTM cell, 10 steps of 10 rows, traced",
         aims={"tensorflow": 1.0, "pinnace_eager": 1.0},
-        warm_up_s=5.0,
         work=partial(cell_work, rows=10, units=10, traced=True),
         variants={"pinnace_eager": partial(cell_work, rows=10, units=10, traced=False)},
+    ),
+    # Of the guide, too: what `tf.function` makes of a layer.
+    "lstm_cell_layer": Case(
+        title="LSTMCell(10) × 10, 10 rows, traced",
+        aims={"tensorflow": 0.02, "jax": 0.2},
+        work=layer_work,
+        variants={"jax": jax_work},
     ),
     "lstm_cell_64": Case(
         title="LSTM cell, 10 steps of 64 rows and units, traced",

@@ -91,6 +91,7 @@ CASES = {
         title="RevNet memory, 16 blocks, reversible",
         aims={"tensorflow": 1.0},
         memory_aims={"tensorflow": 1.0, "plain_backprop": 0.6, "half_depth": 1.1},
+        short=False,
         rounds=3,
         repeats=1,
         work=memory_work,

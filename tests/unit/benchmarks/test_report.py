@@ -1,0 +1,49 @@
+"""What the table of the benchmarks shows."""
+
+import report
+from harness import Case, Comparison, Turn
+
+ENVIRONMENT = {
+    "date": "today",
+    "load": 0.1,
+    "processor": "one",
+    "cores": 2,
+    "threads": 2,
+    "versions": {"pinnace": "1"},
+}
+
+
+def comparison(ratio: float, peer: str = "tensorflow", **aims: float) -> Comparison:
+    case = Case(title="work", aims=aims)
+    return Comparison("work", case, peer, [Turn([ratio], 1_000_000)], [Turn([1.0], 1_000_000)])
+
+
+def written(tmp_path, *rows: Comparison, failures=()) -> str:
+    report.write_markdown(tmp_path / "table.md", list(rows), ENVIRONMENT, failures)
+    return (tmp_path / "table.md").read_text()
+
+
+def test_an_aim_that_is_missed_stays_with_its_mark(tmp_path) -> None:
+    text = written(tmp_path, comparison(0.5, tensorflow=0.2), comparison(0.1, tensorflow=0.2))
+    assert "| 0.5× | 0.5–0.5 | ≤ 0.2× | 1 MB, 1× | ✗ |" in text
+    assert "| 0.1× | 0.1–0.1 | ≤ 0.2× | 1 MB, 1× | ✓ |" in text
+
+
+def test_where_no_aim_was_set_what_it_is_held_to_is_in_brackets(tmp_path) -> None:
+    assert "| (≤ 1×) | 1 MB, 1× | ✗ |" in written(tmp_path, comparison(1.1))
+    assert "| – | 1 MB, 1× |  |" in written(tmp_path, comparison(1.1, "half_depth"))
+
+
+def test_what_failed_is_told_beneath(tmp_path) -> None:
+    text = written(tmp_path, comparison(0.5), failures=["infer, pinnace: AssertionError\n  off"])
+    assert "- infer, pinnace: AssertionError off" in text
+    assert "failed" not in written(tmp_path, comparison(0.5))
+
+
+def test_a_long_failure_keeps_who_and_why() -> None:
+    found = report.shortened(
+        "infer, pinnace: " + "of no interest\n" * 100 + "AssertionError: 7 is off"
+    )
+    assert found.startswith("infer, pinnace: ")
+    assert found.endswith("AssertionError: 7 is off")
+    assert len(found) < 400
