@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinnace.ops import strings
+from pinnace.ops.strings import splitting
 from pinnace.ops.strings.conversion import to_number
 from pinnace.ops.strings.splitting import decoded, parts_of
 
@@ -127,6 +128,19 @@ def lines_run(call: Callable[[], Any]) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+@given(
+    text=st.text("aab ,\t\n", max_size=60).map(str.encode),
+    separator=st.sampled_from([b"", b",", b"aa", b"ab", b"aba"]),
+    size=st.integers(1, 9),
+)
+def test_a_long_text_is_cut_in_pieces_as_it_is_at_once(
+    text: bytes, separator: bytes, size: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(splitting, "_PIECE", size)
+        assert parts_of(text, separator, -1) == text.split(separator or None)
 
 
 def test_parts_of_one_text_look_at_it_once() -> None:
