@@ -340,7 +340,7 @@ def _parser() -> argparse.ArgumentParser:
     add("load_retry_interval_micros", _integer, 60_000_000, "US", "time between these")
     add("header_timeout_in_ms", _positive, 10000, "MS", "longest time for headers to arrive")
     add("max_header_bytes", _positive, defaults.max_header_bytes, "N", "of one request, then 431")
-    add("max_connections", _natural, 0, "N", "HTTP, then 503; 0: as many as files, at most 8192")
+    add("max_connections", _natural, 0, "N", "each port; 0: as many as files, at most 8192")
     add("body_timeout_in_ms", _positive, 30000, "MS", "longest time for a body to arrive")
     add("drain_timeout_in_ms", _positive, 30000, "MS", "time to finish requests at the end")
     add("max_body_bytes", _positive, defaults.max_body_bytes, "N", "largest body, unpacked")

@@ -25,9 +25,10 @@ from pinnace.framework.errors import (
 )
 from pinnace.framework.extras import install_command
 from pinnace.serving import acceleration
+from pinnace.serving.config.connections import raise_open_files_limit
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.grpc.late_opening import opened_late
-from pinnace.serving.http.connections import BoundedH11, bounds_of, raise_open_files_limit
+from pinnace.serving.http.connections import BoundedH11, bounds_of
 from pinnace.serving.http.late_application import LateApplication
 from pinnace.serving.memory import kept_for_requests
 from pinnace.serving.models.loading import load_model
