@@ -37,6 +37,7 @@ from pinnace.serving.models.repository import Repository
 from pinnace.serving.observing.ledger import Ledger
 from pinnace.serving.observing.load_metrics import LoadMetrics
 from pinnace.serving.observing.metrics import Meter, Metrics
+from pinnace.serving.running.limits import share_memory
 from pinnace.serving.running.threads import quick_turns
 from pinnace.serving.service import Service
 from pinnace.serving.tls import Credentials
@@ -92,6 +93,7 @@ def _serve(
     certificates = Credentials(settings)
     metrics = Metrics(lambda name: name in repository, ledger)
     repository.loads = LoadMetrics(ledger)
+    share_memory()
     # Before models come, which will go again.
     with _threads(settings), kept_for_requests(), quick_turns(), closing(repository):
         repository.start()

@@ -482,6 +482,35 @@ def test_those_who_watch_are_bounded(run: Any, monkeypatch: pytest.MonkeyPatch) 
     run(test, body_timeout_s=1.0)
 
 
+def test_a_message_without_memory_ends_its_call_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """grpcio's core raises where a message becomes bytes: on the loop, and in its thread."""
+    lose: list[None] = []
+
+    class Queue(core_server.cygrpc.CompletionQueue):  # type: ignore[misc]
+        def poll(self, *arguments: Any) -> Any:
+            event = super().poll(*arguments)
+            first = next(iter(getattr(event, "batch_operations", None) or ()), None)
+            if lose and isinstance(first, core_server.cygrpc.ReceiveMessageOperation):
+                lose.clear()
+                raise MemoryError
+            return event
+
+    monkeypatch.setattr(core_server.cygrpc, "CompletionQueue", Queue)
+
+    async def test(world: World) -> None:
+        for _ in range(4):
+            lose.append(None)
+            assert await code_of(world.predict([[1, 2, 3]], timeout=0.5)) == "DEADLINE_EXCEEDED"
+            answer = await world.predict([[1, 2, 3]])
+            assert list(answer.outputs["y"].float_val) == [2, 4, 6]
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(_run(test, True, tmp_path, {}))
+    assert caplog.text.count("no memory for a gRPC message") == 4
+
+
 def test_an_address_that_cannot_be_used_is_said(run: Any) -> None:
     async def test(world: World) -> None:
         with pytest.raises(Exception, match=r"gRPC address 192\.0\.2\.1:1 cannot be used"):
