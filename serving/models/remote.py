@@ -17,7 +17,7 @@ import re
 import shutil
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,7 @@ class RemoteVersion:
         is_file: whether it is one file.
     """
 
-    base: str
+    base: str = field(repr=False)
     url: str
     store: Any
     path: str
@@ -124,11 +124,11 @@ class RemoteVersion:
 
     def _files(self) -> dict[str, tuple[object, ...]]:
         """Size and marks of each file, by its path below the version."""
-        self.store.invalidate_cache()
-        if self.is_file:
-            with _asking(self.base):
+        with _asking(self.base, self.url):
+            self.store.invalidate_cache()
+            if self.is_file:
                 info = self.store.info(self.path)
-            return {PurePosixPath(self.path).name: _facts(info)}
+                return {PurePosixPath(self.path).name: _facts(info)}
         found = dict(self._listed())
         if not found:
             raise NotFoundError(f"{self.url}: has no files")
@@ -147,7 +147,7 @@ class RemoteVersion:
         seen = {base}
         count = 0
         while folders:
-            with _asking(self.base):
+            with _asking(self.base, self.url):
                 entries: list[Mapping[str, Any]] = self.store.ls(folders.pop(), detail=True)
             for entry in entries:
                 name = str(entry["name"])
@@ -165,7 +165,7 @@ class RemoteVersion:
                         yield str(inside), _facts(entry)
                 elif path not in seen:
                     seen.add(path)
-                    folders.append(name.rstrip("/") + "/" if name.endswith("/") else name)
+                    folders.append(name)
 
     def _fetch_files(self, files: Mapping[str, tuple[object, ...]], to: Path) -> None:
         size = sum(_known(facts) or 0 for facts in files.values())
