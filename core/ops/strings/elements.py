@@ -28,7 +28,14 @@ def map_strings(function: Callable[[bytes], bytes], x: Array) -> Array:
 
 def map_numbers(function: Callable[[bytes], Any], x: Array, dtype: Any) -> Array:
     """function(element), numbers of `dtype`."""
-    return np.array([function(item) for item in x.reshape(-1).tolist()], dtype).reshape(x.shape)
+    flat = x.reshape(-1)
+    if flat.size <= _SLICE:
+        return np.array([function(item) for item in flat.tolist()], dtype).reshape(x.shape)
+    out = np.empty(flat.shape, dtype)
+    for begin in range(0, flat.size, _SLICE):  # other threads wait for each of them
+        piece = flat[begin : begin + _SLICE].tolist()
+        out[begin : begin + _SLICE] = np.array([function(item) for item in piece], dtype)
+    return out.reshape(x.shape)
 
 
 def shown(item: bytes) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pinnace.ops import strings
 from pinnace.ops.strings import splitting
 from pinnace.ops.strings.conversion import to_number
+from pinnace.ops.strings.elements import map_numbers
 from pinnace.ops.strings.splitting import decoded, parts_of
 
 SPACE = b" \t\n\v\f\r"
@@ -128,6 +129,14 @@ def lines_run(call: Callable[[], Any]) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
+def test_numbers_of_many_texts_are_made_in_pieces(dtype: str) -> None:
+    texts = np.array([b"%d" % (i % 1000) for i in range(3 * splitting._PIECE + 7)], object)
+    found = map_numbers(int, texts.reshape(1, -1), dtype)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, (np.arange(texts.size) % 1000).reshape(1, -1))
 
 
 @given(
