@@ -178,13 +178,15 @@ def _check_filled(message: TensorProto, where: str) -> None:
     """Raise unless a tensor may be filled with copies of its last value.
 
     Raises:
-        InvalidArgumentError: it has more axes than any tensor.
+        InvalidArgumentError: it has more axes than any tensor, or is of something else than values.
         RequestTooLargeError: it may not.
     """
     dims = message.tensor_shape.dim
     if len(dims) > MAX_RANK:
         raise InvalidArgumentError(f"{where}: a tensor has at most {MAX_RANK} axes")
     dtype = decode_dtype(message.dtype, f"{where}.dtype")
+    if dtype in (dtypes.resource, dtypes.variant):
+        raise InvalidArgumentError(f"{where}: a request cannot hold a tensor of {dtype.name}")
     texts = message.string_val
     if message.tensor_content and dtype is not dtypes.string:
         return  # as many bytes as the shape needs, or it is refused

@@ -113,6 +113,12 @@ def test_a_shape_that_overflows_is_an_invalid_argument(shape: list[int], content
         read_npy(file.getvalue() + content, dtypes.float32)
 
 
+@pytest.mark.parametrize("kind", [20, 21])
+def test_a_handle_in_a_request_is_an_invalid_argument(kind: int) -> None:
+    with pytest.raises(InvalidArgumentError, match="a request cannot hold a tensor of"):
+        Predict(filled(kind, [1])).decode(MODEL, b"", {})
+
+
 @given(st.lists(st.integers(0, 2**64), max_size=40))
 def test_a_shape_that_is_taken_fits_into_an_array(sizes: list[int]) -> None:
     try:
