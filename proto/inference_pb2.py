@@ -26,7 +26,7 @@ from google.protobuf import wrappers_pb2 as google_dot_protobuf_dot_wrappers__pb
 from pinnace.proto import example_pb2 as pinnace_dot_proto_dot_example__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dpinnace/proto/inference.proto\x12\x0fpinnace.serving\x1a\x1egoogle/protobuf/wrappers.proto\x1a\x1bpinnace/proto/example.proto\"\x8c\x01\n\tModelSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12.\n\x07version\x18\x02 \x01(\x0b\x32\x1b.google.protobuf.Int64ValueH\x00\x12\x17\n\rversion_label\x18\x04 \x01(\tH\x00\x12\x16\n\x0esignature_name\x18\x03 \x01(\tB\x10\n\x0eversion_choice\"\x93\x01\n\x05Input\x12\x34\n\x0c\x65xample_list\x18\x01 \x01(\x0b\x32\x1c.pinnace.serving.ExampleListH\x00\x12L\n\x19\x65xample_list_with_context\x18\x02 \x01(\x0b\x32\'.pinnace.serving.ExampleListWithContextH\x00\x42\x06\n\x04kind\"7\n\x0b\x45xampleList\x12(\n\x08\x65xamples\x18\x01 \x03(\x0b\x32\x16.pinnace.proto.Example\"k\n\x16\x45xampleListWithContext\x12(\n\x08\x65xamples\x18\x01 \x03(\x0b\x32\x16.pinnace.proto.Example\x12\'\n\x07\x63ontext\x18\x02 \x01(\x0b\x32\x16.pinnace.proto.Example\"n\n\x15\x43lassificationRequest\x12.\n\nmodel_spec\x18\x01 \x01(\x0b\x32\x1a.pinnace.serving.ModelSpec\x12%\n\x05input\x18\x02 \x01(\x0b\x32\x16.pinnace.serving.Input\"\x7f\n\x16\x43lassificationResponse\x12\x35\n\x06result\x18\x01 \x01(\x0b\x32%.pinnace.serving.ClassificationResult\x12.\n\nmodel_spec\x18\x02 \x01(\x0b\x32\x1a.pinnace.serving.ModelSpec\"Q\n\x14\x43lassificationResult\x12\x39\n\x0f\x63lassifications\x18\x01 \x03(\x0b\x32 .pinnace.serving.Classifications\":\n\x0f\x43lassifications\x12\'\n\x07\x63lasses\x18\x01 \x03(\x0b\x32\x16.pinnace.serving.Class\"%\n\x05\x43lass\x12\r\n\x05label\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x02\"j\n\x11RegressionRequest\x12.\n\nmodel_spec\x18\x01 \x01(\x0b\x32\x1a.pinnace.serving.ModelSpec\x12%\n\x05input\x18\x02 \x01(\x0b\x32\x16.pinnace.serving.Input\"w\n\x12RegressionResponse\x12\x31\n\x06result\x18\x01 \x01(\x0b\x32!.pinnace.serving.RegressionResult\x12.\n\nmodel_spec\x18\x02 \x01(\x0b\x32\x1a.pinnace.serving.ModelSpec\"D\n\x10RegressionResult\x12\x30\n\x0bregressions\x18\x01 \x03(\x0b\x32\x1b.pinnace.serving.Regression\"\x1b\n\nRegression\x12\r\n\x05value\x18\x01 \x01(\x02\"m\n\x15MultiInferenceRequest\x12-\n\x05tasks\x18\x01 \x03(\x0b\x32\x1e.pinnace.serving.InferenceTask\x12%\n\x05input\x18\x02 \x01(\x0b\x32\x16.pinnace.serving.Input\"T\n\rInferenceTask\x12.\n\nmodel_spec\x18\x01 \x01(\x0b\x32\x1a.pinnace.serving.ModelSpec\x12\x13\n\x0bmethod_name\x18\x02 \x01(\t\"K\n\x16MultiInferenceResponse\x12\x31\n\x07results\x18\x01 \x03(\x0b\x32 .pinnace.serving.InferenceResult\"\xd3\x01\n\x0fInferenceResult\x12.\n\nmodel_spec\x18\x01 \x01(\x0b\x32\x1a.pinnace.serving.ModelSpec\x12\x46\n\x15\x63lassification_result\x18\x02 \x01(\x0b\x32%.pinnace.serving.ClassificationResultH\x00\x12>\n\x11regression_result\x18\x03 \x01(\x0b\x32!.pinnace.serving.RegressionResultH\x00\x42\x08\n\x06resultb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dpinnace/proto/inference.proto\x12\x0fpinnace.serving\x1a\x1egoogle/protobuf/wrappers.proto\x1a\x1bpinnace/proto/example.proto\"\x8c\x01\n\tModelSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12.\n\x07version\x18\x02 \x01(\x0b\x32\x1b.google.protobuf.Int64ValueH\x00\x12\x17\n\rversion_label\x18\x04 \x01(\tH\x00\x12\x16\n\x0esignature_name\x18\x03 \x01(\tB\x10\n\x0eversion_choice\"\x93\x01\n\x05Input\x12\x34\n\x0c\x65xample_list\x18\x01 \x01(\x0b\x32\x1c.pinnace.serving.ExampleListH\x00\x12L\n\x19\x65xample_list_with_context\x18\x02 \x01(\x0b\x32\'.pinnace.serving.ExampleListWithContextH\x00\x42\x06\n\x04kind\"7\n\x0b\x45xampleList\x12(\n\x08\x65xamples\x18\x01 \x03(\x0b\x32\x16.pinnace.proto.Example\"k\n\x16\x45xampleListWithContext\x12(\n\x08\x65xamples\x18\x01 \x03(\x0b\x32\x16.pinnace.proto.Example\x12\'\n\x07\x63ontext\x18\x02 \x01(\x0b\x32\x16.pinnace.proto.Example\"\xab\x01\n\x0fSerializedInput\x12;\n\x0c\x65xample_list\x18\x01 \x01(\x0b\x32#.pinnace.serving.SerializedExamplesH\x00\x12S\n\x19\x65xample_list_with_context\x18\x02 \x01(\x0b\x32..pinnace.serving.SerializedExamplesWithContextH\x00\x42\x06\n\x04kind\"&\n\x12SerializedExamples\x12\x10\n\x08\x65xamples\x18\x01 \x03(\x0c\"B\n\x1dSerializedExamplesWithContext\x12\x10\n\x08\x65xamples\x18\x01 \x03(\x0c\x12\x0f\n\x07\x63ontext\x18\x02 \x03(\x0c\"r\n\x0f\x45xamplesRequest\x12.\n\nmodel_spec\x18\x01 \x01(\x0b\x32\x1a.pinnace.serving.ModelSpec\x12/\n\x05input\x18\x02 \x01(\x0b\x32 .pinnace.serving.SerializedInput\"n\n\x15\x43lassificationRequest\x12.\n\nmodel_spec\x18\x01 \x01(\x0b\x32\x1a.pinnace.serving.ModelSpec\x12%\n\x05input\x18\x02 \x01(\x0b\x32\x16.pinnace.serving.Input\"\x7f\n\x16\x43lassificationResponse\x12\x35\n\x06result\x18\x01 \x01(\x0b\x32%.pinnace.serving.ClassificationResult\x12.\n\nmodel_spec\x18\x02 \x01(\x0b\x32\x1a.pinnace.serving.ModelSpec\"Q\n\x14\x43lassificationResult\x12\x39\n\x0f\x63lassifications\x18\x01 \x03(\x0b\x32 .pinnace.serving.Classifications\":\n\x0f\x43lassifications\x12\'\n\x07\x63lasses\x18\x01 \x03(\x0b\x32\x16.pinnace.serving.Class\"%\n\x05\x43lass\x12\r\n\x05label\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x02\"j\n\x11RegressionRequest\x12.\n\nmodel_spec\x18\x01 \x01(\x0b\x32\x1a.pinnace.serving.ModelSpec\x12%\n\x05input\x18\x02 \x01(\x0b\x32\x16.pinnace.serving.Input\"w\n\x12RegressionResponse\x12\x31\n\x06result\x18\x01 \x01(\x0b\x32!.pinnace.serving.RegressionResult\x12.\n\nmodel_spec\x18\x02 \x01(\x0b\x32\x1a.pinnace.serving.ModelSpec\"D\n\x10RegressionResult\x12\x30\n\x0bregressions\x18\x01 \x03(\x0b\x32\x1b.pinnace.serving.Regression\"\x1b\n\nRegression\x12\r\n\x05value\x18\x01 \x01(\x02\"m\n\x15MultiInferenceRequest\x12-\n\x05tasks\x18\x01 \x03(\x0b\x32\x1e.pinnace.serving.InferenceTask\x12%\n\x05input\x18\x02 \x01(\x0b\x32\x16.pinnace.serving.Input\"n\n\x0cTasksRequest\x12-\n\x05tasks\x18\x01 \x03(\x0b\x32\x1e.pinnace.serving.InferenceTask\x12/\n\x05input\x18\x02 \x01(\x0b\x32 .pinnace.serving.SerializedInput\"T\n\rInferenceTask\x12.\n\nmodel_spec\x18\x01 \x01(\x0b\x32\x1a.pinnace.serving.ModelSpec\x12\x13\n\x0bmethod_name\x18\x02 \x01(\t\"K\n\x16MultiInferenceResponse\x12\x31\n\x07results\x18\x01 \x03(\x0b\x32 .pinnace.serving.InferenceResult\"\xd3\x01\n\x0fInferenceResult\x12.\n\nmodel_spec\x18\x01 \x01(\x0b\x32\x1a.pinnace.serving.ModelSpec\x12\x46\n\x15\x63lassification_result\x18\x02 \x01(\x0b\x32%.pinnace.serving.ClassificationResultH\x00\x12>\n\x11regression_result\x18\x03 \x01(\x0b\x32!.pinnace.serving.RegressionResultH\x00\x42\x08\n\x06resultb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,30 +41,40 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXAMPLELIST']._serialized_end=459
   _globals['_EXAMPLELISTWITHCONTEXT']._serialized_start=461
   _globals['_EXAMPLELISTWITHCONTEXT']._serialized_end=568
-  _globals['_CLASSIFICATIONREQUEST']._serialized_start=570
-  _globals['_CLASSIFICATIONREQUEST']._serialized_end=680
-  _globals['_CLASSIFICATIONRESPONSE']._serialized_start=682
-  _globals['_CLASSIFICATIONRESPONSE']._serialized_end=809
-  _globals['_CLASSIFICATIONRESULT']._serialized_start=811
-  _globals['_CLASSIFICATIONRESULT']._serialized_end=892
-  _globals['_CLASSIFICATIONS']._serialized_start=894
-  _globals['_CLASSIFICATIONS']._serialized_end=952
-  _globals['_CLASS']._serialized_start=954
-  _globals['_CLASS']._serialized_end=991
-  _globals['_REGRESSIONREQUEST']._serialized_start=993
-  _globals['_REGRESSIONREQUEST']._serialized_end=1099
-  _globals['_REGRESSIONRESPONSE']._serialized_start=1101
-  _globals['_REGRESSIONRESPONSE']._serialized_end=1220
-  _globals['_REGRESSIONRESULT']._serialized_start=1222
-  _globals['_REGRESSIONRESULT']._serialized_end=1290
-  _globals['_REGRESSION']._serialized_start=1292
-  _globals['_REGRESSION']._serialized_end=1319
-  _globals['_MULTIINFERENCEREQUEST']._serialized_start=1321
-  _globals['_MULTIINFERENCEREQUEST']._serialized_end=1430
-  _globals['_INFERENCETASK']._serialized_start=1432
-  _globals['_INFERENCETASK']._serialized_end=1516
-  _globals['_MULTIINFERENCERESPONSE']._serialized_start=1518
-  _globals['_MULTIINFERENCERESPONSE']._serialized_end=1593
-  _globals['_INFERENCERESULT']._serialized_start=1596
-  _globals['_INFERENCERESULT']._serialized_end=1807
+  _globals['_SERIALIZEDINPUT']._serialized_start=571
+  _globals['_SERIALIZEDINPUT']._serialized_end=742
+  _globals['_SERIALIZEDEXAMPLES']._serialized_start=744
+  _globals['_SERIALIZEDEXAMPLES']._serialized_end=782
+  _globals['_SERIALIZEDEXAMPLESWITHCONTEXT']._serialized_start=784
+  _globals['_SERIALIZEDEXAMPLESWITHCONTEXT']._serialized_end=850
+  _globals['_EXAMPLESREQUEST']._serialized_start=852
+  _globals['_EXAMPLESREQUEST']._serialized_end=966
+  _globals['_CLASSIFICATIONREQUEST']._serialized_start=968
+  _globals['_CLASSIFICATIONREQUEST']._serialized_end=1078
+  _globals['_CLASSIFICATIONRESPONSE']._serialized_start=1080
+  _globals['_CLASSIFICATIONRESPONSE']._serialized_end=1207
+  _globals['_CLASSIFICATIONRESULT']._serialized_start=1209
+  _globals['_CLASSIFICATIONRESULT']._serialized_end=1290
+  _globals['_CLASSIFICATIONS']._serialized_start=1292
+  _globals['_CLASSIFICATIONS']._serialized_end=1350
+  _globals['_CLASS']._serialized_start=1352
+  _globals['_CLASS']._serialized_end=1389
+  _globals['_REGRESSIONREQUEST']._serialized_start=1391
+  _globals['_REGRESSIONREQUEST']._serialized_end=1497
+  _globals['_REGRESSIONRESPONSE']._serialized_start=1499
+  _globals['_REGRESSIONRESPONSE']._serialized_end=1618
+  _globals['_REGRESSIONRESULT']._serialized_start=1620
+  _globals['_REGRESSIONRESULT']._serialized_end=1688
+  _globals['_REGRESSION']._serialized_start=1690
+  _globals['_REGRESSION']._serialized_end=1717
+  _globals['_MULTIINFERENCEREQUEST']._serialized_start=1719
+  _globals['_MULTIINFERENCEREQUEST']._serialized_end=1828
+  _globals['_TASKSREQUEST']._serialized_start=1830
+  _globals['_TASKSREQUEST']._serialized_end=1940
+  _globals['_INFERENCETASK']._serialized_start=1942
+  _globals['_INFERENCETASK']._serialized_end=2026
+  _globals['_MULTIINFERENCERESPONSE']._serialized_start=2028
+  _globals['_MULTIINFERENCERESPONSE']._serialized_end=2103
+  _globals['_INFERENCERESULT']._serialized_start=2106
+  _globals['_INFERENCERESULT']._serialized_end=2317
 # @@protoc_insertion_point(module_scope)

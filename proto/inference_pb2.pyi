@@ -42,6 +42,36 @@ class ExampleListWithContext(_message.Message):
     context: _example_pb2.Example
     def __init__(self, examples: _Optional[_Iterable[_Union[_example_pb2.Example, _Mapping[str, object]]]] = ..., context: _Optional[_Union[_example_pb2.Example, _Mapping[str, object]]] = ...) -> None: ...
 
+class SerializedInput(_message.Message):
+    __slots__ = ("example_list", "example_list_with_context")
+    EXAMPLE_LIST_FIELD_NUMBER: _ClassVar[int]
+    EXAMPLE_LIST_WITH_CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    example_list: SerializedExamples
+    example_list_with_context: SerializedExamplesWithContext
+    def __init__(self, example_list: _Optional[_Union[SerializedExamples, _Mapping[str, object]]] = ..., example_list_with_context: _Optional[_Union[SerializedExamplesWithContext, _Mapping[str, object]]] = ...) -> None: ...
+
+class SerializedExamples(_message.Message):
+    __slots__ = ("examples",)
+    EXAMPLES_FIELD_NUMBER: _ClassVar[int]
+    examples: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, examples: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class SerializedExamplesWithContext(_message.Message):
+    __slots__ = ("examples", "context")
+    EXAMPLES_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    examples: _containers.RepeatedScalarFieldContainer[bytes]
+    context: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, examples: _Optional[_Iterable[bytes]] = ..., context: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class ExamplesRequest(_message.Message):
+    __slots__ = ("model_spec", "input")
+    MODEL_SPEC_FIELD_NUMBER: _ClassVar[int]
+    INPUT_FIELD_NUMBER: _ClassVar[int]
+    model_spec: ModelSpec
+    input: SerializedInput
+    def __init__(self, model_spec: _Optional[_Union[ModelSpec, _Mapping[str, object]]] = ..., input: _Optional[_Union[SerializedInput, _Mapping[str, object]]] = ...) -> None: ...
+
 class ClassificationRequest(_message.Message):
     __slots__ = ("model_spec", "input")
     MODEL_SPEC_FIELD_NUMBER: _ClassVar[int]
@@ -113,6 +143,14 @@ class MultiInferenceRequest(_message.Message):
     tasks: _containers.RepeatedCompositeFieldContainer[InferenceTask]
     input: Input
     def __init__(self, tasks: _Optional[_Iterable[_Union[InferenceTask, _Mapping[str, object]]]] = ..., input: _Optional[_Union[Input, _Mapping[str, object]]] = ...) -> None: ...
+
+class TasksRequest(_message.Message):
+    __slots__ = ("tasks", "input")
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    INPUT_FIELD_NUMBER: _ClassVar[int]
+    tasks: _containers.RepeatedCompositeFieldContainer[InferenceTask]
+    input: SerializedInput
+    def __init__(self, tasks: _Optional[_Iterable[_Union[InferenceTask, _Mapping[str, object]]]] = ..., input: _Optional[_Union[SerializedInput, _Mapping[str, object]]] = ...) -> None: ...
 
 class InferenceTask(_message.Message):
     __slots__ = ("model_spec", "method_name")

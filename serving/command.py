@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pinnace.framework.errors import OpError
 from pinnace.serving.config.batching_config import BatchOptions, read_batching_parameters
+from pinnace.serving.config.memory_limits import default_inflight_bytes, default_run_bytes
 from pinnace.serving.config.metrics_config import read_metrics_path
 from pinnace.serving.config.model_config import ModelConfig
 from pinnace.serving.config.settings import Settings
@@ -180,7 +181,7 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             max_body_bytes_of=tuple(given.model_max_body_bytes),
             max_expansion_bytes=given.max_expansion_bytes,
             max_concurrent_requests=given.max_concurrent_requests,
-            max_inflight_bytes=given.max_inflight_bytes,
+            max_inflight_bytes=_inflight_bytes(given),
             max_waiting_runs=given.max_waiting_runs,
             run_threads=given.run_threads,
             batching=_batching(given),
@@ -229,9 +230,13 @@ def _batching(given: argparse.Namespace) -> BatchOptions | None:
 def _run_bytes(given: argparse.Namespace) -> int:
     if given.max_run_bytes is not None:
         return int(given.max_run_bytes)
-    from pinnace.serving.running.limits import default_run_bytes  # late: `--help` needs no engine
-
     return default_run_bytes()
+
+
+def _inflight_bytes(given: argparse.Namespace) -> int:
+    if given.max_inflight_bytes is not None:
+        return int(given.max_inflight_bytes)
+    return default_inflight_bytes()
 
 
 def _metrics_path(given: argparse.Namespace) -> str:
@@ -340,7 +345,7 @@ def _parser() -> argparse.ArgumentParser:
     add("load_retry_interval_micros", _integer, 60_000_000, "US", "time between these")
     add("header_timeout_in_ms", _positive, 10000, "MS", "longest time for headers to arrive")
     add("max_header_bytes", _positive, defaults.max_header_bytes, "N", "of one request, then 431")
-    add("max_connections", _natural, 0, "N", "HTTP, then 503; 0: as many as files, at most 8192")
+    add("max_connections", _natural, 0, "N", "each port; 0: as many as files, at most 8192")
     add("body_timeout_in_ms", _positive, 30000, "MS", "longest time for a body to arrive")
     add("drain_timeout_in_ms", _positive, 30000, "MS", "time to finish requests at the end")
     add("max_body_bytes", _positive, defaults.max_body_bytes, "N", "largest body, unpacked")
@@ -360,7 +365,12 @@ def _parser() -> argparse.ArgumentParser:
         "memory that reading a request may take; 16 times its body if that is more",
     )
     add("max_concurrent_requests", _natural, 0, "N", "then 503; 0: no limit")
-    add("max_inflight_bytes", _natural, defaults.max_inflight_bytes, "N", "of bodies, then 503")
+    parser.add_argument(
+        "--max_inflight_bytes",
+        type=_natural,
+        metavar="N",
+        help="of bodies, then 503; 0: no limit (default a quarter of the memory, at most 1 GiB)",
+    )
     run_ms = round(defaults.max_run_s * 1e3)
     add("max_run_ms", _natural, run_ms, "MS", "longest run of a model, then 504; 0: no limit")
     parser.add_argument(

@@ -25,9 +25,10 @@ from pinnace.framework.errors import (
 )
 from pinnace.framework.extras import install_command
 from pinnace.serving import acceleration
+from pinnace.serving.config.connections import raise_open_files_limit
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.grpc.late_opening import opened_late
-from pinnace.serving.http.connections import BoundedH11, bounds_of, raise_open_files_limit
+from pinnace.serving.http.connections import BoundedH11, bounds_of
 from pinnace.serving.http.late_application import LateApplication
 from pinnace.serving.memory import kept_for_requests
 from pinnace.serving.models.loading import load_model
@@ -36,6 +37,7 @@ from pinnace.serving.models.repository import Repository
 from pinnace.serving.observing.ledger import Ledger
 from pinnace.serving.observing.load_metrics import LoadMetrics
 from pinnace.serving.observing.metrics import Meter, Metrics
+from pinnace.serving.running.limits import share_memory
 from pinnace.serving.running.threads import quick_turns
 from pinnace.serving.service import Service
 from pinnace.serving.tls import Credentials
@@ -91,6 +93,7 @@ def _serve(
     certificates = Credentials(settings)
     metrics = Metrics(lambda name: name in repository, ledger)
     repository.loads = LoadMetrics(ledger)
+    share_memory()
     # Before models come, which will go again.
     with _threads(settings), kept_for_requests(), quick_turns(), closing(repository):
         repository.start()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.context import state
-from pinnace.framework.errors import ResourceExhaustedError
+from pinnace.framework.errors import OpError, ResourceExhaustedError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,9 +61,23 @@ class _Budget(threading.local):
     most = 0
     start: int | None = None  # what the process held before; None until it matters
     refused = 0
+    is_crowded = False  # others have what it was refused
 
 
 _budget = _Budget()
+
+
+class Limits:
+    """What all runs together keep to.
+
+    Attributes:
+        process_bytes: of memory that the process may have, for a run to get more; 0 for no limit.
+    """
+
+    process_bytes = 0
+
+
+limits = Limits()
 
 
 def _allows(size: int) -> bool:
@@ -74,17 +88,32 @@ def _allows(size: int) -> bool:
     if not budget.most:  # an array that was made inside grows outside
         return True
     if budget.start is None:  # small runs never get here: asking the system takes a while
-        used = budget.most // _UNASKED - budget.left
-        budget.start = _held() - used
-        budget.left = budget.most - used
-        return _allows(size)
+        budget.start = _held() - (budget.most // _UNASKED - budget.left)
     # Much of what was counted may have been given back: the system knows what is really held.
     grown = max(_held() - budget.start, 0)
-    if grown + size > budget.most:
+    budget.is_crowded = grown + size <= budget.most and not _has_room(size)
+    if grown + size > budget.most or budget.is_crowded:
         budget.refused = size
         return False
-    budget.left = budget.most - grown - size
+    # Asked again after this part: other runs take of the same memory.
+    budget.left = min(budget.most - grown - size, budget.most // _UNASKED)
     return True
+
+
+def _has_room(size: int) -> bool:
+    """Whether the process may take so much more, whoever has the rest."""
+    if not limits.process_bytes:
+        return True
+    return _resident() + size <= limits.process_bytes
+
+
+def _resident() -> int:
+    """Bytes that the process has in memory and that are of no file."""
+    try:
+        _, resident, shared, *_ = map(int, _STATM.read_bytes().split())
+        return (resident - shared) * os.sysconf("SC_PAGESIZE")
+    except (OSError, ValueError, IndexError):
+        return 0  # systems without /proc
 
 
 def _held() -> int:
@@ -178,7 +207,12 @@ def _claim(size: int) -> None:
         raise _too_much(size)
 
 
-def _too_much(size: int) -> ResourceExhaustedError:
+def _too_much(size: int) -> OpError:
+    if _budget.is_crowded:
+        return UnavailableError(
+            f"a run asked for {size} more bytes of memory, and the process may have "
+            f"{limits.process_bytes} in all: others have the rest; try again later"
+        )
     return ResourceExhaustedError(
         f"a run may take {_budget.most} bytes of memory, and this one asked for {size} more"
     )
@@ -196,12 +230,13 @@ def bounded(most_bytes: int) -> Iterator[None]:
 
     Raises:
         ResourceExhaustedError: an array would take more.
+        UnavailableError: it would not, but the process has as much already as `limits` says.
     """
     install, capsule = _interface()
     budget = _budget
     outer = (budget.left, budget.most, budget.start)
     budget.most, budget.left = most_bytes, most_bytes // _UNASKED
-    budget.start, budget.refused = None, 0
+    budget.start, budget.refused, budget.is_crowded = None, 0, False
     before = install(capsule)
     claim, state.claim = state.claim, _claim
     try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+from pinnace.serving.config.urls import public_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -93,7 +94,9 @@ def check_models(models: Iterable[ModelConfig]) -> tuple[ModelConfig, ...]:
     seen: dict[str, ModelConfig] = {}
     for model in models:
         if not model.name:
-            raise InvalidArgumentError(f"A model needs a name (its path is '{model.base_path}')")
+            raise InvalidArgumentError(
+                f"A model needs a name (its path is '{public_url(model.base_path)}')"
+            )
         if _UNADDRESSABLE.search(model.name):
             raise InvalidArgumentError(
                 f"Model name '{model.name}': must have no '/' and no ':', which stand in URLs"
@@ -102,8 +105,9 @@ def check_models(models: Iterable[ModelConfig]) -> tuple[ModelConfig, ...]:
             raise InvalidArgumentError(f"Model '{model.name}' needs a base path")
         if model.name in seen:
             raise InvalidArgumentError(
-                f"Model name '{model.name}' is given twice: for '{seen[model.name].base_path}' "
-                f"and for '{model.base_path}'"
+                f"Model name '{model.name}' is given twice: "
+                f"for '{public_url(seen[model.name].base_path)}' "
+                f"and for '{public_url(model.base_path)}'"
             )
         for label in model.labels:
             if not _LABEL.fullmatch(label):

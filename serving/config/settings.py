@@ -61,8 +61,8 @@ class Settings:
         body_timeout_s: longest time for a body to arrive.
         header_timeout_s: longest time for the headers of a request to arrive.
         max_header_bytes: of one request.
-        max_connections: HTTP connections at once; 0 for as many as the process may have files open,
-            at most 8192.
+        max_connections: of each port at once; 0 for as many as the process may have files open, at
+            most 8192.
         drain_timeout_s: longest time that requests get to finish when the server stops.
         max_body_bytes: largest body, unpacked.
         max_body_bytes_of: other limits for single models, by name.

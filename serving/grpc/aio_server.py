@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import grpc
 
-from pinnace.framework.errors import UnavailableError
+from pinnace.framework.errors import (
+    DeadlineExceededError,
+    UnavailableError,
+    UnimplementedError,
+)
 from pinnace.serving.grpc.methods import details_of, headers_of, refused
 from pinnace.serving.requests.reply import Reply
 
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 
     from pinnace.serving.grpc.methods import Metadata, Methods, Stream, Unary
 
+_MOMENT_S = 1.0  # in which a message arrives where nothing is wrong
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
@@ -29,6 +34,8 @@ class AioServer:
         methods: that it answers.
         options: of the channel, as gRPC names them.
         guard: raises what refuses a call of this path and these headers.
+        message_s: longest time for the message of a call to arrive.
+        slow_messages: that may take longer than a moment to arrive, at once.
     """
 
     def __init__(
@@ -36,7 +43,13 @@ class AioServer:
         methods: Methods,
         options: Sequence[tuple[str, int]],
         guard: Callable[[str, Mapping[bytes, bytes]], None] | None,
+        *,
+        message_s: float = 30.0,
+        slow_messages: int = 1024,
     ) -> None:
+        self._message_s = message_s
+        self._slow_messages = slow_messages
+        self._slow: dict[asyncio.Future[bytes | None], asyncio.Future[None]] = {}
         self._server = grpc.aio.server(options=list(options))
         self._guard = guard
         self._stopping = asyncio.Event()
@@ -65,19 +78,65 @@ class AioServer:
         await self._server.stop(grace_s)
 
     def unary(self, path: str, method: Unary) -> Any:
-        """A method of one message each way, as grpc.aio takes it."""
+        """A method of one message each way, as grpc.aio takes it.
 
-        async def handle(data: bytes, context: Any) -> bytes:
+        For grpc.aio it is one of streams: it waits for ever for the message of any other.
+        """
+
+        async def handle(_: object, context: Any) -> bytes:
             try:
                 self._check(path, context.invocation_metadata())
-                return await method(data, _Context(context))
+                ours = _Context(context)
+                data = await self._message(ours)
+                return await method(data, ours)
             except grpc.aio.BaseError:  # the call is over
                 raise
             except Exception as error:
                 await _abort(context, refused(error))
                 raise  # abort has raised
 
-        return grpc.unary_unary_rpc_method_handler(handle)
+        return grpc.stream_unary_rpc_method_handler(cast("Any", handle))
+
+    async def _message(self, context: _Context) -> bytes:
+        """The only message of a call.
+
+        A message is held as far as it came, and nobody counts it before it is there.
+
+        Raises:
+            UnimplementedError: there is none.
+            DeadlineExceededError: it takes too long.
+            UnavailableError: many others take long too.
+        """
+        read = asyncio.ensure_future(context.read())
+        try:
+            await asyncio.wait((read,), timeout=_MOMENT_S)
+            if not read.done():
+                await self._wait_for_slow(read)
+            data = await read
+        finally:
+            read.cancel()
+        if data is None:
+            raise UnimplementedError("The method takes one message, got none")
+        return data
+
+    async def _wait_for_slow(self, read: asyncio.Future[bytes | None]) -> None:
+        refusal = asyncio.get_running_loop().create_future()
+        self._slow[read] = refusal
+        if len(self._slow) > self._slow_messages:
+            # Those that began first have had most of the time.
+            next(one for one in self._slow.values() if not one.done()).set_result(None)
+        try:
+            await asyncio.wait(
+                (read, refusal),
+                timeout=self._message_s - _MOMENT_S,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            del self._slow[read]
+        if refusal.done():
+            raise UnavailableError("Too many messages arrive slowly; try again later")
+        if not read.done():
+            raise DeadlineExceededError(f"The message did not arrive within {self._message_s:g} s")
 
     def stream(self, path: str, method: Stream) -> Any:
         """A method of streams, as grpc.aio takes it; the end of the server ends it."""

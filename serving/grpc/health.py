@@ -6,7 +6,11 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import (
+    DeadlineExceededError,
+    InvalidArgumentError,
+    UnavailableError,
+)
 from pinnace.proto.health_pb2 import (
     HealthCheckRequest,
     HealthCheckResponse,
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
 _NAME = "grpc.health.v1.Health"
 _LOOK_S = 0.25  # how often a watched status is looked at
+_MOST_WATCHING = 256  # each is looked at as often
 _SERVICES = ("tensorflow.serving.", "inference.")
 
 
@@ -32,6 +37,8 @@ class Health:
 
     def __init__(self, exchange: Exchange) -> None:
         self._repository = exchange.repository
+        self._first_s = exchange.settings.body_timeout_s
+        self._watching = 0
 
     def register(self, methods: Methods) -> None:
         """Add the methods of the service to those of a server."""
@@ -52,7 +59,21 @@ class Health:
 
     async def watch(self, context: Context) -> None:
         """The same as `check`, and again each time that it changes, until the server ends."""
-        data = await context.read()
+        if self._watching >= _MOST_WATCHING:
+            raise UnavailableError(f"{_MOST_WATCHING} clients watch already; try again later")
+        self._watching += 1
+        try:
+            await self._live(context)
+        finally:
+            self._watching -= 1
+
+    async def _live(self, context: Context) -> None:
+        try:
+            data = await asyncio.wait_for(context.read(), self._first_s)
+        except TimeoutError:
+            raise DeadlineExceededError(
+                f"The message did not arrive within {self._first_s:g} s"
+            ) from None
         if data is None:
             raise InvalidArgumentError("Watch takes one message, got none")
         name = parse(HealthCheckRequest, data).service

@@ -9,6 +9,7 @@ import grpc
 
 from pinnace.framework.errors import UnavailableError
 from pinnace.serving import acceleration
+from pinnace.serving.config.connections import most_connections
 from pinnace.serving.grpc.aio_server import AioServer
 from pinnace.serving.grpc.health import Health
 from pinnace.serving.grpc.inference_service import InferenceService
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _MOST_STREAMS = 1024  # calls on one connection; clients let others wait
 _METADATA_BYTES = 2**14
 _PING_STRIKES = 2  # pings that come too often, before the connection is closed
+_IDLE_S = 120.0  # without a call; clients connect again when they have one
 _MARGIN_BYTES = 2**20  # of a message beside its tensors
 _HEALTH_METHODS = frozenset(
     {
@@ -123,20 +125,22 @@ async def listening(
         ("grpc.absolute_max_metadata_size", 2 * _METADATA_BYTES),
         ("grpc.server_handshake_timeout_ms", round(settings.header_timeout_s * 1e3)),
         ("grpc.http2.max_ping_strikes", _PING_STRIKES),
+        ("grpc.max_allowed_incoming_connections", most_connections(settings)),
+        ("grpc.max_connection_idle_ms", round(_IDLE_S * 1e3)),
         ("grpc.so_reuseport", 1 if settings.workers > 1 else 0),
     ]
     methods = Methods()
     for service in (PredictionService, ModelService, InferenceService, Health):
         service(exchange).register(methods)
+    # As many as would hold, each at its largest, what all requests may hold.
+    slow = max((settings.max_inflight_bytes or 2**40) // settings.max_body_bytes, 1)
+    message_s = settings.body_timeout_s
     kind = acceleration.grpc_server() if on_core else None
     core = None
     if kind is not None:
         methods.quick |= acceleration.quick_methods(exchange)
-        # As many as would hold, each at its largest, what all requests may hold.
-        slow = max((settings.max_inflight_bytes or 2**40) // settings.max_body_bytes, 1)
-        message_s = settings.body_timeout_s
         core = kind(methods, options, guard, message_s=message_s, slow_messages=slow)
-    server = core or AioServer(methods, options, guard)
+    server = core or AioServer(methods, options, guard, message_s=message_s, slow_messages=slow)
     port = server.add_port(address, credentials)
     await server.start()
     try:

@@ -128,15 +128,20 @@ async def answer(
     return reply.body
 
 
-async def parsed(kind: type[M], data: bytes) -> M:
+async def parsed(kind: type[M], data: bytes, name: str = "") -> M:
     """The message in the bytes of a request; a large one is read in a thread.
+
+    Args:
+        kind: of message.
+        data: of the request.
+        name: of the message as clients know it, where it is another.
 
     Raises:
         InvalidArgumentError: there is none.
     """
     if len(data) > _LARGE_BYTES:
-        return await asyncio.get_running_loop().run_in_executor(_READERS, parse, kind, data)
-    return parse(kind, data)
+        return await asyncio.get_running_loop().run_in_executor(_READERS, parse, kind, data, name)
+    return parse(kind, data, name)
 
 
 def headers_of(metadata: Metadata | None) -> Mapping[bytes, bytes]:

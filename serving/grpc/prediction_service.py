@@ -8,14 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.proto.inference_pb2 import (
-    ClassificationRequest,
-    ClassificationResponse,
-    MultiInferenceRequest,
-    MultiInferenceResponse,
-    RegressionRequest,
-    RegressionResponse,
-)
+from pinnace.proto.inference_pb2 import ExamplesRequest, MultiInferenceResponse, TasksRequest
 from pinnace.proto.model_service_pb2 import (
     GetModelMetadataRequest,
     GetModelMetadataResponse,
@@ -24,10 +17,13 @@ from pinnace.proto.model_service_pb2 import (
 from pinnace.proto.predict_pb2 import PredictRequest
 from pinnace.proto.types_pb2 import DataType
 from pinnace.serving.grpc.methods import answer, parsed
+from pinnace.serving.messages.examples import Classify, Regress, count_examples
 from pinnace.serving.messages.fields import parse, which_model
-from pinnace.serving.messages.prediction import Classify, Predict, Regress
+from pinnace.serving.messages.prediction import Predict
 from pinnace.serving.models.metadata import read_metadata
 from pinnace.serving.requests.classify_regress import CLASSIFY, REGRESS
+from pinnace.serving.requests.expansion import ALLOWANCE, COPIES, allowed_bytes, check_expansion
+from pinnace.storage.varints import field_header
 
 if TYPE_CHECKING:
     from pinnace.proto.saved_model_pb2 import SignatureDef, TensorInfo
@@ -38,6 +34,9 @@ if TYPE_CHECKING:
 _NAME = "tensorflow.serving.PredictionService"
 _SIGNATURES = "signature_def"
 _MAX_TASKS = 64
+_KINDS: dict[str, type[Classify | Regress]] = {CLASSIFY: Classify, REGRESS: Regress}
+_ANSWER_BYTES = 8  # of an example, at least
+_RESULTS = MultiInferenceResponse.RESULTS_FIELD_NUMBER
 
 
 class PredictionService:
@@ -69,46 +68,45 @@ class PredictionService:
 
     async def classify(self, data: bytes, context: Context) -> bytes:
         """Labels and scores of examples."""
-        message = await parsed(ClassificationRequest, data)
-        which = which_model(message.model_spec)
-        return await answer(self._exchange, Classify(message), which, data, context)
+        message = await parsed(ExamplesRequest, data, "ClassificationRequest")
+        wire = Classify(message.model_spec, message.input)
+        return await answer(self._exchange, wire, which_model(message.model_spec), data, context)
 
     async def regress(self, data: bytes, context: Context) -> bytes:
         """One value for each example."""
-        message = await parsed(RegressionRequest, data)
-        which = which_model(message.model_spec)
-        return await answer(self._exchange, Regress(message), which, data, context)
+        message = await parsed(ExamplesRequest, data, "RegressionRequest")
+        wire = Regress(message.model_spec, message.input)
+        return await answer(self._exchange, wire, which_model(message.model_spec), data, context)
 
     async def multi_inference(self, data: bytes, context: Context) -> bytes:
         """Several classify and regress tasks on the same examples, of one model."""
-        message = await parsed(MultiInferenceRequest, data)
+        message = await parsed(TasksRequest, data, "MultiInferenceRequest")
         if not message.tasks:
             raise InvalidArgumentError("Inference request has no tasks")
         if len(message.tasks) > _MAX_TASKS:  # each reads the same examples
             raise InvalidArgumentError(f"A request has at most {_MAX_TASKS} tasks")
         if len({task.model_spec.name for task in message.tasks}) > 1:
             raise InvalidArgumentError("All tasks of a request must be of one model")
-        response = MultiInferenceResponse()
+        kinds: list[type[Classify | Regress]] = []
         for task in message.tasks:
-            result = response.results.add()
-            if task.method_name == CLASSIFY:
-                asked = ClassificationRequest(model_spec=task.model_spec, input=message.input)
-                found = await self.classify(asked.SerializeToString(), context)
-                classified = ClassificationResponse.FromString(found)
-                result.model_spec.CopyFrom(classified.model_spec)
-                result.classification_result.CopyFrom(classified.result)
-            elif task.method_name == REGRESS:
-                wanted = RegressionRequest(model_spec=task.model_spec, input=message.input)
-                found = await self.regress(wanted.SerializeToString(), context)
-                regressed = RegressionResponse.FromString(found)
-                result.model_spec.CopyFrom(regressed.model_spec)
-                result.regression_result.CopyFrom(regressed.result)
-            else:
+            kind = _KINDS.get(task.method_name)
+            if kind is None:
                 raise InvalidArgumentError(
                     f"method_name of a task must be '{CLASSIFY}' or '{REGRESS}', "
                     f"got '{task.method_name[:80]}'"
                 )
-        return response.SerializeToString()
+            kinds.append(kind)
+        # Each task has an answer for each example, and all of them are one message.
+        ALLOWANCE.most = allowed_bytes(len(data), self._exchange.most_expanded)
+        count = len(kinds) * count_examples(message.input)
+        check_expansion(COPIES * _ANSWER_BYTES * count, f"{count} answers to {len(kinds)} tasks")
+        parts: list[bytes] = []
+        for task, kind in zip(message.tasks, kinds, strict=True):
+            wire = kind(task.model_spec, message.input, is_task=True)
+            which = which_model(task.model_spec)
+            found = await answer(self._exchange, wire, which, data, context)
+            parts += [field_header(_RESULTS, len(found)), found]
+        return b"".join(parts)
 
     async def get_model_metadata(self, data: bytes, _: Context) -> bytes:
         """The signatures of a model."""

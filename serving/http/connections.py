@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import orjson
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from pinnace.serving.config.connections import most_connections
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
 
 MAX_HEADERS = 256  # of one request, trailers included
 MAX_PIPELINED = 64  # requests that came before the first of them is answered
-_MOST_CONNECTIONS = 8192
-_SPARE_FILES = 256  # for models, other fronts, and what is opened late
 _LOOK_S = 10.0  # between looks whether a client reads
 _LEAST_READ_BYTES = 2**14  # between two looks
 _LOOKED_AT = 256  # connections among which an idle one is looked for
@@ -45,36 +45,9 @@ class Bounds:
 
 
 def bounds_of(settings: Settings) -> Bounds:
-    """The bounds that the settings say; as many connections as the process may have files."""
-    most = settings.max_connections
-    if not most:
-        files = open_files_limit()
-        most = min(_MOST_CONNECTIONS, max(files - _SPARE_FILES, files // 2))
+    """The bounds that the settings say."""
+    most = most_connections(settings)
     return Bounds(settings.max_header_bytes, settings.header_timeout_s, most)
-
-
-def open_files_limit() -> int:
-    """How many files the process may have open."""
-    try:
-        import resource
-    except ImportError:  # not on every system
-        return _MOST_CONNECTIONS + _SPARE_FILES
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return _MOST_CONNECTIONS + _SPARE_FILES if soft == resource.RLIM_INFINITY else soft
-
-
-def raise_open_files_limit() -> None:
-    """Let the process have as many files open as it may let itself, up to what it can use."""
-    try:
-        import resource
-    except ImportError:
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * _MOST_CONNECTIONS
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class Bounded:

@@ -13,12 +13,17 @@ import numpy as np
 import orjson
 
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.graph.codec.tensors import listed
 from pinnace.proto.example_pb2 import Example
 from pinnace.serving.http.json_arrays import encode_array, is_base64_object
 from pinnace.serving.http.json_pieces import drop_items
 from pinnace.serving.http.json_text import dump_excerpt, parse_json, type_name
 from pinnace.serving.http.replies import JSON, refusal
-from pinnace.serving.requests.classify_regress import classifications, example_feeds, regressions
+from pinnace.serving.requests.classify_regress import (
+    classifications,
+    example_feeds,
+    regression_values,
+)
 from pinnace.serving.requests.expansion import check_expansion
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
@@ -62,7 +67,8 @@ class JsonExamples:
         def encode(outputs: Arrays) -> Reply:
             return Reply(b'{"results":' + self._encode(outputs, count) + b"}", 200, headers)
 
-        return Decoded(signature_name, example_feeds(servable, signature_name, examples), encode)
+        feeds = example_feeds(servable, signature_name, listed(examples, object))
+        return Decoded(signature_name, feeds, encode)
 
     def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
         """Never: each value is looked at."""
@@ -181,7 +187,7 @@ def _classes_text(outputs: Arrays, count: int) -> bytes:
 
 
 def _values_text(outputs: Arrays, count: int) -> bytes:
-    return encode_array(np.array(regressions(outputs, count), np.float32))
+    return encode_array(regression_values(outputs, count).astype(np.float32))
 
 
 CLASSIFY = JsonExamples("classify", _classes_text)

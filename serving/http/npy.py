@@ -12,7 +12,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
-from pinnace.serving.requests.datatypes import checked_shape, count
+from pinnace.serving.requests.datatypes import SLICE, checked_shape, count
 from pinnace.serving.requests.reply import Reply
 
 if TYPE_CHECKING:
@@ -112,6 +112,10 @@ def npy_encoder(name: str, version: bytes) -> Callable[[Arrays], Reply]:
 
 def _strings(array: Array) -> Array:
     found: np.ndarray[Any, np.dtype[Any]] = np.empty(array.size, object)
-    leaves = array.ravel().tolist()
-    found[:] = [leaf.encode() if isinstance(leaf, str) else leaf for leaf in leaves]
+    flat = array.ravel()
+    for begin in range(0, flat.size, SLICE):  # other threads wait for each of them
+        leaves = flat[begin : begin + SLICE].tolist()
+        found[begin : begin + SLICE] = [
+            leaf.encode() if isinstance(leaf, str) else leaf for leaf in leaves
+        ]
     return found.reshape(array.shape)

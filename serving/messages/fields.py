@@ -8,6 +8,7 @@ from google.protobuf.message import DecodeError, Message
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving.errors import canonical_code, public_message
+from pinnace.serving.messages.counting import has_few_fields, has_few_messages
 from pinnace.serving.models.tables import Which
 from pinnace.serving.requests.reply import Reply
 
@@ -18,70 +19,48 @@ M = TypeVar("M", bound=Message)
 
 _SMALL_BYTES = 2**16
 _MAX_FIELDS = 4096  # inputs, outputs and parameters of a request together
-_VARINT, _LENGTH = 0, 2  # kinds of fields on the wire
-_FIXED = {1: 8, 5: 4}
-_LONGEST_VARINT = 10
+_MAX_MESSAGES = 2**15  # within it: axes of shapes, entries of maps
 
 
-def parse(kind: type[M], data: bytes) -> M:
+def parse(kind: type[M], data: bytes, name: str = "") -> M:
     """The message in the bytes of a request.
 
+    Args:
+        kind: of message.
+        data: of the request.
+        name: of the message as clients know it, where it is another.
+
     Raises:
-        InvalidArgumentError: there is none.
+        InvalidArgumentError: there is none, or it holds more than a request can need.
     """
-    check_fields(data)
     message = kind()
     try:
+        check_fields(data, kind)
         message.ParseFromString(data)
     except DecodeError:
-        raise InvalidArgumentError(f"The request is no {kind.DESCRIPTOR.name}") from None
+        raise InvalidArgumentError(f"The request is no {name or kind.DESCRIPTOR.name}") from None
     return message
 
 
-def check_fields(data: bytes) -> None:
-    """Raise if a message has more fields than a request can need.
-
-    To read a field of two bytes can make an object of hundreds.
+def check_fields(data: bytes, kind: type[Message]) -> None:
+    """Raise if a message has more fields, or holds more messages, than a request can need.
 
     Args:
-        data: of the message; what lies within its fields is not looked at.
+        data: of the message.
+        kind: of message.
 
     Raises:
+        DecodeError: it is none of this kind.
         InvalidArgumentError: it has more.
     """
-    if len(data) > _SMALL_BYTES and not has_few_fields(data, _MAX_FIELDS):
+    if len(data) <= _SMALL_BYTES:
+        return
+    if not has_few_fields(data, _MAX_FIELDS):
         raise InvalidArgumentError(f"The request has more than {_MAX_FIELDS} fields")
-
-
-def has_few_fields(data: bytes, most: int) -> bool:
-    """Whether a message has at most so many fields, or is none; their insides do not count."""
-    begin, end = 0, len(data)
-    for _ in range(most):
-        if begin >= end:
-            return True
-        tag, begin = _varint(data, begin)
-        kind = tag & 7
-        if kind == _LENGTH:
-            size, begin = _varint(data, begin)
-            begin += size
-        elif kind == _VARINT:
-            _, begin = _varint(data, begin)
-        elif kind in _FIXED:
-            begin += _FIXED[kind]
-        else:
-            return True  # the parser says what is wrong with it
-    return begin >= end
-
-
-def _varint(data: bytes, begin: int) -> tuple[int, int]:
-    """A number, and where it ends; beyond the end of the data for one that is cut short."""
-    value = shift = 0
-    for i in range(begin, min(begin + _LONGEST_VARINT, len(data))):
-        value |= (data[i] & 127) << shift
-        if data[i] < 128:
-            return value, i + 1
-        shift += 7
-    return value, len(data)
+    if not has_few_messages(data, kind, _MAX_MESSAGES):
+        raise InvalidArgumentError(
+            f"The request holds more than {_MAX_MESSAGES} axes, entries and other messages"
+        )
 
 
 def which_model(spec: ModelSpec) -> Which:

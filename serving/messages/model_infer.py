@@ -11,6 +11,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.graph.codec.tensors import listed
 from pinnace.proto.inference_service_pb2 import ModelInferResponse
 from pinnace.serving.messages.fields import refusal
 from pinnace.serving.requests.datatypes import (
@@ -174,20 +175,15 @@ def _typed(name: str, dtype: DType, shape: tuple[int, ...], contents: InferTenso
             f"input '{name}' of shape {list(shape)} takes {count(shape)} values in {field}, "
             f"got {len(values)}"
         )
-    if dtype is dtypes.string:
-        array = np.empty(len(values), dtype=object)
-        for begin in range(0, len(values), SLICE):
-            array[begin : begin + SLICE] = values[begin : begin + SLICE]
-        return array.reshape(shape)
     if dtype.is_integer:
-        wide = np.array(values, np.uint64 if dtype is dtypes.uint64 else np.int64)
+        wide = listed(values, np.uint64 if dtype is dtypes.uint64 else np.int64)
         limits = np.iinfo(dtype.numpy)
         if wide.size and (wide.min() < limits.min or wide.max() > limits.max):
             raise InvalidArgumentError(
                 f"input '{name}' must be from {limits.min} to {limits.max} for {dtype.name}"
             )
         return wide.astype(dtype.numpy).reshape(shape)
-    return np.array(values, dtype.numpy).reshape(shape)
+    return listed(values, dtype.numpy).reshape(shape)
 
 
 def _fill(contents: InferTensorContents, array: Array) -> None:

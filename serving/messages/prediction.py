@@ -1,6 +1,6 @@
-"""TensorFlow Serving's inference requests over gRPC, as wires: one object for each request.
+"""TensorFlow Serving's PredictRequest over gRPC, as a wire: one object for each request.
 
-Source: TensorFlow Serving, apis/predict.proto, apis/inference.proto;
+Source: TensorFlow Serving, apis/predict.proto;
 docs/reference/serving_api.md 2.
 """
 
@@ -18,15 +18,9 @@ from pinnace.framework.shapes import Shape
 from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.graph.codec.shapes import encode_shape
 from pinnace.graph.codec.tensors import decode_tensor, encode_tensor, list_tensor
-from pinnace.proto.inference_pb2 import (
-    ClassificationResponse,
-    ModelSpec,
-    RegressionResponse,
-)
 from pinnace.proto.predict_pb2 import PredictResponse
 from pinnace.proto.tensor_pb2 import TensorProto
 from pinnace.serving.messages.fields import refusal
-from pinnace.serving.requests.classify_regress import classifications, example_feeds, regressions
 from pinnace.serving.requests.datatypes import MAX_RANK, SLICE
 from pinnace.serving.requests.expansion import COPIES, check_expansion
 from pinnace.serving.requests.reply import Reply
@@ -39,7 +33,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.specs import TensorSpec
-    from pinnace.proto.inference_pb2 import ClassificationRequest, Input, RegressionRequest
+    from pinnace.proto.inference_pb2 import ModelSpec
     from pinnace.proto.predict_pb2 import PredictRequest
     from pinnace.serving.models.servable import Servable
     from pinnace.serving.running.signatures import Array, Arrays
@@ -163,90 +157,6 @@ class _Predicted:
         return Reply(b"".join([body, *large]) if large else body, 0)
 
 
-class Classify:
-    """One ClassificationRequest.
-
-    Args:
-        message: the request.
-    """
-
-    api = "classify"
-    entrypoint = "GRPC"
-
-    def __init__(self, message: ClassificationRequest) -> None:
-        self._message = message
-
-    def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
-        """The request that the message holds.
-
-        Raises:
-            FailedPreconditionError: there is no such signature, or it reads no Examples.
-            InvalidArgumentError: there is no example.
-        """
-        name = signature_name(servable, self._message.model_spec)
-        examples = read_input(self._message.input)
-
-        def encode(outputs: Arrays) -> Reply:
-            response = ClassificationResponse()
-            for row in classifications(outputs, len(examples)):
-                classes = response.result.classifications.add().classes
-                for label, score in row:
-                    classes.add(label=label, score=score)
-            describe(response.model_spec, servable, name)
-            return Reply(response.SerializeToString(), 0)
-
-        return Decoded(name, example_feeds(servable, name, examples), encode)
-
-    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
-        """Never: each example is written again."""
-        return False
-
-    def refuse(self, error: BaseException) -> Reply:
-        """Status and message."""
-        return refusal(error)
-
-
-class Regress:
-    """One RegressionRequest.
-
-    Args:
-        message: the request.
-    """
-
-    api = "regress"
-    entrypoint = "GRPC"
-
-    def __init__(self, message: RegressionRequest) -> None:
-        self._message = message
-
-    def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
-        """The request that the message holds.
-
-        Raises:
-            FailedPreconditionError: there is no such signature, or it reads no Examples.
-            InvalidArgumentError: there is no example.
-        """
-        name = signature_name(servable, self._message.model_spec)
-        examples = read_input(self._message.input)
-
-        def encode(outputs: Arrays) -> Reply:
-            response = RegressionResponse()
-            for value in regressions(outputs, len(examples)):
-                response.result.regressions.add(value=value)
-            describe(response.model_spec, servable, name)
-            return Reply(response.SerializeToString(), 0)
-
-        return Decoded(name, example_feeds(servable, name, examples), encode)
-
-    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
-        """Never: each example is written again."""
-        return False
-
-    def refuse(self, error: BaseException) -> Reply:
-        """Status and message."""
-        return refusal(error)
-
-
 def _raw_array(message: TensorProto, spec: TensorSpec) -> Array | None:
     """The numbers of most requests: raw bytes of the dtype that the signature has.
 
@@ -268,13 +178,15 @@ def _check_filled(message: TensorProto, where: str) -> None:
     """Raise unless a tensor may be filled with copies of its last value.
 
     Raises:
-        InvalidArgumentError: it has more axes than any tensor.
+        InvalidArgumentError: it has more axes than any tensor, or is of something else than values.
         RequestTooLargeError: it may not.
     """
     dims = message.tensor_shape.dim
     if len(dims) > MAX_RANK:
         raise InvalidArgumentError(f"{where}: a tensor has at most {MAX_RANK} axes")
     dtype = decode_dtype(message.dtype, f"{where}.dtype")
+    if dtype in (dtypes.resource, dtypes.variant):
+        raise InvalidArgumentError(f"{where}: a request cannot hold a tensor of {dtype.name}")
     texts = message.string_val
     if message.tensor_content and dtype is not dtypes.string:
         return  # as many bytes as the shape needs, or it is refused
@@ -347,24 +259,6 @@ def signature_name(servable: Servable, spec: ModelSpec) -> str:
             f'Serving signature key "{name}" not found; there are: {known}'
         )
     return name
-
-
-def read_input(message: Input) -> list[bytes]:
-    """The examples of a request, serialized, each with the context before its own features.
-
-    Raises:
-        InvalidArgumentError: there are none.
-    """
-    kind = message.WhichOneof("kind")
-    if kind == "example_list":
-        context, examples = b"", message.example_list.examples
-    elif kind == "example_list_with_context":
-        both = message.example_list_with_context
-        context, examples = both.context.SerializeToString(), both.examples
-    else:
-        raise InvalidArgumentError("Input is empty: there must be at least one example")
-    check_expansion(len(context) * len(examples), "the context before each example")
-    return [context + example.SerializeToString() for example in examples]
 
 
 def describe(spec: ModelSpec, servable: Servable, name: str) -> None:

@@ -12,9 +12,10 @@ from google.protobuf.message import DecodeError
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.graph.codec.tensors import encode_tensor
-from pinnace.proto.inference_pb2 import ClassificationRequest, RegressionRequest
+from pinnace.proto.inference_pb2 import ExamplesRequest, RegressionRequest
 from pinnace.proto.prediction_log_pb2 import PredictionLog
-from pinnace.serving.messages.prediction import Classify, Predict, Regress, describe
+from pinnace.serving.messages.examples import Classify, Regress
+from pinnace.serving.messages.prediction import Predict, describe
 from pinnace.serving.requests.classify_regress import CLASSIFY
 from pinnace.storage.record import read_records
 
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pinnace.proto.inference_pb2 import (
+        ClassificationRequest,
+        ModelSpec,
+        SerializedInput,
+    )
     from pinnace.serving.models.servable import Servable
     from pinnace.serving.requests.wires import Wire
     from pinnace.serving.running.signatures import Arrays
@@ -37,21 +43,26 @@ def wires_of(log: PredictionLog) -> list[Wire]:
     if kind == "predict_log":
         return [Predict(log.predict_log.request)]
     if kind == "classify_log":
-        return [Classify(log.classify_log.request)]
+        return [Classify(*_asked(log.classify_log.request))]
     if kind == "regress_log":
-        return [Regress(log.regress_log.request)]
+        return [Regress(*_asked(log.regress_log.request))]
     if kind == "multi_inference_log":
         request = log.multi_inference_log.request
         wires: list[Wire] = []
         for task in request.tasks:
-            if task.method_name == CLASSIFY:
-                asked = ClassificationRequest(model_spec=task.model_spec, input=request.input)
-                wires.append(Classify(asked))
-            else:
-                wanted = RegressionRequest(model_spec=task.model_spec, input=request.input)
-                wires.append(Regress(wanted))
+            asked = RegressionRequest(model_spec=task.model_spec, input=request.input)
+            wire = Classify if task.method_name == CLASSIFY else Regress
+            wires.append(wire(*_asked(asked)))
         return wires
     raise InvalidArgumentError(f"a record of kind {kind or 'none'} cannot be answered")
+
+
+def _asked(
+    request: ClassificationRequest | RegressionRequest,
+) -> tuple[ModelSpec, SerializedInput]:
+    """What a request asks for, and its examples as bytes."""
+    found = ExamplesRequest.FromString(request.SerializeToString())
+    return found.model_spec, found.input
 
 
 def read_logs(path: Path) -> Iterator[PredictionLog]:

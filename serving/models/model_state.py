@@ -14,6 +14,7 @@ from pinnace.framework.errors import (
     OpError,
     exception_type_from_error_code,
 )
+from pinnace.serving.config.urls import public_url
 from pinnace.serving.errors import LOG, canonical_code, one_line
 from pinnace.serving.models.tables import Table
 from pinnace.serving.models.versions import State, VersionStatus
@@ -103,7 +104,7 @@ class ServedModel:
 
     def why_silent(self) -> OpError:
         """Why none of its versions answers."""
-        name, base = self.config.name, self.config.base_path
+        name, base = self.config.name, public_url(self.config.base_path)
         if self.problem is not None:
             return type(self.problem)(f"model '{name}': {self.problem}")
         failed = [s for s in self.table.statuses.values() if s.code != OK]

@@ -11,11 +11,13 @@ the variables of the library that speaks to it (`AWS_ACCESS_KEY_ID`…) or fsspe
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import re
 import shutil
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -27,11 +29,13 @@ from pinnace.framework.errors import (
     InvalidArgumentError,
     NotFoundError,
     OpError,
+    PermissionDeniedError,
     ResourceExhaustedError,
     UnavailableError,
     UnimplementedError,
 )
 from pinnace.framework.extras import install_command
+from pinnace.serving.config.urls import public_text, public_url
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.models.private_copy import (
     SPARE_BYTES,
@@ -47,7 +51,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _KEPT = 2  # unused copies of one URL that stay
-_MAX_FILES = 10_000
+_MAX_FILES = 10_000  # of a version, with its folders
+_DEEPEST = 32  # folders within folders
+_DOWN = ("https", "http")
 _PACKAGES = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
 # Of what a store knows about a file: what is another when the file is.
 _FACTS = ("ETag", "etag", "md5Hash", "generation", "LastModified", "mtime", "created")
@@ -58,14 +64,14 @@ class RemoteVersion:
     """A version at a URL.
 
     Attributes:
-        base: the model's URL, for the cache.
+        base: the model's URL, with all that it may have of secrets.
         url: of the version, for messages.
         store: fsspec's file system.
         path: of the version in it.
         is_file: whether it is one file.
     """
 
-    base: str
+    base: str = field(repr=False)
     url: str
     store: Any
     path: str
@@ -118,47 +124,80 @@ class RemoteVersion:
 
     def _files(self) -> dict[str, tuple[object, ...]]:
         """Size and marks of each file, by its path below the version."""
-        with _asking(self.url):
+        with _asking(self.base, self.url):
             self.store.invalidate_cache()
             if self.is_file:
                 info = self.store.info(self.path)
                 return {PurePosixPath(self.path).name: _facts(info)}
-            listed: Mapping[str, Any] = self.store.find(self.path, detail=True)
-        if not listed:
+        found = dict(self._listed())
+        if not found:
             raise NotFoundError(f"{self.url}: has no files")
-        if len(listed) > _MAX_FILES:
-            raise InvalidArgumentError(f"{self.url}: more than {_MAX_FILES} files")
-        base = PurePosixPath(self.path)
-        found = {}
-        for name, info in listed.items():
-            try:
-                inside = PurePosixPath(name).relative_to(base)
-            except ValueError:
-                inside = PurePosixPath("..")
-            if ".." in inside.parts or inside.is_absolute() or "\0" in name:
-                raise InvalidArgumentError(f"{self.url}: '{name}' is not within it")
-            found[str(inside)] = _facts(info)
+        for name in found:
+            above = next((str(p) for p in PurePosixPath(name).parents if str(p) in found), None)
+            if above is not None:
+                raise InvalidArgumentError(
+                    f"{self.url}: {_shown(above)} is a file, and {_shown(name)} is within it"
+                )
         return found
 
+    def _listed(self) -> Iterator[tuple[str, tuple[object, ...]]]:
+        """Its files by their paths below it, folder by folder: no listing is without an end."""
+        base = PurePosixPath(self.path)
+        folders = [self.path]
+        seen = {base}
+        count = 0
+        while folders:
+            with _asking(self.base, self.url):
+                entries: list[Mapping[str, Any]] = self.store.ls(folders.pop(), detail=True)
+            for entry in entries:
+                name = str(entry["name"])
+                count += 1
+                if count > _MAX_FILES:
+                    raise InvalidArgumentError(f"{self.url}: more than {_MAX_FILES} files")
+                path = PurePosixPath(name)
+                inside = _within(path, base)
+                if inside is None:
+                    raise InvalidArgumentError(f"{self.url}: {_shown(name)} is not within it")
+                if len(inside.parts) > _DEEPEST or max(map(_size, inside.parts), default=0) > 255:
+                    raise InvalidArgumentError(f"{self.url}: {_shown(name)} is too long a name")
+                if entry.get("type") != "directory":
+                    if inside.parts:  # else it marks the folder itself
+                        yield str(inside), _facts(entry)
+                elif path not in seen:
+                    seen.add(path)
+                    folders.append(name)
+
     def _fetch_files(self, files: Mapping[str, tuple[object, ...]], to: Path) -> None:
-        size = sum(known for known, *_ in files.values() if isinstance(known, int))
-        if shutil.disk_usage(to).free < size + SPARE_BYTES:
-            raise ResourceExhaustedError(
-                f"{self.url}: {to.parent} has no space for {size} bytes\n"
-                "  Try: PINNACE_CACHE=FOLDER, with space"
-            )
+        size = sum(_known(facts) or 0 for facts in files.values())
+        room = shutil.disk_usage(to).free - SPARE_BYTES
+        if room < size:
+            raise self._without_space(to, size)
         LOG.info("fetching %s, %.1f MB", self.url, size / 1e6)
-        for name, (known, *_) in files.items():
+        for name, facts in files.items():
+            known = _known(facts)
             target = to / name
             target.parent.mkdir(parents=True, exist_ok=True)
             source = self.path if self.is_file else f"{self.path.rstrip('/')}/{name}"
-            with _asking(f"{self.url}, {name}"):
-                self.store.get_file(source, str(target))
+            too_long: OpError = DataLossError(
+                f"{self.url}: '{name}' has {known} bytes, and more came"
+            )
+            if known is None:
+                too_long = self._without_space(to, room)
+            with _asking(self.base, f"{self.url}, {name}"):
+                most = _at_most(room if known is None else known, too_long)
+                self.store.get_file(source, str(target), callback=most)
             came = target.stat().st_size
-            if isinstance(known, int) and came != known:
+            room -= came
+            if known is not None and came != known:
                 raise DataLossError(f"{self.url}: '{name}' has {known} bytes, {came} came")
         if self._files() != files:
             raise UnavailableError(f"{self.url}: changes while it is read; trying again later")
+
+    def _without_space(self, to: Path, size: int) -> ResourceExhaustedError:
+        return ResourceExhaustedError(
+            f"{self.url}: {to.parent} has no space for {size} bytes\n"
+            "  Try: PINNACE_CACHE=FOLDER, with space"
+        )
 
 
 def find_remote_versions(base_url: str) -> dict[int, RemoteVersion]:
@@ -173,8 +212,9 @@ def find_remote_versions(base_url: str) -> dict[int, RemoteVersion]:
         NotFoundError: there is nothing.
         UnavailableError: the store does not answer.
     """
+    shown = public_url(base_url)
     if not hasattr(os, "getuid"):
-        raise UnimplementedError(f"{base_url}: models at URLs need a system with file locks")
+        raise UnimplementedError(f"{shown}: models at URLs need a system with file locks")
     store, path = _open_store(base_url)
     base = path.rstrip("/")
 
@@ -184,60 +224,132 @@ def find_remote_versions(base_url: str) -> dict[int, RemoteVersion]:
     with _asking(base_url):
         store.invalidate_cache()
         if base.endswith(".onnx") and store.isfile(base):
-            return {1: version(base_url, base, is_file=True)}
+            return {1: version(shown, base, is_file=True)}
         entries = store.ls(path, detail=True)
+    if len(entries) > _MAX_FILES:
+        raise InvalidArgumentError(f"{shown}: more than {_MAX_FILES} files and folders")
     found: dict[int, RemoteVersion] = {}
     for entry in sorted(entries, key=lambda entry: str(entry["name"])):
         where = str(entry["name"]).rstrip("/")
         name = PurePosixPath(where).name
         if name == "saved_model.pb" and entry.get("type") != "directory":
-            return {1: version(base_url, base)}
+            return {1: version(shown, base)}
         number = version_named(name)
         if number is not None and entry.get("type") == "directory":
-            found.setdefault(number, version(f"{base_url.rstrip('/')}/{name}", where))
+            found.setdefault(number, version(f"{shown.rstrip('/')}/{name}", where))
     return found
 
 
 def _open_store(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it."""
+    shown = public_url(url)
     try:
         import fsspec
     except ImportError:
         raise FailedPreconditionError(
-            f"{url}: models at URLs need fsspec\n  Try: {install_command('remote')}"
+            f"{shown}: models at URLs need fsspec\n  Try: {install_command('remote')}"
         ) from None
     scheme = url.partition(":")[0].lower()
     try:
+        options = {
+            name: {"client_kwargs": {"trace_configs": [_same_host()]}}
+            for name in ("http", "https")
+            if re.search(rf"(?:^|::){name}://", url, re.IGNORECASE)
+        }
         # Listings that the store remembers would hide new versions.
-        store, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
+        store, path = fsspec.core.url_to_fs(url, use_listings_cache=False, **options)
     except ImportError as error:
         extra = _PACKAGES.get(scheme)
         remedy = install_command(extra) if extra else one_line(error)
-        raise FailedPreconditionError(f"{url}: {one_line(error)}\n  Try: {remedy}") from None
+        raise FailedPreconditionError(f"{shown}: {one_line(error)}\n  Try: {remedy}") from None
     except ValueError as error:
-        raise InvalidArgumentError(f"{url}: {one_line(error)}") from None
+        raise InvalidArgumentError(f"{shown}: {public_text(one_line(error), url)}") from None
     except Exception as error:  # stores raise whatever their libraries do
-        raise UnavailableError(f"{url}: {_reason(error)}") from None
+        raise UnavailableError(f"{shown}: {_reason(error, url)}") from None
     return store, str(path)
 
 
+@functools.cache
+def _same_host() -> Any:
+    """Keeps aiohttp from following a redirect to another host: only that of the URL is trusted."""
+    import aiohttp
+
+    async def judge(_: object, __: object, redirect: Any) -> None:
+        where = redirect.response.headers.get("Location") or redirect.response.headers.get("URI")
+        target = redirect.url.join(type(redirect.url)(where or ""))
+        if target.host != redirect.url.host or (redirect.url.scheme, target.scheme) == _DOWN:
+            raise PermissionDeniedError(
+                f"{redirect.url.host} sends on to {target.scheme}://{target.host}, "
+                "and only the host of the URL is asked\n  Try: the URL that it sends on to"
+            )
+
+    config = aiohttp.TraceConfig()
+    config.on_request_redirect.append(judge)
+    return config
+
+
+def _at_most(size: int, error: OpError) -> Any:
+    """A callback that raises when more bytes come, while they come."""
+    from fsspec.callbacks import Callback
+
+    class AtMost(Callback):  # type: ignore[misc]  # fsspec has no types
+        def relative_update(self, inc: int = 1) -> None:
+            super().relative_update(inc)
+            if self.value > size:
+                raise error
+
+    return AtMost()
+
+
 @contextmanager
-def _asking(url: str) -> Iterator[None]:
-    """A block in which a store is asked: what it raises becomes one of this library's errors."""
+def _asking(url: str, what: str = "") -> Iterator[None]:
+    """A block in which a store is asked: what it raises becomes one of this library's errors.
+
+    Args:
+        url: that is asked.
+        what: of it, for messages; the URL if that is empty.
+    """
+    what = what or public_url(url)
     try:
         yield
-    except OpError:
-        raise
+    except OpError as error:
+        if what in str(error):
+            raise
+        raise type(error)(f"{what}: {error}") from None
     except FileNotFoundError:
-        raise NotFoundError(f"{url}: there is no such file or folder") from None
+        raise NotFoundError(f"{what}: there is no such file or folder") from None
     except PermissionError as error:
-        raise UnavailableError(f"{url}: may not be read: {_reason(error)}") from None
+        raise UnavailableError(f"{what}: may not be read: {_reason(error, url)}") from None
     except Exception as error:  # stores raise whatever their libraries do
-        raise UnavailableError(f"{url}: {_reason(error)}") from None
+        raise UnavailableError(f"{what}: {_reason(error, url)}") from None
 
 
-def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {one_line(error)}" if str(error) else type(error).__name__
+def _reason(error: BaseException, url: str) -> str:
+    return public_text(one_line(error), url)
+
+
+def _within(path: PurePosixPath, base: PurePosixPath) -> PurePosixPath | None:
+    """The path below a folder; None if it is elsewhere, or can be no path."""
+    try:
+        inside = path.relative_to(base)
+    except ValueError:
+        return None
+    return None if ".." in inside.parts or "\0" in str(path) else inside
+
+
+def _shown(name: str) -> str:
+    """A name that a store gives, in an error: terminals and logs act on some of its letters."""
+    return ascii(name[:200])
+
+
+def _size(name: str) -> int:
+    return len(name.encode("utf-8", "surrogatepass"))
+
+
+def _known(facts: tuple[object, ...]) -> int | None:
+    """The size of a file, if the store says one."""
+    size = facts[0]
+    return size if isinstance(size, int) and size >= 0 else None
 
 
 def _facts(info: Mapping[str, Any]) -> tuple[object, ...]:

@@ -26,6 +26,7 @@ from pinnace.framework.errors import (
 )
 from pinnace.serving.config.batching_config import PER_MODEL_FILE, read_batching_parameters
 from pinnace.serving.config.model_config import Latest, ModelConfig, check_models, read_model_config
+from pinnace.serving.config.urls import public_url
 from pinnace.serving.errors import one_line
 from pinnace.serving.models.loaded_model import LoadedModel
 from pinnace.serving.models.loading import load_model
@@ -418,7 +419,7 @@ class Repository:
             return False
         name = model.config.name
         model.table = model.table.with_status(VersionStatus(version, State.LOADING))
-        where = f"{str(model.config.base_path).rstrip('/')}/{version}"
+        where = f"{public_url(model.config.base_path).rstrip('/')}/{version}"
         begin = time.perf_counter()
         count = self.loads.count_load
         try:

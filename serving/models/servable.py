@@ -7,6 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving.config.batching_config import BatchOptions
 from pinnace.serving.running.batching import count_elements, has_open_batch
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _CODERS = 2  # so few, for each takes the memory that one request may
 _MAX_REMEMBERED = 1024
+_MOST_TEXT = 2**14  # bytes of texts with which a run may be on the event loop
 
 
 class Servable:
@@ -81,6 +83,8 @@ class Servable:
                 is_checked=checks_batches,
                 # A loop that was short may be endless with other inputs.
                 inline_s=inline_s if getattr(signature, "is_bounded", True) else 0.0,
+                # What a text takes follows from what it says, not from its length alone.
+                most_inline=_MOST_TEXT if _reads_texts(signature) else 2**62,
                 runners=self._runners,
                 max_waiting=options.max_waiting or max_waiting,
             )
@@ -179,6 +183,10 @@ class Servable:
         self.remembered.clear()
         self._runners.close()
         self.coders.close()
+
+
+def _reads_texts(signature: Runnable) -> bool:
+    return any(spec.dtype is dtypes.string for spec in signature.inputs.values())
 
 
 def _may_join(signature: Runnable) -> bool:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from pinnace.framework import dtypes
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from pinnace.serving.models.servable import Servable
     from pinnace.serving.running.signatures import Array, Arrays
@@ -26,22 +24,20 @@ _INPUT = "inputs"
 _CLASSES, _SCORES, _VALUES = "classes", "scores", "outputs"
 
 
-def example_feeds(
-    servable: Servable, signature_name: str, examples: Sequence[bytes]
-) -> dict[str, Array]:
+def example_feeds(servable: Servable, signature_name: str, examples: Array) -> dict[str, Array]:
     """The feeds of a signature that reads Examples.
 
     Args:
         servable: the version to ask.
         signature_name: of the signature.
-        examples: serialized.
+        examples: serialized, of dtype object.
 
     Raises:
         InvalidArgumentError: there is no such signature, or no example.
         FailedPreconditionError: the signature reads something else.
     """
     inputs = servable.signature(signature_name).inputs
-    if not examples:
+    if not len(examples):
         raise InvalidArgumentError("Input is empty: there must be at least one example")
     if len(inputs) != 1 or next(iter(inputs.values())).dtype is not dtypes.string:
         described = ", ".join(f"{name}: {spec.dtype.name}" for name, spec in inputs.items())
@@ -49,9 +45,7 @@ def example_feeds(
             f"Signature '{signature_name}' does not read Examples: expected one string input "
             f"'{_INPUT}', it has {{{described}}}\n  Try: predict"
         )
-    array = np.empty(len(examples), dtype=object)
-    array[:] = examples
-    return {next(iter(inputs)): array}
+    return {next(iter(inputs)): examples}
 
 
 def classifications(outputs: Arrays, count: int) -> list[list[tuple[str, float]]]:
@@ -89,8 +83,8 @@ def classifications(outputs: Arrays, count: int) -> list[list[tuple[str, float]]
     return rows
 
 
-def regressions(outputs: Arrays, count: int) -> list[float]:
-    """One value for each example.
+def regression_values(outputs: Arrays, count: int) -> Array:
+    """One value for each example, [count].
 
     Args:
         outputs: `outputs`, [batch] or [batch, 1].
@@ -108,7 +102,7 @@ def regressions(outputs: Arrays, count: int) -> list[float]:
         raise FailedPreconditionError(
             f"Output '{_VALUES}' must be [{count}] or [{count}, 1], got {list(values.shape)}"
         )
-    return [float(value) for value in values.reshape(-1)]
+    return values.reshape(-1)
 
 
 def _label(item: object) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import PermissionDeniedError
+from pinnace.serving.config.urls import public_url
 from pinnace.serving.models.sources import is_remote
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ class ModelControl:
         """
         for model in models:
             if is_remote(model.base_path) and not self._takes_urls:
+                url = public_url(model.base_path)[:200]
                 raise PermissionDeniedError(
-                    f"Model '{model.name[:200]}': {model.base_path[:200]} is a URL, and clients "
+                    f"Model '{model.name[:200]}': {url} is a URL, and clients "
                     "may not name URLs to load from\n  Try: pinnace serve --model_control_urls"
                 )
 

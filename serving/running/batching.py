@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.running.signatures import Array, Arrays
 
+_MOST_TEXTS = 4096  # of an input whose lengths are looked at
+_TEXT = 16  # what each of more counts for
+
 
 def has_open_batch(specs: Mapping[str, TensorSpec]) -> bool:
     """Whether each of them has a first axis of no fixed size."""
@@ -46,10 +49,16 @@ def batch_key(feeds: Arrays) -> tuple[int, tuple[tuple[int, ...], ...]] | None:
 
 
 def count_elements(feeds: Arrays) -> int:
-    """The elements of all inputs together."""
+    """The elements of all inputs together; texts count by their length, for runs look at that."""
     if type(feeds) is PackedRows:
         return feeds.rows * feeds.kind.row_elements
-    return sum([array.size for array in feeds.values()])
+    return sum([_weight(a) if a.dtype == object else a.size for a in feeds.values()])
+
+
+def _weight(texts: Array) -> int:
+    if texts.size > _MOST_TEXTS:  # to look at each would take the event loop's time
+        return texts.size * _TEXT
+    return texts.size + sum(map(len, texts.reshape(-1).tolist()))
 
 
 def join(parts: Sequence[Arrays], padded_rows: int) -> dict[str, Array]:

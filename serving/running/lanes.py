@@ -66,6 +66,7 @@ class Lane:
         may_join: whether calls may be joined at all.
         is_checked: compare the first joined batches with the same calls alone.
         inline_s: expected time up to which a batch runs on the event loop.
+        most_inline: elements beyond which none does.
         runners: threads for longer ones.
         max_waiting: calls that may wait.
     """
@@ -80,6 +81,7 @@ class Lane:
         may_join: bool,
         is_checked: bool = True,
         inline_s: float,
+        most_inline: int = 2**62,
         runners: RunThreads,
         max_waiting: int,
     ) -> None:
@@ -90,6 +92,7 @@ class Lane:
         self._joins = may_join
         self._trials = _TRIALS if is_checked else 0
         self._inline_s = inline_s
+        self._most_inline = most_inline
         self._runners = runners
         self._threads = runners.count
         self._max_waiting = max_waiting
@@ -233,7 +236,7 @@ class Lane:
                 return None, False
             if len(run.calls) == 1 and not waiting and not running:
                 limit_s *= _LONE
-            if expect(run.elements) <= limit_s:
+            if expect(run.elements) <= limit_s and run.elements <= self._most_inline:
                 return run, True
             if not is_full:
                 running.append(run)

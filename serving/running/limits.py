@@ -7,17 +7,16 @@ are made. A single step that takes long is not interrupted.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pinnace.engine import allocation
 from pinnace.engine.allocation import bounded
 from pinnace.framework.context import state
 from pinnace.framework.errors import DeadlineExceededError
 from pinnace.ops.running import Stop
+from pinnace.serving.config.memory_limits import memory_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,9 +28,8 @@ _clock = time.perf_counter  # that of calls' deadlines; the thread must not see 
 _LOOKS = 10  # that the watching thread takes in the time of a run
 _SHORTEST_LOOK_S = 0.002
 _LONGEST_LOOK_S = 0.02
+_ALL_RUNS = 0.875  # of the memory; the rest is for requests and what nobody counts
 _IDLE_S = 5.0  # after which the watching thread ends
-_PART = 2  # of the memory that there is: what a run may take by default
-_CGROUP_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 class _Asked(threading.local):
@@ -43,16 +41,9 @@ class _Asked(threading.local):
 ASKED = _Asked()
 
 
-def default_run_bytes() -> int:
-    """Half of the memory that this process may have: of the machine, or of its container."""
-    try:
-        found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return 0
-    for name in _CGROUP_FILES:
-        with contextlib.suppress(OSError, ValueError):
-            found = min(found, int(Path(name).read_text()))
-    return found // _PART
+def share_memory() -> None:
+    """Let no run of this process take the last of the memory that it may have."""
+    allocation.limits.process_bytes = int(memory_limit() * _ALL_RUNS)
 
 
 class RunLimits:

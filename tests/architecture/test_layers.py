@@ -53,6 +53,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "google_crc32c": ("storage",),
     "re2": ("ops.strings",),
     "fsspec": ("serving.models.remote",),
+    "aiohttp": ("serving.models.remote",),
     "numba": ("engine.codegen",),
     "llvmlite": ("engine.codegen",),
     "malt": ("functions.autograph",),

@@ -217,6 +217,9 @@ def _grpc_bodies() -> list[Body]:
         "a shape that overflows": _filled(1, [2**62, 4], float_val=[1.0]),
         "a shape of no elements": _filled(1, [2**62, 0]),
         "half a million axes": _tensor(_field(2, _repeated(b"\x12\0"))),
+        "half a million handles": _tensor(_repeated(b"\x72\0"), b"\x08\x14"),
+        "axes behind a group": _tensor(_field(2, b"\x9b\x06\x9c\x06" + _repeated(b"\x12\0"))),
+        "handles among texts": _tensor(_repeated(b"\x42\0\x42\0\x72\0"), b"\x08\x07"),
         "half a million inputs": _field(1, _field(1, b"victim")) + _repeated(b"\x12\0"),
         "named inputs": _field(1, _field(1, b"victim"))
         + b"".join(_field(2, _field(1, b"%d" % i)) for i in range(90_000)),
@@ -225,6 +228,15 @@ def _grpc_bodies() -> list[Body]:
             _field(2, _field(2, b"\x08" + _varint(MOST - 400)))
             + _field(10, b"\x01" * (MOST - 400)),
             b"\x08\x09",
+        ),
+        "half a million larger numbers": _tensor(
+            _field(2, _field(2, b"\x08" + _varint(MOST // 2 - 200)))
+            + _field(10, b"\xff\x7f" * (MOST // 2 - 200)),
+            b"\x08\x09",
+        ),
+        "decimals in a list": _tensor(
+            _field(2, _field(2, b"\x08" + _varint(MOST // 4 - 100)))
+            + _field(5, b"\0\0\x80\x3f" * (MOST // 4 - 100)),
         ),
         "filters": _field(1, _field(1, b"victim")) + _repeated(b"\x1a\0"),
         "fields that nobody knows": _field(1, _field(1, b"victim")) + _repeated(b"\x98\x06\x01"),
@@ -243,6 +255,17 @@ def _grpc_bodies() -> list[Body]:
             spec + _field(2, _field(1, _field(1, _field(1, _repeated(b"\x0a\0"))))),
         )
     )
+    names = b"".join(_field(1, _field(1, b"%d" % i)) for i in range(90_000))
+    found.append(
+        Body(
+            "named features of one example",
+            GRPC_CLASSIFY,
+            spec + _field(2, _field(1, _field(1, _field(1, names)))),
+        )
+    )
+    task = _field(1, _field(2, b"tensorflow/serving/regress") + spec)
+    examples = _field(2, _field(1, b"\x0a\0" * (MOST // 2 - 5000)))
+    found.append(Body("tasks on empty examples", GRPC_MULTI, task * 60 + examples))
     request = ClassificationRequest()
     request.model_spec.name, request.model_spec.signature_name = "victim", "text"
     both = request.input.example_list_with_context
@@ -263,6 +286,28 @@ def _grpc_bodies() -> list[Body]:
         (b"\x22\0", "parameters"),
     ):
         found.append(Body(f"half a million {what}", GRPC_INFER, name + _repeated(unit)))
+    inside = {
+        "parameters of an input": _field(5, _repeated(b"\x22\0")),
+        "named parameters of an output": _field(
+            6, b"".join(_field(2, _field(1, b"%d" % i)) for i in range(90_000))
+        ),
+        "a million numbers": _field(
+            5,
+            _field(1, b"x")
+            + _field(2, b"INT64")
+            + _field(3, _varint(MOST - 400))
+            + _field(5, _field(3, b"\x01" * (MOST - 400))),
+        ),
+        "half a million texts": _field(
+            5,
+            _field(1, b"inputs")
+            + _field(2, b"BYTES")
+            + _field(3, _varint(MOST // 2 - 200))
+            + _field(5, b"\x42\0" * (MOST // 2 - 200)),
+        ),
+    }
+    for what, data in inside.items():
+        found.append(Body(what, GRPC_INFER, name + data))
     message = v2.ModelInferRequest(model_name="victim")
     message.inputs.add(name="x", datatype="FP32", shape=[1] * (MOST - 300))
     found.append(Body("a long shape", GRPC_INFER, message.SerializeToString()))

@@ -98,6 +98,34 @@ async def idle(world: World, _: float) -> Counter[str]:
         return Counter({"open": len(found), str(code): 1})
 
 
+async def idle_grpc(world: World, _: float) -> Counter[str]:
+    """As many connections to the gRPC port that never call, and one that does."""
+    found = [await http2.opened(world.grpc) for _ in range(900)]
+    try:
+        async with Sender(world) as sender:
+            status = await sender.call(CALL, b"")
+        return Counter({"open": len(found), status: 1})
+    finally:
+        for _, writer in found:
+            writer.close()
+
+
+async def watches(world: World, seconds: float) -> Counter[str]:
+    """Calls that watch the health, on a few connections, as many as these take."""
+    path = http2.call("/grpc.health.v1.Health/Watch")
+    found = [await http2.opened(world.grpc) for _ in range(4)]
+    for _, writer in found:
+        for stream in range(1, 2000, 2):
+            writer.write(
+                http2.frame(http2.HEADERS, http2.END_HEADERS, stream, path)
+                + http2.frame(http2.DATA, http2.END_STREAM, stream, http2.message(0))
+            )
+    await asyncio.sleep(max(seconds, 0.5))
+    for _, writer in found:
+        writer.close()
+    return Counter({"sent": 4000})
+
+
 async def pipelined(world: World, seconds: float) -> Counter[str]:
     """Thousands of requests in one piece."""
     statuses: Counter[str] = Counter()
@@ -230,6 +258,8 @@ ATTACKS = {
     "headers without an end": headers,
     "slow headers": slow_headers,
     "idle connections": idle,
+    "idle connections of gRPC": idle_grpc,
+    "calls that watch": watches,
     "requests in one piece": pipelined,
     "answers that nobody reads": unread,
     "slow bodies": slow_bodies,
@@ -306,6 +336,9 @@ def _certified(folder: Path) -> dict[str, Any]:
 
 
 OTHERS: dict[str, Any] = {
-    "no file descriptor is left": (files, lambda _: {"files": 128}, []),
+    "no file descriptor is left": (
+        *(files, lambda _: {"files": 128}),
+        ["--max_connections=1000"],  # by default there are as many as leave some files
+    ),
     "TLS: plain, old and silent clients": (handshakes, _certified, []),
 }

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attack.bodies import GRPC_PREDICT
 from attack.sending import Sender
 from attack.world import rows
+from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
+from pinnace.proto.predict_pb2 import PredictRequest, PredictResponse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,10 +100,6 @@ class Asker(Sender):
 
     async def ask(self, signature: str, x: np.ndarray) -> np.ndarray:
         """The answer of a signature."""
-        from attack.bodies import GRPC_PREDICT
-        from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
-        from pinnace.proto.predict_pb2 import PredictRequest, PredictResponse
-
         request = PredictRequest()
         request.model_spec.name, request.model_spec.signature_name = "victim", signature
         request.inputs["x"].CopyFrom(encode_tensor(x))
@@ -192,4 +191,41 @@ def _clock(_: Path) -> dict[str, Any]:
     return {"program": ("-c", CLOCK)}
 
 
-OTHERS: dict[str, Any] = {"clock jumps": (clock, _clock, ["--max_run_ms=2000"])}
+async def full(world: World, seconds: float) -> Counter[str]:
+    """Runs and bodies that together want far more memory than the process may have."""
+    statuses: Counter[str] = Counter()
+    body = json.dumps({"signature_name": "copy", "instances": [0.25] * 2**22}).encode()
+    tensor = PredictRequest()
+    tensor.model_spec.name, tensor.model_spec.signature_name = "victim", "copy"
+    tensor.inputs["x"].CopyFrom(encode_tensor(np.arange(2**23, dtype=np.float32)))
+    message = tensor.SerializeToString()
+
+    async def ask(number: int) -> None:
+        async with Sender(world) as sender:
+            end = time.monotonic() + seconds
+            while True:
+                if number % 3 == 0:
+                    sent = sender.post(PREDICT, _asked("grow", 8000.0 + number), is_hot=True)
+                elif number % 3 == 1:
+                    sent = sender.post(PREDICT, body, is_hot=number % 2 == 0)
+                else:
+                    sent = sender.call(GRPC_PREDICT, message)
+                status = str(await sent)
+                statuses[status if status in _NO_MEMORY else f"!{status}"] += 1
+                if time.monotonic() > end:
+                    return
+
+    await asyncio.gather(*(ask(number) for number in range(18)))
+    async with Sender(world) as sender:
+        code = await sender.post(PREDICT, _asked("copy", 2.0), is_hot=True)
+        statuses[str(code) if code == 200 else f"!afterwards {code}"] += 1
+    return statuses
+
+
+# Refused before its body was read, a client may see no more of it than that the connection closes.
+_NO_MEMORY = {"200", "429", "503", "504", "0", "OK", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
+
+OTHERS: dict[str, Any] = {
+    "clock jumps": (clock, _clock, ["--max_run_ms=2000"]),
+    "no memory is left": (full, lambda _: {"memory": 1600 * 2**20}, []),
+}

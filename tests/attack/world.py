@@ -96,6 +96,7 @@ class World:
         folder: where its models are, and the files of this class.
         flags: more of them.
         files: that it may have open; 0 for as many as anybody.
+        memory: bytes of data that it may have; 0 for as many as anybody.
         program: in place of `pinnace serve`.
         scheme: of its URL.
         authority: whose certificate the probe trusts.
@@ -108,6 +109,7 @@ class World:
         flags: Sequence[str] = (),
         *,
         files: int = 0,
+        memory: int = 0,
         program: Sequence[str] = ("-c", SERVE),
         scheme: str = "http",
         authority: str = "",
@@ -123,6 +125,8 @@ class World:
         def limit() -> None:
             if files:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+            if memory:
+                resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
 
         with self.log.open("w") as log:
             self.process = subprocess.Popen(

@@ -16,6 +16,8 @@ from pinnace.ops.io.raw import VALUE_FIELDS
 from pinnace.proto.tensor_pb2 import TensorProto
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
 
@@ -170,20 +172,27 @@ def _listed(message: TensorProto, dtype: DType, where: str) -> Array:
         return np.frombuffer(message.float8_val, np.uint8).view(dtype.numpy)
     field: Any = getattr(message, VALUE_FIELDS.get(dtype, "int_val"))
     if dtype is dtypes.string:
-        strings = np.empty(len(field), object)
-        for begin in range(0, len(field), _SLICE):  # other threads wait for each of them
-            strings[begin : begin + _SLICE] = field[begin : begin + _SLICE]
-        return strings
+        return listed(field, object)
     if dtype.is_complex:
         if len(field) % 2:
             raise InvalidArgumentError(f"{where}: an odd number of parts of complex numbers")
         part = np.float32 if dtype is dtypes.complex64 else np.float64
-        return np.array(field, part).view(dtype.numpy)
+        return listed(field, part).view(dtype.numpy)
     if dtype in _BITS16:
-        return np.array(field, np.int64).astype(np.uint16).view(dtype.numpy)
+        return listed(field, np.int64).astype(np.uint16).view(dtype.numpy)
     if dtype in VALUE_FIELDS:
-        return np.array(field, dtype.numpy)
-    return np.array(field, np.int64).astype(dtype.numpy)
+        return listed(field, dtype.numpy)
+    return listed(field, np.int64).astype(dtype.numpy)
+
+
+def listed(values: Sequence[Any], dtype: Any) -> Array:
+    """A list of a message as an array; its values become Python's own only piece by piece."""
+    if len(values) <= _SLICE:
+        return np.array(values, dtype)
+    array = np.empty(len(values), dtype)
+    for begin in range(0, len(values), _SLICE):  # other threads wait for each of them
+        array[begin : begin + _SLICE] = values[begin : begin + _SLICE]
+    return array
 
 
 def _spread(values: Array, count: int, dtype: DType) -> Array:

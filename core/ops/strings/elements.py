@@ -8,6 +8,7 @@ import numpy as np
 from pinnace.framework.tensor import Array
 from pinnace.ops.memory import counted
 
+_SLICE = 1 << 15
 _SHOWN = 100  # bytes of a string in an error
 
 
@@ -15,7 +16,8 @@ def strings_of(items: Iterable[bytes], shape: tuple[int, ...]) -> Array:
     """An array of strings of that shape; what an iterator makes is counted as it comes."""
     flat = list(counted(items))
     out = np.empty(len(flat), object)
-    out[:] = flat
+    for begin in range(0, len(flat), _SLICE):  # other threads wait for each of them
+        out[begin : begin + _SLICE] = flat[begin : begin + _SLICE]
     return out.reshape(shape)
 
 
@@ -26,7 +28,14 @@ def map_strings(function: Callable[[bytes], bytes], x: Array) -> Array:
 
 def map_numbers(function: Callable[[bytes], Any], x: Array, dtype: Any) -> Array:
     """function(element), numbers of `dtype`."""
-    return np.array([function(item) for item in x.reshape(-1).tolist()], dtype).reshape(x.shape)
+    flat = x.reshape(-1)
+    if flat.size <= _SLICE:
+        return np.array([function(item) for item in flat.tolist()], dtype).reshape(x.shape)
+    out = np.empty(flat.shape, dtype)
+    for begin in range(0, flat.size, _SLICE):  # other threads wait for each of them
+        piece = flat[begin : begin + _SLICE].tolist()
+        out[begin : begin + _SLICE] = np.array([function(item) for item in piece], dtype)
+    return out.reshape(x.shape)
 
 
 def shown(item: bytes) -> str:

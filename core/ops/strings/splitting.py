@@ -20,11 +20,15 @@ from pinnace.ops.strings.elements import shown, strings_of
 
 __all__: list[str] = []
 
+_PIECE = 1 << 15  # bytes of a text that are cut at once
+
 
 def parts_of(text: bytes, separator: bytes, most: int) -> list[bytes]:
     """`text` cut at `separator`, at white space if that is empty, at most `most` times if >= 0."""
     if most == 0:
         return [text]
+    if most < 0 and len(text) > _PIECE:
+        return _parts_of_pieces(text, separator)
     if separator:
         return text.split(separator, most)
     parts = text.split(None, most)
@@ -32,6 +36,23 @@ def parts_of(text: bytes, separator: bytes, most: int) -> list[bytes]:
         # TensorFlow: what is left is a part, also if it is empty.
         parts.append(b"")
     return parts
+
+
+def _parts_of_pieces(text: bytes, separator: bytes) -> list[bytes]:
+    """All parts of a long text; other threads wait for the cutting of one piece, not of it all."""
+    parts: list[bytes] = []
+    begin, size = 0, _PIECE
+    while begin + size < len(text):
+        piece = text[begin : begin + size]
+        found = piece.split(separator or None)
+        # What is left behind the last cut may go on in the next piece.
+        rest = b"" if not separator and piece[-1:].isspace() else found.pop()
+        if len(rest) == size:
+            size *= 2
+        else:
+            begin, size = begin + size - len(rest), _PIECE
+            parts += found
+    return parts + text[begin:].split(separator or None)
 
 
 def decoded(

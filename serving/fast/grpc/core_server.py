@@ -194,7 +194,11 @@ class CoreServer:
     def _wait(self) -> None:
         """In a thread: wait for an event, and until the loop has seen to it and those after it."""
         while not self._emptied.done():
-            event = self._queue.poll()
+            try:
+                event = self._queue.poll()
+            except MemoryError:  # an event that nobody has: its call ends as one that is late
+                LOG.error("there was no memory for a gRPC message")
+                continue
             is_last = event.completion_type == cygrpc.CompletionType.queue_shutdown
             try:
                 self.loop.call_soon_threadsafe(self._turn, event)
@@ -212,7 +216,12 @@ class CoreServer:
         poll, none = self._queue.poll, cygrpc.CompletionType.queue_timeout
         seen = 0
         while seen < _MOST_EVENTS and not self._emptied.done():
-            event = poll(0)
+            try:
+                event = poll(0)
+            except MemoryError:
+                LOG.error("there was no memory for a gRPC message")
+                seen += 1
+                continue
             if event.completion_type == none:
                 break
             seen += 1

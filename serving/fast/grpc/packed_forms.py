@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace.serving.messages.fields import has_few_fields, refusal
+from pinnace.serving.messages.counting import last_part
+from pinnace.serving.messages.fields import refusal
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.request import Request
 from pinnace.serving.requests.wires import Decoded
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 _MAX_BYTES = 2**20  # larger requests are read in threads
 _MAX_HEAD_BYTES = 4096
 _MAX_FORMS = 256
-_MAX_FIELDS = 32  # of a message that has a form
 _MAX_AROUND = 64
 _PATIENCE = 64  # forms that are learned before any of them came again
 # Every byte differs, and no list of integers has the same length for both.
@@ -64,12 +64,15 @@ class Reader(NamedTuple):
     """How messages of one kind are read.
 
     Attributes:
-        read: what a message says; None if it is not of one tensor of numbers, or is none at all.
+        read: what a message says, given where its last field begins, and the number of that; None
+            if it is not of one tensor of numbers, or is none at all.
+        tails: the numbers of the fields that lead to those bytes, each way there is.
         wire: the full reading of the same message.
         api: as metrics call it.
     """
 
-    read: Callable[[bytes], Reading | None]
+    read: Callable[[bytes, int, int], Reading | None]
+    tails: frozenset[tuple[int, ...]]
     wire: Callable[[bytes], Wire]
     api: str
 
@@ -155,20 +158,19 @@ class PackedForms:
         return self._learn(data)
 
     def _learn(self, data: bytes) -> PackedForm | None:
-        if not has_few_fields(data, _MAX_FIELDS):
+        # Whatever is read here is read on the event loop: little stands before the numbers.
+        path, begin = last_part(data, self._reader.tails)
+        if not path or not 0 < begin <= min(_MAX_HEAD_BYTES, len(data) - 1):
             return None
         read = self._reader.read
-        reading = read(data)
-        if reading is None or not reading.shape or not reading.raw:
+        reading = read(data, begin, path[-1])
+        if reading is None or not reading.shape or len(reading.raw) != len(data) - begin:
             return None
-        begin = len(data) - len(reading.raw)
         head = data[:begin]
-        if not 0 < begin <= _MAX_HEAD_BYTES:
-            return None
         # With other numbers at its end it must be the same message with these numbers.
         for pattern in _PATTERNS:
             tail = pattern * len(reading.raw)
-            if read(head + tail) != reading._replace(raw=tail):
+            if read(head + tail, begin, path[-1]) != reading._replace(raw=tail):
                 return None
         if self._count >= _MAX_FORMS:
             self._forms.clear()

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from pinnace.serving.grpc.methods import Take
     from pinnace.serving.requests.exchange import Exchange
 
-# Lists that stand in a message as the bytes of their numbers.
-_LISTS = {dtypes.float32: "float_val", dtypes.float64: "double_val"}
+# The fields of fields that hold the numbers of a request, where they are its last bytes.
+_PREDICT_TAILS = frozenset({(2, 2, 4), (2, 2, 5), (2, 2, 6)})
+_INFER_TAILS = frozenset({(7,)})
+# Lists that stand in a message as the bytes of their numbers, with the numbers of their fields.
+_LISTS = {dtypes.float32: (5, "float_val"), dtypes.float64: (6, "double_val")}
 _BY_ENUM = {dtype.enum: dtype for dtype in BY_NAME.values()}
 
 
@@ -55,7 +58,7 @@ def predict_reader(as_content: bool) -> Reader:
     def wire(data: bytes) -> Predict:
         return Predict(PredictRequest.FromString(data), as_content)
 
-    return Reader(_read_predict, wire, Predict.api)
+    return Reader(_read_predict, _PREDICT_TAILS, wire, Predict.api)
 
 
 def infer_reader() -> Reader:
@@ -64,10 +67,10 @@ def infer_reader() -> Reader:
     def wire(data: bytes) -> Infer:
         return Infer(ModelInferRequest.FromString(data))
 
-    return Reader(_read_infer, wire, Infer.api)
+    return Reader(_read_infer, _INFER_TAILS, wire, Infer.api)
 
 
-def _read_predict(data: bytes) -> Reading | None:
+def _read_predict(data: bytes, begin: int, number: int) -> Reading | None:
     message = PredictRequest()
     try:
         message.ParseFromString(data)
@@ -83,14 +86,17 @@ def _read_predict(data: bytes) -> Reading | None:
     shape = tuple([dim.size for dim in tensor.tensor_shape.dim])
     raw = tensor.tensor_content
     if dtype in _LISTS and not raw:
-        raw = np.array(getattr(tensor, _LISTS[dtype]), dtype.numpy).tobytes()
+        field, values = _LISTS[dtype]
+        raw = data[begin:]  # their list takes time to be made
+        if number != field or len(getattr(tensor, values)) * dtype.numpy.itemsize != len(raw):
+            return None
     if tensor.tensor_shape.unknown_rank:
         return None
     rest = (message.model_spec.signature_name, tuple(message.output_filter))
     return _reading(which, rest, name, dtype, shape, raw)
 
 
-def _read_infer(data: bytes) -> Reading | None:
+def _read_infer(data: bytes, _: int, __: int) -> Reading | None:
     message = ModelInferRequest()
     try:
         message.ParseFromString(data)

@@ -385,7 +385,12 @@ class InferenceProtocol(BoundedHttpTools):
             return
         if rest:
             self._hold(rest)
-        body = b"".join(self._parts)
+        try:
+            body = b"".join(self._parts)
+        except MemoryError as error:
+            self._parts = []
+            exchanging.fail(error)
+            return
         self._parts = []
         self._start(exchanging, body)
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import pinnace as tf
+from pinnace.engine import allocation
 from pinnace.engine.allocation import bounded
-from pinnace.framework.errors import ResourceExhaustedError
+from pinnace.framework.errors import ResourceExhaustedError, UnavailableError
 from pinnace.ops.execute import execute
 from pinnace.ops.memory import claim, joined
 from pinnace.ops.registry import lookup
@@ -184,3 +185,20 @@ def test_nothing_is_counted_without_a_limit() -> None:
 def test_texts_are_counted_with_what_stands_between_them() -> None:
     with bounded(MOST), pytest.raises(ResourceExhaustedError, match="and this one asked for"):
         joined(b"-" * (1 << 20), [b""] * 100)
+
+
+def test_the_last_memory_of_a_process_is_given_to_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that would get it alone is told to come back, and gets it as soon as it is there."""
+
+    def run() -> int:
+        with bounded(8 * MOST):
+            return int(np.ones(4 * MOST, np.uint8).sum())
+
+    others = np.ones(8 * MOST, np.uint8)
+    monkeypatch.setattr(allocation.limits, "process_bytes", allocation._resident())
+    with pytest.raises(UnavailableError, match="others have the rest; try again later"):
+        run()
+    with pytest.raises(ResourceExhaustedError, match=f"may take {MOST} bytes"), bounded(MOST):
+        np.ones(4 * MOST, np.uint8)
+    del others
+    assert run() == 4 * MOST

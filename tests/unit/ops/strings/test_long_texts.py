@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinnace.ops import strings
+from pinnace.ops.strings import splitting
 from pinnace.ops.strings.conversion import to_number
+from pinnace.ops.strings.elements import map_numbers
 from pinnace.ops.strings.splitting import decoded, parts_of
 
 SPACE = b" \t\n\v\f\r"
@@ -127,6 +129,27 @@ def lines_run(call: Callable[[], Any]) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
+def test_numbers_of_many_texts_are_made_in_pieces(dtype: str) -> None:
+    texts = np.array([b"%d" % (i % 1000) for i in range(3 * splitting._PIECE + 7)], object)
+    found = map_numbers(int, texts.reshape(1, -1), dtype)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, (np.arange(texts.size) % 1000).reshape(1, -1))
+
+
+@given(
+    text=st.text("aab ,\t\n", max_size=60).map(str.encode),
+    separator=st.sampled_from([b"", b",", b"aa", b"ab", b"aba"]),
+    size=st.integers(1, 9),
+)
+def test_a_long_text_is_cut_in_pieces_as_it_is_at_once(
+    text: bytes, separator: bytes, size: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(splitting, "_PIECE", size)
+        assert parts_of(text, separator, -1) == text.split(separator or None)
 
 
 def test_parts_of_one_text_look_at_it_once() -> None:

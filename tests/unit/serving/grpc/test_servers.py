@@ -404,7 +404,7 @@ def test_the_end_comes_for_calls_that_do_not_end(run: Any) -> None:
     run(test, drain_timeout_s=0.2)
 
 
-def test_a_message_that_does_not_arrive_ends_its_call(tmp_path: Path) -> None:
+def test_a_message_that_does_not_arrive_ends_its_call(run: Any) -> None:
     async def test(world: World) -> None:
         reader, writer = await http2.opened(world.port)
         path = http2.call("/tensorflow.serving.PredictionService/Predict")
@@ -424,8 +424,91 @@ def test_a_message_that_does_not_arrive_ends_its_call(tmp_path: Path) -> None:
         assert b"did not arrive within 4 s" in ended[5]
         assert await code_of(world.predict([1.0], "none")) == "FAILED_PRECONDITION"
 
-    limits = {"body_timeout_s": 4.0, "max_body_bytes": 10**7, "max_inflight_bytes": 2 * 10**7}
-    asyncio.run(_run(test, True, tmp_path, limits))
+    run(test, body_timeout_s=4.0, max_body_bytes=10**7, max_inflight_bytes=2 * 10**7)
+
+
+async def is_open(reader: asyncio.StreamReader) -> bool:
+    """Whether the other side keeps a connection, once it said all that it has to say."""
+    with suppress(TimeoutError):
+        try:
+            while await asyncio.wait_for(reader.read(2**12), 0.5):
+                pass
+        except ConnectionError:
+            pass
+        return False
+    return True
+
+
+def test_connections_are_bounded_and_idle_ones_make_room(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pinnace.serving.grpc.listening._IDLE_S", 3.0)
+
+    async def test(world: World) -> None:
+        found = [await http2.opened(world.port) for _ in range(6)]
+        assert [await is_open(reader) for reader, _ in found] == [True] * 3 + [False] * 3
+        # Clients wait until there is room, and there is as soon as the others are idle.
+        answer = await world.predict([[1, 2, 3]], timeout=WAIT_S, wait_for_ready=True)
+        assert list(answer.outputs["y"].float_val) == [2, 4, 6]
+        assert not await is_open(found[0][0])
+        for _, writer in found:
+            writer.close()
+
+    run(test, max_connections=3)
+
+
+def test_those_who_watch_are_bounded(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pinnace.serving.grpc.health._MOST_WATCHING", 2)
+
+    async def test(world: World) -> None:
+        watch = world.channel.unary_stream(HEALTH + "Watch")
+        first, second = watch(b""), watch(b"")
+        for call in (first, second):
+            assert await call.read() is not grpc.aio.EOF
+        assert await code_of(watch(b"").read()) == "UNAVAILABLE"
+        first.cancel()
+        async with asyncio.timeout(WAIT_S):
+            while True:
+                with suppress(grpc.aio.AioRpcError):
+                    assert await watch(b"").read()
+                    break
+        silent = world.channel.stream_stream(HEALTH + "Watch")()
+        second.cancel()
+        assert await silent.code() in (
+            grpc.StatusCode.UNAVAILABLE,
+            grpc.StatusCode.DEADLINE_EXCEEDED,
+        )
+
+    run(test, body_timeout_s=1.0)
+
+
+def test_a_message_without_memory_ends_its_call_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """grpcio's core raises where a message becomes bytes: on the loop, and in its thread."""
+    lose: list[None] = []
+
+    class Queue(core_server.cygrpc.CompletionQueue):  # type: ignore[misc]
+        def poll(self, *arguments: Any) -> Any:
+            event = super().poll(*arguments)
+            first = next(iter(getattr(event, "batch_operations", None) or ()), None)
+            if lose and isinstance(first, core_server.cygrpc.ReceiveMessageOperation):
+                lose.clear()
+                raise MemoryError
+            return event
+
+    monkeypatch.setattr(core_server.cygrpc, "CompletionQueue", Queue)
+
+    async def test(world: World) -> None:
+        for _ in range(4):
+            lose.append(None)
+            assert await code_of(world.predict([[1, 2, 3]], timeout=0.5)) == "DEADLINE_EXCEEDED"
+            answer = await world.predict([[1, 2, 3]])
+            assert list(answer.outputs["y"].float_val) == [2, 4, 6]
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(_run(test, True, tmp_path, {}))
+    assert caplog.text.count("no memory for a gRPC message") == 4
 
 
 def test_an_address_that_cannot_be_used_is_said(run: Any) -> None:

@@ -216,6 +216,22 @@ def test_classify_regress_and_both(tmp_path: Path) -> None:
     serving(tmp_path, work)
 
 
+def test_tasks_do_not_multiply_what_a_request_may_take(tmp_path: Path) -> None:
+    multi = MultiInferenceRequest()
+    for _ in range(64):
+        task = multi.tasks.add(method_name="tensorflow/serving/regress")
+        task.model_spec.name, task.model_spec.signature_name = "m", "value"
+    multi.input.example_list.examples.extend([Example()] * 10**5)
+
+    async def work(ask: Ask) -> None:
+        path = PREDICTION + "MultiInference"
+        code, said = await status_of(ask(path, multi, MultiInferenceResponse))
+        assert code == "RESOURCE_EXHAUSTED"
+        assert "6400000 answers to 64 tasks" in said
+
+    serving(tmp_path, work)
+
+
 def test_metadata_status_and_reload(tmp_path: Path) -> None:
     write_version(tmp_path / "n", 3)
 

@@ -252,3 +252,5 @@ def test_there_are_as_many_connections_as_files_allow() -> None:
     assert bounds_of(Settings()).connections <= 8192
     assert soft == resource.RLIM_INFINITY or bounds_of(Settings()).connections < soft
     assert bounds_of(Settings(max_connections=7)).connections == 7
+    both = Settings(grpc_port=0)
+    assert soft == resource.RLIM_INFINITY or 2 * bounds_of(both).connections < soft

@@ -274,8 +274,8 @@ def test_what_is_fetched_is_judged(
 
         monkeypatch.setattr(type(store), "get_file", change)
     elif what == "escapes":
-        listed = {"/models/m/1/../../../etc/passwd": {"size": 1}}
-        monkeypatch.setattr(type(store), "find", lambda *_, **__: listed)
+        listed = [{"name": "/models/m/1/../../../etc/passwd", "size": 1, "type": "file"}]
+        monkeypatch.setattr(type(store), "ls", lambda *_, **__: listed)
         kind = InvalidArgumentError
     elif what == "is too many":
         monkeypatch.setattr(remote, "_MAX_FILES", 0)

@@ -21,7 +21,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.graph.codec.tensors import encode_tensor, list_tensor
 from pinnace.proto import inference_service_pb2 as v2
-from pinnace.proto.inference_pb2 import ClassificationRequest
+from pinnace.proto.inference_pb2 import ClassificationRequest, ExamplesRequest
 from pinnace.proto.predict_pb2 import PredictRequest, PredictResponse
 from pinnace.proto.tensor_pb2 import TensorProto
 from pinnace.serving import acceleration
@@ -35,9 +35,10 @@ from pinnace.serving.http.json_predict import JsonPredict
 from pinnace.serving.http.json_text import parse_json
 from pinnace.serving.http.npy import read_npy
 from pinnace.serving.memory import kept_for_requests
+from pinnace.serving.messages.examples import Classify
 from pinnace.serving.messages.fields import check_fields, parse
 from pinnace.serving.messages.model_infer import Infer as GrpcInfer
-from pinnace.serving.messages.prediction import Classify, Predict
+from pinnace.serving.messages.prediction import Predict
 from pinnace.serving.models.loaded_model import LoadedModel
 from pinnace.serving.models.servable import Servable
 from pinnace.serving.requests.datatypes import checked_shape
@@ -112,6 +113,12 @@ def test_a_shape_that_overflows_is_an_invalid_argument(shape: list[int], content
         read_npy(file.getvalue() + content, dtypes.float32)
 
 
+@pytest.mark.parametrize("kind", [20, 21])
+def test_a_handle_in_a_request_is_an_invalid_argument(kind: int) -> None:
+    with pytest.raises(InvalidArgumentError, match="a request cannot hold a tensor of"):
+        Predict(filled(kind, [1])).decode(MODEL, b"", {})
+
+
 @given(st.lists(st.integers(0, 2**64), max_size=40))
 def test_a_shape_that_is_taken_fits_into_an_array(sizes: list[int]) -> None:
     try:
@@ -132,8 +139,9 @@ def test_a_context_does_not_stand_before_too_many_examples() -> None:
     for _ in range(10**4):
         both.examples.add()
     request.model_spec.signature_name = "text"
+    asked = ExamplesRequest.FromString(request.SerializeToString())
     with pytest.raises(RequestTooLargeError, match="context"):
-        Classify(request).decode(MODEL, b"", {})
+        Classify(asked.model_spec, asked.input).decode(MODEL, b"", {})
 
 
 def test_an_output_is_written_once() -> None:
@@ -173,7 +181,7 @@ def test_requests_with_few_fields_are_read(names: list[bytes]) -> None:
     request.model_spec.name = "m" * 2**17
     for i, name in enumerate(names):
         request.inputs[str(i)].string_val.append(name)
-    check_fields(request.SerializeToString())
+    check_fields(request.SerializeToString(), PredictRequest)
     assert parse(PredictRequest, request.SerializeToString()) == request
 
 

@@ -10,6 +10,7 @@ from pinnace.serving.running.batching import (
     agree,
     batch_key,
     can_split,
+    count_elements,
     has_open_batch,
     join,
     split,
@@ -38,6 +39,13 @@ def test_what_is_joined_comes_apart_again(rows: list[int], extra: int) -> None:
 def test_strings_are_joined_too() -> None:
     parts = [{"s": np.array([b"a", b"bc"], object)}, {"s": np.array([b""], object)}]
     assert join(parts, 4)["s"].tolist() == [b"a", b"bc", b"", b""]
+
+
+def test_texts_count_by_their_length() -> None:
+    texts = np.array([[b"ab", b""], [b"c", b"defg"]], object)
+    assert count_elements({"x": texts, "y": np.zeros((2, 3))}) == 4 + 7 + 6
+    many = np.full(100_000, b"x" * 1000, object)  # nobody looks at each
+    assert count_elements({"x": many}) >= 100_000
 
 
 def test_outputs_without_a_row_each_are_not_taken_apart() -> None:

@@ -326,6 +326,30 @@ def test_a_call_alone_may_run_longer_on_the_loop_than_several(
     assert len(threads) == 2
 
 
+def test_a_long_text_does_not_run_on_the_loop_because_short_ones_did() -> None:
+    threads: list[str] = []
+
+    def note(given: Arrays) -> Arrays:
+        threads.append(threading.current_thread().name)
+        return {"y": given["x"]}
+
+    texts = TensorSpec([None], "string")
+    model = NumpyModel({"x": texts}, {"y": texts}, note, is_pure=True)
+    servable = Servable("m", 1, LoadedModel({"s": model}), checks_batches=False, inline_s=0.01)
+    short, long = np.array([b"short"], object), np.array([b"long" * 2**20], object)
+    servable.warm_up({"s": {"x": short}})
+    main = threading.current_thread().name
+    threads.clear()
+    gather(servable, [{"x": short}])
+    gather(servable, [{"x": long}])
+    assert threads[0] == main
+    assert main not in threads[1:]
+    # Nor because another one of its length took no time.
+    for _ in range(5):
+        gather(servable, [{"x": long}])
+    assert main not in threads[1:]
+
+
 def test_a_thread_goes_on_with_what_waits_though_the_loop_is_busy() -> None:
     begun, others_wait, ended = threading.Event(), threading.Event(), threading.Event()
 

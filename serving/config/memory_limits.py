@@ -1,0 +1,64 @@
+"""How much memory this process may have, and what of it runs and requests may take by default."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from pathlib import Path
+
+_RUN_PART = 2  # of the memory that there is: what one run may take
+_REQUESTS_PART = 4  # what the bodies of all requests may take
+_MOST_REQUESTS = 2**30
+_CGROUPS = Path("/sys/fs/cgroup")
+_OWN_CGROUPS = Path("/proc/self/cgroup")
+_FILES = ("memory.max", "memory.high", "memory.limit_in_bytes")
+
+
+@functools.cache
+def memory_limit() -> int:
+    """The bytes of memory that this process may have: of the machine, its container, its limits.
+
+    Returns:
+        0 where nobody can say.
+    """
+    try:
+        found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 0
+    for folder in _cgroup_folders():
+        for name in _FILES:
+            with contextlib.suppress(OSError, ValueError):  # not there, or "max"
+                found = min(found, int((folder / name).read_text()))
+    with contextlib.suppress(ImportError):  # not on every system
+        import resource
+
+        for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+            limit = resource.getrlimit(kind)[0]
+            if limit != resource.RLIM_INFINITY:
+                found = min(found, limit)
+    return found
+
+
+def default_run_bytes() -> int:
+    """What one run may take: half of the memory."""
+    return memory_limit() // _RUN_PART
+
+
+def default_inflight_bytes() -> int:
+    """What the bodies of all requests may take: a quarter of the memory, at most a gigabyte."""
+    limit = memory_limit()
+    return min(limit // _REQUESTS_PART, _MOST_REQUESTS) if limit else _MOST_REQUESTS
+
+
+def _cgroup_folders() -> list[Path]:
+    """The groups that this process is in, of both versions, and those above them."""
+    found = [_CGROUPS, _CGROUPS / "memory"]
+    with contextlib.suppress(OSError):
+        for line in _OWN_CGROUPS.read_text().splitlines():
+            kinds, _, path = line.partition(":")[2].partition(":")
+            if kinds and "memory" not in kinds.split(","):
+                continue
+            folder = (found[1] if kinds else found[0]) / path.lstrip("/")
+            found += [one for one in (folder, *folder.parents) if _CGROUPS in one.parents]
+    return found

@@ -1,0 +1,46 @@
+"""URLs of models as logs, statuses and metrics may show them: without what lets others in."""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import parse_qsl, unquote
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(?:::|://)")
+_USER = re.compile(r"(?<=//)[^/?#\s]*@")
+_QUERY = re.compile(r"\?.*", re.DOTALL)
+_HIDDEN = "…"
+# Of variables whose values are shown to nobody; shorter values would hide words.
+_SECRET = re.compile(r"SECRET|TOKEN|PASSW|CREDENTIAL|SAS|_KEY\b", re.IGNORECASE)
+_SHORTEST = 8
+_SHORTEST_VALUE = 4  # of a query
+
+
+def public_url(url: str) -> str:
+    """A URL without user, password and query; a path of this machine as it is."""
+    if _URL.match(url) is None:
+        return url
+    return _QUERY.sub(f"?{_HIDDEN}", _USER.sub(f"{_HIDDEN}@", url))
+
+
+def public_text(text: str, url: str) -> str:
+    """What a library says of a URL, without the secrets of that and of the environment.
+
+    Args:
+        text: of an error; libraries put into it what they like.
+        url: that was asked.
+    """
+    secrets = set()
+    for user in _USER.findall(url):
+        secrets |= {user[:-1], user[:-1].partition(":")[2]}
+    query = url.partition("?")[2]
+    secrets.add(query)
+    secrets |= {value for _, value in parse_qsl(query) if len(value) >= _SHORTEST_VALUE}
+    secrets |= {unquote(one) for one in secrets}
+    for name, value in os.environ.items():
+        if len(value) >= _SHORTEST and _SECRET.search(name):
+            secrets.add(value)
+    for secret in sorted(secrets, key=len, reverse=True):
+        if secret:
+            text = text.replace(secret, _HIDDEN)
+    return _USER.sub(f"{_HIDDEN}@", text)

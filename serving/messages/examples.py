@@ -1,0 +1,196 @@
+"""TensorFlow Serving's requests made of Examples over gRPC, as wires; Examples stay bytes.
+
+Source: TensorFlow Serving, apis/inference.proto, apis/input.proto;
+docs/reference/serving_api.md 2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.graph.codec.tensors import listed
+from pinnace.proto.inference_pb2 import ClassificationResult, ModelSpec
+from pinnace.serving.messages.fields import refusal
+from pinnace.serving.messages.prediction import describe, signature_name
+from pinnace.serving.requests.classify_regress import (
+    classifications,
+    example_feeds,
+    regression_values,
+)
+from pinnace.serving.requests.datatypes import SLICE
+from pinnace.serving.requests.expansion import check_expansion
+from pinnace.serving.requests.reply import Reply
+from pinnace.serving.requests.wires import Decoded
+from pinnace.storage.varints import field_header
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pinnace.proto.inference_pb2 import SerializedInput
+    from pinnace.serving.models.servable import Servable
+    from pinnace.serving.running.signatures import Array, Arrays
+
+_CLASSIFICATION, _REGRESSION = 2, 3  # the fields of an InferenceResult
+_REGRESSION_HEAD = np.frombuffer(b"\x0a\x05\x0d", np.uint8)  # before the four bytes of a number
+
+
+class Classify:
+    """One ClassificationRequest, or one such task of a MultiInferenceRequest.
+
+    Args:
+        spec: the version and the signature that it asks for.
+        given: its examples.
+        is_task: the reply is an InferenceResult, not a ClassificationResponse.
+    """
+
+    api = "classify"
+    entrypoint = "GRPC"
+
+    def __init__(self, spec: ModelSpec, given: SerializedInput, is_task: bool = False) -> None:
+        self._spec = spec
+        self._given = given
+        self._is_task = is_task
+
+    def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
+        """The request that the message holds.
+
+        Raises:
+            FailedPreconditionError: there is no such signature, or it reads no Examples.
+            InvalidArgumentError: there is no example.
+        """
+        name = signature_name(servable, self._spec)
+        examples = read_input(self._given)
+        count = len(examples)
+        around = _Around(servable, name, _CLASSIFICATION if self._is_task else 0)
+
+        def encode(outputs: Arrays) -> Reply:
+            result = ClassificationResult()
+            for row in classifications(outputs, count):
+                classes = result.classifications.add().classes
+                for label, score in row:
+                    classes.add(label=label, score=score)
+            return around.reply(result.SerializeToString())
+
+        return Decoded(name, example_feeds(servable, name, examples), encode)
+
+    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
+        """Never: each example becomes an object."""
+        return False
+
+    def refuse(self, error: BaseException) -> Reply:
+        """Status and message."""
+        return refusal(error)
+
+
+class Regress:
+    """One RegressionRequest, or one such task of a MultiInferenceRequest.
+
+    Args:
+        spec: the version and the signature that it asks for.
+        given: its examples.
+        is_task: the reply is an InferenceResult, not a RegressionResponse.
+    """
+
+    api = "regress"
+    entrypoint = "GRPC"
+
+    def __init__(self, spec: ModelSpec, given: SerializedInput, is_task: bool = False) -> None:
+        self._spec = spec
+        self._given = given
+        self._is_task = is_task
+
+    def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
+        """The request that the message holds.
+
+        Raises:
+            FailedPreconditionError: there is no such signature, or it reads no Examples.
+            InvalidArgumentError: there is no example.
+        """
+        name = signature_name(servable, self._spec)
+        examples = read_input(self._given)
+        count = len(examples)
+        around = _Around(servable, name, _REGRESSION if self._is_task else 0)
+
+        def encode(outputs: Arrays) -> Reply:
+            return around.reply(encode_regressions(regression_values(outputs, count)))
+
+        return Decoded(name, example_feeds(servable, name, examples), encode)
+
+    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
+        """Never: each example becomes an object."""
+        return False
+
+    def refuse(self, error: BaseException) -> Reply:
+        """Status and message."""
+        return refusal(error)
+
+
+class _Around:
+    """The rest of a response beside its result. It holds neither the request nor the version.
+
+    Args:
+        servable: that answers.
+        signature: of it that was run.
+        task: the number of the result's field in an InferenceResult; 0 for a response of its own.
+    """
+
+    __slots__ = ("_spec", "_task")
+
+    def __init__(self, servable: Servable, signature: str, task: int) -> None:
+        spec = ModelSpec()
+        describe(spec, servable, signature)
+        self._spec = spec.SerializeToString()
+        self._task = task
+
+    def reply(self, result: bytes) -> Reply:
+        """The response with this result."""
+        spec, task = self._spec, self._task
+        fields = ((1, spec), (task, result)) if task else ((1, result), (2, spec))
+        parts = [
+            part for number, data in fields for part in (field_header(number, len(data)), data)
+        ]
+        return Reply(b"".join(parts), 0)
+
+
+def encode_regressions(values: Array) -> bytes:
+    """A RegressionResult of so many numbers; to make a message of each takes much longer."""
+    rows = np.empty((len(values), 7), np.uint8)
+    rows[:, :3] = _REGRESSION_HEAD
+    with np.errstate(over="ignore"):  # what is too large for a float32 is infinite
+        rows[:, 3:] = values.astype("<f4").view(np.uint8).reshape(-1, 4)
+    is_zero = ~rows[:, 3:].any(axis=1)
+    if not is_zero.any():
+        return rows.tobytes()
+    rows[is_zero, 1] = 0  # a message without fields: 0 is what it has then
+    kept = np.ones(rows.shape, np.bool_)
+    kept[is_zero, 2:] = False
+    return rows[kept].tobytes()
+
+
+def read_input(message: SerializedInput) -> Array:
+    """The examples of a request, serialized, each with the context before its own features.
+
+    Raises:
+        InvalidArgumentError: there are none.
+    """
+    kind = message.WhichOneof("kind")
+    if kind == "example_list":
+        return listed(message.example_list.examples, object)
+    if kind != "example_list_with_context":
+        raise InvalidArgumentError("Input is empty: there must be at least one example")
+    both = message.example_list_with_context
+    context = b"".join(both.context)
+    check_expansion(len(context) * len(both.examples), "the context before each example")
+    examples = listed(both.examples, object)
+    for begin in range(0, len(examples) if context else 0, SLICE):  # others wait for each
+        examples[begin : begin + SLICE] = context + examples[begin : begin + SLICE]
+    return examples
+
+
+def count_examples(message: SerializedInput) -> int:
+    """How many examples a request has."""
+    # Of the two lists, one has what was sent, and the other nothing.
+    return len(message.example_list.examples) + len(message.example_list_with_context.examples)
