@@ -23,6 +23,7 @@ UNCOVERED: dict[str, str] = {
             "BoostedTreesQuantileStreamResourceHandleOp",
             "IsBoostedTreesQuantileStreamResourceInitialized",
             *("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3", "CudnnRNNParamsSize"),
+            *("CudnnRNNBackprop", "CudnnRNNBackpropV2", "CudnnRNNBackpropV3"),
             *("CudnnRNNParamsToCanonical", "CudnnRNNParamsToCanonicalV2"),
             *("CudnnRNNCanonicalToParams", "CudnnRNNCanonicalToParamsV2"),
         ),

@@ -137,7 +137,8 @@ _REASONS = {
         TensorArrayScatterV3 TensorArraySizeV3 TensorArraySplitV3 TensorArrayV3 TensorArrayWriteV3
     """,
     "is the way back through a recurrent cell, which an ONNX model does not go": """
-        BlockLSTMGrad BlockLSTMGradV2 GRUBlockCellGrad LSTMBlockCellGrad
+        BlockLSTMGrad BlockLSTMGradV2 CudnnRNNBackprop CudnnRNNBackpropV2 CudnnRNNBackpropV3
+        GRUBlockCellGrad LSTMBlockCellGrad
     """,
     "joins or hashes text, or packs tensors into bytes, which ONNX does not": """
         DeserializeManySparse DeserializeSparse SerializeManySparse SerializeSparse SparseCross
