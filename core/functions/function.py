@@ -71,7 +71,6 @@ class Function(Trackable, Generic[P, R]):
         self._concrete: dict[object, ConcreteFunction] = {}
         # The same functions by the shapes and dtypes of calls with nothing but eager tensors.
         self._by_shapes: dict[object, ConcreteFunction] = {}
-        self._bound: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
         self._lock = threading.RLock()
         self._created: list[weakref.ref[Variable]] = []
         self._traced_once = False
@@ -131,18 +130,21 @@ class Function(Trackable, Generic[P, R]):
         """The function bound to an object; each object has its own graphs."""
         if instance is None:
             return self
-        found = self._bound.get(instance)
+        bound = _bound_functions(instance)
+        found = bound.get(self)
         if found is None:
-            found = Function(
-                _weakly_bound(self._python_function, instance),
-                self._spec.input_signature,
-                self._autograph,
-                self._reduce_retracing,
-                self._name,
-                is_method=True,
-                instance=instance,
-            )
-            self._bound[instance] = found
+            with self._lock:
+                found = bound.get(self)
+                if found is None:
+                    found = bound[self] = Function(
+                        _weakly_bound(self._python_function, instance),
+                        self._spec.input_signature,
+                        self._autograph,
+                        self._reduce_retracing,
+                        self._name,
+                        is_method=True,
+                        instance=instance,
+                    )
         return found
 
     # Calling it.
@@ -494,6 +496,45 @@ def _generalised(earlier: Any, call: Any) -> Any:
         else:
             leaves.append(new)
     return structure.pack_sequence_as(call, leaves)
+
+
+class _BoundTo:
+    """The functions bound to an object, which keeps them: what they reach may reach it again.
+
+    Were they kept elsewhere, by the object, a graph that holds a Python function of that object
+    would keep both for ever. A copy of the object, and what is unpickled, begin without any.
+
+    Args:
+        instance: the object.
+    """
+
+    __slots__ = ("functions", "owner")
+
+    def __init__(self, instance: object) -> None:
+        self.owner = weakref.ref(instance)
+        self.functions: dict[Function[..., Any], Function[..., Any]] = {}
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
+_BOUND = "_pinnace_bound_functions"
+# Of objects that take no attributes.
+_bound_elsewhere: weakref.WeakKeyDictionary[Any, _BoundTo] = weakref.WeakKeyDictionary()
+
+
+def _bound_functions(instance: object) -> dict[Function[..., Any], Function[..., Any]]:
+    """The functions that are bound to an object."""
+    attributes = getattr(instance, "__dict__", None)
+    if type(attributes) is not dict:
+        kept = _bound_elsewhere.get(instance)
+        if kept is None:
+            kept = _bound_elsewhere[instance] = _BoundTo(instance)
+        return kept.functions
+    kept = attributes.get(_BOUND)
+    if kept is None or kept.owner() is not instance:
+        kept = attributes[_BOUND] = _BoundTo(instance)
+    return kept.functions
 
 
 def _weakly_bound(function: Callable[..., Any], instance: object) -> Callable[..., Any]:
