@@ -14,6 +14,7 @@ from pinnace.framework import config, dtypes, structure, tracebacks
 from pinnace.framework.composite import CompositeSpec, is_composite, spec_of
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
 from pinnace.framework.trackable import Trackable
@@ -616,8 +617,17 @@ def function(
     Returns:
         A `Function`.
     """
-    del jit_compile, experimental_implements, experimental_autograph_options
-    del experimental_attributes, experimental_compile, experimental_follow_type_hints
+    # False asks for what is so anyway: every tier gives the plan's results.
+    ignored(
+        "function",
+        "what runs often is compiled, as measurements show",
+        jit_compile=jit_compile or None,
+        experimental_compile=experimental_compile or None,
+        experimental_implements=experimental_implements,
+        experimental_autograph_options=experimental_autograph_options,
+        experimental_attributes=experimental_attributes,
+        experimental_follow_type_hints=experimental_follow_type_hints,
+    )
     relax = reduce_retracing or bool(experimental_relax_shapes)
 
     def decorate(python_function: Callable[..., Any]) -> Function:

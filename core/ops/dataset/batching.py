@@ -163,8 +163,8 @@ def _filled(
     memory.claim(total * first.itemsize)
     out = np.full((len(column), *sizes), value[()], first.dtype)
     for number, leaf in enumerate(column):
-        place: Any = (number, *[slice(n) for n in leaf.shape])
-        out[place] = leaf
+        corner: Any = (number, *[slice(n) for n in leaf.shape])
+        out[corner] = leaf
     return out
 
 

@@ -165,8 +165,9 @@ def _gradients(
     options: dict[str, Any],
 ) -> tuple[Array, ...]:
     """Check what flows back and run; time comes first."""
-    x, _, c, _ = inputs
-    call = packed_rnn.checked(name, *inputs, lengths, {**options, "is_training": True})
+    x, h, c, params = inputs
+    training = {**options, "is_training": True}
+    call = packed_rnn.checked(name, x, h, c, params, lengths, training)
     layout = call.layout
     d_out, d_h, d_c = (one.astype(call.x.dtype, copy=False) for one in flows)
     if layout.mode != "lstm":
