@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace import saved_model
+from pinnace.engine.allocation import bounded
 from pinnace.framework.errors import (
     CancelledError,
     FailedPreconditionError,
     InvalidArgumentError,
     OutOfRangeError,
+    ResourceExhaustedError,
 )
 from pinnace.ops.dataset.recipes import INFINITE, UNKNOWN, Turn
 from pinnace.ops.running import RunContext
@@ -171,6 +173,12 @@ def test_a_cancelled_run_ends_a_pipeline_that_gives_nothing() -> None:
     with pytest.raises(CancelledError):
         next(behind(late).element_arrays(Turn(context)))
     stop.join()
+
+
+def test_what_a_pipeline_holds_counts_as_memory_of_the_run() -> None:
+    endless = raw.RepeatDataset(input_dataset=numbers(2), count=whole(-1), **KINDS)
+    with bounded(64 << 20), pytest.raises(ResourceExhaustedError):
+        next(behind(batched(endless, 2**40)).element_arrays(Turn()))
 
 
 def test_cached_elements_are_made_once() -> None:
