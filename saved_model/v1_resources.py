@@ -12,6 +12,7 @@ import numpy as np
 
 from pinnace.engine.build import plan_of
 from pinnace.framework import dtypes
+from pinnace.framework.shapes import SCALAR
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.functions.concrete import ConcreteFunction
@@ -19,8 +20,8 @@ from pinnace.functions.function import trace
 from pinnace.graph.codec.graphs import decode_graph
 from pinnace.graph.codec.references import TRANSLATED
 from pinnace.ops import registry
-from pinnace.ops.dataset import handles
-from pinnace.ops.execute import execute
+from pinnace.ops.dataset import handles, iterators
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.state import tables
 from pinnace.ops.trees import boosted, quantiles
 from pinnace.saved_model import layout
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.framework.variable import Variable
     from pinnace.graph.codec.functions import FunctionLibrary
-    from pinnace.graph.graph import Graph
+    from pinnace.graph.graph import FunctionRef, Graph
     from pinnace.ops.opdef import OpDef
     from pinnace.proto.node_def_pb2 import NodeDef
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
@@ -216,6 +217,8 @@ class MainGraphResources:
     ) -> dict[str, ConcreteFunction]:
         """The functions that make and fill a resource, so that it can be saved again."""
         graph = self._maker_graph(node)
+        if table is not None and _op_of(node) == handles.ONE_SHOT.name:
+            return _one_shot_functions(graph, table)
         made = TensorSpec.of(graph.outputs[0].shape, dtypes.resource)
         functions = {layout.CREATE: ConcreteFunction(graph, [], ((), {}), made, [])}
         stored = self._stored_values(node)
@@ -252,3 +255,26 @@ class MainGraphResources:
 def _keeps_values(one: MainGraphResource) -> bool:
     """Whether a checkpoint of objects holds what it has."""
     return hasattr(one._resource(), "stored_values")
+
+
+def _one_shot_functions(maker: Graph, one: MainGraphResource) -> dict[str, ConcreteFunction]:
+    """An iterator that makes its dataset itself, as one that is given it.
+
+    TensorFlow gives the resources of a function names, and its OneShotIterator takes none.
+    """
+    (node,) = (one for one in maker.nodes if one.op is handles.ONE_SHOT)
+    factory: FunctionRef = node.attrs["dataset_factory"]
+    kinds = {name: node.attrs[name] for name in ("output_types", "output_shapes")}
+    variant = TensorSpec.of(SCALAR, dtypes.variant)
+    dataset = ConcreteFunction(factory.graph, [], ((), {}), variant, [])
+
+    def create() -> Tensor:
+        return execute_one(iterators.ANONYMOUS_ITERATOR, **kinds)
+
+    def initialise() -> None:
+        execute(iterators.MAKE_ITERATOR, dataset(), one.resource_handle)
+
+    return {
+        layout.CREATE: trace(create, (), {}, f"make_{node.name}")[0],
+        layout.INITIALIZE: trace(initialise, (), {}, f"fill_{node.name}")[0],
+    }
