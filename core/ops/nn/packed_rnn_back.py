@@ -238,10 +238,10 @@ _FLOWS = "output_backprop: T, output_h_backprop: T, output_c_backprop: T, reserv
 _BACK = "input_backprop: T, input_h_backprop: T, input_c_backprop: T, params_backprop: T"
 
 
-def _op(version: str, between: str, after: str, kernel: Any, attrs: dict[str, AttrDef]) -> OpDef:
+def _op(name: str, between: str, after: str, kernel: Any, attrs: dict[str, AttrDef]) -> OpDef:
     return register(
         OpDef(
-            name=f"CudnnRNNBackprop{version}",
+            name=name,
             signature=f"{_THERE}{between}, {_OUTPUTS}, {_FLOWS}{after} -> {_BACK}",
             types=packed_rnn.T,
             attrs=attrs,
@@ -254,10 +254,10 @@ def _op(version: str, between: str, after: str, kernel: Any, attrs: dict[str, At
 
 
 _HOST = ", host_reserved: int8"
-BACK = _op("", "", "", _kernel(""), packed_rnn.CELLS)
-BACK_V2 = _op("V2", "", _HOST, _kernel("V2"), packed_rnn.CELLS)
+BACK = _op("CudnnRNNBackprop", "", "", _kernel(""), packed_rnn.CELLS)
+BACK_V2 = _op("CudnnRNNBackpropV2", "", _HOST, _kernel("V2"), packed_rnn.CELLS)
 BACK_V3 = _op(
-    "V3",
+    "CudnnRNNBackpropV3",
     ", sequence_lengths: int32",
     _HOST,
     _kernel_v3,
