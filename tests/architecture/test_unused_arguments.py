@@ -61,7 +61,6 @@ DECLARED: dict[str, tuple[set[str], str]] = {
         {"parallel_iterations", "swap_memory", "maximum_iterations", "shape_invariants"},
         "AutoGraph reads the call; the function itself does nothing",
     ),
-    ".TensorArray.grad": ({"source", "flow"}, "it raises"),
     ".control_dependencies": ({"control_inputs"}, _ORDER),
     ".group_tuple": ({"control_inputs"}, _ORDER),
 }
@@ -100,6 +99,8 @@ def unused(function: Any) -> tuple[str, set[str]]:
         for one in ast.walk(node)
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
     }
+    if "locals" in read:
+        return name, set()  # all of them are handed on
     given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     return name, {one.arg for one in given} - read - _NAMES
 
