@@ -26,7 +26,7 @@ from pinnace.saved_model.options import LoadOptions
 from pinnace.saved_model.restore_nodes import needed_messages
 from pinnace.saved_model.text_form import parse_text
 from pinnace.saved_model.v1_graphs import MainGraph
-from pinnace.saved_model.v1_tables import fills_table
+from pinnace.saved_model.v1_resources import fills_resource
 from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
@@ -154,7 +154,7 @@ class _Frozen:
     def _meta(self) -> MetaGraphDef:
         meta = MetaGraphDef()
         meta.graph_def.CopyFrom(self._graph)
-        fills = [node.name for node in self._graph.node if fills_table(node)]
+        fills = [node.name for node in self._graph.node if fills_resource(node)]
         if fills:
             # Whoever imports the graph runs these first; here loading does.
             waits = [f"^{name}" for name in fills]
@@ -181,7 +181,7 @@ class _Frozen:
         found = [
             node.name
             for node in self._graph.node
-            if node.name not in taken and not _is_unwanted(node) and not fills_table(node)
+            if node.name not in taken and not _is_unwanted(node) and not fills_resource(node)
         ]
         if not found:
             raise InvalidArgumentError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.no_effect import ignored
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -42,6 +44,25 @@ class SaveOptions:
     extra_tags: Sequence[str] | None = None
     max_shard_bytes: int | None = None
 
+    def __post_init__(self) -> None:
+        """Say what has no effect."""
+        ignored(
+            "SaveOptions",
+            "a model is written in one way, on one machine",
+            experimental_io_device=self.experimental_io_device,
+            experimental_variable_policy=self.experimental_variable_policy,
+            experimental_sharding_callback=self.experimental_sharding_callback,
+        )
+        why = "it is not written"
+        ignored("SaveOptions", why, False, save_debug_info=self.save_debug_info)
+        ignored("SaveOptions", why, False, experimental_image_format=self.experimental_image_format)
+        ignored(
+            "SaveOptions",
+            "gradients of one's own are written as they are",
+            True,
+            experimental_custom_gradients=self.experimental_custom_gradients,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
@@ -66,3 +87,12 @@ class LoadOptions:
     experimental_load_function_aliases: bool = False
     allow_io: bool = False
     verify: bool = False
+
+    def __post_init__(self) -> None:
+        """Say what has no effect."""
+        ignored(
+            "LoadOptions",
+            "there is one machine, and one copy of a variable",
+            experimental_io_device=self.experimental_io_device,
+            experimental_variable_policy=self.experimental_variable_policy,
+        )

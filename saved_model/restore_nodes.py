@@ -1,4 +1,4 @@
-"""Which variable is restored from which value of the checkpoint, as a main graph's nodes tell.
+"""What is restored from which values of the checkpoint, as a main graph's nodes tell.
 
 What restores is either nodes of the main graph itself, or a function that it calls: an assignment
 of an output of RestoreV2 to a handle.
@@ -7,11 +7,14 @@ of an output of RestoreV2 to a handle.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.graph.codec.references import TRANSLATED
 from pinnace.graph.codec.tensors import decode_tensor
 from pinnace.ops import registry
+from pinnace.ops.state import tables
+from pinnace.ops.trees import boosted, quantiles
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -20,7 +23,10 @@ if TYPE_CHECKING:
     from pinnace.proto.node_def_pb2 import NodeDef
 
 _ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
-_IMPORTS = frozenset({"LookupTableImport", "LookupTableImportV2"})
+# They take a handle, and values of the checkpoint for what is behind it.
+_IMPORTS = frozenset(
+    op.name for op in (tables.LOOKUP_TABLE_IMPORT, boosted.DESERIALIZE, quantiles.DESERIALIZE)
+)
 _FARTHEST = 64
 _RESTORE_INPUTS = 3
 
@@ -31,6 +37,13 @@ class Source:
 
     key: str
     part: str = ""
+
+
+class StoredResource(NamedTuple):
+    """The op that gives a resource its values, and the keys of those in the checkpoint."""
+
+    op: str
+    keys: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +116,10 @@ def restored_sources(
     }
 
 
-def restored_tables(
+def restored_resources(
     nodes: Mapping[str, NodeDef], library: FunctionLibrary, root: str, where: str
-) -> dict[str, tuple[str, str]]:
-    """For nodes that make tables, under which keys their keys and values are stored.
+) -> dict[str, StoredResource]:
+    """For nodes that make resources, under which keys their values are stored.
 
     Args:
         nodes: the main graph.
@@ -114,13 +127,15 @@ def restored_tables(
         root: the node that restores everything.
         where: the file, for errors.
     """
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, StoredResource] = {}
     for body, node in _restoring(nodes, library, root, where):
-        if node.op in _IMPORTS and len(node.input) >= _RESTORE_INPUTS:
-            target, _ = body.through(node.input[0])
-            stored = [body.restored(text) for text in node.input[1:_RESTORE_INPUTS]]
-            if stored[0] is not None and stored[1] is not None:
-                found[body.arguments.get(target, target)] = stored[0].key, stored[1].key
+        given = [text for text in node.input if text[:1] != "^"]
+        if TRANSLATED.get(node.op, node.op) in _IMPORTS and given:
+            target, _ = body.through(given[0])
+            stored = [body.restored(text) for text in given[1:]]
+            keys = tuple(one.key for one in stored if one is not None)
+            if len(keys) == len(stored):
+                found[body.arguments.get(target, target)] = StoredResource(node.op, keys)
     return found
 
 

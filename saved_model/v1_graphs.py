@@ -30,7 +30,7 @@ from pinnace.saved_model.assets import named_assets, resolve_asset
 from pinnace.saved_model.codecs.signatures import decode_signature
 from pinnace.saved_model.restore_nodes import Source, restored_sources
 from pinnace.saved_model.restored import LazyConcrete, RestoredObject, SignatureMap
-from pinnace.saved_model.v1_tables import MainGraphTables, makes_table
+from pinnace.saved_model.v1_resources import MainGraphResources, makes_resource
 from pinnace.storage.bundle import BundleReader, index_path
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class MainGraph:
             for asset in named_assets(meta)
         }
         self._reader: BundleReader | None = None
-        self._tables = MainGraphTables(
+        self._resources = MainGraphResources(
             meta,
             self._where,
             self._library,
@@ -129,7 +129,7 @@ class MainGraph:
         root.variables = list({id(one): one for one in self._variables.values()}.values())
         # TensorFlow's name for them. Saved again, they are objects that the signatures capture.
         root.asset_paths = list(self._assets.values())
-        root.tables = self._tables.all()
+        root.tables = self._resources.all()
         put(root, "tensorflow_version", self._meta.meta_info_def.tensorflow_version)
         put(root, "tensorflow_git_version", self._meta.meta_info_def.tensorflow_git_version)
         return root
@@ -235,8 +235,8 @@ class MainGraph:
                     handles[node.name] = value
                     variables.append(variable)
                 return value
-            if makes_table(node):
-                return capture(graph, node.name, self._tables.of(node).resource_handle, None)
+            if makes_resource(node):
+                return capture(graph, node.name, self._resources.of(node).resource_handle, None)
             if node.name in self._assets:
                 return capture(graph, node.name, self._assets[node.name].asset_path, None)
             return None

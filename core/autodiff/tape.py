@@ -14,6 +14,7 @@ from pinnace.framework.composite import CompositeTensor, gradient_part
 from pinnace.framework.context import pop_tape, push_tape, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, FLOATS, DType
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Operands, Tensor, wrap
 from pinnace.framework.variable import Variable
 from pinnace.ops.array import constants
@@ -274,7 +275,9 @@ class GradientTape:
         Returns:
             [*target, *source] for each source, in their structure.
         """
-        del parallel_iterations, experimental_use_pfor
+        why = "rows are computed together where that is possible"
+        ignored("GradientTape.jacobian", why, parallel_iterations=parallel_iterations)
+        ignored("GradientTape.jacobian", why, True, experimental_use_pfor=experimental_use_pfor)
         return self._jacobian(late.jacobian, target, sources, unconnected_gradients)
 
     def batch_jacobian(
@@ -298,7 +301,11 @@ class GradientTape:
         Returns:
             [batch, *target, *source], without the batch axes of both.
         """
-        del parallel_iterations, experimental_use_pfor
+        why = "rows are computed together where that is possible"
+        ignored("GradientTape.batch_jacobian", why, parallel_iterations=parallel_iterations)
+        ignored(
+            "GradientTape.batch_jacobian", why, True, experimental_use_pfor=experimental_use_pfor
+        )
         return self._jacobian(late.batch_jacobian, target, source, unconnected_gradients)
 
     def _jacobian(

@@ -15,6 +15,7 @@ from pinnace.checkpoint.state_file import write_state
 from pinnace.framework import dtypes
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
 from pinnace.storage.bundle_writer import BundleWriter
@@ -48,6 +49,24 @@ class CheckpointOptions:
     experimental_skip_slot_variables: bool = False
     experimental_sharding_callback: Callable[..., Any] | None = None
     max_shard_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Say what has no effect."""
+        why = "files are written here and now, all of them"
+        ignored(
+            "CheckpointOptions",
+            why,
+            experimental_io_device=self.experimental_io_device,
+            experimental_sharding_callback=self.experimental_sharding_callback,
+        )
+        ignored(
+            "CheckpointOptions",
+            why,
+            False,
+            experimental_enable_async_checkpoint=self.experimental_enable_async_checkpoint,
+            enable_async=self.enable_async,
+            experimental_skip_slot_variables=self.experimental_skip_slot_variables,
+        )
 
 
 class Checkpoint(AutoTrackable):
@@ -149,7 +168,7 @@ class Checkpoint(AutoTrackable):
         self, save_path: str | os.PathLike[str] | None, options: CheckpointOptions | None = None
     ) -> Restoration:
         """Put the values of a checkpoint into the objects; see `restore`."""
-        del options
+        ignored("Checkpoint.read", "values are read when they are needed", options=options)
         if save_path is None:
             return NothingRestored()
         with init_scope():

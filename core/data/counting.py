@@ -20,7 +20,74 @@ from pinnace.framework import structure
 from pinnace.framework.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+
+class _Repeated:
+    """Passes one after the other; an element that cannot be made does not end them.
+
+    Args:
+        begin: begins a pass.
+        count: of passes; negative is without end.
+    """
+
+    __slots__ = ("_begin", "_elements", "_empty", "_left")
+
+    def __init__(self, begin: Callable[[], Iterator[Element]], count: int) -> None:
+        self._begin = begin
+        self._left = count
+        self._elements: Iterator[Element] | None = None
+        self._empty = True
+
+    def __iter__(self) -> _Repeated:
+        return self
+
+    def __next__(self) -> Element:
+        while True:
+            if self._elements is None:
+                if not self._left:
+                    raise StopIteration
+                self._left -= 1
+                self._elements, self._empty = self._begin(), True
+            for element in self._elements:
+                self._empty = False
+                return element
+            self._elements = None
+            if self._empty and self._left < 0:
+                self._left = 0  # TensorFlow: repeating nothing without end gives nothing
+
+
+class _Sliced:
+    """`itertools.islice`, which an element that cannot be made does not end.
+
+    Args:
+        elements: of which.
+        start: how many are passed over.
+        stop: how many are looked at; None looks at all.
+        step: which of those after `start`.
+    """
+
+    __slots__ = ("_elements", "_next", "_place", "_step", "_stop")
+
+    def __init__(
+        self, elements: Iterator[Element], start: int, stop: int | None, step: int = 1
+    ) -> None:
+        self._elements = elements
+        self._next, self._stop, self._step = start, stop, step
+        self._place = 0
+
+    def __iter__(self) -> _Sliced:
+        return self
+
+    def __next__(self) -> Element:
+        if self._stop is not None and self._next >= self._stop:
+            raise StopIteration
+        while True:
+            element = next(self._elements)
+            self._place += 1
+            if self._place > self._next:
+                self._next += self._step
+                return element
 
 
 class Repeat(Stage):
@@ -33,14 +100,7 @@ class Repeat(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """Each pass is a new one of the source."""
-        count = int(self._count)
-        for _ in itertools.repeat(None) if count < 0 else range(count):
-            empty = True
-            for element in self._source.open(run):
-                empty = False
-                yield element
-            if empty and count < 0:
-                return  # TensorFlow: repeating nothing without end gives nothing
+        return _Repeated(lambda: self._source.open(run), int(self._count))
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
         """The rows of the source, their indices repeated."""
@@ -91,7 +151,7 @@ class Part(Stage):
         skip, take = int(self._skip), int(self._take)
         if skip < 0 or take == 0:
             return iter(())  # TensorFlow: skip(-1) skips all
-        return itertools.islice(self._source.open(run), skip, None if take < 0 else skip + take)
+        return _Sliced(self._source.open(run), skip, None if take < 0 else skip + take)
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
         """The rows of the source, a slice of their indices."""
@@ -138,7 +198,7 @@ class Shard(Stage):
         """Those elements."""
         count, index = int(self._count), int(self._index)
         self._check(count, index)
-        return itertools.islice(self._source.open(run), index, None, count)
+        return _Sliced(self._source.open(run), index, None, count)
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
         """The rows of the source, every n-th of their indices."""

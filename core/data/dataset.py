@@ -24,6 +24,7 @@ from pinnace.data import map as maps
 from pinnace.data import shuffle as shuffles
 from pinnace.data.dataset_spec import DatasetSpec
 from pinnace.data.elements import (
+    AUTOTUNE,
     INFINITE,
     UNKNOWN,
     Element,
@@ -42,6 +43,7 @@ from pinnace.framework import dtypes, structure
 from pinnace.framework.composite import is_composite
 from pinnace.framework.context import state
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor, wrap
@@ -337,7 +339,8 @@ class Dataset:
             NotFoundError: there is none.
             InvalidArgumentError: its elements are not of `element_spec`.
         """
-        del compression, wait  # it is written in the folder
+        ignored("Dataset.load", "the folder says how it was written", compression=compression)
+        ignored("Dataset.load", "what is not there yet is an error", False, wait=wait)
         folder = Path(text_of(path, "load", "path"))
         if reader_func is None:
             return Dataset(storing.Stored(folder, element_spec))
@@ -367,7 +370,10 @@ class Dataset:
             use_unbounded_threadpool: accepted.
             name: accepted.
         """
-        del synchronous, use_unbounded_threadpool, name
+        del name
+        why = "threads are those of num_parallel_calls"
+        ignored("Dataset.map", why, synchronous=synchronous)
+        ignored("Dataset.map", why, False, use_unbounded_threadpool=use_unbounded_threadpool)
         function = element_function(map_func, self.element_spec, "map", Dataset)
         parallel = parallel_calls(num_parallel_calls, "map")
         return self._with(
@@ -653,7 +659,10 @@ class Dataset:
         Raises:
             InvalidArgumentError: a size below 1; in a pass, elements of different shapes.
         """
-        del num_parallel_calls, deterministic, name
+        del name
+        why = "batches are made one after the other, in order"
+        parallel = None if num_parallel_calls == AUTOTUNE else num_parallel_calls
+        ignored("Dataset.batch", why, num_parallel_calls=parallel, deterministic=deterministic)
         return self._with(batches.Batched(self._stage, batch_size, bool(drop_remainder)))
 
     def padded_batch(

@@ -38,6 +38,7 @@ from pinnace.data.sql import SqlRows
 from pinnace.data.stage import Run, Stage
 from pinnace.framework import dtypes
 from pinnace.framework.errors import FailedPreconditionError
+from pinnace.framework.no_effect import ignored
 from pinnace.ops.composites.parsing import parse_example
 
 if TYPE_CHECKING:
@@ -138,7 +139,8 @@ def map_and_batch(
     num_parallel_calls: int | None = None,
 ) -> Transformation:
     """Mapped, then batched."""
-    del num_parallel_batches
+    why = "num_parallel_calls says how many threads there are"
+    ignored("map_and_batch", why, num_parallel_batches=num_parallel_batches)
     return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(
         batch_size, drop_remainder
     )
@@ -188,7 +190,12 @@ def parallel_interleave(
     prefetch_input_elements: int | None = None,
 ) -> Transformation:
     """Interleaved, each dataset read ahead by a thread."""
-    del buffer_output_elements, prefetch_input_elements
+    ignored(
+        "parallel_interleave",
+        "elements are made as they are asked for",
+        buffer_output_elements=buffer_output_elements,
+        prefetch_input_elements=prefetch_input_elements,
+    )
     return lambda dataset: dataset.interleave(
         map_func, cycle_length, block_length, AUTOTUNE, not sloppy
     )
@@ -289,7 +296,11 @@ class CsvDataset(Dataset):
         select_cols: Sequence[int] | None = None,
         exclude_cols: Sequence[int] | None = None,
     ) -> None:
-        del buffer_size
+        ignored(
+            "CsvDataset",
+            "files are read in blocks of one size, one after the other",
+            buffer_size=buffer_size,
+        )
         super().__init__(
             CsvRecords(
                 names_of(filenames),

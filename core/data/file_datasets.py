@@ -6,6 +6,10 @@ from typing import Any
 
 from pinnace.data import records
 from pinnace.data.dataset import Dataset
+from pinnace.data.elements import AUTOTUNE
+from pinnace.framework.no_effect import ignored
+
+_READ = "files are read one after the other, in blocks of one size"
 
 
 class TFRecordDataset(Dataset):
@@ -27,7 +31,8 @@ class TFRecordDataset(Dataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        del buffer_size, name
+        del name
+        ignored("TFRecordDataset", _READ, buffer_size=buffer_size)
         super().__init__(records.Records(names_of(filenames), compression_type, num_parallel_reads))
 
 
@@ -50,7 +55,9 @@ class TextLineDataset(Dataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        del buffer_size, num_parallel_reads, name
+        del name
+        parallel = None if num_parallel_reads == AUTOTUNE else num_parallel_reads
+        ignored("TextLineDataset", _READ, buffer_size=buffer_size, num_parallel_reads=parallel)
         super().__init__(records.TextLines(names_of(filenames), compression_type))
 
 
@@ -79,7 +86,11 @@ class FixedLengthRecordDataset(Dataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        del buffer_size, num_parallel_reads, name
+        del name
+        parallel = None if num_parallel_reads == AUTOTUNE else num_parallel_reads
+        ignored(
+            "FixedLengthRecordDataset", _READ, buffer_size=buffer_size, num_parallel_reads=parallel
+        )
         super().__init__(
             records.FixedRecords(
                 names_of(filenames), record_bytes, header_bytes, footer_bytes, compression_type

@@ -7,7 +7,7 @@ import json
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import handle_of
+
+if TYPE_CHECKING:
+    from pinnace.ops.running import RunContext
 
 Packer = Callable[[Element], Any]
 
@@ -132,8 +135,9 @@ class Pass:
         with self._lock:
             self._begin(Run(self.stage, bases), count)
 
-    def next_arrays(self) -> tuple[Array, ...]:
+    def next_arrays(self, ctx: RunContext) -> tuple[Array, ...]:
         """The next element's leaves, for the op IteratorGetNext; OutOfRangeError after the last."""
+        del ctx  # a pass is no part of the run that reads it
         for element in self:
             return tuple([np.asarray(leaf._array) for leaf in leaves_of(element)])
         raise OutOfRangeError("End of sequence")

@@ -42,7 +42,13 @@ class MappedRows(Rows):
 
     def take(self, indices: Indices) -> Columns:
         """The function of the rows of these numbers."""
-        return self._function(self._rows.take(indices))
+        rows = self._rows.take(indices)
+        try:
+            return self._function(rows)
+        except Exception:
+            # Each by itself: what fails for many may do for one, and says then what is wrong.
+            one = self._function.one
+            return columns_of([one(row) for row in rows_of(rows)], one.leaves, "map")
 
 
 def _bytes(spec: Any) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 from typing import Any, ClassVar, Self
 
+from pinnace.framework.no_effect import ignored
+
 
 class AutoShardPolicy(IntEnum):
     """Accepted for TensorFlow's sake: there is one worker."""
@@ -39,6 +41,9 @@ class _Choices:
 
     _names: ClassVar[tuple[str, ...]] = ()
     _parts: ClassVar[dict[str, type[_Choices]]] = {}
+    # The names that change something, and why the others do not.
+    _heeded: ClassVar[frozenset[str]] = frozenset()
+    _why: ClassVar[str] = "there is one process on one machine"
 
     def __init__(self) -> None:
         for name in self._names:
@@ -59,6 +64,8 @@ class _Choices:
                 f"it has {', '.join([*self._names, *self._parts])}"
             )
         object.__setattr__(self, name, value)
+        if name in self._names and name not in self._heeded:
+            ignored(type(self).__name__, self._why, **{name: value})
 
     def _merged(self, other: Self) -> Self:
         found = type(self)()
@@ -83,6 +90,8 @@ class _Choices:
 class AutotuneOptions(_Choices):
     """Accepted for TensorFlow's sake."""
 
+    _why = "threads are started where they pay"
+
     _names = (
         "enabled",
         "cpu_budget",
@@ -96,6 +105,8 @@ class AutotuneOptions(_Choices):
 class ThreadingOptions(_Choices):
     """Accepted for TensorFlow's sake: `num_parallel_calls` says how many threads a map may use."""
 
+    _why = "num_parallel_calls says how many threads a map may use"
+
     _names = ("max_intra_op_parallelism", "private_threadpool_size")
 
 
@@ -107,6 +118,8 @@ class DistributeOptions(_Choices):
 
 class OptimizationOptions(_Choices):
     """Accepted for TensorFlow's sake: what can be done for many elements at once is."""
+
+    _why = "what can be done for many elements at once is"
 
     _names = (
         "apply_default_optimizations",
@@ -139,6 +152,7 @@ class Options(_Choices):
         autotune, threading, experimental_distribute, experimental_optimization, others: accepted.
     """
 
+    _heeded = frozenset({"deterministic"})
     _names = (
         "deterministic",
         "dataset_name",

@@ -111,6 +111,39 @@ class Rows:
         raise NotImplementedError
 
 
+class Taken:
+    """Blocks of rows. One that cannot be made is taken row by row: errors have their place.
+
+    Args:
+        rows: where from.
+        numbers: of the rows of each block.
+    """
+
+    __slots__ = ("_numbers", "_rows", "_waiting")
+
+    def __init__(self, rows: Rows, numbers: Iterator[Indices]) -> None:
+        self._rows = rows
+        self._numbers = numbers
+        self._waiting: Iterator[Indices] | None = None
+
+    def __iter__(self) -> Taken:
+        return self
+
+    def __next__(self) -> Columns:
+        if self._waiting is not None:
+            for one in self._waiting:
+                return self._rows.take(one)
+            self._waiting = None
+        numbers = next(self._numbers)
+        try:
+            return self._rows.take(numbers)
+        except Exception:
+            if len(numbers) == 1:
+                raise
+            self._waiting = iter([numbers[i : i + 1] for i in range(len(numbers))])
+            return next(self)
+
+
 class Stage:
     """One step of a pipeline.
 
@@ -132,7 +165,7 @@ class Stage:
         if found is None:
             return None
         rows, stream = found
-        return map(rows.take, pieces(stream, block_length(rows.row_bytes)))
+        return Taken(rows, pieces(stream, block_length(rows.row_bytes)))
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
         """Rows and the numbers of those to take, None if the stage has no such way."""

@@ -15,6 +15,8 @@ from pinnace.ops.functional.python_calls import py_function
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pinnace.ops.dataset.recipes import Turn
+
 
 class Readable:
     """A dataset, as the op ReduceDataset reads it."""
@@ -22,10 +24,15 @@ class Readable:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
 
-    def element_arrays(self) -> Iterator[tuple[Any, ...]]:
+    def element_arrays(self, turn: Turn) -> Iterator[tuple[Any, ...]]:
         """The leaves of every element, in a new pass."""
+        del turn  # functions of elements are plans of their own
         for element in self.stage.open(Run()):
             yield tuple([np.asarray(leaf_array(leaf)) for leaf in element])
+
+    def cardinality(self) -> int:
+        """How many elements there are; INFINITE or UNKNOWN."""
+        return self.stage.cardinality()
 
 
 def variant_of(stage: Stage) -> Tensor:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.variable import Variable
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def get_global_step(graph: object = None) -> Variable | None:
     Args:
         graph: accepted for TensorFlow's sake.
     """
-    del graph
+    ignored("get_global_step", "there is one", graph=graph)
     return _current.get()
 
 
@@ -48,7 +49,7 @@ def get_or_create_global_step(graph: object = None) -> Variable:
     Args:
         graph: accepted for TensorFlow's sake.
     """
-    del graph
+    ignored("get_or_create_global_step", "there is one", graph=graph)
     step = _current.get()
     if step is None:
         step = new_global_step()

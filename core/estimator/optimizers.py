@@ -13,6 +13,7 @@ from pinnace.autodiff.tape import GradientTape
 from pinnace.estimator.building import tape_of_model
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.variable import Variable
 from pinnace.ops.array import casting
 from pinnace.ops.math import exponents
@@ -58,7 +59,7 @@ class Optimizer(AutoTrackable):
         grad_loss: Any = None,
     ) -> Any:
         """One step towards a smaller loss; see `compute_gradients` and `apply_gradients`."""
-        del gate_gradients, aggregation_method, colocate_gradients_with_ops
+        _tell_ignored("minimize", gate_gradients, aggregation_method, colocate_gradients_with_ops)
         pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
         if all(gradient is None for gradient, _ in pairs):
             names = ", ".join(variable.name for _, variable in pairs) or "no variable"
@@ -87,7 +88,9 @@ class Optimizer(AutoTrackable):
         Raises:
             RuntimeError: a tensor, outside of a model function: nobody saw how it was made.
         """
-        del gate_gradients, aggregation_method, colocate_gradients_with_ops
+        _tell_ignored(
+            "compute_gradients", gate_gradients, aggregation_method, colocate_gradients_with_ops
+        )
         tape = tape_of_model()
         if callable(loss):
             with GradientTape() as tape:
@@ -269,3 +272,9 @@ class AdamOptimizer(Optimizer):
             power.assign(power.value() * beta)
 
     _powers: tuple[Variable, ...]
+
+
+def _tell_ignored(who: str, gates: Any, aggregation: Any, colocate: bool) -> None:
+    why = "gradients are added up in one way, each where it is computed"
+    ignored(who, why, gate_gradients=gates or None, aggregation_method=aggregation)
+    ignored(who, why, False, colocate_gradients_with_ops=colocate)

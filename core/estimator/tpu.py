@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.estimator.estimator import Estimator
 from pinnace.estimator.run_config import RunConfig as _RunConfig
 from pinnace.estimator.specs import _MISSING, EstimatorSpec, ModeKeys
+from pinnace.framework.no_effect import ignored
 
 if TYPE_CHECKING:
     import os
@@ -183,7 +184,10 @@ class TPUEstimator(Estimator):
         export_to_cpu: bool = True,
         warm_start_from: Any = None,
     ) -> None:
-        del batch_axis, eval_on_tpu, export_to_tpu, export_to_cpu
+        why = "it runs on the processor"
+        ignored("TPUEstimator", why, batch_axis=batch_axis)
+        ignored("TPUEstimator", why, True, eval_on_tpu=eval_on_tpu, export_to_tpu=export_to_tpu)
+        ignored("TPUEstimator", why, True, export_to_cpu=export_to_cpu)
         if use_tpu:
             raise NotImplementedError(
                 "TPUEstimator: there are no TPUs here\n  Try: use_tpu=False, which runs the same "

@@ -15,6 +15,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import FailedPreconditionError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import (
@@ -202,7 +203,13 @@ class Variable(VariableParts, Operands, Trackable):
         aggregation: VariableAggregation = VariableAggregation.NONE,
         shape: Any = None,
     ) -> None:
-        del caching_device, variable_def, import_scope
+        ignored(
+            "Variable",
+            "a value is in one place, and read where it is",
+            caching_device=caching_device,
+            variable_def=variable_def,
+            import_scope=import_scope,
+        )
         if initial_value is None:
             raise ValueError(
                 "Variable: an initial value is required, or a function that gives it, got None"

@@ -14,6 +14,7 @@ from pinnace.framework import config, dtypes, structure, tracebacks
 from pinnace.framework.composite import CompositeSpec, is_composite, spec_of
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
 from pinnace.framework.trackable import Trackable
@@ -71,7 +72,6 @@ class Function(Trackable, Generic[P, R]):
         self._concrete: dict[object, ConcreteFunction] = {}
         # The same functions by the shapes and dtypes of calls with nothing but eager tensors.
         self._by_shapes: dict[object, ConcreteFunction] = {}
-        self._bound: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
         self._lock = threading.RLock()
         self._created: list[weakref.ref[Variable]] = []
         self._traced_once = False
@@ -131,18 +131,21 @@ class Function(Trackable, Generic[P, R]):
         """The function bound to an object; each object has its own graphs."""
         if instance is None:
             return self
-        found = self._bound.get(instance)
+        bound = _bound_functions(instance)
+        found = bound.get(self)
         if found is None:
-            found = Function(
-                _weakly_bound(self._python_function, instance),
-                self._spec.input_signature,
-                self._autograph,
-                self._reduce_retracing,
-                self._name,
-                is_method=True,
-                instance=instance,
-            )
-            self._bound[instance] = found
+            with self._lock:
+                found = bound.get(self)
+                if found is None:
+                    found = bound[self] = Function(
+                        _weakly_bound(self._python_function, instance),
+                        self._spec.input_signature,
+                        self._autograph,
+                        self._reduce_retracing,
+                        self._name,
+                        is_method=True,
+                        instance=instance,
+                    )
         return found
 
     # Calling it.
@@ -496,6 +499,45 @@ def _generalised(earlier: Any, call: Any) -> Any:
     return structure.pack_sequence_as(call, leaves)
 
 
+class _BoundTo:
+    """The functions bound to an object, which keeps them: what they reach may reach it again.
+
+    Were they kept elsewhere, by the object, a graph that holds a Python function of that object
+    would keep both for ever. A copy of the object, and what is unpickled, begin without any.
+
+    Args:
+        instance: the object.
+    """
+
+    __slots__ = ("functions", "owner")
+
+    def __init__(self, instance: object) -> None:
+        self.owner = weakref.ref(instance)
+        self.functions: dict[Function[..., Any], Function[..., Any]] = {}
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
+_BOUND = "_pinnace_bound_functions"
+# Of objects that take no attributes.
+_bound_elsewhere: weakref.WeakKeyDictionary[Any, _BoundTo] = weakref.WeakKeyDictionary()
+
+
+def _bound_functions(instance: object) -> dict[Function[..., Any], Function[..., Any]]:
+    """The functions that are bound to an object."""
+    attributes = getattr(instance, "__dict__", None)
+    if type(attributes) is not dict:
+        kept = _bound_elsewhere.get(instance)
+        if kept is None:
+            kept = _bound_elsewhere[instance] = _BoundTo(instance)
+        return kept.functions
+    kept = attributes.get(_BOUND)
+    if kept is None or kept.owner() is not instance:
+        kept = attributes[_BOUND] = _BoundTo(instance)
+    return kept.functions
+
+
 def _weakly_bound(function: Callable[..., Any], instance: object) -> Callable[..., Any]:
     """A bound method that does not keep its object alive."""
     from pinnace.functions.autograph.conversion import autograph_artifact, converted_call
@@ -575,8 +617,17 @@ def function(
     Returns:
         A `Function`.
     """
-    del jit_compile, experimental_implements, experimental_autograph_options
-    del experimental_attributes, experimental_compile, experimental_follow_type_hints
+    # False asks for what is so anyway: every tier gives the plan's results.
+    ignored(
+        "function",
+        "what runs often is compiled, as measurements show",
+        jit_compile=jit_compile or None,
+        experimental_compile=experimental_compile or None,
+        experimental_implements=experimental_implements,
+        experimental_autograph_options=experimental_autograph_options,
+        experimental_attributes=experimental_attributes,
+        experimental_follow_type_hints=experimental_follow_type_hints,
+    )
     relax = reduce_retracing or bool(experimental_relax_shapes)
 
     def decorate(python_function: Callable[..., Any]) -> Function:

@@ -11,6 +11,7 @@ from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.indexed_slices import dense
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.variable import Variable
 from pinnace.functions import backward
 from pinnace.functions.control import branches
@@ -57,7 +58,8 @@ def gradients(
         RuntimeError: no function is being traced: `GradientTape` sees what runs at once.
         UnimplementedError: something on the way has effects, and would have to run again.
     """
-    del name, gate_gradients, aggregation_method
+    del name
+    _tell_ignored("gradients", gate_gradients, aggregation_method)
     tracer: Any = state.tracer
     if tracer is None:
         raise RuntimeError(
@@ -110,7 +112,8 @@ def hessians(
         RuntimeError: no function is being traced.
         ValueError: an x has no fully known shape, or no y depends on it.
     """
-    del gate_gradients, aggregation_method, name
+    del name
+    _tell_ignored("hessians", gate_gradients, aggregation_method)
     found = []
     sources = structure.flatten(xs)
     for x, slope in zip(sources, gradients(ys, sources), strict=True):
@@ -213,3 +216,8 @@ def _entry(node: Node, graph: GraphBuilder) -> Entry:
 
 
 __all__ = ["gradients", "hessians"]
+
+
+def _tell_ignored(who: str, gates: Any, aggregation: Any) -> None:
+    why = "gradients are added up in one way, each where it is computed"
+    ignored(who, why, gate_gradients=gates or None, aggregation_method=aggregation)

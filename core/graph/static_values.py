@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import array_of
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
@@ -29,7 +30,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Array | None:
         An array of the tensor's shape and dtype; for a symbolic tensor where constants and known
         shapes determine it.
     """
-    del partial
+    ignored("get_static_value", "a value is known whole or not", False, partial=partial)
     if isinstance(tensor, SymbolicTensor):
         return known_value(tensor.value)
     if isinstance(tensor, Tensor):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class InputSpec:
         name: str | None = None,
         optional: bool = False,
     ) -> None:
-        del optional
+        ignored("InputSpec", "an input that is left out is not looked at", False, optional=optional)
         self.dtype = dtype
         self.shape = None if shape is None else Shape(shape)
         self.ndim = self.shape.rank if self.shape is not None else ndim

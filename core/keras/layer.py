@@ -11,6 +11,7 @@ import numpy as np
 from pinnace.framework import structure, tracebacks
 from pinnace.framework.context import state
 from pinnace.framework.module import Module
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.autograph.conversion import callback
@@ -428,7 +429,9 @@ class Layer(Module):
         Raises:
             ValueError: a size that is unknown or negative.
         """
-        del autocast, aggregation, options
+        ignored("Layer.add_weight", "there is one replica", aggregation=aggregation)
+        ignored("Layer.add_weight", "a weight is cast where it is used", True, autocast=autocast)
+        ignored("Layer.add_weight", "it is no argument of it", **options)
         return self._weight_store.add(
             args,
             name=name,
@@ -542,7 +545,7 @@ class Layer(Module):
         """
         from pinnace.keras.metrics.means import Mean
 
-        del aggregation
+        ignored("Layer.add_metric", "what is added up is the mean", aggregation=aggregation)
         if "_added_metrics" not in vars(self):
             self._added_metrics: dict[str, Any] = {}
         key = name or "metric"

@@ -8,6 +8,8 @@ import threading
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from pinnace.framework.no_effect import ignored
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -38,7 +40,7 @@ def clear_session(free_memory: bool = True) -> None:
     Args:
         free_memory: accepted for Keras' sake; memory is freed when nothing refers to it.
     """
-    del free_memory
+    ignored("clear_session", "Python frees memory as it goes", True, free_memory=free_memory)
     with _lock:
         _counts.clear()
 

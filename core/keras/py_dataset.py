@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pinnace.keras.no_effect import no_effect
+from pinnace.framework.no_effect import no_effect
 
 
 class PyDataset:

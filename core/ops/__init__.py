@@ -102,6 +102,7 @@ registry.later.add(
     "pinnace.ops.nn.data_formats",
     "pinnace.ops.nn.pooling.fractional",
     "pinnace.ops.nn.packed_rnn",
+    "pinnace.ops.nn.packed_rnn_back",
     "pinnace.ops.nn.recurrent_blocks",
     "pinnace.ops.random.indices",
     "pinnace.ops.state.optimizer_steps",

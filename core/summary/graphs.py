@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.errors import UnimplementedError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.graph.graph import Graph
 from pinnace.ops.summary import writing
@@ -67,7 +68,7 @@ def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = 
         profiler: not supported.
         profiler_outdir: accepted.
     """
-    del profiler_outdir
+    ignored("trace_on", "no profile is written", profiler_outdir=profiler_outdir)
     if profiler:
         raise UnimplementedError("trace_on: profiler is not supported")
     # `functions/concrete.py` appends what it runs.
@@ -85,7 +86,7 @@ def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> No
     Raises:
         RuntimeError: `trace_on` was not called.
     """
-    del profiler_outdir
+    ignored("trace_export", "no profile is written", profiler_outdir=profiler_outdir)
     collected: list[Graph] | None = state.graphs
     if collected is None:
         raise RuntimeError("trace_export: summary.trace_on must be called first")

@@ -11,6 +11,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import name_scope, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
 from pinnace.ops.array import casting
 from pinnace.ops.summary import writing
@@ -37,7 +38,7 @@ def summary_scope(
     name: str, default_name: str = "summary", values: Any = None
 ) -> Iterator[tuple[str, str]]:
     """(tag, scope) for a summary of that name; the scope is entered."""
-    del values
+    ignored("summary_scope", "names are made of names", values=values)
     tag = _tag(name or default_name)
     with name_scope(name or default_name) as scope:
         yield tag, scope

@@ -13,6 +13,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import FailedPreconditionError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor, wrap
 from pinnace.framework.variable import handle_of
 from pinnace.ops.array import casting
@@ -116,7 +117,9 @@ def create_file_writer(
         name: accepted.
         experimental_trackable: accepted.
     """
-    del name, experimental_trackable
+    del name
+    why = "no checkpoint holds a writer"
+    ignored("create_file_writer", why, False, experimental_trackable=experimental_trackable)
     with init_scope():
         return SummaryWriter(
             EventFile(

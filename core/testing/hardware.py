@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pinnace.framework.no_effect import ignored
+
 
 def is_built_with_cuda() -> bool:
     """Whether there are kernels for GPUs of NVIDIA: no."""
@@ -27,7 +29,9 @@ def is_built_with_xla() -> bool:
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
     """Whether there is a GPU to run on: no."""
-    del cuda_only, min_cuda_compute_capability
+    why = "there is none"
+    ignored("is_gpu_available", why, False, cuda_only=cuda_only)
+    ignored("is_gpu_available", why, min_cuda_compute_capability=min_cuda_compute_capability)
     return False
 
 

@@ -40,6 +40,14 @@ def export(
             metavar="NAME=SHAPE",
         ),
     ] = None,
+    channels_first: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--channels-first",
+            help="The file takes this input as [batch, channels, ...]. May be repeated.",
+            metavar="NAME",
+        ),
+    ] = None,
     inputs: Annotated[
         str | None,
         typer.Option(
@@ -130,6 +138,7 @@ def export(
             tags=tags.split(",") if tags else None,
             shapes=shapes_of(shapes or []),
             sample=None if sample is None else read_arrays(sample),
+            channels_first=tuple(channels_first or ()),
         )
     finally:
         gc.unfreeze()
@@ -178,6 +187,8 @@ def _lines(found: "ExportReport", output: Path, opset: int) -> Iterator[str]:
             f"from float32 by {found.variant.largest_relative:.2%} of an output's largest value; "
             f"float32 itself agreed with ONNX Runtime to {found.largest_difference:.1e}"
         )
+    for name in found.channels_first:
+        yield f"input {name} is {found.inputs[name].text}: channels first"
     effects = [f"{count} {op}" for op, count in found.dropped.items() if _is_missed(op)]
     if effects:
         yield f"left out: {', '.join(effects)}; an ONNX model neither stops nor prints"

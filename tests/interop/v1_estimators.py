@@ -46,7 +46,7 @@ def _parsed_v1(
     return made
 
 
-def _classified(serialised: Any, logits: Any, words: Sequence[str]) -> dict[str, Signature]:
+def classified(serialised: Any, logits: Any, words: Sequence[str]) -> dict[str, Signature]:
     """The signatures of a classifier's head."""
     two = logits.shape[-1] == 1
     whole = tf.concat([tf.zeros_like(logits), logits], -1) if two else logits
@@ -99,7 +99,7 @@ def _linear(features: Sequence[Any], names: Sequence[str]) -> Model:
     ]
     people = _people()
     return Model(
-        _classified(serialised, logits, names),
+        classified(serialised, logits, names),
         [("serving_default", {"inputs": people}), ("predict", {"examples": people})],
         start=start,
         main_op=v1.tables_initializer(),
@@ -145,7 +145,7 @@ def dense_classifier(folder: Path) -> Model:
         for name, key in (("classification", "inputs"), ("predict", "examples"))
     ]
     return Model(
-        _classified(serialised, logits, ["a", "b", "c"]), calls, main_op=v1.tables_initializer()
+        classified(serialised, logits, ["a", "b", "c"]), calls, main_op=v1.tables_initializer()
     )
 
 

@@ -15,6 +15,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.context import state
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Operands, Tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.autograph import operators
@@ -312,7 +313,11 @@ def to_graph(
     Raises:
         ValueError: it has no source, or is no function.
     """
-    del recursive, experimental_optional_features
+    why = "what it calls is converted when it is called"
+    ignored("autograph.to_graph", why, True, recursive=recursive)
+    ignored(
+        "autograph.to_graph", why, experimental_optional_features=experimental_optional_features
+    )
     from pinnace.functions.autograph import transformer
 
     entity = getattr(entity, "python_function", entity)
@@ -350,7 +355,9 @@ def to_code(
     Raises:
         ValueError: it has no source, or is no function.
     """
-    del recursive, experimental_optional_features
+    why = "what it calls is converted when it is called"
+    ignored("autograph.to_code", why, True, recursive=recursive)
+    ignored("autograph.to_code", why, experimental_optional_features=experimental_optional_features)
     from pinnace.functions.autograph import transformer
 
     entity = getattr(entity, "python_function", entity)

@@ -8,6 +8,7 @@ from pinnace.framework import dtypes, structure
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.control import branches, nodes, recorded
@@ -207,7 +208,7 @@ def case(
     Source:
         TensorFlow op `If` (functional_ops.cc), nested.
     """
-    del strict
+    ignored("case", "each function is a graph of its own", False, strict=strict)
     pairs = list(pred_fn_pairs)
     if not pairs:
         raise ValueError("case: pred_fn_pairs must hold at least one pair")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
 from pinnace.framework.context import state
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.control import branches, nodes, recorded
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["while_loop"]
+
+
+_TURNS = "turns run one after the other, and keep what a gradient asks for"
 
 
 def while_loop(
@@ -52,7 +56,8 @@ def while_loop(
     Source:
         TensorFlow op `While` (functional_ops.cc).
     """
-    del back_prop, swap_memory
+    ignored("while_loop", _TURNS, True, back_prop=back_prop)
+    ignored("while_loop", _TURNS, False, swap_memory=swap_memory)
     if not callable(cond) or not callable(body):
         raise TypeError("while_loop: cond and body must be functions")
     if parallel_iterations < 1:

@@ -10,6 +10,7 @@ from pinnace.framework import dtypes, structure
 from pinnace.framework.composite import CompositeSpec, is_composite
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec, TypeSpec
 from pinnace.functions.control import batching, branches, looping, nodes
@@ -97,6 +98,9 @@ def _row_shape(tensor: Tensor) -> Shape:
     return tensor.shape[1:] if tensor.shape.rank is not None else Shape(None)
 
 
+_TURNS = "turns run one after the other, and keep what a gradient asks for"
+
+
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Any,
@@ -126,7 +130,8 @@ def map_fn(
     Returns:
         [n, ...] tensors in the structure that `fn` gives; ragged or sparse where the signature is.
     """
-    del back_prop, swap_memory
+    ignored("map_fn", _TURNS, True, back_prop=back_prop)
+    ignored("map_fn", _TURNS, False, swap_memory=swap_memory)
     fn = branches.user_function(fn)
     rows = _Rows(elems, "map_fn")
     signature = fn_output_signature if fn_output_signature is not None else dtype
@@ -317,7 +322,9 @@ def foldl(
         swap_memory: accepted for TensorFlow's sake.
         name: name of the node while tracing.
     """
-    del parallel_iterations, back_prop, swap_memory
+    ignored("foldl", _TURNS, 10, parallel_iterations=parallel_iterations)
+    ignored("foldl", _TURNS, True, back_prop=back_prop)
+    ignored("foldl", _TURNS, False, swap_memory=swap_memory)
     return _fold(fn, elems, initializer, False, name or "foldl")
 
 
@@ -341,7 +348,9 @@ def foldr(
         swap_memory: accepted for TensorFlow's sake.
         name: name of the node while tracing.
     """
-    del parallel_iterations, back_prop, swap_memory
+    ignored("foldr", _TURNS, 10, parallel_iterations=parallel_iterations)
+    ignored("foldr", _TURNS, True, back_prop=back_prop)
+    ignored("foldr", _TURNS, False, swap_memory=swap_memory)
     return _fold(fn, elems, initializer, True, name or "foldr")
 
 
@@ -406,7 +415,9 @@ def scan(
     Returns:
         [n, ...] tensors in the structure of what is accumulated.
     """
-    del parallel_iterations, back_prop, swap_memory
+    ignored("scan", _TURNS, 10, parallel_iterations=parallel_iterations)
+    ignored("scan", _TURNS, True, back_prop=back_prop)
+    ignored("scan", _TURNS, False, swap_memory=swap_memory)
     fn = branches.user_function(fn)
     rows = _Rows(elems, "scan")
     value, used = _start(rows, initializer, reverse)

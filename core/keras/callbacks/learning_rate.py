@@ -9,9 +9,9 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.no_effect import no_effect
 from pinnace.keras.callbacks.callback import Callback
 from pinnace.keras.callbacks.stopping import Monitor
-from pinnace.keras.no_effect import no_effect
 
 if TYPE_CHECKING:
     from collections.abc import Callable

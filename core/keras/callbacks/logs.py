@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace import summary
+from pinnace.framework.no_effect import no_effect
 from pinnace.keras.callbacks.callback import Callback
-from pinnace.keras.no_effect import no_effect
 
 if TYPE_CHECKING:
     from typing import TextIO

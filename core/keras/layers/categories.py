@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.framework import dtypes
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.no_effect import no_effect
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.keras.no_effect import no_effect
 from pinnace.ops.array import casting, constants, indicators, reshaping, selecting, shapes, sorting
 from pinnace.ops.math import arithmetic, comparison, reduction, segments
 from pinnace.ops.strings import conversion, hashing

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.framework.no_effect import no_effect
 from pinnace.keras import constraints, initializers, masks, regularizers
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.activation import Softmax
 from pinnace.keras.layers.attention import both, causal_between, joined_masks, projection_of
 from pinnace.keras.layers.dropout import Dropout
-from pinnace.keras.no_effect import no_effect
 from pinnace.ops.array import reshaping, shapes, tiling
 from pinnace.ops.math import comparison, einstein, polar, ranges
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pinnace.framework import dtypes
+from pinnace.framework.no_effect import no_effect
 from pinnace.framework.shapes import Shape
 from pinnace.keras.layer import Layer
-from pinnace.keras.no_effect import no_effect
 from pinnace.keras.symbolic import KerasTensor, Node
 
 

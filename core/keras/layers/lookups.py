@@ -10,6 +10,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.composite import is_composite
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Tensor
 from pinnace.keras import restoring
 from pinnace.keras.dtype_policy import floatx
@@ -210,7 +211,7 @@ class IndexLookup(Layer):
             batch_size: accepted for Keras' sake.
             steps: number of batches of a dataset; None takes all.
         """
-        del batch_size
+        ignored(f"{type(self).__name__}.adapt", "all data is counted", batch_size=batch_size)
         self._adapt_to(row for batch in batches_of_data(data, steps) for row in _rows(batch))
 
     def _adapt_to(self, documents: Iterable[Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from pinnace.framework.no_effect import ignored
 from pinnace.keras import registry
 from pinnace.keras.layer import Layer, LayerOptions
 
@@ -34,6 +35,7 @@ class Lambda(Layer):
         super().__init__(**options)
         self.function = function
         self.output_shape_given = output_shape
+        ignored("Lambda", "the function itself tells its shape", output_shape=output_shape)
         self.mask = mask
         self.arguments = arguments or {}
         parameters = inspect.signature(function).parameters if callable(function) else {}

@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.framework.columns import is_column
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.layer import Layer, LayerOptions
@@ -205,7 +206,7 @@ class Normalization(Layer):
             batch_size: accepted for Keras' sake.
             steps: number of batches of a dataset; None takes all.
         """
-        del batch_size
+        ignored("Normalization.adapt", "all data is counted", batch_size=batch_size)
         if self.input_mean is not None:
             raise ValueError("Normalization.adapt: mean and variance were given to the constructor")
         count, mean, squares = 0, np.zeros(()), np.zeros(())

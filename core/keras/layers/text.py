@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.no_effect import ignored
 from pinnace.keras import registry
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.categories import refuse_sparse
@@ -128,7 +129,7 @@ class TextVectorization(Layer):
             batch_size: accepted for Keras' sake.
             steps: number of batches of a dataset; None takes all.
         """
-        del batch_size
+        ignored("TextVectorization.adapt", "all data is counted", batch_size=batch_size)
 
         def documents() -> Any:
             for batch in batches_of_data(data, steps):

@@ -10,6 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.no_effect import ignored
 from pinnace.keras import initializers, registry
 from pinnace.keras.dtype_policy import DTypePolicy, floatx
 from pinnace.keras.metrics.state import StateVariable
@@ -63,7 +64,7 @@ class Metric(AutoTrackable):
             aggregation: accepted for Keras' sake.
             name: ends its name.
         """
-        del aggregation
+        ignored("Metric.add_variable", "there is one replica", aggregation=aggregation)
         if isinstance(shape, str):  # the older order: name, shape
             shape, name = (), shape
         make = initializers.get(initializer)

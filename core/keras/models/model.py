@@ -9,6 +9,7 @@ from pinnace import late
 from pinnace.autodiff.tape import GradientTape
 from pinnace.framework import structure, tracebacks
 from pinnace.framework.context import state
+from pinnace.framework.no_effect import no_effect
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras import masks, optimizers, registry
 from pinnace.keras.call_context import calls
@@ -17,7 +18,6 @@ from pinnace.keras.layer import Layer
 from pinnace.keras.models import graph_config, saved_functions
 from pinnace.keras.models.summary import print_summary, table_of, title_of
 from pinnace.keras.models.topology import Topology
-from pinnace.keras.no_effect import no_effect
 from pinnace.keras.saving import model_files, weight_files
 from pinnace.keras.symbolic import spec_of
 from pinnace.keras.training.compilation import Compilation, arguments, without_effect

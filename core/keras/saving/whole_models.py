@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace import late
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError, OpError
+from pinnace.framework.no_effect import ignored
 from pinnace.keras import registry
 from pinnace.keras.saving import model_files
 
@@ -67,7 +68,7 @@ def load_model(
         return RestoredModel(late.saved_model.load(path), path)
     if not os.path.exists(path):  # noqa: PTH110 (a text)
         raise NotFoundError(f"load_model: there is no file or folder {path!r}")
-    del safe_mode
+    ignored("load_model", "nothing that a file holds is run", True, safe_mode=safe_mode)
     try:
         with registry.custom_object_scope(custom_objects or {}):
             return model_files.read(path, compile)

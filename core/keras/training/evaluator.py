@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from pinnace.framework import structure
+from pinnace.framework.no_effect import no_effect
 from pinnace.keras.callbacks.callback_list import CallbackList
-from pinnace.keras.no_effect import no_effect
 from pinnace.keras.part import Part
 from pinnace.keras.training.data_adapter import Batches, batches_of
 from pinnace.keras.training.step_functions import in_order, numbers_of, tensors_of

@@ -10,6 +10,7 @@ from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int16
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
@@ -62,7 +63,7 @@ def _nothing(params: Array, indices: Array, axis: int) -> Array:
 def gather(
     params: TensorLike,
     indices: TensorLike,
-    validate_indices: bool | None = None,  # noqa: ARG001 (TensorFlow has it, and ignores it)
+    validate_indices: bool | None = None,
     axis: Any = None,
     batch_dims: int = 0,
     name: str | None = None,
@@ -83,6 +84,8 @@ def gather(
     Raises:
         InvalidArgumentError: an index is out of range, or there is no such axis.
     """
+    if validate_indices is not None:
+        ignored("gather", "indices are checked always", validate_indices=validate_indices)
     if axis is None:
         axis = batch_dims
     if (

@@ -13,6 +13,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, DType, int16, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.indexing import SliceArguments, is_mask, is_plain, parse_key
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
 from pinnace.ops.array import casting, constants, joining, masking, shapes
@@ -184,7 +185,7 @@ def strided_slice(
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
-    var: Any = None,  # noqa: ARG001 (TensorFlow's argument, for assignment)
+    var: Any = None,
     name: str | None = None,
 ) -> Tensor:
     """The part of `input_` from `begin` to `end` by `strides`; bit i of a mask speaks of entry i.
@@ -206,6 +207,7 @@ def strided_slice(
     Raises:
         InvalidArgumentError: a stride of 0, an index out of range, more entries than axes.
     """
+    ignored("strided_slice", "what it gives cannot be assigned to", var=var)
     first = convert_to_tensor(begin)
     if strides is None:
         strides = constants.ones_like(first)

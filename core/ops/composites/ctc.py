@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import int32, int64
+from pinnace.framework.no_effect import ignored
 from pinnace.ops.array import (
     casting,
     constants,
@@ -72,7 +73,7 @@ def ctc_loss(
     Source:
         TensorFlow `tf.nn.ctc_loss`, op `CTCLoss` (ctc_ops.cc).
     """
-    del unique
+    ignored("ctc_loss", "labels are used as they are", unique=unique)
     x = convert_to_tensor(logits)
     if not logits_time_major:
         x = permutations.transpose(x, [1, 0, 2])

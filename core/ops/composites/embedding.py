@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.framework.no_effect import ignored
 from pinnace.ops.array import (
     casting,
     constants,
@@ -58,7 +59,8 @@ def embedding_lookup_sparse(
         TypeError: `sp_ids` is neither sparse nor ragged, or the weights are not as it is.
         ValueError: an unknown combiner, or weights of other places.
     """
-    del allow_fast_lookup
+    why = "weights are looked up in one way"
+    ignored("embedding_lookup_sparse", why, False, allow_fast_lookup=allow_fast_lookup)
     how = "mean" if combiner is None else combiner
     if how not in {"mean", "sqrtn", "sum"}:
         raise ValueError(

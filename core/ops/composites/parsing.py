@@ -10,6 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import DType, as_dtype
 from pinnace.framework.errors import UnimplementedError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape, as_shape
 from pinnace.ops.composites.features import (
     FixedLenFeature,
@@ -120,7 +121,7 @@ def parse_example(
     Source:
         TensorFlow op `ParseExampleV2` (parsing_ops.cc).
     """
-    del example_names
+    ignored("parse_example", "errors tell the number of an example", example_names=example_names)
     if not features:
         raise ValueError("parse_example: features must name at least one feature, got none")
     wanted = _Wanted(features, "parse_example")
@@ -214,7 +215,11 @@ def parse_sequence_example(
     Source:
         TensorFlow op `ParseSequenceExampleV2` (parsing_ops.cc).
     """
-    del example_names
+    ignored(
+        "parse_sequence_example",
+        "errors tell the number of an example",
+        example_names=example_names,
+    )
     message = convert_to_tensor(serialized, dtypes.string)
     return _parse_sequences(message, context_features, sequence_features, name)
 
@@ -238,7 +243,11 @@ def parse_single_sequence_example(
     Returns:
         The context features, and the sequence features, [steps, ...].
     """
-    del example_name
+    ignored(
+        "parse_single_sequence_example",
+        "errors tell the number of an example",
+        example_name=example_name,
+    )
     message = convert_to_tensor(serialized, dtypes.string)
     if message.shape.rank not in {0, None}:
         raise ValueError(

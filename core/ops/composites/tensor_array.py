@@ -10,6 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec, TypeSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
@@ -161,7 +162,12 @@ class TensorArray:
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
-        del tensor_array_name, handle, colocate_with_first_write_call, name
+        del name
+        why = "an array is a value, and no resource"
+        ignored("TensorArray", why, handle=handle, tensor_array_name=tensor_array_name)
+        ignored(
+            "TensorArray", why, True, colocate_with_first_write_call=colocate_with_first_write_call
+        )
         self._dtype = dtypes.as_dtype(dtype)
         self._dynamic = bool(dynamic_size)
         self._clear = True if clear_after_read is None else clear_after_read

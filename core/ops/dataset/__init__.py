@@ -1,3 +1,9 @@
-"""Ops on datasets and iterators that a traced function uses."""
+"""Ops on datasets and iterators, in functions that are traced here and in loaded graphs."""
 
+from pinnace.ops.dataset import batching as batching
+from pinnace.ops.dataset import counting as counting
+from pinnace.ops.dataset import handles as handles
 from pinnace.ops.dataset import iterators as iterators
+from pinnace.ops.dataset import mapping as mapping
+from pinnace.ops.dataset import shuffling as shuffling
+from pinnace.ops.dataset import sources as sources

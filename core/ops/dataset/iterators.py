@@ -1,16 +1,22 @@
 """Reading a dataset inside a function: IteratorGetNext, ReduceDataset, optional elements.
 
-What is behind the handles is the business of `pinnace.data`: an iterator has `next_arrays()`, a
-dataset `element_arrays()`.
+What is behind the handles is the business of `pinnace.data`, or of `recipes.py` beside this where a
+loaded graph made it: an iterator has `next_arrays(ctx)`, a dataset `element_arrays(turn)`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import threading
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
+from pinnace.framework.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OutOfRangeError,
+)
+from pinnace.ops.dataset.recipes import ELEMENT, Turn, as_variant, dataset_of
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define, scalar
@@ -21,12 +27,10 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.framework.shapes import Shape
     from pinnace.framework.tensor import Array, Tensor
+    from pinnace.ops.dataset.recipes import Readable
     from pinnace.ops.running import RunContext
 
 __all__: list[str] = []
-
-
-_ELEMENT = {"output_types": attr("list(type)"), "output_shapes": attr("list(shape)")}
 
 
 def _infer_outputs(call: InferCall) -> tuple[Shape, ...]:
@@ -60,9 +64,9 @@ def iterator_get_next(
     return result
 
 
-def _get_next_kernel(iterator: Array) -> tuple[Array, ...]:
+def _get_next_kernel(iterator: Array, *, ctx: RunContext) -> tuple[Array, ...]:
     readable: Any = np.asarray(iterator)[()]
-    arrays: tuple[Array, ...] = readable.next_arrays()
+    arrays: tuple[Array, ...] = readable.next_arrays(ctx)
     return arrays
 
 
@@ -120,7 +124,7 @@ def _reduce_kernel(
 ) -> tuple[Array, ...]:
     readable: Any = np.asarray(input_dataset)[()]
     state = tuple(initial_state)
-    for element in readable.element_arrays():
+    for element in readable.element_arrays(Turn(ctx)):
         ctx.check()
         state = ctx.call(f, (*state, *element, *other_arguments))
     return state
@@ -148,12 +152,6 @@ REDUCE_DATASET = define(
 )
 
 
-def _scalar_of(thing: object) -> Array:
-    out = np.empty((), object)
-    out[()] = thing
-    return out
-
-
 def make_iterator(
     dataset: Tensor, output_types: Sequence[DType], output_shapes: Sequence[Shape]
 ) -> Tensor:
@@ -173,38 +171,63 @@ def make_iterator(
     return handle
 
 
-class ReadableDataset(Protocol):
-    """The object behind a dataset's handle."""
+class GraphIterator:
+    """The resource behind the handle of an iterator that a graph makes.
 
-    def element_arrays(self) -> Iterator[tuple[Array, ...]]:
-        """The leaves of every element, in a new pass."""
+    Args:
+        name: for errors.
+    """
 
+    mutable = True
 
-class AnonymousIterator:
-    """The resource behind the handle of an iterator that a function makes."""
+    def __init__(self, name: str = "iterator") -> None:
+        self.name = name
+        self._lock = threading.Lock()
+        self._turn = Turn()
+        self._elements: Iterator[tuple[Array, ...]] | None = None
 
-    def __init__(self) -> None:
-        self._elements: Iterator[tuple[Array, ...]] = iter(())
+    @property
+    def is_initialized(self) -> bool:
+        """Whether a pass has begun."""
+        return self._elements is not None
 
-    def begin(self, dataset: ReadableDataset) -> None:
+    def begin(self, dataset: Readable) -> None:
         """A new pass over `dataset`."""
-        self._elements = dataset.element_arrays()
+        with self._lock:
+            self._elements = dataset.element_arrays(self._turn)
 
-    def next_arrays(self) -> tuple[Array, ...]:
-        """The next element's leaves; OutOfRangeError after the last."""
-        for element in self._elements:
-            return element
+    def next_arrays(self, ctx: RunContext) -> tuple[Array, ...]:
+        """The next element's leaves, for a run; OutOfRangeError after the last.
+
+        Raises:
+            FailedPreconditionError: no pass has begun.
+        """
+        with self._lock:
+            self._turn.ctx = ctx
+            if self._elements is None:
+                self._elements = self._first()
+            for element in self._elements:
+                return element
         raise OutOfRangeError("End of sequence")
+
+    def _first(self) -> Iterator[tuple[Array, ...]]:
+        raise FailedPreconditionError(
+            f"IteratorGetNext: the iterator {self.name!r} has no dataset yet: MakeIterator, the "
+            "initializer of an iterator, did not run"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
 
 
 def _anonymous_kernel() -> Array:
-    return _scalar_of(AnonymousIterator())
+    return as_variant(GraphIterator())
 
 
 ANONYMOUS_ITERATOR = define(
     name="AnonymousIteratorV3",
     signature="-> handle: resource",
-    attrs=_ELEMENT,
+    attrs=ELEMENT,
     infer=scalar,
     kernel=_anonymous_kernel,
     gradient=NOT_DIFFERENTIABLE,
@@ -233,18 +256,18 @@ def next_optional(
     )
 
 
-def _next_optional_kernel(iterator: Array) -> Array:
+def _next_optional_kernel(iterator: Array, *, ctx: RunContext) -> Array:
     readable: Any = np.asarray(iterator)[()]
     try:
-        return _scalar_of(_Element(readable.next_arrays()))
+        return as_variant(_Element(readable.next_arrays(ctx)))
     except OutOfRangeError:
-        return _scalar_of(_Element(None))
+        return as_variant(_Element(None))
 
 
 ITERATOR_GET_NEXT_AS_OPTIONAL = define(
     name="IteratorGetNextAsOptional",
     signature="iterator: resource -> optional: variant",
-    attrs=_ELEMENT,
+    attrs=ELEMENT,
     infer=scalar,
     kernel=_next_optional_kernel,
     gradient=NOT_DIFFERENTIABLE,
@@ -299,7 +322,7 @@ def _get_value_kernel(optional: Array) -> tuple[Array, ...]:
 OPTIONAL_GET_VALUE = define(
     name="OptionalGetValue",
     signature="optional: variant -> components: (output_types)",
-    attrs=_ELEMENT,
+    attrs=ELEMENT,
     infer=_infer_outputs,
     kernel=_get_value_kernel,
     gradient=NOT_DIFFERENTIABLE,
@@ -307,8 +330,10 @@ OPTIONAL_GET_VALUE = define(
 
 
 def _make_kernel(dataset: Array, iterator: Array) -> None:
-    made: Any = np.asarray(iterator)[()]
-    made.begin(np.asarray(dataset)[()])
+    found: Any = np.asarray(iterator)[()]
+    if not isinstance(found, GraphIterator):
+        raise InvalidArgumentError(f"MakeIterator: {found!r} is no iterator of a graph")
+    found.begin(dataset_of("MakeIterator", dataset))
 
 
 MAKE_ITERATOR = define(
@@ -322,7 +347,7 @@ MAKE_ITERATOR = define(
 
 
 def _from_value_kernel(components: tuple[Array, ...]) -> Array:
-    return _scalar_of(_Element(components))
+    return as_variant(_Element(components))
 
 
 # A function that is a gradient keeps what a branch made in one of these, for the loaded graph.
@@ -336,7 +361,7 @@ OPTIONAL_FROM_VALUE = define(
 
 
 def _none_kernel() -> Array:
-    return _scalar_of(_Element(None))
+    return as_variant(_Element(None))
 
 
 OPTIONAL_NONE = define(

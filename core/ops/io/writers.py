@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Tensor
 from pinnace.storage.record import RecordWriter
 
@@ -37,8 +38,17 @@ class TFRecordOptions:
         mem_level: Any = None,
         compression_strategy: Any = None,
     ) -> None:
-        del flush_mode, input_buffer_size, output_buffer_size, window_bits
-        del compression_method, mem_level, compression_strategy
+        ignored(
+            "TFRecordOptions",
+            "compression_level alone says how to compress",
+            flush_mode=flush_mode,
+            input_buffer_size=input_buffer_size,
+            output_buffer_size=output_buffer_size,
+            window_bits=window_bits,
+            compression_method=compression_method,
+            mem_level=mem_level,
+            compression_strategy=compression_strategy,
+        )
         if isinstance(compression_type, TFRecordOptions):
             compression_type = compression_type._kind
         if compression_type not in _KINDS:

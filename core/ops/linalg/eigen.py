@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, complex64, complex128, float32
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting, constants, masking, reshaping
 from pinnace.ops.execute import execute
@@ -74,7 +75,7 @@ def eigh_tridiagonal(
     Raises:
         ValueError: dtypes differ, or another `select`.
     """
-    del tol
+    ignored("eigh_tridiagonal", "LAPACK works to full precision", tol=tol)
     diagonal, above = convert_to_tensor(alpha), convert_to_tensor(beta)
     if diagonal.dtype is not above.dtype:
         raise ValueError(

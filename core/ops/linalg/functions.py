@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, float16, int32
+from pinnace.framework.no_effect import ignored
 from pinnace.ops.array import broadcasting, casting, constants, reshaping, selecting, shapes
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import matrix_functions
@@ -152,6 +153,9 @@ MATRIX_SQUARE_ROOT = define(
 )
 
 
+_CHECKED = "shapes are checked always, values never"
+
+
 def pinv(
     a: TensorLike, rcond: Any = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
@@ -167,7 +171,7 @@ def pinv(
     Returns:
         [..., n, m].
     """
-    del validate_args
+    ignored("pinv", _CHECKED, False, validate_args=validate_args)
     x = convert_to_tensor(a)
     if rcond is None:
         rcond = _epsilon(x, 10.0)
@@ -190,7 +194,7 @@ def matrix_rank(
         validate_args: shapes are checked in any case.
         name: name of the node while tracing.
     """
-    del validate_args
+    ignored("matrix_rank", _CHECKED, False, validate_args=validate_args)
     x = convert_to_tensor(a)
     s = factorization.svd(x, compute_uv=False)
     if tol is None:

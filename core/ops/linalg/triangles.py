@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import INDEX, as_dtype, int32
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import constants, gathering, sorting
 from pinnace.ops.execute import execute
@@ -43,6 +44,9 @@ def lu(
     return execute(LU, input, output_idx_type=as_dtype(output_idx_type), name=name)  # type: ignore[no-any-return]
 
 
+_CHECKED = "shapes are checked always, values never"
+
+
 def lu_solve(
     lower_upper: TensorLike,
     perm: TensorLike,
@@ -59,7 +63,7 @@ def lu_solve(
         validate_args: shapes are checked in any case.
         name: name of the node while tracing.
     """
-    del validate_args
+    ignored("lu_solve", _CHECKED, False, validate_args=validate_args)
     factors = convert_to_tensor(lower_upper)
     ordered = _rows(convert_to_tensor(rhs, factors.dtype), convert_to_tensor(perm))
     lower, _ = _triangles(factors)
@@ -102,7 +106,7 @@ def lu_reconstruct(
     Returns:
         [..., n, n], dtype of `lower_upper`.
     """
-    del validate_args
+    ignored("lu_reconstruct", _CHECKED, False, validate_args=validate_args)
     factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
     whole = products.matmul(*_triangles(factors))
     return _rows(whole, sorting.argsort(order, axis=-1), name)

@@ -11,6 +11,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, NUMBERS, REAL, SIGNED, variant
 from pinnace.framework.indexed_slices import IndexedSlices
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.framework.variable import Variable
 from pinnace.ops import batch_rules
@@ -499,8 +500,8 @@ INV = register(
 
 def accumulate_n(
     inputs: Sequence[TensorLike],
-    shape: Any = None,  # noqa: ARG001 (TensorFlow's, told by the inputs)
-    tensor_dtype: Any = None,  # noqa: ARG001 (TensorFlow's, told by the inputs)
+    shape: Any = None,
+    tensor_dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
     """The sum of several tensors of one shape and dtype: an older name of `add_n`.
@@ -514,6 +515,7 @@ def accumulate_n(
     Returns:
         The shape and dtype of each input.
     """
+    ignored("accumulate_n", "the inputs tell it", shape=shape, tensor_dtype=tensor_dtype)
     return add_n(inputs, name)
 
 

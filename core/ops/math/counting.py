@@ -288,26 +288,29 @@ def confusion_matrix(
     columns = casting.cast(convert_to_tensor(predictions), int64)
     rows, columns = _same_rank(rows, columns)
     kind = dtypes.as_dtype(dtype)
+    values = None if weights is None else casting.cast(convert_to_tensor(weights), kind)
+    if rows.shape.rank is None or columns.shape.rank is None:
+        # Each place counts by itself: a last axis that only one of them has makes no difference.
+        rows, columns = (reshaping.reshape(one, [-1]) for one in (rows, columns))
+        values = None if values is None else reshaping.reshape(values, [-1])
     if num_classes is None:
         last = arithmetic.maximum(reduction.reduce_max(rows), reduction.reduce_max(columns))
         count = last + 1
     else:
         count = casting.cast(convert_to_tensor(num_classes), int64)
     places = joining.stack([rows, columns], axis=-1)
-    if weights is None:
+    if values is None:
         values = constants.ones(shapes.sizes(rows), kind)
-    else:
-        values = casting.cast(convert_to_tensor(weights), kind)
     return scattering.scatter_nd(places, values, joining.stack([count, count]), name)
 
 
 def _same_rank(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
-    """Without a last axis of size 1 that only one of them has."""
+    """Without a last axis of size 1, or of one that shows when it runs, that only one has."""
     m, n = labels.shape.rank, predictions.shape.rank
     if m is not None and n is not None:
-        if m == n + 1 and labels.shape[-1] == 1:
+        if m == n + 1 and labels.shape[-1] in {None, 1}:
             labels = reshaping.squeeze(labels, [-1])
-        elif n == m + 1 and predictions.shape[-1] == 1:
+        elif n == m + 1 and predictions.shape[-1] in {None, 1}:
             predictions = reshaping.squeeze(predictions, [-1])
     return labels, predictions
 

@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import INDEX, as_dtype, float32, float64, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting
 from pinnace.ops.execute import execute_one
@@ -69,7 +70,12 @@ def histogram_fixed_width_bins(
     Raises:
         InvalidArgumentError: `nbins` is not above 0.
     """
-    del dtype
+    ignored(
+        "histogram_fixed_width_bins",
+        "bins are int32, as in TensorFlow",
+        int32,
+        dtype=as_dtype(dtype),
+    )
     if nbins <= 0:
         raise InvalidArgumentError(
             f"histogram_fixed_width_bins: nbins must be above 0, got {nbins}"

@@ -11,6 +11,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, REAL, int32
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.framework.variable import Variable
@@ -40,11 +41,11 @@ def matmul(
     transpose_b: bool = False,
     adjoint_a: bool = False,
     adjoint_b: bool = False,
-    a_is_sparse: bool = False,  # noqa: ARG001 (a hint)
-    b_is_sparse: bool = False,  # noqa: ARG001 (a hint)
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
     output_type: Any = None,
-    grad_a: bool = False,  # noqa: ARG001 (a hint)
-    grad_b: bool = False,  # noqa: ARG001 (a hint)
+    grad_a: bool = False,
+    grad_b: bool = False,
     name: str | None = None,
 ) -> Tensor:
     """`a b`, matrix by matrix; the axes before the last two broadcast.
@@ -79,10 +80,19 @@ def matmul(
         type(a) is Tensor
         and type(b) is Tensor
         and a._array.ndim == b._array.ndim == 2
-        and not (adjoint_a or adjoint_b)
+        and not (adjoint_a or adjoint_b or a_is_sparse or b_is_sparse or grad_a or grad_b)
         and output_type is None
     ):
         return _ENTRIES[bool(transpose_a), bool(transpose_b)](a, b, name)  # type: ignore[no-any-return]
+    ignored(
+        "matmul",
+        "zeros are multiplied as other numbers are",
+        False,
+        a_is_sparse=a_is_sparse,
+        b_is_sparse=b_is_sparse,
+        grad_a=grad_a,
+        grad_b=grad_b,
+    )
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError("matmul: of transpose and adjoint of one argument only one may be True")
     if not isinstance(a, Operands) and isinstance(b, Operands):

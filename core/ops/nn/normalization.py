@@ -5,6 +5,7 @@ from typing import Any
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import bfloat16, float16, float32
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Tensor, TensorLike
 from pinnace.ops.array import casting, constants, gathering, reshaping, shapes
 from pinnace.ops.math import arithmetic, division, exponents, polar, reduction
@@ -90,7 +91,7 @@ def batch_norm_with_global_normalization(
 def moments(
     x: TensorLike,
     axes: Any,
-    shift: TensorLike | None = None,  # noqa: ARG001 (TensorFlow ignores it too)
+    shift: TensorLike | None = None,
     keepdims: bool = False,
     name: str | None = None,  # noqa: ARG001 (of a scope, which has no node of its own)
 ) -> tuple[Tensor, Tensor]:
@@ -106,6 +107,7 @@ def moments(
     Returns:
         Both [...] without the reduced axes, dtype of x.
     """
+    ignored("moments", "the mean is found first", shift=shift)
     x = convert_to_tensor(x)
     wide = casting.cast(x, float32) if x.dtype in {float16, bfloat16} else x
     mean = reduction.reduce_mean(wide, axes, keepdims=True)

@@ -17,6 +17,9 @@ import numpy as np
 from pinnace.framework.dtypes import FLOATS, INDEX, DType
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
+from pinnace.ops import registry
+from pinnace.ops.array import constants
+from pinnace.ops.execute import execute
 from pinnace.ops.kernels.cells import lstm_step, sigmoid
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, InferCall, OpDef, attr
@@ -25,7 +28,8 @@ from pinnace.ops.registry import define
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pinnace.framework.tensor import Array
+    from pinnace.framework.tensor import Array, Tensor
+    from pinnace.ops.opdef import OpCall
 
 __all__: list[str] = []
 
@@ -86,7 +90,7 @@ class Layout(NamedTuple):
         return parts[:cut], parts[cut:]
 
 
-_CELLS: dict[str, AttrDef] = {
+CELLS: dict[str, AttrDef] = {
     "rnn_mode": attr("string", default="lstm", allowed=tuple(GATES)),
     "input_mode": attr(
         "string", default="linear_input", allowed=("linear_input", "skip_input", "auto_select")
@@ -96,13 +100,13 @@ _CELLS: dict[str, AttrDef] = {
     "seed": attr("int", default=0),
     "seed2": attr("int", default=0),
 }
-_PROJECTED = {**_CELLS, "num_proj": attr("int", default=0)}
+PROJECTED = {**CELLS, "num_proj": attr("int", default=0)}
 _STATES = "input: T, input_h: T, input_c: T, params: T"
 _OUTPUTS = "output: T, output_h: T, output_c: T, reserve_space: T"
 _TRAINING = {"is_training": attr("bool", default=True)}
 
 
-class _Direction(NamedTuple):
+class Direction(NamedTuple):
     """The weights of one direction of a layer: [gates units, …], states' after inputs'."""
 
     inputs: Array
@@ -111,14 +115,14 @@ class _Direction(NamedTuple):
     state_bias: Array
 
 
-def _directions(layout: Layout, params: Array) -> list[_Direction]:
+def _directions(layout: Layout, params: Array) -> list[Direction]:
     gates = GATES[layout.mode]
     matrices, biases = layout.unpacked(params)
     found = []
     for start in range(0, len(matrices), 2 * gates):
         middle, end = start + gates, start + 2 * gates
         found.append(
-            _Direction(
+            Direction(
                 *(np.concatenate(part) for part in (matrices[start:middle], matrices[middle:end])),
                 *(np.concatenate(part) for part in (biases[start:middle], biases[middle:end])),
             )
@@ -126,7 +130,7 @@ def _directions(layout: Layout, params: Array) -> list[_Direction]:
     return found
 
 
-def _step(mode: str, ahead: Array, h: Array, c: Array, own: _Direction) -> tuple[Array, Array]:
+def _step(mode: str, ahead: Array, h: Array, c: Array, own: Direction) -> tuple[Array, Array]:
     """The next hidden state and cell state; `ahead` is what the inputs add to the gates."""
     recurrent = h @ own.states.T + own.state_bias
     if mode == "gru":
@@ -144,7 +148,7 @@ def _step(mode: str, ahead: Array, h: Array, c: Array, own: _Direction) -> tuple
 
 
 def _direction(
-    mode: str, x: Array, h: Array, c: Array, lengths: Array, own: _Direction, backward: bool
+    mode: str, x: Array, h: Array, c: Array, lengths: Array, own: Direction, backward: bool
 ) -> tuple[Array, Array, Array]:
     """Outputs [time, batch, units] and both last states; shorter rows stand still at their end."""
     ahead = x @ own.inputs.T + own.input_bias
@@ -157,6 +161,68 @@ def _direction(
     return out, h, c
 
 
+class Checked(NamedTuple):
+    """What a run of layers takes, in the dtype in which it is computed.
+
+    Args:
+        layout: of the weights.
+        x: [time, batch, inputs].
+        h: [layers directions, batch, units].
+        c: like `h`; zeros for cells that have none.
+        weights: of each direction of each layer.
+        lengths: [batch], the number of steps of each row.
+    """
+
+    layout: Layout
+    x: Array
+    h: Array
+    c: Array
+    weights: list[Direction]
+    lengths: Array
+
+
+def checked(
+    name: str,
+    x: Array,
+    h: Array,
+    c: Array,
+    params: Array,
+    lengths: Array | None,
+    options: dict[str, Any],
+) -> Checked:
+    """The inputs of an op, if they fit together.
+
+    Raises:
+        InvalidArgumentError: they do not.
+        UnimplementedError: it is a mode that is not supported.
+    """
+    mode, directions = options["rnn_mode"], _DIRECTIONS[options["direction"]]
+    _refuse(name, options)
+    layout = Layout(mode, len(h) // directions, directions, h.shape[-1], x.shape[-1])
+    batch = x.shape[1]
+    require(name, len(h) % directions == 0 and len(h) > 0, "input_h has no whole layers", h)
+    require(name, h.shape[1] == batch, f"input_h must be of {batch} rows", h)
+    if mode == "lstm":
+        require(name, c.shape == h.shape, f"input_c must have shape {list(h.shape)}", c)
+    require(name, params.shape == (layout.size,), f"params must be of {layout.size}", params)
+    if lengths is None:
+        lengths = np.full(batch, len(x))
+    fits = lengths.shape == (batch,) and (
+        not batch or 0 <= lengths.min() <= lengths.max() <= len(x)
+    )
+    require(name, fits, f"sequence_lengths must be {batch} numbers up to {len(x)}", lengths)
+    wide = computed_in(x.dtype)
+    hidden = h.astype(wide, copy=False)
+    return Checked(
+        layout,
+        x.astype(wide, copy=False),
+        hidden,
+        c.astype(wide, copy=False) if mode == "lstm" else np.zeros_like(hidden),
+        _directions(layout, params.astype(wide, copy=False)),
+        lengths,
+    )
+
+
 def _run(
     name: str,
     x: Array,
@@ -167,40 +233,25 @@ def _run(
     options: dict[str, Any],
 ) -> tuple[Array, Array, Array]:
     """Time, batch, inputs → outputs and last states, all of the dtype of x."""
-    mode, directions = options["rnn_mode"], _DIRECTIONS[options["direction"]]
-    _refuse(name, options)
-    layout = Layout(mode, len(h) // directions, directions, h.shape[-1], x.shape[-1])
-    batch = x.shape[1]
-    _require(name, len(h) % directions == 0 and len(h) > 0, "input_h has no whole layers", h)
-    _require(name, h.shape[1] == batch, f"input_h must be of {batch} rows", h)
-    if mode == "lstm":
-        _require(name, c.shape == h.shape, f"input_c must have shape {list(h.shape)}", c)
-    _require(name, params.shape == (layout.size,), f"params must be of {layout.size}", params)
-    if lengths is None:
-        lengths = np.full(batch, len(x))
-    fits = lengths.shape == (batch,) and (
-        not batch or 0 <= lengths.min() <= lengths.max() <= len(x)
-    )
-    _require(name, fits, f"sequence_lengths must be {batch} numbers up to {len(x)}", lengths)
-    dtype, wide = x.dtype, computed_in(x.dtype)
-    signal, hidden = x.astype(wide, copy=False), h.astype(wide, copy=False)
-    cell = c.astype(wide, copy=False) if mode == "lstm" else np.zeros_like(hidden)
-    weights = _directions(layout, params.astype(wide, copy=False))
-    last_h, last_c = np.empty_like(hidden), np.empty_like(hidden)
+    call = checked(name, x, h, c, params, lengths, options)
+    dtype, signal, layout = x.dtype, call.x, call.layout
+    mode, directions = layout.mode, layout.directions
+    last_h, last_c = np.empty_like(call.h), np.empty_like(call.h)
     for layer in range(layout.layers):
         parts = []
         for direction in range(directions):
             at = layer * directions + direction
             part, last_h[at], last_c[at] = _direction(
-                mode, signal, hidden[at], cell[at], lengths, weights[at], direction == 1
+                mode, signal, call.h[at], call.c[at], call.lengths, call.weights[at], direction == 1
             )
             parts.append(part)
         signal = np.concatenate(parts, -1)
-    states = last_c if mode == "lstm" else np.zeros(c.shape, wide)
+    states = last_c if mode == "lstm" else np.zeros(c.shape, last_c.dtype)
     return signal.astype(dtype), last_h.astype(dtype), states.astype(dtype)
 
 
-def _require(name: str, holds: bool, rule: str, found: Array) -> None:
+def require(name: str, holds: bool, rule: str, found: Array) -> None:
+    """Raise InvalidArgumentError with the rule and the shape that was found unless it holds."""
     if not holds:
         raise InvalidArgumentError(f"{name}: {rule}, got shape {list(found.shape)}")
 
@@ -267,24 +318,39 @@ def _layer(name: str, signature: str, kernel: Any, attrs: dict[str, AttrDef]) ->
     return define(
         name=name,
         signature=signature,
-        types=_T,
+        types=T,
         attrs=attrs,
         infer=_infer,
         kernel=kernel,
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=_gradient,
         effect="random",
     )
 
 
-_T = {"T": FLOATS}
+def _gradient(call: OpCall, *dys: Tensor | None) -> tuple[Tensor | None, ...]:
+    """By the op that TensorFlow has for it; what it kept for the way back goes along."""
+    back = registry.lookup(call.op.name.replace("RNN", "RNNBackprop"))
+    flows = [
+        constants.zeros_like(y) if dy is None else dy
+        for y, dy in zip(call.outputs[:3], dys[:3], strict=True)
+    ]
+    attrs = {name: call.attr(name) for name in back.attrs if name != "T"}
+    found: tuple[Tensor, ...] = execute(
+        back, *call.inputs, *call.outputs[:3], *flows, *call.outputs[3:], **attrs
+    )
+    # No gradient of the lengths.
+    return *found, *[None] * (len(call.inputs) - len(found))
 
 
-RNN = _layer("CudnnRNN", f"{_STATES} -> {_OUTPUTS}", _kernel(""), {**_CELLS, **_TRAINING})
+T = {"T": FLOATS}
+
+
+RNN = _layer("CudnnRNN", f"{_STATES} -> {_OUTPUTS}", _kernel(""), {**CELLS, **_TRAINING})
 RNN_V2 = _layer(
     "CudnnRNNV2",
     f"{_STATES} -> {_OUTPUTS}, host_reserved: int8",
     _kernel("V2"),
-    {**_CELLS, **_TRAINING},
+    {**CELLS, **_TRAINING},
 )
 
 
@@ -328,7 +394,7 @@ RNN_V3 = _layer(
     "CudnnRNNV3",
     f"{_STATES}, sequence_lengths: int32 -> {_OUTPUTS}, host_reserved: int8",
     _kernel_v3,
-    {**_PROJECTED, **_TRAINING, "time_major": attr("bool", default=True)},
+    {**PROJECTED, **_TRAINING, "time_major": attr("bool", default=True)},
 )
 
 
@@ -356,7 +422,7 @@ def _sized(
 
 
 def _packing(
-    name: str, signature: str, infer: Any, kernel: Any, attrs: dict[str, AttrDef], types: Any = _T
+    name: str, signature: str, infer: Any, kernel: Any, attrs: dict[str, AttrDef], types: Any = T
 ) -> OpDef:
     sizes = "num_layers: int32, num_units: int32, input_size: int32"
     return define(
@@ -390,8 +456,8 @@ PARAMS_SIZE = _packing(
     " -> params_size: S",
     lambda _: Shape([1]),
     _size_kernel,
-    _PROJECTED,
-    {**_T, "S": INDEX},
+    PROJECTED,
+    {**T, "S": INDEX},
 )
 
 
@@ -406,7 +472,7 @@ def _unpack_kernel(
     direction: str,
 ) -> tuple[Array, ...]:
     layout = _sized(num_layers, num_units, input_size, rnn_mode, input_mode, direction)
-    _require(
+    require(
         "CudnnRNNParamsToCanonical",
         params.shape == (layout.size,),
         f"params must be of {layout.size}",
@@ -446,7 +512,7 @@ PARAMS_TO_CANONICAL = _packing(
     f", params: T -> {_list_of('num_params', 'num_params')}",
     _infer_unpacked,
     _unpack_kernel,
-    _CELLS,
+    CELLS,
 )
 
 
@@ -458,7 +524,7 @@ PARAMS_TO_CANONICAL_V2 = _packing(
     f", params: T -> {_TWO}",
     _infer_unpacked,
     _unpack_kernel,
-    _PROJECTED,
+    PROJECTED,
 )
 
 
@@ -479,9 +545,9 @@ def _pack_kernel(
         if len(found) != wanted:
             raise InvalidArgumentError(f"{name}: there must be {wanted}, got {len(found)}")
     for one, shape in zip(weights, shapes, strict=True):
-        _require(name, one.shape == shape, f"a matrix must have shape {list(shape)}", one)
+        require(name, one.shape == shape, f"a matrix must have shape {list(shape)}", one)
     for one in biases:
-        _require(name, one.shape == (layout.units,), f"biases must be of {layout.units}", one)
+        require(name, one.shape == (layout.units,), f"biases must be of {layout.units}", one)
     return np.concatenate([part.reshape(-1) for part in (*weights, *biases)])
 
 
@@ -495,8 +561,8 @@ CANONICAL_TO_PARAMS = _packing(
     f", {_list_of('num_params', 'num_params')} -> params: T",
     _infer_packed,
     _pack_kernel,
-    _CELLS,
+    CELLS,
 )
 CANONICAL_TO_PARAMS_V2 = _packing(
-    "CudnnRNNCanonicalToParamsV2", f", {_TWO} -> params: T", _infer_packed, _pack_kernel, _PROJECTED
+    "CudnnRNNCanonicalToParamsV2", f", {_TWO} -> params: T", _infer_packed, _pack_kernel, PROJECTED
 )

@@ -39,8 +39,19 @@ _REASONS = {
         ThreadUnsafeUnigramCandidateSampler UniformCandidateSampler
     """,
     "draws from a dataset, which an ONNX model has not": """
-        AnonymousIteratorV3 IteratorGetNext IteratorGetNextAsOptional MakeIterator
-        OptionalFromValue OptionalGetValue OptionalHasValue OptionalNone ReduceDataset
+        AnonymousIterator AnonymousIteratorV2 AnonymousIteratorV3 AnonymousMemoryCache
+        AnonymousSeedGenerator AssertCardinalityDataset BatchDataset BatchDatasetV2 CacheDataset
+        CacheDatasetV2 ConcatenateDataset DatasetCardinality DatasetToSingleElement DeleteIterator
+        DeleteMemoryCache DeleteSeedGenerator DummyMemoryCache DummySeedGenerator FilterDataset
+        FinalizeDataset FlatMapDataset InterleaveDataset Iterator IteratorGetNext
+        IteratorGetNextAsOptional IteratorGetNextSync IteratorV2 MakeIterator MapAndBatchDataset
+        MapDataset ModelDataset OneShotIterator OptimizeDataset OptionalFromValue OptionalGetValue
+        OptionalHasValue OptionalNone OptionsDataset PaddedBatchDataset PaddedBatchDatasetV2
+        ParallelBatchDataset ParallelInterleaveDatasetV4 ParallelMapDataset ParallelMapDatasetV2
+        PrefetchDataset RangeDataset ReduceDataset RepeatDataset RewriteDataset ScanDataset
+        ShardDataset ShuffleAndRepeatDataset ShuffleDataset ShuffleDatasetV2 ShuffleDatasetV3
+        SkipDataset TakeDataset TakeWhileDataset TensorDataset TensorSliceDataset UnbatchDataset
+        UniqueDataset WindowDataset ZipDataset
     """,
     (
         "draws other numbers in every run from the operating system or a state; an ONNX model has"
@@ -126,7 +137,8 @@ _REASONS = {
         TensorArrayScatterV3 TensorArraySizeV3 TensorArraySplitV3 TensorArrayV3 TensorArrayWriteV3
     """,
     "is the way back through a recurrent cell, which an ONNX model does not go": """
-        BlockLSTMGrad BlockLSTMGradV2 GRUBlockCellGrad LSTMBlockCellGrad
+        BlockLSTMGrad BlockLSTMGradV2 CudnnRNNBackprop CudnnRNNBackpropV2 CudnnRNNBackpropV3
+        GRUBlockCellGrad LSTMBlockCellGrad
     """,
     "joins or hashes text, or packs tensors into bytes, which ONNX does not": """
         DeserializeManySparse DeserializeSparse SerializeManySparse SerializeSparse SparseCross
@@ -139,9 +151,13 @@ _REASONS = {
         "keeps trees behind a handle, which an ONNX model has not; ONNX's own trees are in "
         "ai.onnx.ml"
     ): """
-        BoostedTreesCreateEnsemble BoostedTreesDeserializeEnsemble
-        BoostedTreesEnsembleResourceHandleOp BoostedTreesGetEnsembleStates BoostedTreesPredict
-        BoostedTreesSerializeEnsemble IsBoostedTreesEnsembleInitialized
+        BoostedTreesCreateEnsemble BoostedTreesCreateQuantileStreamResource
+        BoostedTreesDeserializeEnsemble BoostedTreesEnsembleResourceHandleOp
+        BoostedTreesGetEnsembleStates BoostedTreesPredict
+        BoostedTreesQuantileStreamResourceDeserialize
+        BoostedTreesQuantileStreamResourceGetBucketBoundaries
+        BoostedTreesQuantileStreamResourceHandleOp BoostedTreesSerializeEnsemble
+        IsBoostedTreesEnsembleInitialized IsBoostedTreesQuantileStreamResourceInitialized
     """,
     "keeps what a loop computes for its gradient; an ONNX model has no state": """
         StackCloseV2 StackPopV2 StackPushV2 StackV2

@@ -20,6 +20,7 @@ from pinnace.deploy.onnx.flow.lowering import lower
 from pinnace.deploy.onnx.flow.options import Options, one_kind
 from pinnace.deploy.onnx.ir.mapped_weights import release_all, releasing, trim
 from pinnace.deploy.onnx.passes.pipeline import improve
+from pinnace.deploy.onnx.program.channels_first import with_channels_first
 from pinnace.deploy.onnx.program.freezing import freeze
 from pinnace.deploy.onnx.program.sources import Program, find_program, refuse_own_files
 from pinnace.deploy.onnx.program.states import with_states
@@ -73,6 +74,7 @@ def export(
     verify_timeout_s: float = 60.0,
     tags: str | Sequence[str] | None = None,
     shapes: Mapping[str, Any] | None = None,
+    channels_first: str | Sequence[str] = (),
 ) -> ExportReport:
     """Write a model as ONNX, checked by onnx.checker and against pinnace by ONNX Runtime.
 
@@ -114,6 +116,9 @@ def export(
         tags: which of several graphs of a folder; None takes the only one, or that for serving.
         shapes: of inputs by name, None for a size that may be any; for inputs of unknown rank,
             which ONNX cannot have, and where a fixed size is wanted.
+        channels_first: names of inputs that the file takes as [batch, channels, …], where the model
+            has [batch, …, channels]; `sample` and a calibration have them so too, `shapes` speaks
+            of the model.
 
     Returns:
         What was written and how well it agrees.
@@ -150,6 +155,7 @@ def export(
         verify_timeout_s=verify_timeout_s,
         tags=[tags] if isinstance(tags, str) else tags,
         shapes=shapes,
+        channels_first=(channels_first,) if isinstance(channels_first, str) else channels_first,
     )
     options.check()
     refuse_own_files(model, path)
@@ -166,6 +172,7 @@ def export(
 
 def _export(model: object, options: Options) -> ExportReport:
     found = find_program(model, options.signature, options.tags, options.shapes)
+    found = with_channels_first(found, options.channels_first)
     whole = with_states(replace(found, limit_s=options.verify_timeout_s))
     trim(whole.weights)
     cut = _cut(whole, options) if options.cut_strings else None
@@ -217,6 +224,7 @@ def _export(model: object, options: Options) -> ExportReport:
             ort_path=os.fspath(mobile_paths(options.path)[0])
             if options.ort and options.path is not None
             else None,
+            channels_first=tuple(options.channels_first),
             tokenizer=None if cut is None else cut.document,
             tokenizer_path=None if cut is None else cut.path,
             _message=stage.message() if options.path is None else None,

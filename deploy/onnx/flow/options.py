@@ -47,6 +47,7 @@ class Options:
     verify_timeout_s: float = 60.0
     tags: Sequence[str] | None = None
     shapes: Mapping[str, Any] | None = None
+    channels_first: Sequence[str] = ()
 
     @property
     def needs_runs(self) -> bool:

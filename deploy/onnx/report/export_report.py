@@ -41,6 +41,8 @@ class ExportReport:
         variant: what a smaller form of the file costs; None for float32. The differences above are
             those of float32, which it was made of.
         ort_path: of the `.ort` file, None if none was asked for.
+        channels_first: the inputs that the file takes with channels first, where the model has them
+            last.
         tokenizer: the program from the model's strings to `inputs`, as `tokenizer.js` and
             `tokenizer.py` are given it; None if nothing was cut off.
         tokenizer_path: of the file with it.
@@ -68,6 +70,7 @@ class ExportReport:
     unconvertible: Mapping[str, str] = field(default_factory=dict)
     variant: VariantReport | None = None
     ort_path: str | None = None
+    channels_first: tuple[str, ...] = ()
     tokenizer: Mapping[str, Any] | None = field(default=None, repr=False)
     tokenizer_path: str | None = None
     _message: Any = field(default=None, repr=False, compare=False)
@@ -129,6 +132,7 @@ class ExportReport:
             "nodes": [one.as_dict() for one in self.nodes],
             "variant": None if self.variant is None else self.variant.as_dict(),
             "ort_path": self.ort_path,
+            "channels_first": list(self.channels_first),
             "tokenizer": None if self.tokenizer is None else _outline(self.tokenizer),
             "tokenizer_path": self.tokenizer_path,
         }

@@ -98,6 +98,9 @@ def _summary(report: Mapping[str, Any]) -> Iterator[str]:
     )
     if report["data_path"]:
         yield f"The weights are in `{report['data_path']}`."
+    if report["channels_first"]:
+        names = ", ".join(report["channels_first"])
+        yield f"Channels come first, at once after the batch, in: {names}."
     if report["tokenizer"]:
         texts, numbers = (", ".join(report["tokenizer"][side]) for side in ("inputs", "outputs"))
         where = report["tokenizer_path"] or "the report's tokenizer"

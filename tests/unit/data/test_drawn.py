@@ -66,6 +66,7 @@ def test_a_snapshot_has_files_too(tmp_path: Path) -> None:
     assert made == list(range(8))
 
 
+@pytest.mark.filterwarnings("ignore:.* has no effect:UserWarning")
 def test_options_are_known_ones_and_merge() -> None:
     options = Options()
     options.deterministic = False

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pinnace as tf
+from pinnace.framework import no_effect as told
 from pinnace.framework import tracebacks
-from pinnace.keras import no_effect as told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -130,6 +130,56 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "TensorBoard: profile_batch": lambda: keras.callbacks.TensorBoard(profile_batch=2),
     "TensorBoard: write_images": lambda: keras.callbacks.TensorBoard(write_images=True),
     "TensorBoard: embeddings_freq": lambda: keras.callbacks.TensorBoard(embeddings_freq=1),
+    "LSTM: implementation": lambda: k.LSTM(2, implementation=1),
+    "GRU: implementation": lambda: k.GRU(2, implementation=1),
+    "Lambda: output_shape": lambda: k.Lambda(lambda x: x, output_shape=(3,)),
+    "Normalization.adapt: batch_size": lambda: k.Normalization().adapt(X, batch_size=2),
+    "TextVectorization.adapt: batch_size": (
+        lambda: k.TextVectorization().adapt(["a b"], batch_size=1)
+    ),
+    "StringLookup.adapt: batch_size": lambda: k.StringLookup().adapt(["a"], batch_size=1),
+    "Layer.add_weight: aggregation": (
+        lambda: k.Layer().add_weight(shape=(), aggregation="mean", name="w")
+    ),
+    "function: jit_compile": lambda: tf.function(lambda x: x, jit_compile=True),
+    "function: experimental_implements": (
+        lambda: tf.function(lambda x: x, experimental_implements="f")
+    ),
+    "map_fn: swap_memory": lambda: tf.map_fn(lambda x: x, tf.zeros([2]), swap_memory=True),
+    "while_loop: back_prop": (
+        lambda: tf.while_loop(
+            lambda i: i < 1, lambda i: (i + 1,), [tf.constant(0)], back_prop=False
+        )
+    ),
+    "scan: parallel_iterations": (
+        lambda: tf.scan(lambda a, x: a + x, tf.zeros([2]), parallel_iterations=3)
+    ),
+    "matmul: a_is_sparse": lambda: tf.matmul(X, X.T, a_is_sparse=True),
+    "gather: validate_indices": lambda: tf.gather(X, [0], validate_indices=True),
+    "Dataset.batch: num_parallel_calls": (
+        lambda: tf.data.Dataset.range(2).batch(1, num_parallel_calls=2)
+    ),
+    "ThreadingOptions: private_threadpool_size": (
+        lambda: setattr(tf.data.Options().threading, "private_threadpool_size", 2)
+    ),
+    "SaveOptions: experimental_io_device": (
+        lambda: tf.saved_model.SaveOptions(experimental_io_device="/job:localhost")
+    ),
+    "SaveOptions: experimental_custom_gradients": (
+        lambda: tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    ),
+    "LoadOptions: experimental_variable_policy": (
+        lambda: tf.saved_model.LoadOptions(experimental_variable_policy="save_variable_devices")
+    ),
+    "CheckpointOptions: enable_async": lambda: tf.train.CheckpointOptions(enable_async=True),
+}
+WITH_EFFECT: dict[str, Callable[[], Any]] = {
+    "what is the default": lambda: k.LSTM(2, implementation=2, use_cudnn="auto"),
+    "what may be as it likes": (
+        lambda: tf.data.Dataset.range(2).batch(1, num_parallel_calls=tf.data.AUTOTUNE)
+    ),
+    "what holds anyway": lambda: tf.function(lambda x: x, jit_compile=False),
+    "options that are heeded": lambda: setattr(tf.data.Options(), "deterministic", False),
 }
 
 
@@ -143,6 +193,19 @@ def test_an_argument_without_effect_says_so_once(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         WITHOUT[what]()
+
+
+@pytest.mark.parametrize("what", WITH_EFFECT)
+def test_nothing_is_told_of(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(told, "_told", set())
+    WITH_EFFECT[what]()
+
+
+def test_the_warning_is_about_the_line_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(told, "_told", set())
+    with pytest.warns(UserWarning, match="LSTM: implementation") as found:
+        k.LSTM(2, implementation=1)
+    assert [one.filename for one in found] == [__file__]
 
 
 @pytest.mark.parametrize("run_eagerly", [False, True])

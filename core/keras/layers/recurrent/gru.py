@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.framework.no_effect import ignored, no_effect
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layers.recurrent.cell import RecurrentCell
 from pinnace.keras.layers.recurrent.rnn import CellLayer
-from pinnace.keras.no_effect import no_effect
 from pinnace.ops.array import joining
 from pinnace.ops.math import products
 from pinnace.ops.nn import biases
@@ -71,6 +71,7 @@ class GRUCell(RecurrentCell):
         self.recurrent_activation = activations.get(recurrent_activation)
         self.reset_after = reset_after
         self.implementation = implementation
+        ignored("GRU", "all gates are one product always", 2, implementation=implementation)
         self._keep(locals())
 
     def _bias_shape(self, columns: int) -> list[int]:

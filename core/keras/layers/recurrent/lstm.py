@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.framework.no_effect import ignored, no_effect
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layers.recurrent.cell import RecurrentCell
 from pinnace.keras.layers.recurrent.rnn import CellLayer
-from pinnace.keras.no_effect import no_effect
 from pinnace.ops.array import constants, joining
 from pinnace.ops.nn import biases
 
@@ -69,6 +69,7 @@ class LSTMCell(RecurrentCell):
         self.recurrent_activation = activations.get(recurrent_activation)
         self.unit_forget_bias = unit_forget_bias
         self.implementation = implementation
+        ignored("LSTM", "all gates are one product always", 2, implementation=implementation)
         self._keep(locals())
 
     @property

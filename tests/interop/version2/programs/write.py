@@ -20,7 +20,8 @@ import tensorflow as tf
 from casebook import CASES, SEED
 
 sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 (Keras 2 warns at each save)
-import keras2  # noqa: E402, F401 (adds its cases)
+import datasets  # noqa: E402, F401 (adds its cases)
+import keras2  # noqa: E402, F401
 import keras3  # noqa: E402, F401
 import modules  # noqa: E402, F401
 

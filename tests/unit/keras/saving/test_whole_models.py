@@ -112,6 +112,7 @@ def test_functions_in_lambdas_are_found_by_name(ending: str, tmp_path: Path) -> 
         np.testing.assert_array_equal(again(X), X * 2)
 
 
+@pytest.mark.filterwarnings("ignore:load_model. safe_mode has no effect:UserWarning")
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_bytecode_is_not_run_in_any_mode(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"m{ending}"

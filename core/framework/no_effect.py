@@ -1,0 +1,53 @@
+"""Arguments that TensorFlow or Keras has and that change nothing here: they say so, once.
+
+A test reads every public function: a parameter that is not used is told here, or stands in the
+test's table with the reason why there is nothing to tell.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+_told: set[tuple[str, str]] = set()
+_PACKAGE = __name__.partition(".")[0]
+
+
+def no_effect(who: str, argument: str, why: str) -> None:
+    """Warn, the first time, that an argument was given that has no effect.
+
+    Args:
+        who: the class or function.
+        argument: its name.
+        why: what is so instead.
+    """
+    if (who, argument) in _told:
+        return
+    _told.add((who, argument))
+    message = f"{who}: {argument} has no effect: {why}"
+    warnings.warn(message, UserWarning, stacklevel=_callers_level())
+
+
+def ignored(who: str, why: str, /, default: object = None, **given: object) -> None:
+    """Warn, the first time, for each of these arguments that is not what it is if left out.
+
+    Args:
+        who: the class or function that takes them.
+        why: what is so instead.
+        default: the value of an argument that nobody gave.
+        **given: the arguments by name.
+    """
+    for name, value in given.items():
+        if value is not default and not (type(value) is type(default) and value == default):
+            no_effect(who, name, why)
+
+
+def _callers_level() -> int:
+    """How far up the first line is that is not this package's, as `no_effect` counts."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name != _PACKAGE and not name.startswith(f"{_PACKAGE}."):
+            break
+        frame, level = frame.f_back, level + 1
+    return level

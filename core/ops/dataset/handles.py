@@ -1,0 +1,232 @@
+"""Iterators of a graph by name, made once for a model or anew in each run; what reads a dataset."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import SCALAR, Shape
+from pinnace.ops.dataset.iterators import ITERATOR_GET_NEXT, GraphIterator
+from pinnace.ops.dataset.recipes import ELEMENT, METADATA, Turn, as_variant, dataset_of
+from pinnace.ops.execute import eager_context
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.registry import register, scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pinnace.framework.tensor import Array
+    from pinnace.ops.dataset.recipes import Leaves
+    from pinnace.ops.running import RunContext
+
+__all__: list[str] = []
+
+
+class OneShot(GraphIterator):
+    """An iterator that makes its dataset itself, when it is first read.
+
+    Args:
+        name: for errors.
+        factory: FunctionRef without arguments, gives the dataset.
+    """
+
+    def __init__(self, name: str, factory: Any) -> None:
+        super().__init__(name)
+        self._factory = factory
+
+    @property
+    def is_initialized(self) -> bool:
+        """Always: nothing else has to run."""
+        return True
+
+    def _first(self) -> Iterator[Leaves]:
+        made = self._turn.call(self._factory)
+        return dataset_of("OneShotIterator", made[0]).element_arrays(self._turn)
+
+
+def _named(ctx: RunContext, container: str, name: str, made: GraphIterator) -> Array:
+    """The iterator of that name in all of a run."""
+    if name and ctx is not eager_context():
+        made = ctx.stream(("iterators", container, name), lambda: made)
+    return as_variant(made)
+
+
+def _iterator_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Array:
+    return _named(ctx, container, shared_name, GraphIterator(shared_name or "iterator"))
+
+
+for _name in ("Iterator", "IteratorV2"):
+    register(
+        OpDef(
+            name=_name,
+            signature="-> handle: resource",
+            attrs={**ELEMENT, "shared_name": attr("string"), "container": attr("string")},
+            infer=scalar,
+            kernel=_iterator_kernel,
+            gradient=NOT_DIFFERENTIABLE,
+            effect="read",
+        )
+    )
+
+
+def _one_shot_kernel(
+    *, dataset_factory: Any, container: str, shared_name: str, ctx: RunContext
+) -> Array:
+    made = OneShot(shared_name or "one_shot_iterator", dataset_factory)
+    return _named(ctx, container, shared_name, made)
+
+
+ONE_SHOT = register(
+    OpDef(
+        name="OneShotIterator",
+        signature="-> handle: resource",
+        attrs={
+            **ELEMENT,
+            "dataset_factory": attr("func"),
+            "container": attr("string", default=""),
+            "shared_name": attr("string", default=""),
+        },
+        infer=scalar,
+        kernel=_one_shot_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+
+# The ops that make an iterator which outlives a run, and the op that gives it a dataset.
+MAKERS = frozenset({"Iterator", "IteratorV2", "OneShotIterator"})
+FILLER = "MakeIterator"
+
+
+register(
+    OpDef(
+        name="AnonymousIterator",
+        signature="-> handle: resource",
+        attrs=ELEMENT,
+        infer=scalar,
+        kernel=lambda: as_variant(GraphIterator()),
+        gradient=NOT_DIFFERENTIABLE,
+        effect="io",
+    )
+)
+
+
+def _two_scalars(_: InferCall) -> tuple[Shape, Shape]:
+    return SCALAR, SCALAR
+
+
+def _nothing(_: InferCall) -> tuple[Shape, ...]:
+    return ()
+
+
+class _Idle:
+    """Behind the handles of what TensorFlow keeps beside a dataset: memory, seeds, deleters."""
+
+    def __repr__(self) -> str:
+        return "<a resource beside a dataset>"
+
+
+_IDLE = _Idle()
+
+register(
+    OpDef(
+        name="AnonymousIteratorV2",
+        signature="-> handle: resource, deleter: variant",
+        attrs=ELEMENT,
+        infer=_two_scalars,
+        kernel=lambda: (as_variant(GraphIterator()), as_variant(_IDLE)),
+        gradient=NOT_DIFFERENTIABLE,
+        effect="io",
+    )
+)
+register(
+    OpDef(
+        name="AnonymousMemoryCache",
+        signature="-> handle: resource, deleter: variant",
+        infer=_two_scalars,
+        kernel=lambda: (as_variant(_IDLE), as_variant(_IDLE)),
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+register(
+    OpDef(
+        name="DummyMemoryCache",
+        signature="-> handle: resource",
+        infer=scalar,
+        kernel=lambda: as_variant(_IDLE),
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _delete_kernel(handle: Array, deleter: Array) -> None:
+    """It is gone when nobody holds it, as everything here."""
+    del handle, deleter
+
+
+for _name in ("DeleteIterator", "DeleteMemoryCache", "DeleteSeedGenerator"):
+    register(
+        OpDef(
+            name=_name,
+            signature="handle: resource, deleter: variant ->",
+            infer=_nothing,
+            kernel=_delete_kernel,
+            gradient=NOT_DIFFERENTIABLE,
+            effect="write",
+        )
+    )
+
+register(
+    OpDef(
+        name="IteratorGetNextSync",
+        signature="iterator: resource -> components: (output_types)",
+        attrs=ELEMENT,
+        infer=ITERATOR_GET_NEXT.infer,
+        kernel=ITERATOR_GET_NEXT.kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)
+
+
+def _cardinality_kernel(input_dataset: Array) -> Array:
+    return np.array(dataset_of("DatasetCardinality", input_dataset).cardinality(), np.int64)
+
+
+register(
+    OpDef(
+        name="DatasetCardinality",
+        signature="input_dataset: variant -> cardinality: int64",
+        attrs={"cardinality_options": attr("string", default="")},
+        infer=scalar,
+        kernel=_cardinality_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+    )
+)
+
+
+def _single_kernel(dataset: Array, *, ctx: RunContext) -> Leaves:
+    op = "DatasetToSingleElement"
+    found = list(itertools.islice(dataset_of(op, dataset).element_arrays(Turn(ctx)), 2))
+    if len(found) != 1:
+        told = "more than one" if found else "none"
+        raise InvalidArgumentError(
+            f"{op}: the dataset must have exactly one element, it has {told}"
+        )
+    return found[0]
+
+
+register(
+    OpDef(
+        name="DatasetToSingleElement",
+        signature="dataset: variant -> components: (output_types)",
+        attrs={**ELEMENT, **METADATA},
+        infer=ITERATOR_GET_NEXT.infer,
+        kernel=_single_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="write",
+    )
+)

@@ -1,0 +1,158 @@
+"""Datasets that a graph makes: how to begin a pass, and how many elements there are.
+
+A graph that TensorFlow wrote holds a pipeline as nodes, each of which gives a variant. Behind each
+of ours is a `Recipe`; nothing is computed before something reads it. What `pinnace.data` puts
+behind a variant answers to the same two questions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops import memory
+from pinnace.ops.execute import eager_context
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, Effect, OpDef, attr
+from pinnace.ops.registry import register, scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pinnace.framework.tensor import Array
+    from pinnace.ops.running import RunContext
+
+# The leaves of one element.
+Leaves = tuple["Array", ...]
+INFINITE, UNKNOWN = -1, -2
+
+
+class Turn:
+    """One pass over a dataset. An iterator may outlive a run: who reads it next says whose it is.
+
+    Args:
+        ctx: the run that reads.
+    """
+
+    __slots__ = ("ctx",)
+
+    def __init__(self, ctx: RunContext | None = None) -> None:
+        self.ctx = ctx or eager_context()
+
+    def call(self, function: Any, *arrays: Array) -> Leaves:
+        """The results of a FunctionRef."""
+        self.ctx.check()
+        return self.ctx.call(function, arrays)
+
+    def take(self, source: Readable) -> Iterator[Leaves]:
+        """The elements of another dataset, in this pass; a cancelled run ends here."""
+        for element in source.element_arrays(self):
+            self.ctx.check()
+            yield element
+
+
+class Readable(Protocol):
+    """What is behind the variant of a dataset."""
+
+    def element_arrays(self, turn: Turn) -> Iterator[Leaves]:
+        """The leaves of every element, in a new pass."""
+
+    def cardinality(self) -> int:
+        """How many elements there are; INFINITE or UNKNOWN."""
+
+
+class Recipe:
+    """A dataset that a node makes.
+
+    Args:
+        begin: begins a pass.
+        count: how many elements there are; INFINITE or UNKNOWN.
+    """
+
+    __slots__ = ("_begin", "_count")
+
+    def __init__(self, begin: Callable[[Turn], Iterator[Leaves]], count: int = UNKNOWN) -> None:
+        self._begin = begin
+        self._count = count
+
+    def element_arrays(self, turn: Turn) -> Iterator[Leaves]:
+        """The leaves of every element, in a new pass."""
+        return self._begin(turn)
+
+    def cardinality(self) -> int:
+        """How many elements there are; INFINITE or UNKNOWN."""
+        return self._count
+
+
+def as_variant(thing: object) -> Array:
+    """A scalar array of one object."""
+    out = np.empty((), object)
+    out[()] = thing
+    return out
+
+
+def made(begin: Callable[[Turn], Iterator[Leaves]], count: int = UNKNOWN) -> Array:
+    """The variant of a new dataset."""
+    return as_variant(Recipe(begin, count))
+
+
+def dataset_of(op: str, variant: Array) -> Readable:
+    """The dataset behind a variant.
+
+    Raises:
+        InvalidArgumentError: there is another thing.
+    """
+    found: Any = np.asarray(variant)[()]
+    if not hasattr(found, "element_arrays"):
+        raise InvalidArgumentError(f"{op}: a dataset is required, got {found!r}")
+    return found  # type: ignore[no-any-return]  # it has just been asked
+
+
+def whole(op: str, name: str, value: Array, least: int) -> int:
+    """A number that an input gives.
+
+    Raises:
+        InvalidArgumentError: it is no scalar, or too small.
+    """
+    if value.ndim:
+        raise InvalidArgumentError(f"{op}: {name} must be a scalar, got {list(value.shape)}")
+    number = int(value)
+    if number < least:
+        raise InvalidArgumentError(f"{op}: {name} must be at least {least}, got {number}")
+    return number
+
+
+def keep(element: Leaves) -> Leaves:
+    """An element that will be held: it counts as memory of the run."""
+    memory.claim(sum(leaf.nbytes + memory.ARRAY for leaf in element))
+    return element
+
+
+ELEMENT: Mapping[str, AttrDef] = {
+    "output_types": attr("list(type)"),
+    "output_shapes": attr("list(shape)"),
+}
+METADATA: Mapping[str, AttrDef] = {"metadata": attr("string", default="")}
+
+
+def dataset_op(
+    name: str,
+    signature: str,
+    kernel: Callable[..., Array],
+    attrs: Mapping[str, AttrDef] | None = None,
+    *,
+    effect: Effect | None = None,
+) -> OpDef:
+    """Register an op that gives a dataset: `signature` says what it takes."""
+    return register(
+        OpDef(
+            name=name,
+            signature=f"{signature} -> handle: variant",
+            attrs={**ELEMENT, **METADATA} if attrs is None else attrs,
+            infer=scalar,
+            kernel=kernel,
+            gradient=NOT_DIFFERENTIABLE,
+            effect=effect,
+        )
+    )

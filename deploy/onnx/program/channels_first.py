@@ -1,0 +1,63 @@
+"""Inputs that the file takes with channels first, where the model has them last."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pinnace.deploy.onnx.program.sources import Program
+from pinnace.framework import structure
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Tensor
+from pinnace.functions.function import trace
+from pinnace.ops.array import permutations
+
+# A batch, at least one axis in space, channels.
+_LEAST_RANK = 3
+
+
+def with_channels_first(program: Program, names: Sequence[str]) -> Program:
+    """The program with [batch, channels, …] in the place of [batch, …, channels].
+
+    Each of these inputs is transposed where it enters; what follows is as it was.
+
+    Args:
+        program: of which.
+        names: of the inputs; none leaves the program as it is.
+
+    Raises:
+        InvalidArgumentError: there is no such input, or it has no axis between batch and channels.
+    """
+    if not names:
+        return program
+    inputs = dict(program.inputs)
+    for name in names:
+        spec = inputs.get(name)
+        if spec is None:
+            raise InvalidArgumentError(
+                f"export: channels_first has {name!r}, which is no input; the inputs are: "
+                f"{', '.join(inputs)}"
+            )
+        if spec.shape.rank is None or spec.shape.rank < _LEAST_RANK:
+            raise InvalidArgumentError(
+                f"export: channels_first has {name!r}, which is {spec.text}: an input with a "
+                "batch, at least one axis in space, and channels is wanted\n"
+                f"  Try: shapes={{{name!r}: [None, 224, 224, 3]}} where the model does not tell"
+            )
+        batch, *space, channels = spec.shape
+        inputs[name] = TensorSpec(Shape([batch, channels, *space]), spec.dtype, name)
+    order = list(inputs)
+    concrete = program.concrete
+
+    def turned(*given: Tensor) -> list[Tensor]:
+        tensors = [
+            permutations.transpose(x, [0, *range(2, len(inputs[name].shape)), 1])
+            if name in names
+            else x
+            for name, x in zip(order, given, strict=True)
+        ]
+        return structure.flatten(concrete.call_flat(tensors), expand_composites=True)
+
+    specs = tuple(inputs[name].with_name(name) for name in order)
+    found, _ = trace(turned, specs, {}, concrete.name)
+    return replace(program, concrete=found, inputs=inputs)

@@ -1,0 +1,162 @@
+"""An argument that has no effect says so: no public function takes one in silence.
+
+`pinnace.framework.no_effect` is how a function says it. What is asked for in vain but holds
+anyway, and what a protocol hands to whoever overrides, stands below with its reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import types
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pinnace as tf
+from architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAMES = ROOT / "docs" / "public_names.txt"
+# The name of a node, or of nothing: it changes no result anywhere.
+_NAMES = {"self", "cls", "name"}
+
+_CALLED = "called by training, evaluation or a session, with all that others may want"
+_OVERRIDDEN = "the base or one kind of a protocol whose other kinds use it"
+_HOLDS = "what it asks for is so anyway"
+_ORDER = "effects run in the order of the program, with or without it"
+
+# Part of the qualified name -> parameters and why nothing is told.
+DECLARED: dict[str, tuple[set[str], str]] = {
+    "keras.callbacks.": ({"epoch", "batch", "logs"}, _CALLED),
+    "estimator.hooks.": (
+        {"run_context", "run_values", "session", "coord", "global_step_value"},
+        _CALLED,
+    ),
+    "estimator.training.": ({"eval_result", "is_the_final_export"}, _CALLED),
+    ".compute_mask": ({"inputs", "previous_mask"}, _OVERRIDDEN),
+    ".build": ({"input_shape", "x", "initial_state_shape"}, _OVERRIDDEN),
+    ".call": ({"training"}, _OVERRIDDEN),
+    ".compute_output_shape": ({"initial_state_shape"}, _OVERRIDDEN),
+    ".Model.compute_loss": ({"x", "training"}, _OVERRIDDEN),
+    ".Model.compute_metrics": ({"x"}, _OVERRIDDEN),
+    ".TrackableView.children": ({"save_type"}, _OVERRIDDEN),
+    ".Layer.get_updates_for": ({"inputs"}, "there are no updates, of whatever inputs"),
+    ".GradientTape.record_customised": ({"computed"}, _OVERRIDDEN),
+    ".from_variant": ({"structure"}, _HOLDS),
+    ".DatasetSpec.": ({"dataset_shape"}, "a dataset is a scalar; saved specs say so"),
+    ".copy_to_device": ({"source_device", "target_device"}, "there is one device"),
+    ".prefetch_to_device": ({"device"}, "there is one device"),
+    ".Variable.": ({"use_locking"}, _HOLDS),
+    ".VariableParts.": ({"use_locking"}, _HOLDS),
+    "estimator.optimizers.Optimizer": ({"use_locking"}, _HOLDS),
+    "lookup.": ({"experimental_is_anonymous"}, _HOLDS),
+    ".BackupAndRestore.": ({"double_checkpoint"}, _HOLDS),
+    ".argsort": ({"stable"}, _HOLDS),
+    ".SeedGenerator.next": ({"ordered"}, _HOLDS),
+    ".set_loop_options": (
+        {"parallel_iterations", "swap_memory", "maximum_iterations", "shape_invariants"},
+        "AutoGraph reads the call; the function itself does nothing",
+    ),
+    ".control_dependencies": ({"control_inputs"}, _ORDER),
+    ".group_tuple": ({"control_inputs"}, _ORDER),
+}
+
+
+@cache
+def definitions(path: str) -> dict[tuple[str, int], ast.FunctionDef]:
+    found = {}
+    for node in ast.walk(ast.parse(Path(path).read_text())):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            found[node.name, first] = node
+    return found
+
+
+def unused(function: Any) -> tuple[str, set[str]]:
+    """The name of a function, and its parameters that nothing in it reads."""
+    inner = inspect.unwrap(function)
+    name = f"{inner.__module__}.{inner.__qualname__}"
+    code = inner.__code__
+    if not inner.__module__.startswith("pinnace") or not Path(code.co_filename).exists():
+        return name, set()
+    node = definitions(code.co_filename).get((code.co_name, code.co_firstlineno))
+    if node is None:
+        return name, set()
+    statements = [one for one in node.body if not isinstance(one, ast.Expr | ast.Pass)]
+    expressions = [
+        one
+        for one in node.body
+        if isinstance(one, ast.Expr) and not isinstance(one.value, ast.Constant)
+    ]
+    if not expressions and all(isinstance(one, ast.Raise) for one in statements):
+        return name, set()  # for others to override, or refused
+    read = {
+        one.id
+        for one in ast.walk(node)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
+    }
+    if "locals" in read:
+        return name, set()  # all of them are handed on
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return name, {one.arg for one in given} - read - _NAMES
+
+
+def functions_of(found: Any) -> Iterator[Any]:
+    if isinstance(found, types.FunctionType):
+        yield found
+    elif inspect.isclass(found):
+        for base in found.__mro__:
+            for key, value in vars(base).items():
+                inner = getattr(value, "__func__", value)
+                shown = not key.startswith("_") or key in {"__init__", "__call__"}
+                if shown and isinstance(inner, types.FunctionType):
+                    yield inner
+
+
+def named(text: str) -> Any:
+    found: Any = tf
+    for part in text.split(".")[1:]:
+        found = getattr(found, part)
+    return found
+
+
+def public_functions() -> dict[str, set[str]]:
+    silent: dict[str, set[str]] = {}
+    for line in NAMES.read_text().splitlines():
+        for function in functions_of(named(line.split()[0])):
+            name, parameters = unused(function)
+            if parameters:
+                silent[name] = parameters
+    return silent
+
+
+SILENT = public_functions()
+
+
+def declared(name: str) -> set[str]:
+    return {one for part, (known, _) in DECLARED.items() if part in name for one in known}
+
+
+def test_no_public_function_takes_an_argument_in_silence() -> None:
+    found = {name: sorted(given - declared(name)) for name, given in SILENT.items()}
+    found = {name: given for name, given in found.items() if given}
+    assert not found, (
+        "these parameters have no effect: say so with framework.no_effect.ignored, or declare "
+        f"here why there is nothing to say: {found}"
+    )
+
+
+def test_what_is_declared_is_there() -> None:
+    for part, (known, _) in DECLARED.items():
+        there = {one for name, given in SILENT.items() if part in name for one in given}
+        assert known <= there, f"{part}: {sorted(known - there)} are used now, or gone"
+
+
+def test_the_search_finds_what_is_hidden_by_del() -> None:
+    module = importlib.import_module("pinnace.data.access")
+    assert unused(module.from_variant)[1] == {"structure"}
+    assert unused(tf.map_fn)[1] == set()

@@ -1,0 +1,173 @@
+"""Datasets inside of functions: pipelines as nodes of a graph, their passes in loops."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from casebook import case, numbers, texts
+
+Data = tf.data.Dataset
+FLOATS = tf.TensorSpec([None, 3], tf.float32, "x")
+INTEGERS = tf.TensorSpec([None], tf.int64, "x")
+
+
+def save(folder: Path, function: Any, spec: tf.TensorSpec, *children: Any) -> None:
+    model = tf.Module()
+    model.parts = list(children)
+    model.run = tf.function(function, input_signature=[spec])
+    tf.saved_model.save(model, str(folder), signatures=model.run)
+
+
+def called(*values: Any) -> list[Any]:
+    return [("serving_default", {"x": value}) for value in values]
+
+
+@case("datasets")
+def reduced(folder: Path) -> Any:
+    """Slices, mapped with a captured variable, and summed."""
+    scale = tf.Variable([1.0, 2.0, 3.0])
+
+    def run(x: Any) -> Any:
+        mapped = Data.from_tensor_slices(x).map(lambda row: row * scale)
+        return {"sum": mapped.reduce(tf.zeros([3]), lambda total, row: total + row)}
+
+    save(folder, run, FLOATS, scale)
+    return called(numbers(4, 3), numbers(0, 3))
+
+
+@case("datasets")
+def batched(folder: Path) -> Any:
+    """Batches, whole and not, in a loop that AutoGraph makes; an iterator per call."""
+
+    def run(x: Any) -> Any:
+        found = tf.TensorArray(tf.float32, 0, dynamic_size=True)
+        place = tf.constant(0)
+        data = Data.from_tensor_slices(x)
+        for batch in data.batch(2, num_parallel_calls=2).concatenate(data.batch(3, True)):
+            found = found.write(place, tf.reduce_mean(batch, 0))
+            place += 1
+        return {"means": found.stack()}
+
+    save(folder, run, FLOATS)
+    return called(numbers(7, 3), numbers(2, 3))
+
+
+@case("datasets")
+def picked(folder: Path) -> Any:
+    """take, skip, shard, repeat, filter, take_while, enumerate, zip, cache, prefetch, options."""
+
+    def run(x: Any) -> Any:
+        data = Data.from_tensor_slices(x).cache().prefetch(2)
+        options = tf.data.Options()
+        options.deterministic = True
+        chosen = data.filter(lambda n: n % 3 != 0).skip(1).take(9).repeat(2)
+        pairs = Data.zip((chosen.shard(2, 1), data.enumerate(5))).with_options(options)
+        until = pairs.take_while(lambda n, _: n < 50)
+        out = until.map(lambda n, pair: tf.stack([n, pair[0], pair[1]])).batch(100)
+        return {"rows": out.get_single_element(), "count": data.repeat(3).cardinality()}
+
+    save(folder, run, INTEGERS)
+    return called(np.arange(20), np.arange(30) * 5)
+
+
+@case("datasets")
+def nested(folder: Path) -> Any:
+    """flat_map, interleave both ways, windows and what is in them."""
+
+    def run(x: Any) -> Any:
+        data = Data.from_tensor_slices(x)
+
+        def many(n: Any) -> Any:
+            return Data.range(n % 4, output_type=tf.int64).map(lambda m: n * 10 + m)
+
+        flat = data.flat_map(many).batch(1000)
+        turns = data.interleave(many, cycle_length=2, block_length=2).batch(1000)
+        more = data.interleave(
+            many, cycle_length=3, num_parallel_calls=2, deterministic=True
+        ).batch(1000)
+        windows = data.window(3, shift=2, stride=2).flat_map(lambda w: w.batch(3)).unbatch()
+        whole = data.window(4, drop_remainder=True).flat_map(lambda w: w.batch(4))
+        return {
+            "flat": flat.get_single_element(),
+            "turns": turns.get_single_element(),
+            "more": more.get_single_element(),
+            "windows": windows.batch(1000).get_single_element(),
+            "whole": whole.batch(1000).get_single_element(),
+        }
+
+    save(folder, run, INTEGERS)
+    return called(np.arange(1, 10), np.array([7, 3, 5, 2, 11, 6, 1, 9]))
+
+
+@case("datasets")
+def padded(folder: Path) -> Any:
+    """Words of different number, padded; structures of several components."""
+
+    def run(x: Any) -> Any:
+        data = Data.from_tensor_slices(x).map(tf.strings.split, num_parallel_calls=2)
+        both = data.map(lambda words: {"words": words, "lengths": tf.strings.length(words)})
+        shapes = {"words": [None], "lengths": [6]}
+        first = both.padded_batch(3, shapes, {"words": b"<pad>", "lengths": -1})
+        out = next(iter(first))
+        return {"words": out["words"], "lengths": out["lengths"]}
+
+    save(folder, run, tf.TensorSpec([None], tf.string, "x"))
+    return called(texts("one", "two of them", "and now five more words", "unseen"), texts("a b"))
+
+
+@case("datasets")
+def scanned(folder: Path) -> Any:
+    """A running sum, what is unique, a range by steps, an end that is asked for."""
+
+    def run(x: Any) -> Any:
+        data = Data.from_tensor_slices(x)
+        sums = data.scan(tf.constant(0, tf.int64), lambda total, n: (total + n, (total, n)))
+        before, each = sums.batch(1000).get_single_element()
+        steps = Data.range(20, 2, -3).apply(tf.data.experimental.assert_cardinality(6))
+        iterator = iter(data.unique())
+        total = tf.constant(0, tf.int64)
+        for _ in tf.range(3):
+            item = iterator.get_next_as_optional()
+            if item.has_value():
+                total += item.get_value()
+        return {
+            "before": before,
+            "each": each,
+            "steps": steps.batch(10).get_single_element(),
+            "total": total,
+        }
+
+    save(folder, run, INTEGERS)
+    return called(np.array([4, 4, 2, 4, 9, 9]), np.array([5, 5]))
+
+
+@case("datasets")
+def shuffled(folder: Path) -> Any:
+    """The order is drawn: what is compared is what does not depend on it."""
+
+    def run(x: Any) -> Any:
+        data = Data.from_tensor_slices(x).shuffle(4, seed=3).repeat(2).batch(1000)
+        return {"sorted": tf.sort(data.get_single_element())}
+
+    save(folder, run, INTEGERS)
+    return called(np.arange(9), np.array([3, 1]))
+
+
+@case("datasets")
+def beside(folder: Path) -> Any:
+    """A function that reads a dataset of constants, beside a signature that reads none."""
+
+    model = tf.Module()
+    model.table = tf.Variable(numbers(3))
+
+    @tf.function(input_signature=[])
+    def mean() -> Any:
+        data = Data.from_tensor_slices(np.arange(6, dtype=np.float32)).batch(4)
+        return data.reduce(0.0, lambda total, batch: total + tf.reduce_sum(batch))
+
+    model.mean = mean
+    model.run = tf.function(lambda x: {"y": x * model.table}, input_signature=[FLOATS])
+    signatures = {"serving_default": model.run, "mean": mean.get_concrete_function()}
+    tf.saved_model.save(model, str(folder), signatures=signatures)
+    return [*called(numbers(2, 3)), ("mean", {})]
