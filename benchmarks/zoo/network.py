@@ -57,6 +57,19 @@ class Network:
     rtol: float = 1e-3
 
 
+def with_positions(tf: Any, x: Any) -> Any:
+    """`x`, of [batch, places, features], and numbers for each place that are learnt."""
+
+    class Positions(tf.keras.layers.Layer):
+        def build(self, shape: Any) -> None:
+            self.table = self.add_weight(shape=tuple(shape[1:]), name="table")
+
+        def call(self, x: Any) -> Any:
+            return x + self.table
+
+    return Positions()(x)
+
+
 def images(size: int, channels: int = 3, *, most: float = 1.0) -> Draw:
     """Square images, uniform from 0 to `most`."""
     return floats(size, size, channels, most=most)

@@ -44,7 +44,8 @@ def network(name: str) -> Network:
 
 def folder(name: str) -> Path:
     """Where its model and answers lie, once `prepare` was called."""
-    sources = [HERE / "networks" / f"{catalogue()[name][0]}.py", HERE / "written.py"]
+    shared = [HERE / f"{part}.py" for part in ("network", "training", "written")]
+    sources = [HERE / "networks" / f"{catalogue()[name][0]}.py", *shared]
     return CACHE / "zoo" / f"{name}-{sum_of(sources):08x}"
 
 

@@ -4,13 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from zoo.network import Network, Training, classes, ids, yes_no
+from zoo.network import Network, Training, classes, ids, with_positions, yes_no
 
 VOCABULARY, LENGTH, WIDTH, HEADS = 2000, 64, 128, 4
-
-
-def _positions(tf: Any, x: Any) -> Any:
-    return x + tf.keras.layers.Embedding(LENGTH, x.shape[-1])(tf.range(LENGTH))
 
 
 def bert_like(tf: Any) -> Any:
@@ -20,7 +16,7 @@ def bert_like(tf: Any) -> Any:
     kinds = tf.keras.Input((LENGTH,), dtype="int32", name="kinds")
     mask = tf.keras.Input((LENGTH,), dtype="bool", name="mask")
     x = layers.Embedding(VOCABULARY, WIDTH)(tokens) + layers.Embedding(2, WIDTH)(kinds)
-    x = layers.LayerNormalization(epsilon=1e-6)(_positions(tf, x))
+    x = layers.LayerNormalization(epsilon=1e-6)(with_positions(tf, x))
     seen = layers.Reshape((1, LENGTH))(mask)
     for _ in range(4):
         y = layers.MultiHeadAttention(HEADS, WIDTH // HEADS)(x, x, attention_mask=seen)
@@ -35,7 +31,7 @@ def gpt_like(tf: Any) -> Any:
     """Four pre-norm blocks with causal attention; logits of each next token."""
     layers = tf.keras.layers
     inputs = tf.keras.Input((LENGTH,), dtype="int32", name="ids")
-    x = _positions(tf, layers.Embedding(VOCABULARY, WIDTH)(inputs))
+    x = with_positions(tf, layers.Embedding(VOCABULARY, WIDTH)(inputs))
     for _ in range(4):
         y = layers.LayerNormalization(epsilon=1e-6)(x)
         x = x + layers.MultiHeadAttention(HEADS, WIDTH // HEADS)(y, y, use_causal_mask=True)
@@ -129,9 +125,9 @@ def translator(tf: Any) -> Any:
         y = layers.Dense(WIDTH)(layers.Dense(2 * WIDTH, activation="relu")(x))
         return layers.LayerNormalization(epsilon=1e-6)(x + y)
 
-    x = _positions(tf, layers.Embedding(VOCABULARY, WIDTH)(source))
+    x = with_positions(tf, layers.Embedding(VOCABULARY, WIDTH)(source))
     kept = think(attend(x, x))
-    y = _positions(tf, layers.Embedding(VOCABULARY, WIDTH)(target))
+    y = with_positions(tf, layers.Embedding(VOCABULARY, WIDTH)(target))
     y = think(attend(attend(y, y, use_causal_mask=True), kept))
     return tf.keras.Model({"source": source, "target": target}, layers.Dense(VOCABULARY)(y))
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from zoo.network import Network, Training, classes, images
+from zoo.network import Network, Training, classes, images, with_positions
 
 CIFAR = images(32)
 TEN = Training(targets=classes(10), loss="classes")
@@ -117,7 +117,7 @@ def vit(tf: Any) -> Any:
     layers = tf.keras.layers
     inputs = tf.keras.Input((32, 32, 3), name="x")
     x = layers.Reshape((64, 128))(layers.Conv2D(128, 4, strides=4)(inputs))
-    x = x + layers.Embedding(64, 128)(tf.range(64))
+    x = with_positions(tf, x)
     for _ in range(4):
         y = layers.LayerNormalization(epsilon=1e-6)(x)
         x = x + layers.MultiHeadAttention(4, 32)(y, y)
