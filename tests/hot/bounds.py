@@ -169,6 +169,7 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "Neg": np.negative,
     "Rint": np.rint,
     "Round": np.rint,
+    "Sign": np.sign,
 }
 _ROUNDED: dict[str, tuple[Callable[..., Any], float]] = {
     "Add": (np.add, 0.5),
@@ -524,7 +525,8 @@ def _total(x: Bound, axes: tuple[int, ...], keepdims: bool) -> Bound:
     sizes = np.maximum(abs(x.low), abs(x.high))
     size = sizes.sum(**options)
     low, high = x.low.sum(**options), x.high.sum(**options)
-    error = (count + 1) * p.ulp / 2 * size
+    # A partial sum that is denormal is flushed.
+    error = (count + 1) * p.ulp / 2 * size + np.where(size > 0, count * p.normal, 0)
     must = np.isnan(x.low).any(**options)
     infinite = (x.high == np.inf).any(**options) & (x.low == -np.inf).any(**options)
     loose = (size > p.most * (1 - count * p.ulp)) | np.isnan(low) | np.isnan(high)
@@ -599,7 +601,7 @@ def _bilinear(times: Callable[[Any, Any], Any], a: Bound, b: Bound, count: int) 
     centre = times(ca, cb)
     size = times(abs(ca) + ra, abs(cb) + rb)
     radius = times(ra, abs(cb) + rb) + times(abs(ca), rb)
-    radius = radius + (count + 2) * p.ulp * size + count * p.least
+    radius = radius + (count + 2) * p.ulp * size + count * p.normal
 
     def touched(x: Any, y: Any) -> Any:
         ones = [np.ones(part.shape) for part in (x, y)]

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine import recycling
 from pinnace.engine.codegen import compiler
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.iteration import iteration_of
@@ -28,6 +27,7 @@ from pinnace.engine.codegen.loop_lists import is_same
 from pinnace.engine.codegen.statements import fit
 from pinnace.engine.shares import Shares
 from pinnace.engine.trials import Verdict
+from pinnace.ops.kernels import recycling
 from pinnace.ops.state.list_values import TensorList, handle_of_list
 
 if TYPE_CHECKING:
