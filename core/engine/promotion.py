@@ -1,7 +1,8 @@
 """The promotion of a hot layout, once its code is proved: the plan as one kernel, or its regions.
 
 Kernels are asked for in the background. When they are made, the next calls compare them with the
-plan (`trials`); then they take its place. Where the tier is `compiled` kernels are waited for and
+plan (`trials`); those after that are timed by turns (`contests`); then they take its place, if they
+are not slower. Where the tier is `compiled` kernels are waited for and
 taken as they are: a test is to see what they give.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, TypeAlias
 
+from pinnace.engine.contests import Contest
 from pinnace.engine.versions import version_of
 from pinnace.engine.waiting import is_tried
 from pinnace.framework import config
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from pinnace.engine.layout import Layout
     from pinnace.engine.plan import Plan
     from pinnace.engine.steps import Region
+    from pinnace.engine.tiers import Prepared
     from pinnace.engine.trials import RegionTrial, SmallTrial
     from pinnace.framework.tensor import Array
 
@@ -55,8 +58,28 @@ class Promotion:
         self._small_trial: SmallTrial | None = None
         self._fused: Mapping[int, Region | None] | None = None
         self._trial: RegionTrial | None = None
+        # Compiled code that has proved right, and its contest with the plan.
+        self.challenge: tuple[Contest, Prepared] | None = None
         # Whether the layout stays as it is.
         self.is_over = False
+
+    def challenged(self, better: Prepared, kind: str) -> tuple[Contest, Prepared]:
+        """The contest with this, or with what another call has just brought."""
+        with self._lock:
+            if self.challenge is None:
+                self.challenge = Contest(kind), better
+            return self.challenge
+
+    def lost(self, contest: Contest) -> None:
+        """The plan was quicker than one kernel, and regions may be tried; or quicker than those."""
+        with self._lock:
+            if self.challenge is None or self.challenge[0] is not contest:
+                return  # another call has said so
+            self.challenge = None
+            if self._may_be_small:
+                self._may_be_small = False
+            else:
+                self.is_over = True
 
     def advance(
         self, arrays: Sequence[Array], *, forced: bool
@@ -126,7 +149,7 @@ class Promotion:
             if self._trial.verdict.is_open:
                 return self._trial if self._trial.verdict.begin() else None
             made = self._trial.agreed
-        self.is_over = True
+        self.is_over = not made
         return self._layout.with_regions(made) if made else None
 
     def _wanted(self, arrays: Sequence[Array]) -> Mapping[int, Region | None]:
