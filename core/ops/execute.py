@@ -27,7 +27,7 @@ _EAGER_CONTEXT = RunContext()
 # How many input specs an op remembers as checked before it starts over.
 _CHECKED_LIMIT = 4096
 _NDARRAY = np.ndarray
-# Numbers in a gradient from which an eager optimizer's step flushes denormals (ADR 23): it goes
+# Numbers in a gradient from which an eager optimizer's step flushes denormals (ADR 24): it goes
 # over them a dozen times, and to begin and end that takes about 1 us.
 _LARGE_STEP = 1 << 8
 

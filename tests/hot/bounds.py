@@ -4,7 +4,7 @@ Every op is computed on the ends of the intervals of its inputs in a wider type,
 is not its kernel, and widened by what its own roundings may come to, in units of the last place
 (ulp). Whatever tier computed an answer, plan or machine code: it must lie inside. A number whose
 interval is empty must be NaN; one that may be NaN says so. Denormals count as zeros in runs
-(ADR 23), or as what they are where an op only moves them. What depends on a comparison that
+(ADR 24), or as what they are where an op only moves them. What depends on a comparison that
 rounding decides is undecided, and is not counted as compared.
 """
 
