@@ -18,6 +18,7 @@ from pinnace.engine.contests import Contest, Decision, Pace
 from pinnace.engine.trials import RegionCheck, Verdict, agreed_of, checks_of, compiled_with
 from pinnace.engine.waiting import is_tried
 from pinnace.framework import config
+from pinnace.framework.context import state
 from pinnace.graph.text import text_of
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ class LoopTiers:
         # What was measured of a recurrence that was slower than the plan.
         self._given_back: list[Decision] = []
 
+    @property
+    def _waits(self) -> bool:
+        return self._forced or state.compiles
+
     def function(self) -> Callable[..., Any]:
         """The function that runs an iteration that no kernel of the whole loop takes."""
         clusters = self.clusters
@@ -69,6 +74,8 @@ class LoopTiers:
             return clusters.function()
         trial = self._clusters_trial
         if trial is None:
+            if state.compiles:
+                clusters.wait()
             if not clusters.is_made():
                 return clusters.function()
             with self._lock:
@@ -124,7 +131,7 @@ class LoopTiers:
             if self._test is not None:
                 return True
             self._begun += 1
-            if not hot and not self._forced and self._begun < OFTEN:
+            if not hot and not self._waits and self._begun < OFTEN:
                 return False
             from pinnace.engine.codegen.loops import loop_of
             from pinnace.engine.codegen.recurrences import recurrence_of
@@ -138,7 +145,7 @@ class LoopTiers:
     def _by_loop(
         self, loop: Loop, values: Sequence[Array], check: Callable[[], None]
     ) -> Sequence[Array]:
-        if not is_tried(loop.kernel, wait=self._forced) or loop.kernel.function is None:
+        if not is_tried(loop.kernel, wait=self._waits) or loop.kernel.function is None:
             return values
         if self._forced:
             return loop.run(values, check)
@@ -153,7 +160,7 @@ class LoopTiers:
         self, recurrence: Recurrence, values: Sequence[Array], check: Callable[[], None]
     ) -> Sequence[Array]:
         variant: _Variant | None = recurrence.variant(values)
-        if variant is None or not is_tried(variant.kernel, wait=self._forced):
+        if variant is None or not is_tried(variant.kernel, wait=self._waits):
             return values
         if variant.kernel.function is None or not recurrence.goes_on(values):
             return values

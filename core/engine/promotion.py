@@ -39,6 +39,7 @@ class Promotion:
         arrays: arguments for which it was made: a variable that has not been assigned to since is
             taken for a weight.
         small_plan: asks for the plan as one kernel; None if it cannot be one.
+        waits: do not go on with the plan while kernels are made.
     """
 
     def __init__(
@@ -47,10 +48,12 @@ class Promotion:
         layout: Layout,
         arrays: Sequence[Array],
         small_plan: Callable[[Sequence[Array]], SmallPlan | None],
+        waits: bool = False,
     ) -> None:
         self._plan = plan
         self._layout = layout
         self._versions = [version_of(array) for array in arrays]
+        self._waits = waits
         self._lock = threading.Lock()
         self._ask = small_plan
         self._may_be_small = True
@@ -90,7 +93,7 @@ class Promotion:
             arrays: arguments of the call.
             forced: wait for kernels, and do without a trial.
         """
-        if not self._lock.acquire(blocking=forced):
+        if not self._lock.acquire(blocking=forced or self._waits):
             return None  # another call asks for the kernels just now
         try:
             if self.is_over:
@@ -111,7 +114,7 @@ class Promotion:
             except Exception:  # such as an index out of range: the plan says so, with the node
                 return None
         small = self._small
-        if small is not None and not is_tried(small.kernel, wait=forced):
+        if small is not None and not is_tried(small.kernel, wait=forced or self._waits):
             return None
         if small is None or small.kernel.function is None:
             self._may_be_small = False
@@ -133,7 +136,7 @@ class Promotion:
         if self._fused is None:
             self._fused = self._wanted(arrays)
         regions = [one for one in self._fused.values() if one is not None]
-        if not all(is_tried(one.kernel, wait=forced) for one in regions):
+        if not all(is_tried(one.kernel, wait=forced or self._waits) for one in regions):
             return None
         refused = [one for one in regions if not one.kernel.function]
         lost = {place for one in refused for place in one.cluster.members}

@@ -23,6 +23,7 @@ from pinnace.engine.layout import Layout, buffered, candidates
 from pinnace.engine.promotion import Promotion, is_compiling
 from pinnace.engine.shares import Shares
 from pinnace.framework import config
+from pinnace.framework.context import state
 from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ _PATIENCE = 3
 _HOT_S = 0.25
 # What `Prepared.seconds` is when no more is to be compiled, and when all is before the call.
 _SETTLED_S, _FORCED_S = float("-inf"), float("inf")
+# And when machine code is waited for, and proved like any other.
+_AT_ONCE_S = 1e9
 # Steps of a plan that may become one kernel.
 _FEWEST, _MOST = 4, 256
 
@@ -147,7 +150,9 @@ class Tiers:
         self._candidates = candidates(plan)
         self._has_products = has_products(step.node for step in plan.steps)
         self._is_small = _is_small(plan)
-        self._worthwhile = bool(self._candidates) or self._has_products or self._is_small
+        self._worthwhile = (
+            bool(self._candidates) or self._has_products or self._is_small or state.compiles
+        )
 
     # Calls.
 
@@ -215,16 +220,17 @@ class Tiers:
                 return tier.prepared[key]
             if forced:
                 tier.shares.drop_least()
-            uses = 1 if forced else tier.shares.admit(key)
+            at_once = state.compiles and is_compiling()
+            uses = tier.shares.admit(key, at_once=at_once) if not forced else 1
             if not uses:
                 return None
-            layout = self.layout_for(arrays, anyway=forced)
+            layout = self.layout_for(arrays, anyway=forced or at_once)
             if layout is None:
                 tier.prepared[key] = None
                 return None
             prepared = tier.prepared[key] = Prepared(layout)
-            prepared.promotion = Promotion(self._plan, layout, arrays, self._small)
-            prepared.seconds = _FORCED_S if forced else 0.0
+            prepared.promotion = Promotion(self._plan, layout, arrays, self._small, at_once)
+            prepared.seconds = _FORCED_S if forced else _AT_ONCE_S if at_once else 0.0
             prepared.uses = uses
             return prepared
 

@@ -92,6 +92,13 @@ def request(text: str) -> Kernel:
     return found
 
 
+def missing() -> str | None:
+    """Why nothing can be compiled in this process; None if nothing is known to be in the way."""
+    if failure is None and importlib.util.find_spec("numba") is None:
+        return "Numba is not installed"
+    return failure
+
+
 def _forget() -> None:
     """After a fork the thread is gone: what it had not made is asked for anew."""
     global _thread, _lock, _requests
