@@ -115,15 +115,21 @@ def test_a_thread_that_is_started_in_a_run_begins_with_the_users_setting() -> No
     assert seen == [True]
 
 
-def test_pieces_of_the_team_are_flushed_whoever_takes_them() -> None:
+def test_pieces_of_the_team_are_flushed_whoever_takes_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(team, "has_idle_core", lambda: True)
+    monkeypatch.setattr(team, "_helpers", team._Helpers())
+    both = threading.Barrier(2)
     made: dict[int, float] = {}
 
-    def work(piece: int) -> None:
-        made[piece] = float(np.multiply(np.full(1, SMALL), np.float32(1e-10))[0])
-        time.sleep(0.001)  # so that a helper finds a piece that is left
+    def work(_: int) -> None:
+        both.wait(60)  # for the other thread
+        product = np.multiply(np.full(1, SMALL), np.float32(1e-10))[0]
+        made[threading.get_ident()] = float(product)
 
-    for _ in range(5):
-        team.share(8, work, threads=2)
+    team.share(2, work, threads=2)
+    assert len(made) == 2
     assert set(made.values()) == {0.0}
     assert _user_keeps_denormals()
 
