@@ -32,11 +32,6 @@ _ENTRY_US, _ARRAY_US = 2.0, 0.5
 _CALL_US, _COSTLY_CALL_US, _ELEMENT_US = 0.5, 1.5, 0.00012
 
 
-# What NumPy does in several passes is worth a kernel by itself: for masks, a truth value is written
-# for each number, and read again.
-_SEVERAL_PASSES = frozenset({"Relu6Grad", "ReluGrad", "Softmax"})
-
-
 @dataclass(eq=False)
 class Cluster:
     """Steps that become one kernel.
@@ -264,8 +259,10 @@ def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
     for place in cluster.members:
         node = steps[place].node
         is_row = forms.reduced_axes(node, _first(node, sizes)) is not None
-        costly = is_row or forms.is_costly(forms.template(node) or "")
-        whole = whole or node.op.name in _SEVERAL_PASSES
+        template = forms.template(node) or ""
+        costly = is_row or forms.is_costly(template)
+        # Several passes of NumPy by itself: for a choice, it writes a truth value for each number.
+        whole = whole or node.op.name == "Softmax" or " if " in template
         each = _ELEMENT_US * (8 if costly else 1)
         saved += (_COSTLY_CALL_US if costly else _CALL_US) + size * each
     return (len(cluster.members) > 1 or whole) and saved > 1
