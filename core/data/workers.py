@@ -14,6 +14,8 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework import denormals
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -120,7 +122,8 @@ class Ahead:
             daemon=True,
         )
         self._finalizer = weakref.finalize(self, self._queue.close)
-        thread.start()
+        with denormals.theirs():
+            thread.start()
 
     def __iter__(self) -> Ahead:
         return self
@@ -183,10 +186,14 @@ class Pool:
     def __init__(self, count: int) -> None:
         self._jobs = _Queue(1 << 30)
         self._finalizer = weakref.finalize(self, self._jobs.close)
-        for _ in range(count):
-            threading.Thread(
-                target=_work, args=(self._jobs,), name=f"pinnace-data-{next(_names)}", daemon=True
-            ).start()
+        with denormals.theirs():
+            for _ in range(count):
+                threading.Thread(
+                    target=_work,
+                    args=(self._jobs,),
+                    name=f"pinnace-data-{next(_names)}",
+                    daemon=True,
+                ).start()
 
     def submit(self, function: Callable[[Element], Element], element: Element) -> Job:
         """Call the function in one of the threads."""

@@ -29,6 +29,8 @@ costs: for tests), `plan`, `eager`.
   graphs and holds every tier to it: a region is first told by its text, interpreted as Python
   between guard pages, then by its machine code. Integers in text are written unsigned
   (`codegen/integer_text.py`): Numba promises LLVM that signed ones never overflow.
+- **What is slower is given back** (`contests`): after its trial, machine code and the plan take
+  turns on the caller's calls; `Tiers.decisions()` has both times.
 - **What differs is never used**: `rejections.count()`, `rejections.rejected()`,
   `pinnace:serving:compiled_rejected_total` in the metrics, and one log record with the graph's
   text. The other regions of the plan are used all the same.

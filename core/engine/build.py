@@ -69,6 +69,7 @@ def finish_loop(
 
 def request_kernel(name: str) -> Requested:
     """For `ops.kernels.compiled`: the code generators are loaded when a kernel is wanted."""
-    from pinnace.engine.codegen import columns, compiler, sliding, streams
+    from pinnace.engine.codegen import columns, compiler, descents, sliding, streams
 
-    return compiler.request({**sliding.TEXTS, **columns.TEXTS, **streams.TEXTS}[name])
+    texts = {**sliding.TEXTS, **columns.TEXTS, **streams.TEXTS, **descents.TEXTS}
+    return compiler.request(texts[name])

@@ -10,12 +10,15 @@ loop that differs once is run from its beginning by the plan, then and for good.
 from __future__ import annotations
 
 import threading
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from pinnace.engine import agreement, rejections
+from pinnace.engine import agreement, contests, rejections
+from pinnace.engine.contests import Contest, Decision, Pace
 from pinnace.engine.trials import RegionCheck, Verdict, agreed_of, checks_of, compiled_with
 from pinnace.engine.waiting import is_tried
 from pinnace.framework import config
+from pinnace.framework.context import state
 from pinnace.graph.text import text_of
 
 if TYPE_CHECKING:
@@ -50,10 +53,16 @@ class LoopTiers:
         # The plan of the condition that the rest belongs to; None until code was looked for.
         self._test: Plan | None = None
         self._loop: Loop | None = None
-        self._verdict = Verdict()
+        self._verdict, self._pace = Verdict(), Pace()
         self._recurrence: Recurrence | None = None
         self.clusters: LoopClusters | None = None
         self._clusters_trial: _ClustersTrial | None = None
+        # What was measured of a recurrence that was slower than the plan.
+        self._given_back: list[Decision] = []
+
+    @property
+    def _waits(self) -> bool:
+        return self._forced or state.compiles
 
     def function(self) -> Callable[..., Any]:
         """The function that runs an iteration that no kernel of the whole loop takes."""
@@ -65,6 +74,8 @@ class LoopTiers:
             return clusters.function()
         trial = self._clusters_trial
         if trial is None:
+            if state.compiles:
+                clusters.wait()
             if not clusters.is_made():
                 return clusters.function()
             with self._lock:
@@ -100,8 +111,19 @@ class LoopTiers:
                     from pinnace.engine.codegen.loop_clusters import loop_clusters_of
 
                     self.clusters = loop_clusters_of(self._body, values)
+                    self._given_back = _paces(recurrence)
                     self._recurrence = None
         return values
+
+    def decisions(self) -> list[Decision]:
+        """What was measured of machine code that has proved right; see `contests`."""
+        found = [self._pace.decision("loop")] if self._verdict.passed else []
+        found += self._given_back
+        found += [] if self._recurrence is None else _paces(self._recurrence)
+        trial = self._clusters_trial
+        if trial is not None and trial.contest.decision is not None:
+            found.append(trial.contest.decision)
+        return found
 
     def _look(self, test: Plan, hot: bool) -> bool:
         """Look for code if it is time; whether it has been looked for."""
@@ -109,7 +131,7 @@ class LoopTiers:
             if self._test is not None:
                 return True
             self._begun += 1
-            if not hot and not self._forced and self._begun < OFTEN:
+            if not hot and not self._waits and self._begun < OFTEN:
                 return False
             from pinnace.engine.codegen.loops import loop_of
             from pinnace.engine.codegen.recurrences import recurrence_of
@@ -123,29 +145,39 @@ class LoopTiers:
     def _by_loop(
         self, loop: Loop, values: Sequence[Array], check: Callable[[], None]
     ) -> Sequence[Array]:
-        if not is_tried(loop.kernel, wait=self._forced) or loop.kernel.function is None:
+        if not is_tried(loop.kernel, wait=self._waits) or loop.kernel.function is None:
             return values
-        if self._forced or self._verdict.passed:
+        if self._forced:
             return loop.run(values, check)
+        if self._verdict.passed:
+            return values if self._pace.is_slower else loop.run(values, check)
         if not self._verdict.begin():
             return values
-        trial = _Trial(self._test, self._body, loop.advance, check, is_exact=True)
+        trial = _Trial(self._test, self._body, loop.advance, check, self._pace, is_exact=True)
         return trial.run(values, self._verdict, "loop")
 
     def _by_recurrence(
         self, recurrence: Recurrence, values: Sequence[Array], check: Callable[[], None]
     ) -> Sequence[Array]:
         variant: _Variant | None = recurrence.variant(values)
-        if variant is None or not is_tried(variant.kernel, wait=self._forced):
+        if variant is None or not is_tried(variant.kernel, wait=self._waits):
             return values
         if variant.kernel.function is None or not recurrence.goes_on(values):
             return values
-        if self._forced or variant.verdict.passed:
+        if self._forced:
             return variant.run(values, check)
+        if variant.verdict.passed:
+            return values if variant.pace.is_slower else variant.run(values, check)
         if not variant.verdict.begin():
             return values
-        trial = _Trial(self._test, self._body, variant.advance, check, is_exact=False)
+        pace = variant.pace
+        trial = _Trial(self._test, self._body, variant.advance, check, pace, is_exact=False)
         return trial.run(values, variant.verdict, "recurrence")
+
+
+def _paces(recurrence: Recurrence) -> list[Decision]:
+    proved = [one for one in recurrence.variants() if one.verdict.passed]
+    return [one.pace.decision("recurrence") for one in proved]
 
 
 class _Trial:
@@ -156,6 +188,7 @@ class _Trial:
         body: the plan of an iteration; neither has effects.
         advance: takes at most so many iterations by the kernel.
         check: raises if the run was cancelled.
+        pace: is told what iterations take.
         is_exact: whether results must be the same bit for bit.
     """
 
@@ -165,6 +198,7 @@ class _Trial:
         body: Plan,
         advance: Callable[[Sequence[Array], int], tuple[int, Sequence[Array]] | None],
         check: Callable[[], None],
+        pace: Pace,
         *,
         is_exact: bool,
     ) -> None:
@@ -174,6 +208,7 @@ class _Trial:
         self._turn = body.run
         self._advance = advance
         self._check = check
+        self._pace = pace
         self._is_exact = is_exact
         # Whether something was compared.
         self._is_told = True
@@ -201,11 +236,14 @@ class _Trial:
         """The loop variables after all iterations that could be taken, and what differed."""
         between, growth = _BETWEEN, 8 if self._is_exact else 2
         while True:
+            began = perf_counter()
             try:
                 iterations, wanted = self._by_plan(values)
             except Exception:
                 self._is_told = False
                 return values, None  # the plan says what is wrong, at its node
+            self._note(began, iterations, compiled=False)
+            began = perf_counter()
             try:
                 found = self._advance(values, _COMPARED)
             except Exception as error:
@@ -213,6 +251,7 @@ class _Trial:
             if found is None:
                 self._is_told = False
                 return wanted, None
+            self._note(began, found[0], compiled=True)
             taken, reached = found
             if taken < iterations and not self._is_exact:
                 self._is_told = False
@@ -221,14 +260,20 @@ class _Trial:
             if text is not None or iterations < _COMPARED:
                 return wanted, text
             self._check()
+            began = perf_counter()
             found = self._advance(wanted, between)
             if found is None:
                 return wanted, None
             taken, values = found
+            self._note(began, taken, compiled=True)
             if taken < between:
                 return values, self._early_end(values) if self._is_exact else None
             self._check()
             between = min(between * growth, _MOST_BETWEEN)
+
+    def _note(self, began: float, iterations: int, *, compiled: bool) -> None:
+        seconds = perf_counter() - began
+        self._pace.note(compiled=compiled, seconds=seconds, iterations=iterations)
 
     def _by_plan(self, values: Sequence[Array]) -> tuple[int, Sequence[Array]]:
         for iterations in range(_COMPARED):
@@ -282,10 +327,15 @@ class _ClustersTrial:
         self._checking = compiled_with(body, self._checks, {})
         self._plain: Callable[..., Any] = body.run
         self._is_kept = False
+        self.contest = Contest("turns")
 
     def function(self) -> Callable[..., Any]:
         """The function that runs an iteration from now on."""
-        return self._clusters.function() if self._is_kept else self._run
+        decision = self.contest.decision
+        if decision is not None and not decision.is_kept:
+            return self._plain
+        is_over = decision is not None or not contests.TIMED
+        return self._clusters.function() if self._is_kept and is_over else self._run
 
     def _run(self, arrays: Sequence[Array], context: Any) -> Any:
         """An iteration: compared, by the plan or, once that is over, by the clusters."""
@@ -303,4 +353,14 @@ class _ClustersTrial:
         if not self._is_kept:
             self._clusters.keep(agreed_of(self._clusters.fused, self._checks))
             self._is_kept = True
-        return self._clusters.function()(arrays, context)
+        which = self.contest.begin()
+        if which is None:
+            return self.function()(arrays, context)
+        seconds, began = None, perf_counter()
+        run = self._clusters.function() if which else self._plain
+        try:
+            results = run(arrays, context)
+            seconds = perf_counter() - began
+        finally:
+            self.contest.end(which, seconds)
+        return results

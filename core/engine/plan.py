@@ -10,12 +10,10 @@ import functools
 import threading
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pinnace.engine.source import Source
 from pinnace.engine.steps import steps_of
 from pinnace.engine.tiers import Tiers
-from pinnace.framework import config, errors
+from pinnace.framework import config, denormals, errors, float_warnings
 from pinnace.framework.context import state
 from pinnace.ops.running import RunContext
 
@@ -70,21 +68,25 @@ class Plan:
             if stop is not None:
                 stop.watch(context)
         buffers = self.tiers.lease(arrays)
+        mode = denormals.begin()
+        silence = float_warnings.begin()
         try:
-            with np.errstate(all="ignore"):
-                if stop is not None:
-                    if buffers is not None:
-                        results = buffers.run(arrays, context, looks=True)
-                    else:
-                        results = self.looking(arrays, context)
-                elif buffers is None:
-                    results = self.run(arrays, context)
+            if stop is not None:
+                if buffers is not None:
+                    results = buffers.run(arrays, context, looks=True)
                 else:
-                    results = buffers.run(arrays, context)
+                    results = self.looking(arrays, context)
+            elif buffers is None:
+                results = self.run(arrays, context)
+            else:
+                results = buffers.run(arrays, context)
         except Exception as error:
             self.source.locate(error)
             raise
         finally:
+            float_warnings.end(silence)
+            if mode is not None:
+                mode.end()
             if buffers is not None:
                 self.tiers.give_back(buffers)
         return results

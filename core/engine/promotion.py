@@ -1,7 +1,8 @@
 """The promotion of a hot layout, once its code is proved: the plan as one kernel, or its regions.
 
 Kernels are asked for in the background. When they are made, the next calls compare them with the
-plan (`trials`); then they take its place. Where the tier is `compiled` kernels are waited for and
+plan (`trials`); those after that are timed by turns (`contests`); then they take its place, if they
+are not slower. Where the tier is `compiled` kernels are waited for and
 taken as they are: a test is to see what they give.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, TypeAlias
 
+from pinnace.engine.contests import Contest
 from pinnace.engine.versions import version_of
 from pinnace.engine.waiting import is_tried
 from pinnace.framework import config
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from pinnace.engine.layout import Layout
     from pinnace.engine.plan import Plan
     from pinnace.engine.steps import Region
+    from pinnace.engine.tiers import Prepared
     from pinnace.engine.trials import RegionTrial, SmallTrial
     from pinnace.framework.tensor import Array
 
@@ -36,6 +39,7 @@ class Promotion:
         arrays: arguments for which it was made: a variable that has not been assigned to since is
             taken for a weight.
         small_plan: asks for the plan as one kernel; None if it cannot be one.
+        waits: do not go on with the plan while kernels are made.
     """
 
     def __init__(
@@ -44,10 +48,12 @@ class Promotion:
         layout: Layout,
         arrays: Sequence[Array],
         small_plan: Callable[[Sequence[Array]], SmallPlan | None],
+        waits: bool = False,
     ) -> None:
         self._plan = plan
         self._layout = layout
         self._versions = [version_of(array) for array in arrays]
+        self._waits = waits
         self._lock = threading.Lock()
         self._ask = small_plan
         self._may_be_small = True
@@ -55,8 +61,28 @@ class Promotion:
         self._small_trial: SmallTrial | None = None
         self._fused: Mapping[int, Region | None] | None = None
         self._trial: RegionTrial | None = None
+        # Compiled code that has proved right, and its contest with the plan.
+        self.challenge: tuple[Contest, Prepared] | None = None
         # Whether the layout stays as it is.
         self.is_over = False
+
+    def challenged(self, better: Prepared, kind: str) -> tuple[Contest, Prepared]:
+        """The contest with this, or with what another call has just brought."""
+        with self._lock:
+            if self.challenge is None:
+                self.challenge = Contest(kind), better
+            return self.challenge
+
+    def lost(self, contest: Contest) -> None:
+        """The plan was quicker than one kernel, and regions may be tried; or quicker than those."""
+        with self._lock:
+            if self.challenge is None or self.challenge[0] is not contest:
+                return  # another call has said so
+            self.challenge = None
+            if self._may_be_small:
+                self._may_be_small = False
+            else:
+                self.is_over = True
 
     def advance(
         self, arrays: Sequence[Array], *, forced: bool
@@ -67,7 +93,7 @@ class Promotion:
             arrays: arguments of the call.
             forced: wait for kernels, and do without a trial.
         """
-        if not self._lock.acquire(blocking=forced):
+        if not self._lock.acquire(blocking=forced or self._waits):
             return None  # another call asks for the kernels just now
         try:
             if self.is_over:
@@ -88,7 +114,7 @@ class Promotion:
             except Exception:  # such as an index out of range: the plan says so, with the node
                 return None
         small = self._small
-        if small is not None and not is_tried(small.kernel, wait=forced):
+        if small is not None and not is_tried(small.kernel, wait=forced or self._waits):
             return None
         if small is None or small.kernel.function is None:
             self._may_be_small = False
@@ -110,7 +136,7 @@ class Promotion:
         if self._fused is None:
             self._fused = self._wanted(arrays)
         regions = [one for one in self._fused.values() if one is not None]
-        if not all(is_tried(one.kernel, wait=forced) for one in regions):
+        if not all(is_tried(one.kernel, wait=forced or self._waits) for one in regions):
             return None
         refused = [one for one in regions if not one.kernel.function]
         lost = {place for one in refused for place in one.cluster.members}
@@ -126,7 +152,7 @@ class Promotion:
             if self._trial.verdict.is_open:
                 return self._trial if self._trial.verdict.begin() else None
             made = self._trial.agreed
-        self.is_over = True
+        self.is_over = not made
         return self._layout.with_regions(made) if made else None
 
     def _wanted(self, arrays: Sequence[Array]) -> Mapping[int, Region | None]:

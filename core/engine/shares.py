@@ -48,16 +48,22 @@ class Shares(Generic[T]):
         self._asked: dict[Hashable, int] = {}
         self._requests = 0
 
-    def admit(self, key: Hashable) -> int:
+    def admit(self, key: Hashable, *, at_once: bool = False) -> int:
         """How often a key without a place was asked for, if it gets one now; else 0.
 
         Another loses its own if need be. What gets the place begins with so many uses.
+
+        Args:
+            key: is asked for.
+            at_once: without patience, and in the place of the one that is used least.
         """
         count = self._asked[key] = self._asked.get(key, 0) + 1
         self._requests += 1
         if self._requests % _WINDOW == 0 or len(self._asked) > _MOST:
             self._age()
-        if count < self._patience:
+        if at_once:
+            self.drop_least()
+        elif count < self._patience:
             return 0
         taken = [one for one, holder in self._held.items() if holder is not None]
         if len(taken) >= self._places:

@@ -18,16 +18,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pinnace.engine.blas import has_products, one_thread
+from pinnace.engine.contests import Timed
 from pinnace.engine.layout import Layout, buffered, candidates
 from pinnace.engine.promotion import Promotion, is_compiling
 from pinnace.engine.shares import Shares
 from pinnace.framework import config
+from pinnace.framework.context import state
 from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from pinnace.engine.codegen.small_plans import SmallPlan
+    from pinnace.engine.contests import Contest, Decision
     from pinnace.engine.loop_tiers import LoopTiers
     from pinnace.engine.plan import Plan
     from pinnace.engine.poisoned import Poisoned
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from pinnace.ops.running import RunContext
 
     # What a call runs in place of the plain plan.
-    Leased: TypeAlias = "Workspace | SmallPlan | Trial | Poisoned"
+    Leased: TypeAlias = "Workspace | SmallPlan | Trial | Timed | Poisoned"
 
 # Below this a new array costs less than passing `out` (bytes).
 _SMALLEST = 16384
@@ -52,6 +55,8 @@ _PATIENCE = 3
 _HOT_S = 0.25
 # What `Prepared.seconds` is when no more is to be compiled, and when all is before the call.
 _SETTLED_S, _FORCED_S = float("-inf"), float("inf")
+# And when machine code is waited for, and proved like any other.
+_AT_ONCE_S = 1e9
 # Steps of a plan that may become one kernel.
 _FEWEST, _MOST = 4, 256
 
@@ -64,17 +69,19 @@ class Prepared:
         small: the plan as one kernel, which runs instead, once that has proved right.
 
     Attributes:
+        decision: what came of the contest between the plan and compiled code, once there was one.
         promotion: what is to become of it once it is hot, None if it stays as it is.
         seconds: what its calls took so far, if it may be promoted.
         uses: how often it was leased, lately.
         spare: workspaces that no call has.
     """
 
-    __slots__ = ("layout", "promotion", "seconds", "small", "spare", "uses")
+    __slots__ = ("decision", "layout", "promotion", "seconds", "small", "spare", "uses")
 
     def __init__(self, layout: Layout, small: SmallPlan | None = None) -> None:
         self.layout = layout
         self.small = small
+        self.decision: Decision | None = None
         self.promotion: Promotion | None = None
         self.seconds = _SETTLED_S
         self.uses = 0
@@ -143,7 +150,9 @@ class Tiers:
         self._candidates = candidates(plan)
         self._has_products = has_products(step.node for step in plan.steps)
         self._is_small = _is_small(plan)
-        self._worthwhile = bool(self._candidates) or self._has_products or self._is_small
+        self._worthwhile = (
+            bool(self._candidates) or self._has_products or self._is_small or state.compiles
+        )
 
     # Calls.
 
@@ -168,6 +177,9 @@ class Tiers:
             if not isinstance(found, Prepared):
                 return found
             prepared = found
+        return self._leased(prepared)
+
+    def _leased(self, prepared: Prepared) -> Leased:
         if prepared.small is not None:
             return prepared.small
         with self._lock:
@@ -177,6 +189,8 @@ class Tiers:
 
     def give_back(self, leased: Leased) -> None:
         """The call is over."""
+        if isinstance(leased, Timed):
+            leased = leased.leased
         if not isinstance(leased, Workspace):
             return
         prepared = leased.prepared
@@ -206,43 +220,88 @@ class Tiers:
                 return tier.prepared[key]
             if forced:
                 tier.shares.drop_least()
-            uses = 1 if forced else tier.shares.admit(key)
+            at_once = state.compiles and is_compiling()
+            uses = tier.shares.admit(key, at_once=at_once) if not forced else 1
             if not uses:
                 return None
-            layout = self.layout_for(arrays, anyway=forced)
+            layout = self.layout_for(arrays, anyway=forced or at_once)
             if layout is None:
                 tier.prepared[key] = None
                 return None
             prepared = tier.prepared[key] = Prepared(layout)
-            prepared.promotion = Promotion(self._plan, layout, arrays, self._small)
-            prepared.seconds = _FORCED_S if forced else 0.0
+            prepared.promotion = Promotion(self._plan, layout, arrays, self._small, at_once)
+            prepared.seconds = _FORCED_S if forced else _AT_ONCE_S if at_once else 0.0
             prepared.uses = uses
             return prepared
 
     def _promoted(
         self, tier: _Tier, key: Hashable, prepared: Prepared, arrays: Sequence[Array]
-    ) -> Prepared | SmallPlan | Trial:
-        """The hot layout, the trial this call runs in its place, or the promoted code."""
+    ) -> Prepared | SmallPlan | Trial | Timed:
+        """The hot layout, the promoted code, or what this call runs to tell which it is to be."""
         promotion = prepared.promotion
         if promotion is None:
             return prepared  # it has just been replaced
-        found = promotion.advance(arrays, forced=prepared.seconds == _FORCED_S)
-        if found is None:
+        challenge = promotion.challenge
+        if challenge is None:
+            forced = prepared.seconds == _FORCED_S
+            found = promotion.advance(arrays, forced=forced)
+            if found is None:
+                if promotion.is_over:
+                    prepared.settle()
+                return prepared
+            if isinstance(found, Layout):
+                better, kind = Prepared(found), "regions"
+            elif hasattr(found, "verdict"):
+                return found
+            else:
+                better, kind = Prepared(prepared.layout, found), "small plan"
+            if forced:
+                return self._replace(tier, key, prepared, better)
+            challenge = promotion.challenged(better, kind)
+        contest, better = challenge
+        which = contest.begin()
+        if which is not None:
+            return Timed(contest, which, self._leased(better if which else prepared))
+        return self._decided(tier, key, prepared, better, contest)
+
+    def _decided(
+        self,
+        tier: _Tier,
+        key: Hashable,
+        prepared: Prepared,
+        better: Prepared,
+        contest: Contest,
+    ) -> Prepared:
+        """The winner; the layout goes on as it was where compiled code was slower."""
+        better.decision = decision = contest.decision
+        if decision is None or decision.is_kept:
+            return self._replace(tier, key, prepared, better)
+        prepared.decision = decision
+        promotion = prepared.promotion
+        if promotion is not None:
+            promotion.lost(contest)
             if promotion.is_over:
                 prepared.settle()
-            return prepared
-        if isinstance(found, Layout):
-            better = Prepared(found)
-        elif hasattr(found, "verdict"):
-            return found
-        else:
-            better = Prepared(prepared.layout, found)
+        return prepared
+
+    def _replace(
+        self, tier: _Tier, key: Hashable, prepared: Prepared, better: Prepared
+    ) -> Prepared:
         with self._lock:
             better.uses = prepared.uses
             if tier.prepared.get(key) is prepared:
                 tier.prepared[key] = better
             prepared.settle()
         return better
+
+    def decisions(self) -> dict[Hashable, Decision]:
+        """For argument shapes: what came of the contest of the plan and compiled code, if any."""
+        prepared = dict(self._tier.prepared)
+        return {
+            key: one.decision
+            for key, one in prepared.items()
+            if one is not None and one.decision is not None
+        }
 
     def _small(self, arrays: Sequence[Array]) -> SmallPlan | None:
         """The plan as one kernel, asked for; None if it cannot be, or settings do not want it."""

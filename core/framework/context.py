@@ -70,6 +70,8 @@ class State(threading.local):
     graphs: list[Any] | None = None
     # What may end the runs of this thread from another one (`ops/running.Stop`).
     stop: Any = None
+    # Whether what runs waits for its machine code: inside a call of `function(jit_compile=True)`.
+    compiles: bool = False
     # Counts bytes that NumPy does not know of, before they are taken (`ops/memory.py`).
     claim: Callable[[int], None] | None = None
     # Makes a user's function one that AutoGraph converts, where the code around it is converted.
@@ -89,6 +91,16 @@ def tracing(tracer: Tracer | None) -> Iterator[None]:
         yield
     finally:
         state.tracer = saved
+
+
+@contextlib.contextmanager
+def compiling(wanted: bool) -> Iterator[None]:
+    """What runs inside the block waits for its machine code, or does not."""
+    saved, state.compiles = state.compiles, wanted
+    try:
+        yield
+    finally:
+        state.compiles = saved
 
 
 @contextlib.contextmanager

@@ -12,6 +12,8 @@ Elsewhere, since it belongs to what stands there:
 - `engine/threads.py` sets the threads of BLAS, where PINNACE_THREADS says how many.
 - `ops/kernels/compiled.py`, `ops/kernels/team.py`: a forked child forgets its parent's threads.
 - ml_dtypes tells NumPy of its types.
+- `framework/denormals.py` sets the floating-point mode of a thread while a run is in it, and sets
+  what was set before when it ends (ADR 24).
 
 Nothing else: `tests/unit/framework/test_importing.py` compares the process before and after.
 """

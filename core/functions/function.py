@@ -10,10 +10,12 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Generic, overload
 
+from pinnace.engine.codegen import compiler
 from pinnace.framework import config, dtypes, structure, tracebacks
 from pinnace.framework.composite import CompositeSpec, is_composite, spec_of
-from pinnace.framework.context import state
+from pinnace.framework.context import compiling, state
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
@@ -62,10 +64,12 @@ class Function(Trackable, Generic[P, R]):
         name: str | None = None,
         is_method: bool = False,
         instance: object = None,
+        jit_compile: bool = False,
     ) -> None:
         self._python_function = python_function
         self._autograph = autograph
         self._reduce_retracing = reduce_retracing
+        self._jit_compile = jit_compile
         self._spec = FunctionSpec(python_function, input_signature, is_method)
         self._name = name or self._spec.name
         self._instance = None if instance is None else weakref.ref(instance)
@@ -88,8 +92,9 @@ class Function(Trackable, Generic[P, R]):
         if found is self:
             return name
         spec = self._spec
-        options = (self._autograph, self._reduce_retracing, self._name, spec.is_method)
-        return Function, (self._python_function, spec.input_signature, *options)
+        options = (self._autograph, self._reduce_retracing, self._name, spec.is_method, None)
+        given = (self._python_function, spec.input_signature, *options, self._jit_compile)
+        return Function, given
 
     # What it is.
 
@@ -145,6 +150,7 @@ class Function(Trackable, Generic[P, R]):
                         self._name,
                         is_method=True,
                         instance=instance,
+                        jit_compile=self._jit_compile,
                     )
         return found
 
@@ -157,6 +163,10 @@ class Function(Trackable, Generic[P, R]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the graph for these arguments, traced now if there is none yet."""
         try:
+            if self._jit_compile and not state.compiles:
+                self._check_compiler()
+                with compiling(True):
+                    return self(*args, **kwargs)
             if not kwargs and state.tracer is None and args and self._by_shapes:
                 key: list[object] = []
                 tensors: list[Tensor] = []
@@ -178,6 +188,16 @@ class Function(Trackable, Generic[P, R]):
         if not kwargs and self._spec.input_signature is None and len(self._by_shapes) < 1024:
             self._remember(args, canonical, tensors, concrete)
         return concrete.call_flat(tensors)
+
+    def _check_compiler(self) -> None:
+        why = compiler.missing()
+        if why is not None:
+            message = (
+                f"function {self._name!r}: jit_compile is True, and nothing can be compiled: {why}"
+                "\n  Try: pip install numba, or leave jit_compile out: what can be compiled is "
+                "then, where it can"
+            )
+            raise UnimplementedError(message)
 
     def _remember(
         self,
@@ -605,32 +625,33 @@ def function(
         func: the Python function; None for a decorator with options.
         input_signature: TensorSpecs for the arguments: one trace for all calls, which must fit.
         autograph: whether Python control flow on tensors becomes ops.
-        jit_compile: accepted for TensorFlow's sake; which tier runs is chosen by measurement.
+        jit_compile: whether a call waits until what can be machine code is; else that is made
+            beside the calls once they have taken long enough. It is proved and measured all the
+            same: the first calls compare it with the plan, and what is slower is not used.
         reduce_retracing: whether a second shape makes a trace for all shapes of that rank.
         experimental_implements: accepted and ignored.
         experimental_autograph_options: accepted and ignored.
         experimental_attributes: accepted and ignored.
         experimental_relax_shapes: the older name of `reduce_retracing`.
-        experimental_compile: accepted and ignored.
+        experimental_compile: the older name of `jit_compile`.
         experimental_follow_type_hints: accepted and ignored.
 
     Returns:
-        A `Function`.
+        A `Function`. Its calls raise UnimplementedError if `jit_compile` is True where there is no
+        compiler.
     """
-    # False asks for what is so anyway: every tier gives the plan's results.
     ignored(
         "function",
-        "what runs often is compiled, as measurements show",
-        jit_compile=jit_compile or None,
-        experimental_compile=experimental_compile or None,
+        "graphs are made and run in one way",
         experimental_implements=experimental_implements,
         experimental_autograph_options=experimental_autograph_options,
         experimental_attributes=experimental_attributes,
         experimental_follow_type_hints=experimental_follow_type_hints,
     )
+    compiles = bool(jit_compile or experimental_compile)
     relax = reduce_retracing or bool(experimental_relax_shapes)
 
     def decorate(python_function: Callable[..., Any]) -> Function:
-        return Function(python_function, input_signature, autograph, relax)
+        return Function(python_function, input_signature, autograph, relax, jit_compile=compiles)
 
     return decorate if func is None else decorate(func)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from pinnace import late
-from pinnace.framework import dtypes
+from pinnace.framework import denormals, dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
@@ -27,6 +27,9 @@ _EAGER_CONTEXT = RunContext()
 # How many input specs an op remembers as checked before it starts over.
 _CHECKED_LIMIT = 4096
 _NDARRAY = np.ndarray
+# Numbers in a gradient from which an eager optimizer's step flushes denormals (ADR 24): it goes
+# over them a dozen times, and to begin and end that takes about 1 us.
+_LARGE_STEP = 1 << 8
 
 
 def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -> Any:
@@ -276,6 +279,10 @@ def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tu
     options = {name: attrs[name] if name in attrs else op.default(name) for name in op.kernel_attrs}
     if op.wants_ctx:
         options["ctx"] = _EAGER_CONTEXT
+    if op.effect == "write" and any(
+        isinstance(a, np.ndarray) and a.size >= _LARGE_STEP for a in arrays
+    ):
+        kernel = denormals.flushing(kernel)
     result = call_kernel(op, kernel, arrays, options, inputs)
     return wrap_outputs(op, result, attrs)
 

@@ -3,7 +3,8 @@
 Every op is computed on the ends of the intervals of its inputs in a wider type, by a formula that
 is not its kernel, and widened by what its own roundings may come to, in units of the last place
 (ulp). Whatever tier computed an answer, plan or machine code: it must lie inside. A number whose
-interval is empty must be NaN; one that may be NaN says so. What depends on a comparison that
+interval is empty must be NaN; one that may be NaN says so. Denormals count as zeros in runs
+(ADR 24), or as what they are where an op only moves them. What depends on a comparison that
 rounding decides is undecided, and is not counted as compared.
 """
 
@@ -61,7 +62,7 @@ class Bound:
         array = np.asarray(array)
         precision = _OF.get(array.dtype)
         wide = array.astype(np.float64 if precision is None else precision.wide)
-        return cls(wide, wide, np.isnan(wide), precision)
+        return _flushed(cls(wide, wide, np.isnan(wide), precision))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -132,13 +133,22 @@ def _widen(x: Bound, relative: Any, absolute: Any) -> Bound:
     # No rounding goes across 0.
     below = np.where((low > 0) & (below <= 0), p.wide(0.0), below)
     above = np.where((high < 0) & (above >= 0), p.wide(-0.0), above)
-    return _overflown(Bound(below, above, x.maybe, x.precision))
+    return _flushed(_overflown(Bound(below, above, x.maybe, x.precision)))
 
 
 def _overflown(x: Bound) -> Bound:
     p = x.precision or SINGLE
     x.low = np.where(x.low < -p.most, -np.inf, x.low).astype(p.wide)
     x.high = np.where(x.high > p.most, np.inf, x.high).astype(p.wide)
+    return x
+
+
+def _flushed(x: Bound) -> Bound:
+    """What is denormal counts as 0 in a run, given or made; what only moves numbers keeps it."""
+    p = x.precision
+    if p is not None:
+        x.low = np.where((x.low > 0) & (x.low < p.normal), p.wide(0.0), x.low)
+        x.high = np.where((x.high < 0) & (x.high > -p.normal), p.wide(-0.0), x.high)
     return x
 
 
@@ -159,6 +169,7 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "Neg": np.negative,
     "Rint": np.rint,
     "Round": np.rint,
+    "Sign": np.sign,
 }
 _ROUNDED: dict[str, tuple[Callable[..., Any], float]] = {
     "Add": (np.add, 0.5),
@@ -514,7 +525,8 @@ def _total(x: Bound, axes: tuple[int, ...], keepdims: bool) -> Bound:
     sizes = np.maximum(abs(x.low), abs(x.high))
     size = sizes.sum(**options)
     low, high = x.low.sum(**options), x.high.sum(**options)
-    error = (count + 1) * p.ulp / 2 * size
+    # A partial sum that is denormal is flushed.
+    error = (count + 1) * p.ulp / 2 * size + np.where(size > 0, count * p.normal, 0)
     must = np.isnan(x.low).any(**options)
     infinite = (x.high == np.inf).any(**options) & (x.low == -np.inf).any(**options)
     loose = (size > p.most * (1 - count * p.ulp)) | np.isnan(low) | np.isnan(high)
@@ -589,7 +601,7 @@ def _bilinear(times: Callable[[Any, Any], Any], a: Bound, b: Bound, count: int) 
     centre = times(ca, cb)
     size = times(abs(ca) + ra, abs(cb) + rb)
     radius = times(ra, abs(cb) + rb) + times(abs(ca), rb)
-    radius = radius + (count + 2) * p.ulp * size + count * p.least
+    radius = radius + (count + 2) * p.ulp * size + count * p.normal
 
     def touched(x: Any, y: Any) -> Any:
         ones = [np.ones(part.shape) for part in (x, y)]

@@ -13,6 +13,7 @@ from hot.bounds import Undecided, Verdict, bounds_of
 from hot.drawing import of_unknown_sizes
 from hot.kernels import INTERPRETED, MACHINE
 from hot.memory import NOT_A_NUMBER, SMALL_NUMBER
+from pinnace.framework import denormals
 from pinnace.serving.running import batching
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Comparison:
             report.counts["undecided graphs"] += 1
         try:
             with np.errstate(all="ignore"):
-                wanted = tiers.eager(graph, arrays)
+                wanted = denormals.flushing(tiers.eager)(graph, arrays)
         except Exception as error:
             report.differences.append(f"eager: {type(error).__name__}: {error}")
             return report
@@ -119,7 +120,7 @@ class Comparison:
     @staticmethod
     def _run(report: Report, way: str, run: Any) -> Any:
         try:
-            return run()
+            return denormals.flushing(run)()
         except Exception as error:
             report.differences.append(f"{way}: {type(error).__name__}: {error}")
             return None

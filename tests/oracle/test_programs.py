@@ -174,6 +174,8 @@ PROGRAMS = {
         f"draws.{name}": logits_and_seed()
         for name in ("seeded", "stateful", "distributions", "sampled")
     },
+    "denormals.traced": singles(),
+    "denormals.trained": singles(),
     "steps.dense": pairs(),
     "steps.sparse": pairs_with_rows(),
     "quantities.quantized": singles(),

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     Sizes = Mapping[Value, tuple[int, ...]]
 
 # LLVM checks each pair of arrays for overlap before a vector loop, and gives up at too many.
-_MOST_INPUTS = 8
-_MOST_OUTPUTS = 3
+# Numbers have nothing to overlap with, and cost a little each to be passed.
+_MOST_INPUTS, _MOST_WITH_NUMBERS = 8, 16
+_MOST_OUTPUTS = 4
 # What it takes to enter a kernel, and for each array of it; what a kernel of NumPy takes to enter,
 # and for each element. Measured on one machine: only the order of magnitude matters.
 _ENTRY_US, _ARRAY_US = 2.0, 0.5
@@ -209,7 +210,8 @@ def _closed(
     members, end = set(cluster.members), cluster.members[-1]
     made = {steps[place].node.outputs[0] for place in cluster.members}
     cluster.inputs = [value for value in cluster.inputs if value not in made]
-    if len(cluster.inputs) > _MOST_INPUTS:
+    arrays = sum(math.prod(sizes[value]) != 1 for value in cluster.inputs)
+    if arrays > _MOST_INPUTS or len(cluster.inputs) > _MOST_WITH_NUMBERS:
         return False
     outside = 0
     for place in cluster.members:
@@ -257,8 +259,10 @@ def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
     for place in cluster.members:
         node = steps[place].node
         is_row = forms.reduced_axes(node, _first(node, sizes)) is not None
-        costly = is_row or forms.is_costly(forms.template(node) or "")
-        whole = whole or node.op.name == "Softmax"  # several passes of NumPy by itself
+        template = forms.template(node) or ""
+        costly = is_row or forms.is_costly(template)
+        # Several passes of NumPy by itself: for a choice, it writes a truth value for each number.
+        whole = whole or node.op.name == "Softmax" or " if " in template
         each = _ELEMENT_US * (8 if costly else 1)
         saved += (_COSTLY_CALL_US if costly else _CALL_US) + size * each
     return (len(cluster.members) > 1 or whole) and saved > 1

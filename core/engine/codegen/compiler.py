@@ -23,7 +23,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework import config
+from pinnace.framework import config, denormals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,8 +87,16 @@ def request(text: str) -> Kernel:
             _requests.put(found)
             if _thread is None:
                 _thread = threading.Thread(target=_serve, name="pinnace-compiler", daemon=True)
-                _thread.start()
+                with denormals.theirs():  # LLVM and Numba count with numbers of all sizes
+                    _thread.start()
     return found
+
+
+def missing() -> str | None:
+    """Why nothing can be compiled in this process; None if nothing is known to be in the way."""
+    if failure is None and importlib.util.find_spec("numba") is None:
+        return "Numba is not installed"
+    return failure
 
 
 def _forget() -> None:

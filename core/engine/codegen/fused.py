@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnace.engine.codegen import compiler, kernel_text
 from pinnace.graph.graph import constant_of
-from pinnace.ops.kernels import team
+from pinnace.ops.kernels import recycling, team
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -138,7 +138,9 @@ class Fused:
         return results, lambda low, high: run(low, high, {})
 
     def _results(self, outs: Sequence[Array | None]) -> tuple[Array, ...]:
-        return tuple([np.empty(self._shape, np.float32) if out is None else out for out in outs])
+        return tuple(
+            [recycling.empty(self._shape, np.float32) if out is None else out for out in outs]
+        )
 
     def _matrix(self, value: Array) -> Array:
         """As rows that are contiguous each."""

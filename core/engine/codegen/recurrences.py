@@ -20,14 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine import recycling
 from pinnace.engine.codegen import compiler
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.iteration import iteration_of
 from pinnace.engine.codegen.loop_lists import is_same
 from pinnace.engine.codegen.statements import fit
+from pinnace.engine.contests import Pace
 from pinnace.engine.shares import Shares
 from pinnace.engine.trials import Verdict
+from pinnace.ops.kernels import recycling
 from pinnace.ops.state.list_values import TensorList, handle_of_list
 
 if TYPE_CHECKING:
@@ -67,6 +68,10 @@ class Recurrence:
     def is_rejected(self) -> bool:
         """Whether no set of shapes that was seen has a kernel, or may get one."""
         return all(one is None or one.is_rejected for one in list(self._variants.values()))
+
+    def variants(self) -> list[_Variant]:
+        """What was asked for, one for each set of shapes that has a kernel or may get one."""
+        return [one for one in list(self._variants.values()) if one is not None]
 
     def run(self, values: Sequence[Array], check: Callable[[], None]) -> Sequence[Array]:
         """The loop variables after as many iterations as the kernel could take.
@@ -128,12 +133,14 @@ class _Variant:
     Attributes:
         kernel: which may not be made yet.
         verdict: whether it gives what the plan gives.
+        pace: what an iteration took of both, while that was asked.
         uses: how often it was asked for, lately.
     """
 
     def __init__(self, iteration: Iteration) -> None:
         self._iteration = iteration
         self.verdict = Verdict()
+        self.pace = Pace()
         self.uses = 0
         self.kernel = compiler.request(iteration.kernel.text)
         self._numbers = np.array(iteration.kernel.numbers, np.int64)
@@ -170,7 +177,9 @@ class _Variant:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether it has no kernel and gets none, or a wrong one."""
+        """Whether it has no kernel and gets none, or one that is wrong or slower than the plan."""
+        if self.verdict.passed:
+            return self.pace.is_slower
         return self.verdict.failed or (self.kernel.done.is_set() and not self.kernel.function)
 
     def advance(self, values: Sequence[Array], most: int) -> tuple[int, Sequence[Array]] | None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework.indexed_slices import IndexedSlices, dense
-from pinnace.keras.optimizers.optimizer import Optimizer, OptimizerOptions, same_dtype, squared
+from pinnace.keras.optimizers.optimizer import (
+    Optimizer,
+    OptimizerOptions,
+    assign_all,
+    same_dtype,
+    squared,
+)
 from pinnace.ops.array import casting
 from pinnace.ops.execute import execute
 from pinnace.ops.math import arithmetic, exponents, polar
@@ -54,12 +60,10 @@ class _Moments(Optimizer):
 
         return self.shared(f"{beta} {dtype.name} {ahead}", make)
 
-    def _move(self, moment: Variable, towards: Any, beta: float) -> Any:
-        """moment += (towards - moment)(1 - beta); gives the new value."""
+    def _moved(self, moment: Variable, towards: Any, beta: float) -> Any:
+        """moment + (towards - moment)(1 - beta)."""
         value = moment.value()
-        value = value + (towards - value) * (1 - beta)
-        moment.assign(value)
-        return value
+        return value + (towards - value) * (1 - beta)
 
 
 class Adam(_Moments):
@@ -123,14 +127,16 @@ class Adam(_Moments):
                 same_dtype(gradient, variable),
             )
             return
-        size = self._move(v, squared(gradient, variable), self.beta_2)
-        mean = self._move(m, same_dtype(dense(gradient), variable), self.beta_1)
+        size = self._moved(v, squared(gradient, variable), self.beta_2)
+        mean = self._moved(m, same_dtype(dense(gradient), variable), self.beta_1)
+        changed = [(m, mean), (v, size)]
         if self.amsgrad:
             largest = self.slot("velocity_hat", variable)
             size = arithmetic.maximum(largest.value(), size)
-            largest.assign(size)
+            changed.append((largest, size))
         alpha = rate * exponents.sqrt(1.0 - second) / (1.0 - first)
-        variable.assign_sub(mean * alpha / (exponents.sqrt(size) + self.epsilon))
+        step = mean * alpha / (exponents.sqrt(size) + self.epsilon)
+        assign_all([(variable, variable.value() - step), *changed])
 
 
 class AdamW(Adam):
@@ -183,11 +189,11 @@ class Adamax(_Moments):
         rate = same_dtype(learning_rate, variable)
         gradient = same_dtype(gradient, variable)
         power = self._power(self.beta_1, variable.dtype)
-        mean = self._move(self.slot("momentum", variable), gradient, self.beta_1)
-        norm = self.slot("norm", variable)
+        momentum, norm = self.slot("momentum", variable), self.slot("norm", variable)
+        mean = self._moved(momentum, gradient, self.beta_1)
         largest = arithmetic.maximum(norm.value() * self.beta_2, polar.abs(gradient))
-        norm.assign(largest)
-        variable.assign_sub(rate * mean / ((1.0 - power) * (largest + self.epsilon)))
+        step = rate * mean / ((1.0 - power) * (largest + self.epsilon))
+        assign_all([(variable, variable.value() - step), (momentum, mean), (norm, largest)])
 
 
 class Nadam(_Moments):
@@ -227,8 +233,11 @@ class Nadam(_Moments):
         gradient = same_dtype(dense(gradient), variable)
         now, after = self._momentum(kind, 1), self._momentum(kind, 2)
         product = casting.cast(self._product.value(), kind)
-        mean = self._move(self.slot("momentum", variable), gradient, self.beta_1)
-        size = self._move(self.slot("velocity", variable), squares, self.beta_2)
-        step = after * mean / (1.0 - product * after) + (1.0 - now) * gradient / (1.0 - product)
-        size = size / (1.0 - self._power(self.beta_2, kind))
-        variable.assign_sub(step * rate / (exponents.sqrt(size) + self.epsilon))
+        momentum, velocity = self.slot("momentum", variable), self.slot("velocity", variable)
+        mean = self._moved(momentum, gradient, self.beta_1)
+        size = self._moved(velocity, squares, self.beta_2)
+        # Numbers first: what goes over the arrays has few operands, and is one pass.
+        ahead, here = rate * after / (1.0 - product * after), rate * (1.0 - now) / (1.0 - product)
+        unbiased = size / (1.0 - self._power(self.beta_2, kind))
+        step = (mean * ahead + gradient * here) / (exponents.sqrt(unbiased) + self.epsilon)
+        assign_all([(variable, variable.value() - step), (momentum, mean), (velocity, size)])

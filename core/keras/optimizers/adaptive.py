@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.keras.initializers import Constant
-from pinnace.keras.optimizers.optimizer import Optimizer, OptimizerOptions, same_dtype, squared
+from pinnace.keras.optimizers.optimizer import (
+    Optimizer,
+    OptimizerOptions,
+    assign_all,
+    same_dtype,
+    squared,
+)
 from pinnace.ops.math import arithmetic, exponents, polar
 
 if TYPE_CHECKING:
@@ -67,18 +73,18 @@ class RMSprop(Optimizer):
         rho = self.rho
         velocity = self.slot("velocity", variable)
         size = rho * velocity.value() + (1 - rho) * squares
-        velocity.assign(size)
+        changed = [(velocity, size)]
         if self.centered:
             average = self.slot("average_gradient", variable)
             mean = rho * average.value() + (1 - rho) * gradient
-            average.assign(mean)
+            changed.append((average, mean))
             size = size - arithmetic.square(mean)
         step = rate * gradient * exponents.rsqrt(size + self.epsilon)
         if self.momentum > 0:
             momentum = self.slot("momentum", variable)
             step = self.momentum * momentum.value() + step
-            momentum.assign(step)
-        variable.assign_sub(step)
+            changed.append((momentum, step))
+        assign_all([(variable, variable.value() - step), *changed])
 
 
 class Adagrad(Optimizer):
@@ -120,8 +126,8 @@ class Adagrad(Optimizer):
         gradient = same_dtype(dense(gradient), variable)
         accumulator = self.slot("accumulator", variable)
         total = accumulator.value() + squares
-        accumulator.assign(total)
-        variable.assign_sub(rate * gradient / exponents.sqrt(total + self.epsilon))
+        step = rate * gradient / exponents.sqrt(total + self.epsilon)
+        assign_all([(variable, variable.value() - step), (accumulator, total)])
 
 
 class Adadelta(Optimizer):
@@ -166,15 +172,14 @@ class Adadelta(Optimizer):
         gradients = self.slot("accumulated_grad", variable)
         steps = self.slot("accumulated_delta_var", variable)
         size = rho * gradients.value() + (1 - rho) * squares
-        gradients.assign(size)
         past = steps.value()
         step = -self._root(past) * gradient / self._root(size)
         if sliced:  # the steps of slices too are squared one by one
             moved = arithmetic.square(self._root(past) / self._root(size)) * squares
         else:
             moved = arithmetic.square(step)
-        steps.assign(rho * past + (1 - rho) * moved)
-        variable.assign_add(rate * step)
+        mean = rho * past + (1 - rho) * moved
+        assign_all([(variable, variable.value() + rate * step), (gradients, size), (steps, mean)])
 
     def _root(self, x: Any) -> Any:
         return exponents.sqrt(x + self.epsilon)
@@ -220,5 +225,5 @@ class Lion(Optimizer):
         momentum = self.slot("momentum", variable)
         mean = momentum.value()
         direction = polar.sign(mean * self.beta_1 + gradient * (1.0 - self.beta_1))
-        variable.assign_sub(rate * direction)
-        momentum.assign(mean * self.beta_2 + gradient * (1.0 - self.beta_2))
+        mean = mean * self.beta_2 + gradient * (1.0 - self.beta_2)
+        assign_all([(variable, variable.value() - rate * direction), (momentum, mean)])

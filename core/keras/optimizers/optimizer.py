@@ -353,6 +353,16 @@ def same_dtype(value: Any, like: Any) -> Any:
     return value if value.dtype is like.dtype else casting.cast(value, like.dtype)
 
 
+def assign_all(values: Iterable[tuple[Variable, Any]]) -> None:
+    """Give variables their new values, at the end of an `update_step`.
+
+    All are computed before the first is assigned: what stands between two assignments cannot become
+    one pass over the arrays (`engine/codegen/clusters.py`).
+    """
+    for variable, value in values:
+        variable.assign(value)
+
+
 def squared(gradient: Any, variable: Variable) -> Any:
     """The gradient's elements squared, as a tensor of the variable's dtype.
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from pinnace.keras.optimizers.optimizer import Optimizer, OptimizerOptions, same_dtype
+from pinnace.keras.optimizers.optimizer import (
+    Optimizer,
+    OptimizerOptions,
+    assign_all,
+    same_dtype,
+)
 from pinnace.ops.array import casting, constants, reshaping, selecting
 from pinnace.ops.math import arithmetic, clipping, exponents, reduction
 
@@ -85,15 +90,18 @@ class Ftrl(Optimizer):
         before = accumulator.value()
         after = before + arithmetic.square(gradient)
         shrunk = gradient + value * (2 * self.l2_shrinkage_regularization_strength)
-        grown = exponents.pow(after, power)
-        change = (grown - exponents.pow(before, power)) / rate
+        grown = _raised(after, power)
+        change = (grown - _raised(before, power)) / rate
         total = linear.value() + shrunk - change * value
         strength = self.l2_regularization_strength + self.beta / (2.0 * rate)
         l1 = self.l1_regularization_strength
         kept = clipping.clip_by_value(total, -l1, l1) - total
-        variable.assign(kept / (grown / rate + 2 * strength))
-        linear.assign(total)
-        accumulator.assign(after)
+        new = kept / (grown / rate + 2 * strength)
+        assign_all([(variable, new), (linear, total), (accumulator, after)])
+
+
+def _raised(x: Tensor, power: float) -> Tensor:
+    return exponents.sqrt(x) if power == 0.5 else exponents.pow(x, power)
 
 
 class Lamb(Optimizer):
@@ -138,8 +146,6 @@ class Lamb(Optimizer):
         momentum, velocity = self.slot("momentum", variable), self.slot("velocity", variable)
         m = momentum.value() + (gradient - momentum.value()) * (1 - self.beta_1)
         v = velocity.value() + (arithmetic.square(gradient) - velocity.value()) * (1 - self.beta_2)
-        momentum.assign(m)
-        velocity.assign(v)
         first = casting.cast(self.beta_1, variable.dtype)
         second = casting.cast(self.beta_2, variable.dtype)
         corrected = m / (1.0 - exponents.pow(first, step))
@@ -149,7 +155,8 @@ class Lamb(Optimizer):
         one = constants.ones_like(own)
         both = (own > 0) & (other > 0)
         ratio = selecting.where(both, own / selecting.where(both, other, one), one)
-        variable.assign_sub(ratio * rate * update)
+        new = variable.value() - ratio * rate * update
+        assign_all([(variable, new), (momentum, m), (velocity, v)])
 
 
 def _length(x: Tensor) -> Tensor:
@@ -227,19 +234,19 @@ class Adafactor(Optimizer):
         squares = arithmetic.square(gradient) + self.epsilon_1
         share = 1.0 - exponents.pow(step, casting.cast(self.beta_2_decay, kind))
         velocity = self.slot("velocity", variable)
+        changed = []
         if len(variable.shape) < 2:
             size = share * velocity.value() + (1.0 - share) * squares
         else:
             row, column = self.slot("row", variable), self.slot("column", variable)
             r = share * row.value() + (1.0 - share) * reduction.reduce_mean(squares, -1)
             c = share * column.value() + (1.0 - share) * reduction.reduce_mean(squares, -2)
-            row.assign(r)
-            column.assign(c)
+            changed = [(row, r), (column, c)]
             relative = r / reduction.reduce_mean(r, -1, keepdims=True)
             size = reshaping.expand_dims(relative, -1) * reshaping.expand_dims(c, -2)
-        velocity.assign(size)
         update = gradient * exponents.rsqrt(size)
         length = exponents.sqrt(reduction.reduce_mean(arithmetic.square(update)))
         least = casting.cast(1.0, kind)
         update = update / arithmetic.maximum(least, length / self.clip_threshold)
-        variable.assign_sub(alpha * update)
+        new = variable.value() - alpha * update
+        assign_all([(variable, new), (velocity, size), *changed])

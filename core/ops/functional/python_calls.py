@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace import late
-from pinnace.framework import dtypes
+from pinnace.framework import denormals, dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import array_of, convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError, UnknownError
@@ -92,7 +92,8 @@ def _outside(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     saved = state.tracer, state.tapes, state.scope
     state.tracer, state.tapes, state.scope = None, (), ""
     try:
-        return function(*arguments)
+        with denormals.theirs():
+            return function(*arguments)
     finally:
         state.tracer, state.tapes, state.scope = saved
 

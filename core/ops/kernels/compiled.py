@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pinnace import late
 from pinnace.framework import config
+from pinnace.framework.context import state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,17 +44,17 @@ _spent = 0.0
 def made(name: str) -> Callable[..., Any] | None:
     """The kernel, if it is there and settings allow it; asked for once that would pay.
 
-    Where the tier is `compiled`, it is asked for at once and waited for.
+    Where the tier is `compiled`, or a function is to be, it is asked for at once and waited for.
     """
     forced = config.settings.tier == "compiled"
-    if _spent < _HOT_S and not forced:
+    if _spent < _HOT_S and not forced and not state.compiles:
         return None
     if not config.settings.fusion or config.settings.pinned_tier in {"plan", "eager"}:
         return None
     kernel = _requested.get(name)
     if kernel is None:
         kernel = _requested[name] = late.request_kernel(name)
-    if forced and kernel.function is None:
+    if kernel.function is None and (forced or state.compiles):
         kernel.done.wait(_LONGEST_S)
     return kernel.function
 

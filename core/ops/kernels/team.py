@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.framework import config
+from pinnace.framework import config, denormals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -165,6 +165,7 @@ class _Helpers:
         self._avoided = here
 
     def _serve(self, bell: threading.Lock) -> None:
+        denormals.flush_thread()
         with np.errstate(all="ignore"):
             while True:
                 bell.acquire()
@@ -288,7 +289,13 @@ def share(pieces: int, work: Callable[[int], None], threads: int | None = None) 
     """
     threads = min(members() if threads is None else threads, pieces)
     if threads > 1:
-        _helpers.share(_Job(work, pieces), threads - 1)
+        # Helpers flush denormals: no number may depend on who made it.
+        mode = denormals.begin()
+        try:
+            _helpers.share(_Job(work, pieces), threads - 1)
+        finally:
+            if mode is not None:
+                mode.end()
     else:
         for piece in range(pieces):
             work(piece)

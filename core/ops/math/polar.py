@@ -55,7 +55,16 @@ def _sign_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     return (constants.zeros_like(call.inputs[0]),)
 
 
-SIGN = register(unary("Sign", _sign_kernel, _sign_gradient, types=SIGNED | COMPLEX))
+SIGN = register(
+    unary(
+        "Sign",
+        _sign_kernel,
+        _sign_gradient,
+        types=SIGNED | COMPLEX,
+        # x + 0 is what is left: NaN, or a zero, whose sign is not kept.
+        fuse="T(1) if {x} > T(0) else T(-1) if {x} < T(0) else {x} + T(0)",
+    )
+)
 
 
 @takes_composites(values=1, keeps_zero=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.ops.kernels import compiled, descents
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define
 from pinnace.ops.state.variables import resource_of
@@ -14,6 +15,7 @@ from pinnace.ops.state.variables import resource_of
 if TYPE_CHECKING:
     from pinnace.framework.shapes import Shape
     from pinnace.framework.tensor import Array
+    from pinnace.framework.variable import Resource
 
 __all__: list[str] = []
 
@@ -33,7 +35,14 @@ def _infer_update(call: InferCall) -> tuple[Shape, ...]:
 
 
 def _descent_kernel(var: Array, alpha: Array, delta: Array) -> None:
-    resource_of(var).update(np.subtract, alpha * delta)
+    def moved(value: Array, delta: Array) -> Array:
+        made = descents.step("descent", (value, delta), (alpha,))
+        if made is not None:
+            return made[0]
+        with compiled.watched:
+            return np.subtract(value, alpha * delta)  # type: ignore[no-any-return]
+
+    resource_of(var).update(moved, delta)
 
 
 APPLY_GRADIENT_DESCENT = define(
@@ -52,11 +61,18 @@ def _momentum_kernel(
     var: Array, accum: Array, lr: Array, grad: Array, momentum: Array, *, use_nesterov: bool
 ) -> None:
     """accum = momentum accum - lr grad; var += accum, or momentum accum - lr grad for Nesterov."""
-    velocity = resource_of(accum)
-    step = lr * grad
-    moved = momentum * velocity.read() - step
-    velocity.write(moved)
-    resource_of(var).update(np.add, momentum * moved - step if use_nesterov else moved)
+    velocity, variable = resource_of(accum), resource_of(var)
+    name = "nesterov momentum" if use_nesterov else "momentum"
+    made = descents.step(name, (variable.read(), velocity.read(), grad), (lr, momentum))
+    if made is not None:
+        variable.write(made[0])
+        velocity.write(made[1])
+        return
+    with compiled.watched:
+        step = lr * grad
+        moved = momentum * velocity.read() - step
+        velocity.write(moved)
+        variable.update(np.add, momentum * moved - step if use_nesterov else moved)
 
 
 APPLY_KERAS_MOMENTUM = define(
@@ -86,9 +102,35 @@ def _adam_kernel(
     use_nesterov: bool,
 ) -> None:
     """Kingma and Ba, algorithm 1, step size as in the end of section 2; epsilon after the root."""
-    first, second = resource_of(m), resource_of(v)
+    first, second, variable = resource_of(m), resource_of(v), resource_of(var)
     one = grad.dtype.type(1)
     rate = lr * np.sqrt(one - beta2_power) / (one - beta1_power)
+    name = "nesterov adam" if use_nesterov else "adam"
+    values = (variable.read(), first.read(), second.read(), grad)
+    made = descents.step(name, values, (rate, beta1, one - beta1, one - beta2, epsilon))
+    if made is not None:
+        for resource, value in zip((variable, first, second), made, strict=True):
+            resource.write(value)
+        return
+    with compiled.watched:
+        _adam_by_numpy(
+            variable, first, second, rate, beta1, beta2, epsilon, grad, use_nesterov=use_nesterov
+        )
+
+
+def _adam_by_numpy(
+    variable: Resource,
+    first: Resource,
+    second: Resource,
+    rate: Array,
+    beta1: Array,
+    beta2: Array,
+    epsilon: Array,
+    grad: Array,
+    *,
+    use_nesterov: bool,
+) -> None:
+    one = grad.dtype.type(1)
     mean = first.read()
     moved = grad - mean
     moved *= one - beta1
@@ -103,9 +145,9 @@ def _adam_kernel(
     root = np.sqrt(square)
     root += epsilon
     direction = moved * beta1 + (one - beta1) * grad if use_nesterov else moved
-    np.divide(direction, root, out=root)
+    root = direction / root  # of a scalar there is no array to write into
     root *= rate
-    resource_of(var).update(np.subtract, root)
+    variable.update(np.subtract, root)
 
 
 APPLY_ADAM = define(

@@ -14,6 +14,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
 from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.kernels import recycling
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, handed_on, typed
 from pinnace.ops.registry import define, scalar
 
@@ -105,7 +106,7 @@ def _kept(resource: Resource, value: Array) -> Array:
             f"AssignVariableOp: variable {resource.name!r} has shape {resource.shape.text}, "
             f"got a value of shape {list(array.shape)}"
         )
-    return array if array.base is None else array.copy()
+    return array if recycling.is_whole(array) else array.copy()
 
 
 def _assign_kernel(resource: Array, value: Array) -> None:

@@ -141,7 +141,6 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "Layer.add_weight: aggregation": (
         lambda: k.Layer().add_weight(shape=(), aggregation="mean", name="w")
     ),
-    "function: jit_compile": lambda: tf.function(lambda x: x, jit_compile=True),
     "function: experimental_implements": (
         lambda: tf.function(lambda x: x, experimental_implements="f")
     ),
@@ -179,6 +178,7 @@ WITH_EFFECT: dict[str, Callable[[], Any]] = {
         lambda: tf.data.Dataset.range(2).batch(1, num_parallel_calls=tf.data.AUTOTUNE)
     ),
     "what holds anyway": lambda: tf.function(lambda x: x, jit_compile=False),
+    "what is heeded": lambda: tf.function(lambda x: x, jit_compile=True),
     "options that are heeded": lambda: setattr(tf.data.Options(), "deterministic", False),
 }
 

@@ -107,6 +107,26 @@ def test_nan_passes_through_a_cluster() -> None:
 
 
 @pytest.mark.usefixtures("hot")
+@pytest.mark.parametrize(("op", "top"), [("ReluGrad", np.inf), ("Relu6Grad", 6.0)])
+def test_a_mask_and_a_choice_by_it_are_one_pass(op: str, top: float) -> None:
+    dy, x = normal(128, 512), 4 * normal(128, 512)
+    dy[1, 2], x[3, 4] = np.nan, np.nan
+
+    @tf.function
+    def f(dy: Any, x: Any) -> Any:
+        return tf.matmul(getattr(tf.raw_ops, op)(gradients=dy, features=x), dy, transpose_b=True)
+
+    for _ in range(4):
+        f(dy, x)
+    settle()
+    found = f(dy, x).numpy()
+    assert fused_places(f, dy, x) == 1
+    kept = np.where((x > 0) & (x < top), dy, np.float32(0)).astype(np.float64)
+    # Sums of 512 products of numbers below 5.
+    np.testing.assert_allclose(found, kept @ dy.T.astype(np.float64), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.usefixtures("hot")
 def test_a_value_used_before_the_cluster_is_there_in_time() -> None:
     x, w = normal(64, 512), normal(512, 512)
 

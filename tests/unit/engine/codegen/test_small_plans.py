@@ -53,6 +53,7 @@ def warmed(function: Any, *arguments: Any) -> Any:
     for _ in range(4):
         function(*arguments)
     settle()
+    function(*arguments)  # the first that finds the kernel made, where no earlier test asked for it
     return function
 
 

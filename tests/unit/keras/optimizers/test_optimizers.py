@@ -14,6 +14,7 @@ from pinnace.keras import optimizers
 from pinnace.keras.constraints import NonNeg
 from pinnace.keras.optimizers import schedules
 from pinnace.keras.registry import deserialize_keras_object, serialize_keras_object
+from pinnace.ops.array.constants import constant
 
 F = NDArray[np.float64]
 Rule = Callable[[F, list[F]], F]
@@ -348,3 +349,17 @@ def test_a_variable_that_came_later_is_told() -> None:
     optimizer.build([Variable([1.0])])
     with pytest.raises(ValueError, match=r"it was built for 1 variables, late:0 not among them"):
         optimizer.apply([np.float32([1])], [Variable([1.0], name="late")])
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_variable_that_is_one_number_is_trained(traced: bool) -> None:
+    """Adam's first step is the learning rate, whatever the gradient's size."""
+    variable = Variable(1.0)
+    optimizer = optimizers.Adam(0.125)
+    optimizer.build([variable])
+
+    def step(gradient: Any) -> None:
+        optimizer.apply([gradient * 1.0], [variable])
+
+    (function(step) if traced else step)(constant(0.5))
+    np.testing.assert_allclose(variable, 0.875, rtol=1e-6)

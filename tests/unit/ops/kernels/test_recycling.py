@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinnace.engine import recycling
+from pinnace.ops.kernels import recycling
 
 
 def address(array: np.ndarray) -> int:

@@ -60,6 +60,8 @@ class _Store:
 
 
 _store = _Store()
+# Where the arrays lie that own lent memory.
+_lent: set[int] = set()
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> Array:
@@ -72,6 +74,18 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
     owner = np.frombuffer(block, kind)
     if config.settings.poison:
         fill(owner)
-    weakref.finalize(owner, _store.give_back, block).atexit = False
+    _lent.add(id(owner))
+    weakref.finalize(owner, _end, id(owner), block).atexit = False
     # Views hold the owner, not each other: it dies with the last of them.
     return owner.reshape(shape)
+
+
+def _end(owner: int, block: bytearray) -> None:
+    _lent.discard(owner)
+    _store.give_back(block)
+
+
+def is_whole(array: Array) -> bool:
+    """Whether an array is all of the memory that it keeps: its own, or what was lent for it."""
+    base = array.base
+    return base is None or (id(base) in _lent and base.size == array.size)

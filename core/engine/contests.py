@@ -1,0 +1,147 @@
+"""What may replace a plan is timed against it first, on the caller's own calls.
+
+Compiled code that has proved right (`trials`) and the plan in its memory take turns, each call by
+one of them. Machine code that is slower, as it may be where arrays are small or BLAS is good, is
+given back: the plan stays, for these shapes. What was measured is kept with them (`Decision`).
+"""
+
+from __future__ import annotations
+
+import threading
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Array
+    from pinnace.ops.running import RunContext
+
+# Calls of each that do not count (weights are packed when they are seen for the third time), and
+# that do; of these the time that a quarter of them are below. No calls: no contest.
+WARM, TIMED = 3, 8
+# What is this much slower is slower. A loss counts if it is seen twice: other processes take turns,
+# too.
+_SLACK, _LOSSES = 1.02, 2
+
+
+class Decision(NamedTuple):
+    """What came of a contest, for profilers.
+
+    Attributes:
+        kind: of what was compiled: "small plan", "regions", "turns", "loop", "recurrence".
+        plan_s: seconds of a call, or of an iteration, by the plan.
+        compiled_s: the same by machine code.
+        is_kept: whether machine code runs from then on.
+    """
+
+    kind: str
+    plan_s: float
+    compiled_s: float
+    is_kept: bool
+
+
+class Pace:
+    """The least time of a loop's iteration by the plan and by machine code, as trials saw them."""
+
+    __slots__ = ("compiled_s", "plan_s")
+
+    def __init__(self) -> None:
+        self.plan_s = self.compiled_s = float("inf")
+
+    def note(self, *, compiled: bool, seconds: float, iterations: int) -> None:
+        """So many iterations took so long."""
+        if not iterations:
+            return
+        if compiled:
+            self.compiled_s = min(self.compiled_s, seconds / iterations)
+        else:
+            self.plan_s = min(self.plan_s, seconds / iterations)
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether machine code was seen to take longer."""
+        return self.plan_s * _SLACK < self.compiled_s < float("inf")
+
+    def decision(self, kind: str) -> Decision:
+        """For profilers; see `Decision`."""
+        return Decision(kind, self.plan_s, self.compiled_s, not self.is_slower)
+
+
+class Contest:
+    """The plan (0) and compiled code (1) in turn; threads that run at once take one turn each.
+
+    Args:
+        kind: see `Decision`.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._lock = threading.Lock()
+        self._begun = [0, 0]
+        self._times: tuple[list[float], list[float]] = ([], [])
+        self._warm = WARM
+        self._losses = 0
+        self.decision: Decision | None = None
+
+    def begin(self) -> int | None:
+        """Which of the two this call is run by; None if it is decided. `end` follows."""
+        with self._lock:
+            if self.decision is not None or not TIMED:
+                return None
+            # By turns, and who was first in one pair is second in the next.
+            plain, compiled = self._begun
+            which = int(plain > compiled) if plain != compiled else plain % 2
+            self._begun[which] += 1
+            return which
+
+    def end(self, which: int, seconds: float | None) -> None:
+        """A call is over; None if it failed."""
+        with self._lock:
+            if seconds is None or self.decision is not None:
+                return
+            times = self._times[which]
+            times.append(seconds)
+            wanted = self._warm + TIMED
+            if min(len(one) for one in self._times) < wanted:
+                return
+            plan_s, compiled_s = (sorted(one[self._warm :])[TIMED // 4] for one in self._times)
+            is_kept = compiled_s <= plan_s * _SLACK
+            found = Decision(self._kind, plan_s, compiled_s, is_kept)
+            self._losses += not found.is_kept
+            if found.is_kept or self._losses == _LOSSES:
+                self.decision = found
+            else:
+                self._warm = 0
+                for one in self._times:
+                    one.clear()
+
+
+class Timed:
+    """The lease of a call in a contest.
+
+    Args:
+        contest: which is told how long it took.
+        which: see `Contest`.
+        leased: what runs it.
+    """
+
+    __slots__ = ("_contest", "_which", "leased")
+
+    def __init__(self, contest: Contest, which: int, leased: Any) -> None:
+        self._contest = contest
+        self._which = which
+        self.leased = leased
+
+    def run(
+        self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool = False
+    ) -> tuple[Array, ...]:
+        """The plan's outputs; see `Workspace.run`."""
+        seconds = None
+        began = perf_counter()
+        try:
+            results = self.leased.run(arrays, context, looks=looks)
+            seconds = perf_counter() - began
+        finally:
+            self._contest.end(self._which, seconds)
+        return results  # type: ignore[no-any-return]
