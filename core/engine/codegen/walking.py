@@ -2,7 +2,9 @@
 
 All threads of a call run it on the same table. Of each row they take pieces until none is left,
 and go on to the next row when all of this one's are done, so that a thread that comes late, or not
-at all, is not waited for. Two counters for each row, a cache line each, say how far it is.
+at all, is not waited for. Each begins with its own share of a row's pieces, which lies where it was
+in the row before: what a thread reads is then what it has just written, in its own cache. Counters,
+a cache line each, say how many of each share are taken, and how many of the row are done.
 
 Sums of products and channelwise ones are done by `register_tiles`, with what follows them (biases,
 another layer's result, rectifiers) before a sum leaves its register.
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 from pinnace.engine.networks import fields
 
-# Numbers (int64) between the two counters of a row, and between rows: a cache line each.
+# Numbers (int64) between counters: a cache line. A row has one for each thread, and one behind.
 LINE = 8
 
 _WINDOWS = '''
@@ -377,20 +379,23 @@ def program_piece(q, programs, tensors, registers, piece):
 
 _WALK = f"""
 @njit(
-    [void(PLAN, PLAN, PLAN, TABLE, TABLE, WRITTEN)],
+    [void(PLAN, PLAN, PLAN, TABLE, TABLE, WRITTEN, int64, int64)],
     cache=True, nogil=True, error_model="numpy",
 )
-def kernel(q, programs, tensors, counters, t, registers):
+def kernel(q, programs, tensors, counters, t, registers, me, threads):
     begin = counters.ctypes.data
     for row in range(q.shape[0]):
-        taken = begin + {8 * 2 * LINE} * row
-        done = taken + {8 * LINE}
+        taken = begin + {8 * LINE} * (threads + 1) * row
+        done = taken + {8 * LINE} * threads
         line = q[row]
         kind, pieces = line[KIND], line[PIECES]
-        while True:
-            piece = fetch_add(taken, 1)
-            if piece >= pieces:
-                break
+        whose, left = me, threads
+        while left > 0:
+            piece = pieces * whose // threads + fetch_add(taken + {8 * LINE} * whose, 1)
+            if piece >= pieces * (whose + 1) // threads:
+                left -= 1
+                whose = (whose + 1) % threads
+                continue
             if kind == PRODUCT:
                 product_piece(line, t, piece)
             elif kind == CHANNELWISE:

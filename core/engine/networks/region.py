@@ -150,13 +150,13 @@ class Network:
         form = workspace.form
         kernel = self.kernel.function
         assert kernel is not None  # noqa: S101 - for mypy: a region is called when it is made
-        counters = np.zeros(len(workspace.rows) * 2 * walking.LINE, np.int64)
+        lines = len(workspace.rows) * (form.threads + 1)
+        counters = np.zeros(lines * walking.LINE, np.int64)
         programs = form.table.programs
         if config.settings.poison:
             fill(workspace.arena)
 
         def work(piece: int) -> None:
-            del piece
             kernel(
                 workspace.rows,
                 programs,
@@ -164,6 +164,8 @@ class Network:
                 counters,
                 tiles.lend("table", form.table.scratch, np.int64),
                 tiles.lend("registers", _REGISTERS, np.float32),
+                piece,
+                form.threads,
             )
 
         team.share(form.threads, work, threads=form.threads)

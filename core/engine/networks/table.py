@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Value
 
 # Multiplications of a piece, and numbers of one that only moves them.
-_PIECE_PRODUCTS, _PIECE_NUMBERS = 1 << 20, 1 << 15
+_PIECE_PRODUCTS, _PIECE_NUMBERS = 1 << 19, 1 << 14
+# How many times as long as others a channelwise multiplication takes, and a byte of weights.
+_CHANNELWISE, _WEIGHT_BYTE = 4, 4
 # How many times as long as moving a number its exponential takes.
 _EXP = 8
 # Pieces for each thread at most.
@@ -203,20 +205,28 @@ class Table:
         """How many pieces a product becomes: by windows, or by columns of many weights."""
         windows = row["IMAGES"] * row["ROWS_"] * row["COLUMNS"]
         width = row["WIDTH"]
-        wanted = self._pieces(windows * inner * width, _PIECE_PRODUCTS)
+        work = windows * inner * width
+        if layer.kind == "CHANNELWISE":
+            work *= _CHANNELWISE
+        # Few windows: reading the weights is the work.
+        work = max(work, weight_bytes * _WEIGHT_BYTE)
+        wanted = self._pieces(work, _PIECE_PRODUCTS)
         panels = -(-width // 32) if layer.kind == "PRODUCT" else 1
         by_windows = min(wanted, max(1, windows // _FEWEST_WINDOWS))
         if weight_bytes > 4 * windows * row["CHANNELS"] or by_windows < wanted:
             cuts = min(panels, wanted)
-            by_windows = min(by_windows, -(-wanted // cuts))
+            cuts -= cuts % self._threads if cuts > self._threads else 0  # as many for each
+            by_windows = min(by_windows, max(1, wanted // cuts))
         else:
             cuts = 1
         row |= {"CUTS": cuts, "PIECES": cuts * by_windows}
 
     def _pieces(self, work: int, least: int) -> int:
-        if self._threads == 1:
+        threads = self._threads
+        if threads == 1 or work < threads * least:
             return 1
-        return max(1, min(_PIECES * self._threads, work // least))
+        # As many for each thread.
+        return min(_PIECES, -(-work // (threads * least))) * threads
 
     def _border(self, layer: Layer, row: dict[str, int]) -> None:
         storage = self._memory.of(layer.out)
