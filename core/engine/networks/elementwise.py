@@ -1,0 +1,103 @@
+"""Elementwise steps as programs: instructions that follow one another on blocks of numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from pinnace.engine.networks import fields
+from pinnace.engine.networks.expressions import instructions_of
+from pinnace.engine.networks.layers import Instruction, Layer, Operand, most_alive
+from pinnace.framework import dtypes
+
+if TYPE_CHECKING:
+    from pinnace.engine.networks.reading import Reader
+    from pinnace.graph.graph import Node, Value
+
+# Temporaries of a program at most; more than the kernel has registers are never alive at once.
+_MOST_TEMPORARIES = 64
+
+
+def read_elementwise(reader: Reader, place: int, node: Node) -> bool:
+    """Whether the step at a place is part of a program now, with those that only it takes."""
+    out = node.outputs[0]
+    operands = [_operand(reader, value, out) for value in node.inputs]
+    if not _is_worth_it(reader, node) or any(one is None for one in operands):
+        return False
+    before = {
+        layer: None
+        for layer in map(reader.open, node.inputs)
+        if layer is not None
+        and layer.kind == "PROGRAM"
+        and reader.sizes[layer.out] == reader.sizes[out]
+    }
+    merged = Layer("PROGRAM", place, node, out, [])
+    results = {layer.out: _append(merged, layer) for layer in before}
+    given = [results.get(one.value, one) for one in operands if one is not None]  # type: ignore[arg-type]  # a value or None
+
+    def temporary() -> int:
+        merged.temporaries += 1
+        return merged.temporaries - 1
+
+    found = instructions_of(node, given, temporary)
+    if found is None or merged.temporaries > _MOST_TEMPORARIES:
+        return False
+    made, result = found
+    if result.kind != "temporary":
+        made = [*made, Instruction("SAME", temporary(), (result,))]
+    merged.program.extend(made)
+    if most_alive(merged.program) > fields.REGISTERS:
+        return False
+    merged.xs = _tensors(merged)
+    for layer in before:
+        reader.layers.remove(layer)
+        del reader.by[layer.out]
+    return reader.add(merged)
+
+
+def _is_worth_it(reader: Reader, node: Node) -> bool:
+    """Whether an elementwise step has to do with a layer: alone it is as well off as it is."""
+    return (
+        all(value.dtype is dtypes.float32 for value in node.inputs)
+        and reader.sizes[node.outputs[0]][-1] <= fields.REGISTER_SIZE
+        and any(reader.root(value) in reader.made for value in node.inputs)
+    )
+
+
+def _operand(reader: Reader, value: Value, out: Value) -> Operand | None:
+    shape, wanted = reader.shape(value), reader.sizes[out]
+    if shape is None:
+        return None
+    if reader.is_steady(value):
+        if math.prod(shape) == 1 or shape[-1] == wanted[-1] == math.prod(shape):
+            return Operand("steady", value)
+        return None
+    if not reader.is_moving(value):
+        return None
+    if shape == wanted:
+        return Operand("tensor", value)
+    if len(wanted) == 4 and shape == (wanted[0], 1, 1, wanted[3]):
+        return Operand("image", value)
+    return None
+
+
+def _append(merged: Layer, layer: Layer) -> Operand:
+    """Put a program before what follows in another; where its result is there."""
+    shift = merged.temporaries
+    for one in layer.program:
+        operands = tuple(
+            given._replace(number=given.number + shift) if given.kind == "temporary" else given
+            for given in one.operands
+        )
+        merged.program.append(one._replace(to=one.to + shift, operands=operands))
+    merged.temporaries += layer.temporaries
+    return Operand("temporary", None, merged.program[-1].to)
+
+
+def _tensors(layer: Layer) -> list[Value]:
+    found: dict[Value, None] = {}
+    for one in layer.program:
+        for operand in one.operands:
+            if operand.kind in {"tensor", "image"} and operand.value is not None:
+                found[operand.value] = None
+    return list(found)

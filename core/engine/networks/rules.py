@@ -1,0 +1,323 @@
+"""What each op becomes in a network: a layer, or a part of the one before it.
+
+A rule says whether it took the step; `elementwise` is asked where none did.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.engine.networks.fields import CLIP, PLUS, RECTIFY
+from pinnace.engine.networks.layers import NO_BORDER, Border, Layer, Scaling, Window
+from pinnace.engine.networks.phases import axis_phases, phases_of
+from pinnace.graph.graph import constant_of
+from pinnace.ops.array.joining import CONCAT_V2
+from pinnace.ops.array.padding import PAD, PAD_V2
+from pinnace.ops.math.arithmetic import ADD, ADD_V2, MUL, SUB
+from pinnace.ops.math.division import REAL_DIV
+from pinnace.ops.math.products import MAT_MUL
+from pinnace.ops.math.reduction import MEAN
+from pinnace.ops.nn import batch_norm, layouts
+from pinnace.ops.nn.biases import BIAS_ADD
+from pinnace.ops.nn.depthwise import DEPTHWISE_CONV2D
+from pinnace.ops.nn.pooling.maxima import MAX_POOL
+from pinnace.ops.nn.pooling.means import AVG_POOL
+from pinnace.ops.nn.rectifiers import RELU, RELU6
+from pinnace.ops.nn.softmaxes import SOFTMAX
+from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV2D_BACKPROP_INPUT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.engine.networks.reading import Reader
+    from pinnace.graph.graph import Node, Value
+
+_RECTIFIERS = {RELU: RECTIFY, RELU6: RECTIFY | CLIP}
+_SCALINGS = {
+    ADD_V2: "add",
+    ADD: "add",
+    BIAS_ADD: "add",
+    SUB: "subtract",
+    MUL: "multiply",
+    REAL_DIV: "divide",
+}
+_SUMS = frozenset({ADD_V2, ADD})
+
+
+def _window(
+    reader: Reader, node: Node, value: Value, taps: tuple[int, ...], rule: str
+) -> Window | None:
+    """Where the windows over an image lie; None if channels do not come last."""
+    attrs = node.attrs
+    if attrs.get("data_format", "NHWC") != "NHWC":
+        return None
+    shape = reader.sizes[value]
+    steps, gaps, pads, _ = layouts.placement(
+        shape[1:-1],
+        taps,
+        attrs["strides"],
+        attrs["padding"],
+        attrs.get("explicit_paddings", ()),
+        "NHWC",
+        attrs.get("dilations", ()),
+    )
+    if any(side < 0 for pair in pads for side in pair):
+        return None
+    _, border = reader.source(value)
+    own: Border = (*pads[0], *pads[1])
+    if rule == "pool" and border != NO_BORDER and own != NO_BORDER:
+        return None
+    whole = tuple(a + b for a, b in zip(own, border, strict=True))
+    return Window(
+        taps=(taps[0], taps[1]),
+        steps=(steps[0], steps[1]),
+        gaps=(gaps[0], gaps[1]),
+        border=(whole[0], whole[1], whole[2], whole[3]),
+        counts_border=rule != "pool" or border != NO_BORDER,
+    )
+
+
+def _convolution(reader: Reader, place: int, node: Node) -> bool:
+    x, weights = node.inputs
+    if not reader.is_readable(x) or not reader.is_steady(weights):
+        return False
+    taps = reader.shape(weights)
+    if taps is None or len(taps) != 4 or taps[2] != reader.sizes[x][-1]:
+        return False  # unknown, or in groups
+    window = _window(reader, node, x, taps[:2], "product")
+    if window is None:
+        return False
+    source, _ = reader.source(x)
+    out = node.outputs[0]
+    return reader.add(Layer("PRODUCT", place, node, out, [source], weights=weights, window=window))
+
+
+def _transposed(reader: Reader, place: int, node: Node) -> bool:
+    _, weights, x = node.inputs
+    out = node.outputs[0]
+    if not reader.is_readable(x) or x in reader.padded or not reader.is_steady(weights):
+        return False
+    taps = reader.shape(weights)
+    attrs = node.attrs
+    if taps is None or len(taps) != 4 or taps[2] != reader.sizes[out][-1]:
+        return False
+    if attrs["data_format"] != "NHWC" or any(gap != 1 for gap in attrs["dilations"]):
+        return False
+    steps, _, pads, counts = layouts.placement(
+        reader.sizes[out][1:-1], taps[:2], attrs["strides"], attrs["padding"],
+        attrs["explicit_paddings"],
+    )  # fmt: skip
+    if counts != reader.sizes[x][1:-1]:
+        return False
+    along = [
+        axis_phases(
+            taps[axis], steps[axis], pads[axis][0], reader.sizes[out][1 + axis], counts[axis]
+        )
+        for axis in (0, 1)
+    ]
+    if any(one is None for one in along):
+        return False
+    layer = Layer("PRODUCT", place, node, out, [x], weights=weights)
+    layer.phases = phases_of(along[0] or [], along[1] or [], (steps[0], steps[1]))
+    return reader.add(layer)
+
+
+def _depthwise(reader: Reader, place: int, node: Node) -> bool:
+    x, weights = node.inputs
+    if not reader.is_readable(x) or not reader.is_steady(weights):
+        return False
+    taps = reader.shape(weights)
+    if taps is None or len(taps) != 4 or taps[3] != 1:
+        return False
+    window = _window(reader, node, x, taps[:2], "product")
+    if window is None:
+        return False
+    source, _ = reader.source(x)
+    out = node.outputs[0]
+    return reader.add(
+        Layer("CHANNELWISE", place, node, out, [source], weights=weights, window=window)
+    )
+
+
+def _matrix(reader: Reader, place: int, node: Node) -> bool:
+    x, weights = node.inputs
+    if not reader.is_moving(x) or not reader.is_steady(weights) or node.attrs["transpose_a"]:
+        return False
+    is_transposed = bool(node.attrs["transpose_b"])
+    out = node.outputs[0]
+    return reader.add(
+        Layer("PRODUCT", place, node, out, [x], weights=weights, is_transposed=is_transposed)
+    )
+
+
+def _pooled(reader: Reader, place: int, node: Node, kind: str) -> bool:
+    (x,) = node.inputs
+    if not reader.is_readable(x) or node.attrs.get("data_format", "NHWC") != "NHWC":
+        return False
+    size = node.attrs["ksize"]
+    if size[0] != 1 or size[3] != 1 or node.attrs["strides"][3] != 1:
+        return False
+    window = _window(reader, node, x, size[1:3], "pool")
+    if window is None:
+        return False
+    source, _ = reader.source(x)
+    return reader.add(Layer(kind, place, node, node.outputs[0], [source], window=window))
+
+
+def _mean(reader: Reader, place: int, node: Node) -> bool:
+    x, axes = node.inputs
+    over = constant_of(axes)
+    if over is None or not reader.is_moving(x) or len(reader.sizes[x]) != 4:
+        return False
+    if sorted(int(axis) % 4 for axis in over.reshape(-1)) != [1, 2]:
+        return False
+    return reader.add(Layer("MEAN", place, node, node.outputs[0], [x]))
+
+
+def _pad(reader: Reader, place: int, node: Node) -> bool:
+    """Zeros around images: part of the windows that read them, if nothing else does."""
+    del place
+    x, out = node.inputs[0], node.outputs[0]
+    pads = constant_of(node.inputs[1])
+    value = constant_of(node.inputs[2]) if len(node.inputs) > 2 else np.float32(0)
+    if pads is None or value is None or value != 0 or not reader.is_moving(x):
+        return False
+    if np.shape(pads) != (4, 2) or pads[0].any() or pads[3].any() or (pads < 0).any():
+        return False
+    takers = reader.uses.get(out, ())
+    if not takers or any(not _reads_windows(reader, at, out) for at in takers):
+        return False
+    above, below, left, right = (int(pads[axis][side]) for axis in (1, 2) for side in (0, 1))
+    reader.padded[out] = (x, (above, below, left, right))
+    return True
+
+
+def _reads_windows(reader: Reader, place: int, value: Value) -> bool:
+    """Whether a step will be a layer with windows over this value."""
+    if place < 0:
+        return False
+    node = reader.steps[place].node
+    if node.op not in _WINDOWED or node.inputs[0] is not value or node.controls:
+        return False
+    if node.attrs.get("data_format", "NHWC") != "NHWC":
+        return False
+    if node.op in {CONV2D, DEPTHWISE_CONV2D}:
+        taps = reader.shape(node.inputs[1])
+        if taps is None or not reader.is_steady(node.inputs[1]):
+            return False
+        channels = reader.sizes[node.outputs[0]][-1] if node.outputs[0] in reader.sizes else -1
+        if node.op is DEPTHWISE_CONV2D:
+            return taps[3] == 1
+        return channels > 0 and taps[2] == reader.shape(node.inputs[0])[-1]  # type: ignore[index]
+    return bool(node.attrs["padding"] == "VALID" and node.attrs["ksize"][3] == 1)
+
+
+def _scaled(reader: Reader, place: int, node: Node) -> bool:
+    """A sum or a product with one number for each channel, behind a product."""
+    x, other = node.inputs
+    what = _SCALINGS[node.op]
+    if node.attrs.get("data_format", "NHWC") != "NHWC":
+        return False
+    if reader.is_steady(x) and what != "divide":
+        x, other = other, x
+        what = "subtract from" if what == "subtract" else what
+    layer = reader.open(x)
+    if layer is None or not layer.is_product or layer.added is not None or layer.mode:
+        return False
+    out = node.outputs[0]
+    if reader.sizes[out] != reader.sizes[x]:
+        return False
+    if not reader.is_per_channel(other, reader.sizes[out][-1]):
+        return False
+    layer.scalings.append(Scaling(what, (other,)))
+    return reader.extend(layer, place, out)
+
+
+def _normalised(reader: Reader, place: int, node: Node) -> bool:
+    x, *rest = node.inputs
+    layer = reader.open(x)
+    if layer is None or not layer.is_product or layer.added is not None or layer.mode:
+        return False
+    if node.attrs["is_training"] or node.attrs["data_format"] != "NHWC":
+        return False
+    if not all(reader.is_per_channel(value, reader.sizes[x][-1]) for value in rest[:4]):
+        return False
+    scaling = Scaling("normalise", tuple(rest[:4]), float(node.attrs["epsilon"]))
+    layer.scalings.append(scaling)
+    return reader.extend(layer, place, node.outputs[0])
+
+
+def _summed(reader: Reader, place: int, node: Node) -> bool:
+    """The sum of two tensors behind a product: the later one adds the other."""
+    out = node.outputs[0]
+    if any(not reader.is_moving(v) or reader.sizes[v] != reader.sizes[out] for v in node.inputs):
+        return False
+    if node.inputs[0] is node.inputs[1]:
+        return False
+    for layer in reversed(reader.layers):
+        if layer.out in node.inputs and reader.open(layer.out) is layer:
+            if not layer.is_product or layer.added is not None or layer.mode:
+                continue
+            other = node.inputs[1 if node.inputs[0] is layer.out else 0]
+            layer.added, layer.mode = other, PLUS
+            return reader.extend(layer, place, out)
+    return False
+
+
+def _sum(reader: Reader, place: int, node: Node) -> bool:
+    return _scaled(reader, place, node) or _summed(reader, place, node)
+
+
+def _rectified(reader: Reader, place: int, node: Node) -> bool:
+    layer = reader.open(node.inputs[0])
+    if layer is None or not layer.is_product or layer.mode & RECTIFY:
+        return False
+    layer.mode |= _RECTIFIERS[node.op]
+    return reader.extend(layer, place, node.outputs[0])
+
+
+def _softmax(reader: Reader, place: int, node: Node) -> bool:
+    (x,) = node.inputs
+    if reader.root(x) not in reader.made or not reader.is_moving(x):
+        return False
+    return reader.add(Layer("SOFTMAX", place, node, node.outputs[0], [x]))
+
+
+def _concat(reader: Reader, place: int, node: Node) -> bool:
+    *parts, axis = node.inputs
+    at = constant_of(axis)
+    out = node.outputs[0]
+    if at is None or int(at) % len(reader.sizes[out]) != len(reader.sizes[out]) - 1:
+        return False
+    if not all(reader.is_moving(value) for value in parts):
+        return False
+    if not any(reader.root(value) in reader.made for value in parts):
+        return False
+    channel = 0
+    for value in parts:
+        reader.layers.append(Layer("COPY", place, node, out, [value], channel=channel))
+        channel += reader.sizes[value][-1]
+    return True
+
+
+RULES: dict[object, Callable[[Reader, int, Node], bool]] = {
+    CONV2D: _convolution,
+    CONV2D_BACKPROP_INPUT: _transposed,
+    DEPTHWISE_CONV2D: _depthwise,
+    MAT_MUL: _matrix,
+    MAX_POOL: partial(_pooled, kind="MAXIMUM"),
+    AVG_POOL: partial(_pooled, kind="AVERAGE"),
+    MEAN: _mean,
+    PAD: _pad,
+    PAD_V2: _pad,
+    CONCAT_V2: _concat,
+    SOFTMAX: _softmax,
+    **dict.fromkeys(_SUMS, _sum),
+    **dict.fromkeys((SUB, MUL, REAL_DIV, BIAS_ADD), _scaled),
+    **dict.fromkeys(_RECTIFIERS, _rectified),
+    **dict.fromkeys(batch_norm.FORWARD, _normalised),
+}
+_WINDOWED = frozenset({CONV2D, DEPTHWISE_CONV2D, MAX_POOL, AVG_POOL})
