@@ -10,7 +10,6 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Generic, overload
 
-from pinnace.engine.codegen import compiler
 from pinnace.framework import config, dtypes, structure, tracebacks
 from pinnace.framework.composite import CompositeSpec, is_composite, spec_of
 from pinnace.framework.context import compiling, state
@@ -190,6 +189,8 @@ class Function(Trackable, Generic[P, R]):
         return concrete.call_flat(tensors)
 
     def _check_compiler(self) -> None:
+        from pinnace.engine.codegen import compiler  # late: most functions never ask
+
         why = compiler.missing()
         if why is not None:
             message = (

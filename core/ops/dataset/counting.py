@@ -182,7 +182,10 @@ def _cache_v2_kernel(input_dataset: Array, filename: Array, cache: Array) -> Arr
 
 
 CACHE_V2 = dataset_op(
-    "CacheDatasetV2", f"{_SOURCE}, filename: string, cache: resource", _cache_v2_kernel
+    "CacheDatasetV2",
+    f"{_SOURCE}, filename: string, cache: resource",
+    _cache_v2_kernel,
+    effect="read",
 )
 
 

@@ -149,6 +149,7 @@ register(
         infer=_two_scalars,
         kernel=lambda: (as_variant(_IDLE), as_variant(_IDLE)),
         gradient=NOT_DIFFERENTIABLE,
+        effect="read",
     )
 )
 register(
@@ -158,6 +159,7 @@ register(
         infer=scalar,
         kernel=lambda: as_variant(_IDLE),
         gradient=NOT_DIFFERENTIABLE,
+        effect="read",
     )
 )
 

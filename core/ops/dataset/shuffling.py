@@ -203,6 +203,7 @@ DUMMY_SEED_GENERATOR = register(
         infer=scalar,
         kernel=lambda: as_variant(None),
         gradient=NOT_DIFFERENTIABLE,
+        effect="read",
     )
 )
 

@@ -30,7 +30,9 @@ def _tensor_kernel(components: tuple[Array, ...]) -> Array:
     return made(begin, 1)
 
 
-TENSOR = dataset_op("TensorDataset", "components: (Toutput_types)", _tensor_kernel, _SHAPES)
+TENSOR = dataset_op(
+    "TensorDataset", "components: (Toutput_types)", _tensor_kernel, _SHAPES, effect="read"
+)
 
 
 def _slices_kernel(components: tuple[Array, ...]) -> Array:
@@ -59,6 +61,7 @@ SLICES = dataset_op(
     "components: (Toutput_types)",
     _slices_kernel,
     {**_SHAPES, **_SPLIT, "is_files": attr("bool", default=False)},
+    effect="read",
 )
 
 
@@ -81,4 +84,5 @@ RANGE = dataset_op(
     "start: int64, stop: int64, step: int64",
     _range_kernel,
     {**ELEMENT, **METADATA, **_SPLIT},
+    effect="read",
 )

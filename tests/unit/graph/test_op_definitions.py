@@ -47,8 +47,11 @@ def defaults(op: OpDef) -> dict[str, tuple[str, Any]]:
     return found
 
 
-# Stateless there; here they are effects, so that no pass computes them before a run.
-READS_THE_WORLD = frozenset({"MatchingFiles", "ReadFile"})
+# Stateless there; here they are effects, so that no pass computes them before a run: they read
+# files, or draw a seed where none is given.
+READS_THE_WORLD = frozenset(
+    {"MatchingFiles", "ReadFile", "ShuffleDataset", "ShuffleAndRepeatDataset"}
+)
 
 
 @pytest.mark.parametrize("name", sorted(registry.registered()))
