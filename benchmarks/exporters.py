@@ -25,6 +25,7 @@ import onnx
 from rich.console import Console
 from rich.table import Table
 
+import asked
 import harness
 import networks
 
@@ -130,7 +131,7 @@ def spend(command: Sequence[str], most_bytes: int) -> Spent:
         done = subprocess.run(
             [*launcher, *command],
             stdout=subprocess.PIPE,
-            env=harness.clean_environment(),
+            env=asked.clean_environment(),
             cwd=folder,
             check=True,
         )
