@@ -216,14 +216,21 @@ async def full(world: World, seconds: float) -> Counter[str]:
                     return
 
     await asyncio.gather(*(ask(number) for number in range(18)))
-    async with Sender(world) as sender:
-        code = await sender.post(PREDICT, _asked("copy", 2.0), is_hot=True)
-        statuses[str(code) if code == 200 else f"!afterwards {code}"] += 1
+    try:
+        async with Sender(world) as sender:
+            code = str(await sender.post(PREDICT, _asked("copy", 2.0), is_hot=True))
+    except ConnectionError:
+        code = "nobody listens"
+    statuses[code if code == "200" else f"!afterwards {code}"] += 1
     return statuses
 
 
 # Refused before its body was read, a client may see no more of it than that the connection closes.
 _NO_MEMORY = {"200", "429", "503", "504", "0", "OK", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
+
+# Seen once in five runs: where memory ends inside of a library that cannot do without (LLVM, gRPC),
+# the process ends. The full form shows it; the short one is to say the same thing each time.
+MAY_END_THE_SERVER = frozenset({"no memory is left"})
 
 OTHERS: dict[str, Any] = {
     "clock jumps": (clock, _clock, ["--max_run_ms=2000"]),

@@ -203,7 +203,7 @@ async def attack(folder: Path, seconds: float, only: str, short: bool) -> list[R
         for name, work in {**connections.ATTACKS, **control.ATTACKS, **models.ATTACKS}.items():
             await attacks.take(one, name, work, flood)
     for name, (work, find_options, flags) in {**connections.OTHERS, **models.OTHERS}.items():
-        if only not in name:
+        if only not in name or (short and name in models.MAY_END_THE_SERVER):
             continue
         options = find_options(folder)
         with world(folder, [*flags, *options.pop("flags", [])], **options) as one:
