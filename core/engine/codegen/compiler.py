@@ -212,6 +212,7 @@ def _version() -> str:
     """Changes with whatever the machine code is made from, beside its own text."""
     import numba  # type: ignore[import-not-found,unused-ignore] # no types, and it may be missing
 
+    import pinnace.engine.codegen.atomics as atomics
     import pinnace.engine.codegen.digits as digits
     import pinnace.engine.codegen.mathematics as mathematics
     import pinnace.engine.codegen.products as products
@@ -219,6 +220,6 @@ def _version() -> str:
     import pinnace.ops.kernels.special_functions as special_functions
 
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    for module in (digits, mathematics, products, special_functions, tiles):
+    for module in (atomics, digits, mathematics, products, special_functions, tiles):
         digest.update(Path(str(module.__file__)).read_bytes())
     return digest.hexdigest()[:16]

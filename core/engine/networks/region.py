@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from pinnace.engine.networks import fields
 from pinnace.engine.networks.memory import Memory
 from pinnace.engine.networks.steady import Evaluation
 from pinnace.engine.networks.table import Table, products_of
-from pinnace.engine.networks.weighing import Packed, aligned, pack
+from pinnace.engine.networks.weighing import Packed, Versions, aligned, pack
 from pinnace.framework import config
 from pinnace.ops.kernels import team, tiles
 from pinnace.ops.kernels.poison import fill
@@ -51,13 +52,13 @@ class _Form(NamedTuple):
     """A network for variables as they were at some time.
 
     Attributes:
-        versions: of the variables.
+        versions: the variables, and how often each had been assigned to.
         table: the rows.
         packed: what its addresses of weights belong to.
         threads: that share the work.
     """
 
-    versions: tuple[tuple[int, int], ...]
+    versions: Versions
     table: Table
     packed: Sequence[Packed | None]
     threads: int
@@ -101,7 +102,6 @@ class Network:
 
     # Its shapes are never others than expected.
     misses = 0
-    # Its products are its own.
     needs_blas = False
 
     def __init__(self, reader: Reader, part: Part, tensors: int, sizes: Sizes) -> None:
@@ -182,7 +182,8 @@ class Network:
     def _form_for(self, variables: Sequence[Array]) -> _Form:
         """The table for the variables as they are now."""
         resources = [array.item() for array in variables]
-        versions = tuple((id(one), one.version) for one in resources)
+        # By weak references: the number of one that is gone may be another's.
+        versions = tuple([(weakref.ref(one), one.version) for one in resources])
         form = self._form
         if form is None or form.versions != versions:
             with self._lock:
@@ -192,7 +193,7 @@ class Network:
                     self._spare.clear()
         return form
 
-    def _made(self, variables: Sequence[Array], versions: tuple[tuple[int, int], ...]) -> _Form:
+    def _made(self, variables: Sequence[Array], versions: Versions) -> _Form:
         handles = self.cluster.inputs[self._tensors :]
         steady = Evaluation(dict(zip(handles, variables, strict=True)))
         packed = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.steady import Evaluation
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node
+
+
+# Variables, and how often each had been assigned to.
+Versions: TypeAlias = "tuple[tuple[weakref.ref[Any], int], ...]"
 
 
 class Packed:
@@ -41,13 +45,13 @@ _packed: weakref.WeakValueDictionary[tuple[object, ...], Packed] = weakref.WeakV
 _lock = threading.Lock()
 
 
-def pack(layer: Layer, steady: Evaluation, versions: Sequence[tuple[int, int]]) -> Packed:
+def pack(layer: Layer, steady: Evaluation, versions: Versions) -> Packed:
     """The weights of a product.
 
     Args:
         layer: the layer.
         steady: computes what it needs.
-        versions: of the network's variables, and which they are.
+        versions: of the network's variables.
     """
     scalings = tuple(id(value) for one in layer.scalings for value in one.values)
     taps = [phase.taps for phase in layer.phases]
