@@ -54,9 +54,11 @@ class Region(Protocol):
 
     Attributes:
         misses: calls that had other shapes, and ran the steps one by one.
+        needs_blas: whether it may multiply by BLAS, which wants to be on one thread then.
     """
 
     misses: int
+    needs_blas: bool
 
     @property
     def cluster(self) -> Part:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Seconds to wait for one kernel at most: a compiler that was lost in a fork must not be waited for
 # for ever. The longest kernels take ten.
@@ -29,6 +32,31 @@ class Requested(Protocol):
     @property
     def function(self) -> object:
         """The function; None until it is made, and if it cannot be."""
+
+
+class Kernels:
+    """Kernels that are needed together, as one."""
+
+    def __init__(self, kernels: Sequence[Requested]) -> None:
+        self._kernels = kernels
+
+    @property
+    def done(self) -> Kernels:
+        """The event that says whether all were tried."""
+        return self
+
+    def is_set(self) -> bool:
+        """Whether all were tried."""
+        return all(kernel.done.is_set() for kernel in self._kernels)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until all were tried, for each so many seconds at most; whether they were."""
+        return all(kernel.done.wait(timeout) for kernel in self._kernels)
+
+    @property
+    def function(self) -> object:
+        """True if all are there, else None."""
+        return all(kernel.function is not None for kernel in self._kernels) or None
 
 
 def is_tried(kernel: Requested, *, wait: bool) -> bool:

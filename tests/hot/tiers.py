@@ -17,6 +17,7 @@ from pinnace.engine import tiers
 from pinnace.engine.build import build, drop_plan, plan_of
 from pinnace.engine.codegen import clusters, compiler, small_plans
 from pinnace.engine.codegen.regions import fuse
+from pinnace.engine.networks import finding
 from pinnace.engine.tiers import Prepared, Workspace
 from pinnace.framework import config
 from pinnace.framework.tensor import wrap
@@ -47,6 +48,7 @@ def everything_is_worth_it() -> Iterator[None]:
         (weights, "_SMALLEST", 1),
         (weights, "_PATIENCE", 2),
         (small_plans, "_FEWEST_STEPS", 1),
+        (finding, "_WORTH", 1),
     ]
     before = [(module, name, getattr(module, name)) for module, name, _ in changed]
     tier, request = config.settings.tier, compiler.request

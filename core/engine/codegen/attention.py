@@ -45,6 +45,7 @@ class Attention:
 
     # Shapes are those it was made for.
     misses = 0
+    needs_blas = True
 
     def __init__(
         self,

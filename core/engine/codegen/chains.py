@@ -13,7 +13,8 @@ import numpy as np
 
 from pinnace.engine.codegen.attention import Attention
 from pinnace.engine.codegen.clusters import Cluster
-from pinnace.engine.codegen.dense import Dense, Kernels, share_rows
+from pinnace.engine.codegen.dense import Dense, share_rows
+from pinnace.engine.waiting import Kernels
 from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Chain:
     """
 
     misses = 0
+    needs_blas = True
 
     def __init__(self, parts: Sequence[Part], views: Collection[int], sizes: Sizes) -> None:
         self._parts = parts

@@ -15,12 +15,12 @@ import numpy as np
 from pinnace.engine.codegen import clusters, compiler, forms, sliding
 from pinnace.engine.codegen.clusters import Cluster
 from pinnace.engine.codegen.fused import Fused
+from pinnace.engine.waiting import Kernels
 from pinnace.ops.kernels import team, tiles, weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from pinnace.engine.codegen.compiler import Kernel
     from pinnace.engine.steps import Step
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
@@ -28,31 +28,6 @@ if TYPE_CHECKING:
     Sizes = Mapping[Value, tuple[int, ...]]
 
 _FLIPS = ("transpose_a", "transpose_b", "adj_x", "adj_y")
-
-
-class Kernels:
-    """Kernels that are needed together, as one."""
-
-    def __init__(self, kernels: Sequence[Kernel | Kernels]) -> None:
-        self._kernels = kernels
-
-    @property
-    def done(self) -> Kernels:
-        """The event that says whether all were tried."""
-        return self
-
-    def is_set(self) -> bool:
-        """Whether all were tried."""
-        return all(kernel.done.is_set() for kernel in self._kernels)
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until all were tried, for each so many seconds at most; whether they were."""
-        return all(kernel.done.wait(timeout) for kernel in self._kernels)
-
-    @property
-    def function(self) -> bool | None:
-        """True if all are there."""
-        return all(kernel.function is not None for kernel in self._kernels) or None
 
 
 class Dense:
@@ -70,6 +45,7 @@ class Dense:
 
     # Shapes are those it was made for.
     misses = 0
+    needs_blas = True
 
     def __init__(
         self,

@@ -33,6 +33,8 @@ class Fused:
         checked: whether shapes may be others at another call; it then runs the steps one by one.
     """
 
+    needs_blas = False
+
     def __init__(
         self,
         cluster: Cluster,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen import columns, compiler
 from pinnace.engine.codegen.clusters import Cluster
+from pinnace.engine.waiting import Kernels
 from pinnace.framework import dtypes
 from pinnace.ops.nn import batch_norm
 
@@ -20,32 +21,6 @@ if TYPE_CHECKING:
     from pinnace.engine.steps import Step
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
-
-
-class _Kernels:
-    """Several requested functions, made when all are."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._kernels = [compiler.request(columns.TEXTS[name]) for name in names]
-
-    @property
-    def done(self) -> _Kernels:
-        """Where to ask `is_set`."""
-        return self
-
-    def is_set(self) -> bool:
-        """Whether no more is being made."""
-        return all(kernel.done.is_set() for kernel in self._kernels)
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until all were tried, for each so many seconds at most; whether they were."""
-        return all(kernel.done.wait(timeout) for kernel in self._kernels)
-
-    @property
-    def function(self) -> Callable[..., object] | None:
-        """One of them; None if one could not be made."""
-        functions = [kernel.function for kernel in self._kernels]
-        return None if None in functions else functions[0]
 
 
 class Rectified:
@@ -60,11 +35,12 @@ class Rectified:
 
     # Its shapes are never others than expected.
     misses = 0
+    needs_blas = False
 
     def __init__(self, cluster: Cluster, place: int, norm: Node, kernels: Sequence[str]) -> None:
         self.cluster = cluster
         self.place = place
-        self.kernel = _Kernels(kernels)
+        self.kernel = Kernels([compiler.request(columns.TEXTS[name]) for name in kernels])
         self._outputs = len(norm.outputs)
         self._options = {
             name: value

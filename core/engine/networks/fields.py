@@ -38,8 +38,7 @@ NAMES = (
     "SECTION_DOWN",
     "SECTION_ALONG",
     "A_STEP",
-    # Channels of x and y, windows worked on at a time, whether weights stay in the cache.
-    "CHANNELS",
+    # Channels of y, windows worked on at a time, whether weights stay in the cache.
     "WIDTH",
     "BLOCK",
     "WEIGHTS_STAY",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Sequence
 
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Value
@@ -194,8 +194,3 @@ def _needed(layer: Layer) -> Border:
     borders = [window.border for window in windows if window.counts_border] or [NO_BORDER]
     above, below, left, right = (max(0, *side) for side in zip(*borders, NO_BORDER, strict=True))
     return above, below, left, right
-
-
-def kept_borders(memory: Memory) -> Mapping[Hashable, Border]:
-    """The borders of a network's values: for people who look at it."""
-    return {key: one.border for key, one in memory.storages.items() if one.border != NO_BORDER}

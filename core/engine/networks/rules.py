@@ -48,7 +48,7 @@ _SUMS = frozenset({ADD_V2, ADD})
 
 
 def _window(
-    reader: Reader, node: Node, value: Value, taps: tuple[int, ...], rule: str
+    reader: Reader, node: Node, value: Value, taps: tuple[int, ...], *, pools: bool = False
 ) -> Window | None:
     """Where the windows over an image lie; None if channels do not come last."""
     attrs = node.attrs
@@ -68,7 +68,7 @@ def _window(
         return None
     _, border = reader.source(value)
     own: Border = (*pads[0], *pads[1])
-    if rule == "pool" and border != NO_BORDER and own != NO_BORDER:
+    if pools and border != NO_BORDER and own != NO_BORDER:
         return None
     whole = tuple(a + b for a, b in zip(own, border, strict=True))
     return Window(
@@ -76,7 +76,7 @@ def _window(
         steps=(steps[0], steps[1]),
         gaps=(gaps[0], gaps[1]),
         border=(whole[0], whole[1], whole[2], whole[3]),
-        counts_border=rule != "pool" or border != NO_BORDER,
+        counts_border=not pools or border != NO_BORDER,
     )
 
 
@@ -87,7 +87,7 @@ def _convolution(reader: Reader, place: int, node: Node) -> bool:
     taps = reader.shape(weights)
     if taps is None or len(taps) != 4 or taps[2] != reader.sizes[x][-1]:
         return False  # unknown, or in groups
-    window = _window(reader, node, x, taps[:2], "product")
+    window = _window(reader, node, x, taps[:2])
     if window is None:
         return False
     source, _ = reader.source(x)
@@ -132,7 +132,7 @@ def _depthwise(reader: Reader, place: int, node: Node) -> bool:
     taps = reader.shape(weights)
     if taps is None or len(taps) != 4 or taps[3] != 1:
         return False
-    window = _window(reader, node, x, taps[:2], "product")
+    window = _window(reader, node, x, taps[:2])
     if window is None:
         return False
     source, _ = reader.source(x)
@@ -160,7 +160,7 @@ def _pooled(reader: Reader, place: int, node: Node, kind: str) -> bool:
     size = node.attrs["ksize"]
     if size[0] != 1 or size[3] != 1 or node.attrs["strides"][3] != 1:
         return False
-    window = _window(reader, node, x, size[1:3], "pool")
+    window = _window(reader, node, x, size[1:3], pools=True)
     if window is None:
         return False
     source, _ = reader.source(x)

@@ -160,7 +160,6 @@ class Table:
             "Y_IMAGE": y_image,
             "Y_ROW": y_row,
             "Y_STEP": width,
-            "CHANNELS": channels,
             "WIDTH": width,
             "MODE": layer.mode,
             "WEIGHTS": form.weights.ctypes.data,
@@ -199,10 +198,21 @@ class Table:
         block = min(_MOST_WINDOWS, max(_FEWEST_WINDOWS * 2, _BLOCK_BYTES // per_window))
         row["BLOCK"] = block // _TILE_ROWS * _TILE_ROWS
         self.scratch = max(self.scratch, 3 * (row["BLOCK"] + 16) + row["SECTIONS"] + 1)
-        self._cut(layer, row, inner, form.weights.nbytes)
+        read = 4 * row["IMAGES"] * row["ROWS_"] * row["COLUMNS"] * channels
+        self._cut(layer, row, inner, read, form.weights.nbytes)
 
-    def _cut(self, layer: Layer, row: dict[str, int], inner: int, weight_bytes: int) -> None:
-        """How many pieces a product becomes: by windows, or by columns of many weights."""
+    def _cut(
+        self, layer: Layer, row: dict[str, int], inner: int, read: int, weight_bytes: int
+    ) -> None:
+        """How many pieces a product becomes: by windows, or by columns of many weights.
+
+        Args:
+            layer: the product.
+            row: of the table.
+            inner: terms of a sum.
+            read: bytes of the pixels that windows begin at.
+            weight_bytes: of all weights.
+        """
         windows = row["IMAGES"] * row["ROWS_"] * row["COLUMNS"]
         width = row["WIDTH"]
         work = windows * inner * width
@@ -213,7 +223,7 @@ class Table:
         wanted = self._pieces(work, _PIECE_PRODUCTS)
         panels = -(-width // 32) if layer.kind == "PRODUCT" else 1
         by_windows = min(wanted, max(1, windows // _FEWEST_WINDOWS))
-        if weight_bytes > 4 * windows * row["CHANNELS"] or by_windows < wanted:
+        if weight_bytes > read or by_windows < wanted:
             cuts = min(panels, wanted)
             cuts -= cuts % self._threads if cuts > self._threads else 0  # as many for each
             by_windows = min(by_windows, max(1, wanted // cuts))
