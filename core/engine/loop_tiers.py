@@ -20,12 +20,13 @@ from pinnace.engine.waiting import is_tried
 from pinnace.framework import config
 from pinnace.framework.context import state
 from pinnace.graph.text import text_of
+from pinnace.ops.running import RunContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pinnace.engine.codegen.loop_clusters import LoopClusters
-    from pinnace.engine.codegen.loops import Loop
+    from pinnace.engine.codegen.loops import Advance, Loop
     from pinnace.engine.codegen.recurrences import Recurrence, _Variant
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
@@ -196,7 +197,7 @@ class _Trial:
         self,
         test: Plan | None,
         body: Plan,
-        advance: Callable[[Sequence[Array], int], tuple[int, Sequence[Array]] | None],
+        advance: Callable[[Sequence[Array], int], Advance | None],
         check: Callable[[], None],
         pace: Pace,
         *,
@@ -210,6 +211,10 @@ class _Trial:
         self._check = check
         self._pace = pace
         self._is_exact = is_exact
+        # Of branches and inner loops that the plan takes: the run's end is theirs, too.
+        self._context = RunContext()
+        if state.stop is not None:
+            state.stop.watch(self._context)
         # Whether something was compared.
         self._is_told = True
 
@@ -252,8 +257,8 @@ class _Trial:
                 self._is_told = False
                 return wanted, None
             self._note(began, found[0], compiled=True)
-            taken, reached = found
-            if taken < iterations and not self._is_exact:
+            taken, is_refused, reached = found
+            if is_refused or (taken < iterations and not self._is_exact):
                 self._is_told = False
                 return wanted, None  # an iteration that kernels cannot take: the plan goes on
             text = self._difference(values, iterations, wanted, taken, reached)
@@ -264,10 +269,11 @@ class _Trial:
             found = self._advance(wanted, between)
             if found is None:
                 return wanted, None
-            taken, values = found
+            taken, is_refused, values = found
             self._note(began, taken, compiled=True)
             if taken < between:
-                return values, self._early_end(values) if self._is_exact else None
+                is_wrong = self._is_exact and not is_refused
+                return values, self._early_end(values) if is_wrong else None
             self._check()
             between = min(between * growth, _MOST_BETWEEN)
 
@@ -277,13 +283,13 @@ class _Trial:
 
     def _by_plan(self, values: Sequence[Array]) -> tuple[int, Sequence[Array]]:
         for iterations in range(_COMPARED):
-            if not bool(self._test(values, None)[0]):
+            if not bool(self._test(values, self._context)[0]):
                 return iterations, values
-            values = self._turn(values, None)
+            values = self._turn(values, self._context)
         return _COMPARED, values
 
     def _early_end(self, values: Sequence[Array]) -> str | None:
-        if bool(self._test(values, None)[0]):
+        if bool(self._test(values, self._context)[0]):
             return "it ended although its condition is true"
         return None
 

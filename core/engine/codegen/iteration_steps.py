@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
-from pinnace.engine.codegen.loops import SCALARS, expression, literal
+from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
+from pinnace.engine.codegen.scalar_text import SCALARS, literal
 from pinnace.engine.codegen.statements import is_known
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
@@ -148,6 +149,7 @@ class Steps:
         self._watched, self._sizes = watched, sizes
         self._variables, self._lists = variables, lists
         self._vectors: dict[Value, list[str]] = {}
+        self._flow = ScalarFlow(FUNCTIONS, "q[-1] = 1")
         for position, step in enumerate(body.steps):
             if not (self._list_step(step.node) or self._constant_step(step.node)):
                 self._step(position, step.node)
@@ -187,14 +189,27 @@ class Steps:
             for value in node.outputs:
                 variables.fix(value)
             return
-        written = expression(node, [variables.name(v) for v in node.inputs], FUNCTIONS)
-        if written is not None:
-            name = variables.names[node.outputs[0]] = f"s{position}"
-            self.ahead.append(f"{name} = {written}")
-        elif is_known(node):
-            self.arrays.append(node)
-        else:
+        if self._numbers(node):
+            return
+        if not is_known(node):
             raise UnsupportedError(f"{node.op.name} has no statement")
+        self.arrays.append(node)
+
+    def _numbers(self, node: Node) -> bool:
+        """Take a step about numbers, branches included."""
+        variables, scope = self._variables, Scope()
+        for value in node.inputs:
+            name = variables.name(value)
+            if name is not None:
+                scope.names[value] = name
+            elif node.op.runs is None:
+                return False
+        if node.op.runs is None and not self._flow.has_text(node, scope):
+            return False
+        self.ahead += self._flow.step(node, scope)
+        for value in node.outputs:
+            variables.names[value] = scope.names[value]
+        return True
 
     def _is_known(self, node: Node) -> bool:
         """Whether shapes alone say what a step gives."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.iteration_steps import FUNCTIONS, checked_index
 from pinnace.engine.codegen.loop_lists import BYTES
-from pinnace.engine.codegen.loops import SCALARS, expression, literal
+from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
+from pinnace.engine.codegen.scalar_text import SCALARS
 from pinnace.engine.codegen.statements import HEADER, Place, Statements, array_type
 from pinnace.framework import dtypes
-from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -284,23 +284,15 @@ class IterationText:
     def _condition(self, test: Plan) -> tuple[str, list[str]]:
         """The name of the condition in the text, and the lines that compute it."""
         numbers = map(self._variables.name, self._inputs)
-        names = dict(zip(test.graph.inputs, numbers, strict=True))
-        lines = []
-
-        def name(value: Value) -> str | None:
-            array = constant_of(value)
-            return names.get(value) if array is None else literal(array, value.dtype.name)
-
-        for position, step in enumerate(test.steps):
-            written = expression(step.node, [name(v) for v in step.node.inputs], FUNCTIONS)
-            if written is None:
-                raise UnsupportedError(f"{step.node.op.name} in the condition")
-            lines.append(f"p{position} = {written}")
-            names[step.node.outputs[0]] = f"p{position}"
-        result = test.graph.outputs[0]
-        decision = name(result)
-        if decision is None or result.dtype is not dtypes.bool:
-            raise UnsupportedError("the condition is no number")
+        scope = Scope()
+        for value, name in zip(test.graph.inputs, numbers, strict=True):
+            if name is not None:
+                scope.names[value] = name
+        flow = ScalarFlow(FUNCTIONS, "q[-1] = 1", prefix="p")
+        lines = flow.steps(test, scope)
+        (decision,) = flow.results(test.graph, scope)
+        if test.graph.outputs[0].dtype is not dtypes.bool:
+            raise UnsupportedError("the condition is no truth value")
         return decision, lines
 
     def _framed(self, begin: Sequence[str], iteration: Sequence[str]) -> str:

@@ -1,71 +1,81 @@
 """A loop over scalars as one kernel: condition and body together, the numbers in registers.
 
 A plan takes some 2 us an iteration for that, of which the arithmetic is a nanosecond. What a loop
-may carry is scalars, and anything else that it hands on as it is. Results are those of the plan bit
-for
-bit: each op rounds to its dtype, and nothing is contracted.
+may carry is scalars, arrays of which elements are read, and anything else that it hands on as it
+is; an iteration may have branches and loops of its own. Results are those of the plan bit for bit.
 """
 
 from __future__ import annotations
 
-import re
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace.engine.codegen import compiler, forms
-from pinnace.engine.codegen.integer_text import wrapping
-from pinnace.graph.graph import constant_of
+from pinnace.engine.codegen import compiler
+from pinnace.engine.codegen.array_steps import UnsupportedError
+from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
+from pinnace.engine.codegen.scalar_text import FUNCTIONS, HEADER, SCALARS, is_scalar
+from pinnace.engine.codegen.statements import fit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
-    from pinnace.graph.graph import Node, Value
+    from pinnace.graph.graph import Value
 
 # Iterations between looks at whether the run was cancelled: before the first, and at most. In
 # between as many as take so many seconds.
 _FIRST, _ITERATIONS = 1 << 12, 1 << 20
 _LOOK_S = 0.02
-SCALARS = {
-    "float32": "np.float32",
-    "float64": "np.float64",
-    "int32": "np.int32",
-    "int64": "np.int64",
-    "bool": "bool",
-}
-_FUNCTIONS = frozenset(
-    {"abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh"}
-    | {"erf", "erfc", "exp", "expm1", "floor", "log", "log1p", "max", "min", "rint", "sin"}
-    | {"sinh", "sqrt", "tan", "tanh"}
-)
-_CALLS = re.compile(r"([a-z_A-Z]\w*)\(")
-# What leaves an integer as it is, and would make a float64 of it on the way.
-_ROUNDINGS = re.compile(r"\b(?:ceil|floor|rint)\(")
-_HEADER = """import math
-from math import (
-    acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, erf, erfc, exp, expm1, log, log1p,
-    sin, sinh, tan, tanh,
-)
-
-ceil, floor, rint = np.ceil, np.floor, np.rint
+# How a call of a kernel ends before it has taken all iterations: the condition is false, the plan
+# has to take the next one, or inner loops have gone on for long.
+_ENDED, _REFUSED, _LONG = range(3)
+# Axes of an array that elements are read of, at most.
+_MOST_AXES = 4
 
 
-"""
+class Advance(NamedTuple):
+    """What came of a call of a loop's kernel.
+
+    Attributes:
+        iterations: how many were taken.
+        is_refused: whether the next is the plan's to take.
+        values: the loop variables after them.
+    """
+
+    iterations: int
+    is_refused: bool
+    values: Sequence[Array]
 
 
 class Loop:
-    """A loop's kernel, which may not be made yet, and which variables it carries."""
+    """A loop's kernel, which may not be made yet.
 
-    def __init__(self, text: str, carried: Sequence[int], dtypes: Sequence[Any]) -> None:
+    Args:
+        text: the kernel's.
+        given: the loop variables that it takes.
+        changed: those that it gives back, and their dtypes.
+        constants: what it takes behind them.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        given: Sequence[int],
+        changed: Sequence[tuple[int, Any]],
+        constants: Sequence[Array],
+    ) -> None:
         self.kernel = compiler.request(text)
-        self._carried = carried
-        self._dtypes = dtypes
+        self._given = given
+        self._changed = changed
+        self._constants = constants
 
     def run(self, values: Sequence[Array], check: Any) -> Sequence[Array]:
-        """The loop variables when the condition is false; as they are if there is no kernel yet.
+        """The loop variables when the condition is false, or before what the plan has to do.
+
+        They are as they were if there is no kernel yet.
 
         Args:
             values: the loop variables.
@@ -76,27 +86,32 @@ class Loop:
         most = min(_ITERATIONS, _FIRST)
         while True:
             start = perf_counter()
-            iterations, values = self.advance(values, most)
-            if iterations < most:
+            state, iterations, values = self._advance(values, most)
+            if iterations < most and (state != _LONG or not iterations):
                 return values
             check()
             iteration_s = max((perf_counter() - start) / iterations, 1e-9)
             most = min(_ITERATIONS, max(_FIRST, int(_LOOK_S / iteration_s)))
 
-    def advance(self, values: Sequence[Array], most: int) -> tuple[int, Sequence[Array]]:
-        """How many iterations were taken, at most `most`, and the loop variables after them.
+    def advance(self, values: Sequence[Array], most: int) -> Advance:
+        """Take at most `most` iterations.
 
-        Fewer than `most` are taken only where the condition is false then.
+        Fewer are taken only where the condition is false then, or the next one is refused.
         """
+        state, iterations, values = self._advance(values, most)
+        return Advance(iterations, iterations < most and state != _ENDED, values)
+
+    def _advance(self, values: Sequence[Array], most: int) -> tuple[int, int, Sequence[Array]]:
         kernel = self.kernel.function
         assert kernel is not None  # noqa: S101 - whoever calls this has looked
-        iterations, *scalars = kernel(
-            most, *[np.asarray(values[place])[()] for place in self._carried]
+        given = [np.asarray(values[place]) for place in self._given]
+        state, iterations, *scalars = kernel(
+            most, *[fit(one) if one.ndim else one[()] for one in given], *self._constants
         )
         found = list(values)
-        for place, kind, scalar in zip(self._carried, self._dtypes, scalars, strict=True):
+        for (place, kind), scalar in zip(self._changed, scalars, strict=True):
             found[place] = np.asarray(kind(scalar))  # Numba gives Python's numbers back
-        return iterations, tuple(found)
+        return state, iterations, tuple(found)
 
 
 def loop_of(test: Plan, body: Plan) -> Loop | None:
@@ -106,114 +121,79 @@ def loop_of(test: Plan, body: Plan) -> Loop | None:
         test: the plan of the condition.
         body: the plan of an iteration.
     """
+    try:
+        return _loop(test, body)
+    except UnsupportedError:
+        return None
+
+
+def _loop(test: Plan, body: Plan) -> Loop | None:
     inputs, outputs = body.graph.inputs, body.graph.outputs
     changed = [n for n, value in enumerate(inputs) if outputs[n] is not value]
     used = {value for plan in (test, body) for step in plan.steps for value in step.node.inputs}
-    carried = [
-        n for n, value in enumerate(inputs) if n in changed or {value, test.graph.inputs[n]} & used
+    used |= {*test.graph.outputs}
+    if not changed or test.graph.outputs[0].dtype.name != "bool":
+        return None
+    given = []
+    condition, iteration = Scope(), Scope()
+    for n, value in enumerate(inputs):
+        here = test.graph.inputs[n]
+        if n not in changed and not {value, here} & used:
+            continue
+        if is_scalar(value) and is_scalar(here):
+            condition.names[here] = iteration.names[value] = f"a{n}"
+        elif n not in changed and _is_readable(value) and here.shape.rank == value.shape.rank:
+            condition.arrays[here] = iteration.arrays[value] = f"a{n}"
+        else:
+            return None
+        given.append(n)
+    flow = ScalarFlow(FUNCTIONS, f"state = {_REFUSED}", loops="state")
+    lines = flow.steps(test, condition)
+    (decision,) = flow.results(test.graph, condition)
+    lines += [f"if not {decision}:", "    break"]
+    lines += flow.steps(body, iteration)
+    new = [str(iteration.name(outputs[n])) for n in changed]
+    if any(iteration.name(outputs[n]) is None for n in changed):
+        return None
+    # All at once: one variable's new value may be another's old one.
+    lines.append(f"{', '.join(f'a{n}' for n in changed)} = {', '.join(new)}")
+    lines.append("iterations += 1")
+    text = _text(lines, [(f"a{n}", inputs[n]) for n in given], changed, flow)
+    dtypes = [(n, inputs[n].dtype.numpy.type) for n in changed]
+    return Loop(text, given, dtypes, flow.constants)
+
+
+def _is_readable(value: Value) -> bool:
+    rank = value.shape.rank
+    return value.dtype.name in SCALARS and rank is not None and 0 < rank <= _MOST_AXES
+
+
+def _text(
+    lines: Sequence[str],
+    given: Sequence[tuple[str, Value]],
+    changed: Sequence[int],
+    flow: ScalarFlow,
+) -> str:
+    """The kernel around an iteration."""
+    names = [name for name, _ in given] + [f"k{n}" for n in range(len(flow.constants))]
+    kinds = [_type(value.dtype.name, value.shape.rank or 0) for _, value in given]
+    kinds += [_type(one.dtype.name, one.ndim) for one in flow.constants]
+    results = ", ".join(f"a{n}" for n in changed)
+    frame = [
+        f"state = {_ENDED}",
+        *(["inner = 0"] if flow.has_loops else []),
+        "iterations = 0",
+        "while iterations < most:",
+        *(f"    {line}" for line in lines),
+        f"return state, iterations, {results}",
     ]
-    if any(not _is_scalar(plan.graph.inputs[n]) for plan in (test, body) for n in carried):
-        return None
-    condition = _Writer({test.graph.inputs[n]: f"a{n}" for n in carried}, "p", test)
-    iteration = _Writer({inputs[n]: f"a{n}" for n in carried}, "q", body)
-    if condition.lines is None or iteration.lines is None:
-        return None
-    results = [iteration.name(outputs[n]) for n in changed]
-    decision = condition.name(test.graph.outputs[0])
-    if decision is None or not all(results) or test.graph.outputs[0].dtype.name != "bool":
-        return None
-    names = ", ".join(f"a{n}" for n in carried)
-    dtypes = [inputs[n].dtype for n in carried]
-    lines = [
-        "    iterations = 0",
-        "    while iterations < most:",
-        *(f"        {line}" for line in condition.lines),
-        f"        if not {decision}:",
-        "            break",
-        *(f"        {line}" for line in iteration.lines),
-        # All at once: one variable's new value may be another's old one.
-        f"        {', '.join(f'a{n}' for n in changed)} = {', '.join(map(str, results))}",
-        "        iterations += 1",
-        f"    return iterations, {names}",
-    ]
-    types = ", ".join("types.boolean" if d.name == "bool" else f"types.{d.name}" for d in dtypes)
-    text = (
-        f"{_HEADER}@njit([(int64, {types})], cache=True, nogil=True, "
-        f'error_model="numpy")\ndef kernel(most, {names}):\n' + "\n".join(lines) + "\n"
+    return (
+        f"{HEADER}@njit([(int64, {', '.join(kinds)})], cache=True, nogil=True, "
+        f'error_model="numpy")\ndef kernel(most, {", ".join(names)}):\n'
+        + "".join(f"    {line}\n" for line in frame)
     )
-    return Loop(text, carried, [dtype.numpy.type for dtype in dtypes]) if changed else None
 
 
-class _Writer:
-    """The steps of a plan as statements over Python scalars; `lines` is None if they cannot be."""
-
-    def __init__(self, names: dict[Value, str], prefix: str, plan: Plan) -> None:
-        self._names = names
-        self.lines: list[str] | None = None
-        lines = []
-        for index, step in enumerate(plan.steps):
-            written = self._written(step.node)
-            if written is None:
-                return
-            name = f"{prefix}{index}"
-            lines.append(f"{name} = {written}")
-            names[step.node.outputs[0]] = name
-        self.lines = lines
-
-    def name(self, value: Value) -> str | None:
-        """How the text calls a value; None if it is not a scalar."""
-        found = self._names.get(value)
-        array = constant_of(value)
-        if found is not None or array is None:
-            return found
-        return literal(array, value.dtype.name)
-
-    def _written(self, node: Node) -> str | None:
-        return expression(node, [self.name(value) for value in node.inputs], _FUNCTIONS)
-
-
-def literal(array: Array, dtype: str) -> str | None:
-    """A scalar as text; None if it has none.
-
-    Python's digits of a float64 are exact, and so are those of a float32, written as a float64. An
-    integer's are taken for an int64, which holds every one of `SCALARS`.
-    """
-    kind = SCALARS.get(dtype)
-    if kind is None or np.ndim(array):
-        return None
-    value = np.asarray(array).item()
-    if not np.isfinite(array):
-        return f"{kind}({'np.nan' if np.isnan(array) else '-np.inf' if value < 0 else 'np.inf'})"
-    return f"{kind}({value!r})"
-
-
-def expression(node: Node, names: Sequence[str | None], functions: Collection[str]) -> str | None:
-    """A step over scalars as an expression; None if there is none.
-
-    Args:
-        node: the step.
-        names: of its inputs, None for one that is no scalar.
-        functions: what the expression may call, beside conversions.
-    """
-    if len(node.outputs) != 1 or node.op.stateful or not _is_scalar(node.outputs[0]):
-        return None
-    kind = SCALARS[node.outputs[0].dtype.name]
-    if not all(names):
-        return None
-    if node.op.name == "Cast":
-        source, target = node.inputs[0].dtype, node.outputs[0].dtype
-        # What a float beyond an integer's range becomes is the processor's business.
-        return f"{kind}({names[0]})" if target.is_floating or not source.is_floating else None
-    form = node.op.fuse
-    if form is None or not set(_CALLS.findall(form)) <= {*functions, "T"}:
-        return None
-    form = re.sub(r"\bT\(", f"{kind}(", form)
-    is_integer = node.outputs[0].dtype.is_integer
-    if is_integer:
-        form = _ROUNDINGS.sub("(", form)
-    written = forms.written(node, [name or "" for name in names], form)
-    return f"{kind}({wrapping(written) if is_integer else written})"
-
-
-def _is_scalar(value: Value) -> bool:
-    return value.shape.rank == 0 and value.dtype.name in SCALARS
+def _type(dtype: str, rank: int) -> str:
+    kind = "types.boolean" if dtype == "bool" else f"types.{dtype}"
+    return f"types.Array({kind}, {rank}, 'C', readonly=True)" if rank else kind

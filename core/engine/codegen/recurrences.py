@@ -24,6 +24,7 @@ from pinnace.engine.codegen import compiler
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.iteration import iteration_of
 from pinnace.engine.codegen.loop_lists import is_same
+from pinnace.engine.codegen.loops import Advance
 from pinnace.engine.codegen.statements import fit
 from pinnace.engine.contests import Pace
 from pinnace.engine.shares import Shares
@@ -182,8 +183,8 @@ class _Variant:
             return self.pace.is_slower
         return self.verdict.failed or (self.kernel.done.is_set() and not self.kernel.function)
 
-    def advance(self, values: Sequence[Array], most: int) -> tuple[int, Sequence[Array]] | None:
-        """How many iterations were taken, at most `most`, and the loop variables after them.
+    def advance(self, values: Sequence[Array], most: int) -> Advance | None:
+        """Take at most `most` iterations.
 
         Fewer are taken where the condition is false then, or the next iteration cannot be taken.
         None if there is nothing to be done with these values.
@@ -195,7 +196,7 @@ class _Variant:
         if not self._iteration.is_like_before(fixed):
             return None
         found = self._advance(values, fixed, most)
-        return None if found is None else (found[0], found[2])
+        return None if found is None else Advance(*found)
 
     def _advance(
         self, values: Sequence[Array], fixed: Sequence[Array], most: int

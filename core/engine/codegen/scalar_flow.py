@@ -1,0 +1,291 @@
+"""Steps over single numbers with branches and loops among them, as statements of a kernel.
+
+A branch that is not taken does not run: text of its steps stands in an `if`. What the plan has to
+decide (a division by zero, an index out of range, a number that its new dtype cannot hold) leaves
+the iteration of the outermost loop before it has changed anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.engine.build import plan_of
+from pinnace.engine.codegen.array_steps import UnsupportedError
+from pinnace.engine.codegen.scalar_text import SCALARS, expression, is_scalar, literal
+from pinnace.graph.graph import constant_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from pinnace.engine.plan import Plan
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Graph, Node, Value
+
+# Branches and loops inside each other, and statements, that LLVM makes code of in a second or so.
+_DEPTH, _STATEMENTS = 12, 1500
+# Iterations of inner loops in one call of a kernel: which of them could go on for ever.
+MOST_INNER = 1 << 20
+
+
+class Scope:
+    """What the text calls the values of one graph.
+
+    Attributes:
+        names: of numbers.
+        arrays: of arrays whose elements may be read.
+        vectors: names of the numbers that a vector of indices is made of.
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[Value, str] = {}
+        self.arrays: dict[Value, str] = {}
+        self.vectors: dict[Value, list[str]] = {}
+
+    def name(self, value: Value) -> str | None:
+        """What the text calls a value, or its digits; None if it is no number."""
+        found = self.names.get(value)
+        array = constant_of(value)
+        if found is not None or array is None:
+            return found
+        return literal(array, value.dtype.name)
+
+    def opened(self, graph: Graph, given: Sequence[Value]) -> Scope:
+        """The scope of a function that is given values of this one."""
+        inner = Scope()
+        for argument, value in zip(graph.inputs, given, strict=True):
+            name = self.name(value)
+            if name is not None:
+                inner.names[argument] = name
+            elif value in self.arrays:
+                inner.arrays[argument] = self.arrays[value]
+        return inner
+
+
+class ScalarFlow:
+    """Writes the steps of a kernel that are about numbers.
+
+    Args:
+        functions: what the text may call.
+        refusal: the statement behind which an iteration is left to the plan; `break` follows.
+        loops: the name of the number that is not zero once an iteration is refused, where loops may
+            stand in an iteration; None where they may not.
+        prefix: what names begin with.
+
+    Attributes:
+        has_loops: whether the text counts the iterations of inner loops, as `inner`.
+        can_refuse: whether there is an iteration that it leaves to the plan.
+        constants: arrays whose elements the text reads as `k0`, `k1`, …
+    """
+
+    def __init__(
+        self,
+        functions: Collection[str],
+        refusal: str,
+        *,
+        loops: str | None = None,
+        prefix: str = "m",
+    ) -> None:
+        self._functions = functions
+        self._refusal = refusal
+        self._loops = loops
+        self._prefix = prefix
+        self._depth = self._made = self._statements = 0
+        self.has_loops = self.can_refuse = False
+        self.constants: list[Array] = []
+
+    def steps(self, plan: Plan, scope: Scope) -> list[str]:
+        """The statements of a plan.
+
+        Args:
+            plan: the plan.
+            scope: has its arguments, and gets what the steps make.
+
+        Raises:
+            UnsupportedError: a step is not about numbers, or there are too many.
+        """
+        lines: list[str] = []
+        for step in plan.steps:
+            lines += self.step(step.node, scope)
+        return lines
+
+    def step(self, node: Node, scope: Scope) -> list[str]:
+        """The statements of one step; see `steps`."""
+        self._statements += 1
+        if self._statements > _STATEMENTS:
+            raise UnsupportedError("too many steps over numbers")
+        if node.op.runs == "branch":
+            return self._branch(node, scope)
+        if node.op.runs == "loop":
+            return self._loop(node, scope)
+        if node.op.name == "Pack":
+            scope.vectors[node.outputs[0]] = [self._number(scope, one) for one in node.inputs]
+            return []
+        if node.op.name in {"GatherV2", "StridedSlice"}:
+            return self._element(node, scope)
+        if node.op.name == "FakeParam" and is_scalar(node.outputs[0]):
+            scope.names[node.outputs[0]] = f"{SCALARS[node.outputs[0].dtype.name]}(0)"
+            return []
+        written = expression(node, [scope.name(one) for one in node.inputs], self._functions)
+        if written is None:
+            raise UnsupportedError(f"{node.op.name} has no text")
+        name = scope.names[node.outputs[0]] = self._fresh()
+        lines = [line for one in written.refusals for line in self._refused(one)]
+        return [*lines, f"{name} = {written.text}"]
+
+    def has_text(self, node: Node, scope: Scope) -> bool:
+        """Whether there is an expression for a step that is neither branch nor loop."""
+        names = [scope.name(one) for one in node.inputs]
+        return expression(node, names, self._functions) is not None
+
+    def results(self, graph: Graph, scope: Scope) -> list[str]:
+        """What the text calls a graph's outputs, all numbers."""
+        return [self._number(scope, value) for value in graph.outputs]
+
+    def _fresh(self) -> str:
+        self._made += 1
+        return f"{self._prefix}{self._made}"
+
+    def _number(self, scope: Scope, value: Value) -> str:
+        found = scope.name(value)
+        if found is None:
+            raise UnsupportedError(f"{value} is no number")
+        return found
+
+    def _refused(self, condition: str) -> list[str]:
+        self.can_refuse = True
+        return [f"if {condition}:", f"    {self._refusal}", "    break"]
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > _DEPTH:
+            raise UnsupportedError("branches inside branches")
+
+    # Branches.
+
+    def _branch(self, node: Node, scope: Scope) -> list[str]:
+        self._enter()
+        choice, given = self._number(scope, node.inputs[0]), node.inputs[1:]
+        branches = node.attrs.get("branches")
+        if branches is None:
+            branches = (node.attrs["then_branch"], node.attrs["else_branch"])
+            is_truth = node.inputs[0].dtype.name == "bool"
+            tests = [choice if is_truth else f"{choice} != 0"]
+        else:  # any other index takes the last branch
+            tests = [f"{choice} == {index}" for index in range(len(branches) - 1)]
+        names = [self._fresh() for _ in node.outputs]
+        lines = []
+        for index, branch in enumerate(branches):
+            plan = plan_of(branch.graph)
+            inner = scope.opened(plan.graph, given)
+            inside = self.steps(plan, inner)
+            results = self.results(plan.graph, inner)
+            if any(
+                there.dtype is not here.dtype
+                for there, here in zip(plan.graph.outputs, node.outputs, strict=True)
+            ):
+                raise UnsupportedError(f"{node}: another dtype")
+            inside += [f"{name} = {one}" for name, one in zip(names, results, strict=True)]
+            if index < len(tests):
+                lines.append(f"{'elif' if index else 'if'} {tests[index]}:")
+            else:
+                lines.append("else:" if index else "if True:")
+            lines += [f"    {line}" for line in inside or ["pass"]]
+        scope.names.update(zip(node.outputs, names, strict=True))
+        self._depth -= 1
+        return lines
+
+    # Loops.
+
+    def _loop(self, node: Node, scope: Scope) -> list[str]:
+        if self._loops is None:
+            raise UnsupportedError("a loop in an iteration")
+        self._enter()
+        self.has_loops = self.can_refuse = True
+        test, body = plan_of(node.attrs["cond"].graph), plan_of(node.attrs["body"].graph)
+        inputs, outputs = body.graph.inputs, body.graph.outputs
+        before, inside = (scope.opened(plan.graph, node.inputs) for plan in (test, body))
+        begin, names = [], {}
+        for place, value in enumerate(inputs):
+            if outputs[place] is value:
+                continue
+            if not is_scalar(value):
+                raise UnsupportedError(f"{node}: loop variable {place} is no number")
+            name = names[place] = self._fresh()
+            begin.append(f"{name} = {self._number(scope, node.inputs[place])}")
+            before.names[test.graph.inputs[place]] = inside.names[value] = name
+        lines = self.steps(test, before)
+        (decision,) = self.results(test.graph, before)
+        if test.graph.outputs[0].dtype.name != "bool":
+            decision = f"{decision} != 0"
+        lines += [f"if not ({decision}):", "    break", "inner += 1"]
+        lines += [f"if inner > {MOST_INNER}:", f"    {self._loops} = 2", "    break"]
+        lines += self.steps(body, inside)
+        new = [self._number(inside, outputs[place]) for place in names]
+        lines.append(f"{', '.join(names.values())} = {', '.join(new)}" if names else "pass")
+        for place, value in enumerate(node.outputs):
+            there = names.get(place) or scope.name(node.inputs[place])
+            if there is not None:
+                scope.names[value] = there
+            elif node.inputs[place] in scope.arrays:
+                scope.arrays[value] = scope.arrays[node.inputs[place]]
+        self._depth -= 1
+        ahead = [*begin, "while True:", *(f"    {line}" for line in lines)]
+        return [*ahead, f"if {self._loops}:", "    break"]
+
+    # Elements of arrays.
+
+    def _element(self, node: Node, scope: Scope) -> list[str]:
+        """A number out of an array that stays as it is."""
+        source, item = node.inputs[0], node.outputs[0]
+        array, shape = self._array(source, scope), source.shape
+        if not is_scalar(item) or shape.rank is None:
+            raise UnsupportedError(f"{node}: not an element")
+        if node.op.name == "GatherV2":
+            axis = constant_of(node.inputs[2])
+            if axis is None or int(axis) or node.attrs.get("batch_dims") or shape.rank != 1:
+                raise UnsupportedError(f"{node}: not an element")
+            indices, backwards = [self._number(scope, node.inputs[1])], False
+        else:
+            indices, backwards = self._begin(node, scope), True
+            others = ("begin_mask", "ellipsis_mask", "new_axis_mask")
+            if any(node.attrs[name] for name in others) or len(indices) != shape.rank:
+                raise UnsupportedError(f"{node}: not an element")
+        lines, places = [], []
+        for axis, index in enumerate(indices):
+            place = self._fresh()
+            places.append(place)
+            lines.append(f"{place} = int64({index})")
+            if backwards:
+                lines += [f"if {place} < 0:", f"    {place} += {array}.shape[{axis}]"]
+            lines += self._refused(f"{place} < 0 or {place} >= {array}.shape[{axis}]")
+        name = scope.names[item] = self._fresh()
+        kind = SCALARS[item.dtype.name]
+        return [*lines, f"{name} = {kind}({array}[{', '.join(places)}])"]
+
+    def _array(self, value: Value, scope: Scope) -> str:
+        """What the text calls an array."""
+        found = scope.arrays.get(value)
+        if found is not None:
+            return found
+        array = constant_of(value)
+        if array is None or not np.ndim(array) or value.dtype.name not in SCALARS:
+            raise UnsupportedError(f"{value} is no array of numbers")
+        if self._loops is None:
+            raise UnsupportedError("elements of constants")
+        self.constants.append(np.ascontiguousarray(array))
+        return f"k{len(self.constants) - 1}"
+
+    def _begin(self, node: Node, scope: Scope) -> list[str]:
+        """The indices of a slice that is one element."""
+        begin = node.inputs[1]
+        found = scope.vectors.get(begin)
+        if found is None:
+            known = constant_of(begin)
+            if known is None:
+                raise UnsupportedError(f"{node}: indices that are no numbers")
+            found = [f"int64({int(one)})" for one in known.reshape(-1)]
+        if node.attrs["shrink_axis_mask"] != (1 << len(found)) - 1:
+            raise UnsupportedError(f"{node}: not an element")
+        return found

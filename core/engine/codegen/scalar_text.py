@@ -1,0 +1,195 @@
+"""Steps over single numbers as text: one expression each, and what must hold before it.
+
+Results are those of the plan bit for bit: each op rounds to its dtype, and nothing is contracted.
+What the plan answers with an error, or leaves to the processor, the text refuses to compute.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pinnace.engine.codegen import forms
+from pinnace.engine.codegen.integer_text import wrapping
+from pinnace.graph.graph import constant_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node, Value
+
+SCALARS = {
+    "float32": "np.float32",
+    "float64": "np.float64",
+    "int8": "np.int8",
+    "int16": "np.int16",
+    "int32": "np.int32",
+    "int64": "np.int64",
+    "uint8": "np.uint8",
+    "uint16": "np.uint16",
+    "uint32": "np.uint32",
+    "uint64": "np.uint64",
+    "bool": "bool",
+}
+# What the text of a step may call where the kernel's own header has the system's functions.
+FUNCTIONS = frozenset(
+    {"abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos"}
+    | {"cosh", "erf", "erfc", "exp", "expm1", "floor", "fmod", "log", "log1p", "max", "min"}
+    | {"rint", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"}
+)
+HEADER = """import math
+from math import (
+    acos, acosh, asin, asinh, atan, atan2, atanh, copysign, cos, cosh, erf, erfc, exp, expm1, fmod,
+    log, log1p, sin, sinh, tan, tanh,
+)
+
+ceil, floor, rint, trunc = np.ceil, np.floor, np.rint, np.trunc
+
+
+"""
+_CALLS = re.compile(r"([a-z_A-Z]\w*)\(")
+# What leaves an integer as it is, and would make a float64 of it on the way.
+_ROUNDINGS = re.compile(r"\b(?:ceil|floor|rint)\(")
+_DIVISIONS = frozenset({"Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod"})
+
+
+class Expression(NamedTuple):
+    """A step as text.
+
+    Attributes:
+        text: the result, in its dtype.
+        refusals: conditions, each of which leaves the step to the plan.
+    """
+
+    text: str
+    refusals: tuple[str, ...] = ()
+
+
+def is_scalar(value: Value) -> bool:
+    """Whether a value is one number of a dtype that text can compute with."""
+    return value.shape.rank == 0 and value.dtype.name in SCALARS
+
+
+def literal(array: Array, dtype: str) -> str | None:
+    """A scalar as text; None if it has none.
+
+    Python's digits of a float64 are exact, and so are those of a float32, written as a float64. An
+    integer's are taken for an int64, or, beyond that, for an uint64.
+    """
+    kind = SCALARS.get(dtype)
+    if kind is None or np.ndim(array):
+        return None
+    value = np.asarray(array).item()
+    if not np.isfinite(array):
+        return f"{kind}({'np.nan' if np.isnan(array) else '-np.inf' if value < 0 else 'np.inf'})"
+    return f"{kind}({value!r})"
+
+
+def expression(
+    node: Node, names: Sequence[str | None], functions: Collection[str]
+) -> Expression | None:
+    """A step over scalars as an expression; None if there is none.
+
+    Args:
+        node: the step.
+        names: of its inputs, None for one that is no scalar.
+        functions: what the expression may call, beside conversions.
+    """
+    if len(node.outputs) != 1 or node.op.stateful or not is_scalar(node.outputs[0]):
+        return None
+    if not all(names):
+        return None
+    given = [name or "" for name in names]
+    if node.op.name == "Cast":
+        return _cast(node, given[0])
+    kind = node.outputs[0].dtype
+    refusals: tuple[str, ...] = ()
+    if node.op.name in _DIVISIONS:
+        form, refusals = _division(node, *given)
+    elif node.op.name in {"LeftShift", "RightShift"}:
+        form = _shift(node, *given)
+    elif node.op.name == "DivNoNan":
+        form = f"(T(0) if {given[1]} == T(0) else {given[0]} / {given[1]})"
+    elif node.op.name == "Select":
+        form = "({1} if {0} else {2})".format(*given)
+    elif node.op.fuse is not None:
+        form = node.op.fuse
+        if kind.is_integer:
+            form = _ROUNDINGS.sub("(", form)
+        form = forms.written(node, given, form)
+    else:
+        return None
+    called = {*_CALLS.findall(form)} - {"T", "maximum", "minimum", "int", *_KINDS}
+    if not called <= {*functions}:
+        return None
+    own = SCALARS[kind.name]
+    form = re.sub(r"\bT\(", f"{own}(", form)
+    return Expression(f"{own}({wrapping(form) if kind.is_integer else form})", refusals)
+
+
+# The conversions that names of constants are written with.
+_KINDS = frozenset(kind.rpartition(".")[2] for kind in SCALARS.values()) | {"uint64", "int64"}
+
+
+def _cast(node: Node, x: str) -> Expression:
+    source, target = node.inputs[0].dtype, node.outputs[0].dtype
+    kind = SCALARS[target.name]
+    if not source.is_floating or target.is_floating:
+        return Expression(f"{kind}({x})")
+    if not target.is_integer:
+        return Expression(f"{kind}({x} != 0)")
+    # What a float beyond an integer's range becomes is the processor's business.
+    facts = np.iinfo(target.numpy)
+    low = f"{float(facts.min)!r} <=" if facts.bits == 64 and facts.min else f"{facts.min - 1}.0 <"
+    wide = f"np.float64({x})"
+    return Expression(f"{kind}({x})", (f"not ({low} {wide} < {float(facts.max + 1)!r})",))
+
+
+def _division(node: Node, x: str, y: str) -> tuple[str, tuple[str, ...]]:
+    """The text of a quotient or a remainder, and when it is refused."""
+    name, dtype = node.op.name, node.inputs[0].dtype
+    if dtype.is_integer:
+        known = constant_of(node.inputs[1])
+        divisor = None if known is None else int(known)
+        refusals = () if divisor else (f"{y} == 0",)
+        is_signed = np.iinfo(dtype.numpy).min < 0
+        text = _integer_division(name, x, y, is_signed)
+        if is_signed and divisor in {None, -1}:
+            # The least number by -1 has no quotient; processors trap.
+            own = f"-{x}" if name.endswith("Div") else "T(0)"
+            text = f"({own} if {y} == -1 else {text})"
+        return text, refusals
+    if name == "Div":
+        return f"{x} / {y}", ()
+    if name.endswith("Div"):
+        return f"{'floor' if name == 'FloorDiv' else 'trunc'}({x} / {y})", ()
+    rest = f"fmod({x}, {y})"
+    if name == "FloorMod":
+        # Of the divisor's sign, zero included; not a number where the divisor is zero.
+        zero = f"({rest} if {y} == T(0) else copysign(T(0), {y}))"
+        other = f"({rest} + {y} if ({y} < T(0)) != ({rest} < T(0)) else {rest})"
+        rest = f"({zero} if {rest} == T(0) else {other})"
+    return rest, ()
+
+
+def _integer_division(name: str, x: str, y: str, is_signed: bool) -> str:
+    """The text of a division whose divisor is not zero, and not -1."""
+    quotient, rest = f"({x} // {y})", f"({x} % {y})"
+    is_quotient = name.endswith("Div")
+    if not is_signed or name.startswith("Floor"):
+        return quotient if is_quotient else rest
+    differ = f"{rest} != 0 and ({x} < 0) != ({y} < 0)"
+    if is_quotient:
+        return f"({quotient} + 1 if {differ} else {quotient})"
+    return f"({rest} - {y} if {differ} else {rest})"
+
+
+def _shift(node: Node, x: str, y: str) -> str:
+    facts = np.iinfo(node.outputs[0].dtype.numpy)
+    places = f"(T(0) if {y} < T(0) else T({facts.bits - 1}) if {y} > T({facts.bits - 1}) else {y})"
+    if node.op.name == "LeftShift":
+        return f"np.int64(np.uint64({x}) << np.uint64({places}))"
+    return f"{x} >> {places}"
