@@ -249,6 +249,7 @@ if TYPE_CHECKING:
     from pinnace import data as data
     from pinnace import deploy as deploy
     from pinnace import estimator as estimator
+    from pinnace import graph_util as graph_util
     from pinnace import io as io
     from pinnace import keras as keras
     from pinnace import lookup as lookup
@@ -259,6 +260,9 @@ if TYPE_CHECKING:
     from pinnace import train as train
     from pinnace import version as version
     from pinnace.functions import autograph as autograph
+    from pinnace.functions.graphs import Graph as Graph
+    from pinnace.functions.wrapping import import_graph_def as import_graph_def
+    from pinnace.graph.operation import Operation as Operation
     from pinnace.graph.static_values import get_static_value as get_static_value
     from pinnace.graph.static_values import make_ndarray as make_ndarray
     from pinnace.graph.static_values import make_tensor_proto as make_tensor_proto
@@ -307,6 +311,8 @@ if TYPE_CHECKING:
 
 # Modules, and "module:name" for what is in one.
 _ON_FIRST_USE = {
+    "Graph": "pinnace.functions.graphs:Graph",
+    "Operation": "pinnace.graph.operation:Operation",
     "RaggedTensor": "pinnace.ops.composites.ragged.tensor:RaggedTensor",
     "RaggedTensorSpec": "pinnace.ops.composites.ragged.spec:RaggedTensorSpec",
     "SparseTensor": "pinnace.ops.composites.sparse.tensor:SparseTensor",
@@ -328,8 +334,10 @@ _ON_FIRST_USE = {
     "fftnd": "pinnace.ops.signal.fourier:fftnd",
     "fingerprint": "pinnace.ops.strings.rows:fingerprint",
     "get_static_value": "pinnace.graph.static_values:get_static_value",
+    "graph_util": "pinnace.graph_util",
     "ifftnd": "pinnace.ops.signal.fourier:ifftnd",
     "image": "pinnace.ops.image",
+    "import_graph_def": "pinnace.functions.wrapping:import_graph_def",
     "initializers": "pinnace.keras.initializers",
     "io": "pinnace.io",
     "irfftnd": "pinnace.ops.signal.fourier:irfftnd",
