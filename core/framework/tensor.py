@@ -299,7 +299,7 @@ class SymbolicTensor(Tensor):
 
     def consumers(self) -> list[Any]:
         """The operations of its graph that take it."""
-        return late.consumers_of(self)  # type: ignore[return-value]
+        return late.consumers_of(self)
 
     def set_shape(self, shape: object) -> None:
         """Add what is known about the shape; ValueError if it contradicts."""

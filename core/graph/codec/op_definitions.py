@@ -49,7 +49,7 @@ def _encode_attributes(message: OpDefMessage, op: OpDef) -> None:
 
 def _encode_argument(message: OpDefMessage.ArgDef, arg: ArgDef) -> None:
     if arg.dtype is not None:
-        message.type = arg.dtype.enum
+        message.type = arg.dtype.enum  # type: ignore[assignment]  # a number of the enum
     message.type_attr = arg.type_attr
     message.number_attr = arg.number_attr
     message.type_list_attr = "" if is_own(arg.list_attr) else arg.list_attr
