@@ -2,8 +2,8 @@
 
 `tests/golden/names/names.txt` has theirs. A name is here, or a pattern of
 core/framework/missing_names.toml says why it will not be, or it stands in not_yet.txt. Parameters
-and defaults that differ stand in tests/architecture/signature_differences.txt. `--check` exits with 1 and says
-what differs from the two files; `--write` writes them.
+and defaults that differ stand in tests/architecture/signature_differences.txt. `--check` exits with
+1 and says what differs from the two files; `--write` writes them.
 """
 
 import argparse
@@ -205,9 +205,9 @@ def page() -> str:
     lines = [
         "# What is not here",
         "",
-        "Of TensorFlow 2.21's and Keras 3.15's public names, and of the members of six kinds of object,",
-        f"{total['here']} are here, {total['by design not']} will not be, {total['not yet']} are not",
-        "written yet.",
+        "Of TensorFlow 2.21's and Keras 3.15's public names, and of the members of six kinds of",
+        f"object, {total['here']} are here, {total['by design not']} will not be,",
+        f"{total['not yet']} are not written yet.",
         "",
         "## By design",
         "",

@@ -3,9 +3,9 @@
 Run with the Python that has tensorflow 2.21: python make.py
 
 A section is a namespace, or the members of an object; a line is a name with its parameters, in
-TensorFlow's order. A default is written if it is a plain value, and as `...` if it is anything else.
-`name = other` is a namespace that is another one. Of raw ops the names stand here; what they take is
-in `op_definitions`. `tf.compat` and private names are left out.
+TensorFlow's order. A default is written if it is a plain value, and as `...` if it is anything
+else. `name = other` is a namespace that is another one. Of raw ops the names stand here; what they
+take is in `op_definitions`. `tf.compat` and private names are left out.
 """
 
 import enum
