@@ -28,6 +28,7 @@ from pinnace.autodiff.tape import UnconnectedGradients as UnconnectedGradients
 from pinnace.framework import config as config
 from pinnace.framework import dtypes as dtypes
 from pinnace.framework import errors as errors
+from pinnace.framework import missing_in_modules as _missing_in_modules
 from pinnace.framework import structure as _structure
 from pinnace.framework.context import executing_eagerly as executing_eagerly
 from pinnace.framework.context import get_current_name_scope as get_current_name_scope
@@ -65,6 +66,7 @@ from pinnace.framework.dtypes import uint64 as uint64
 from pinnace.framework.dtypes import variant as variant
 from pinnace.framework.indexed_slices import IndexedSlices as IndexedSlices
 from pinnace.framework.indexed_slices import IndexedSlicesSpec as IndexedSlicesSpec
+from pinnace.framework.logger import get_logger as get_logger
 from pinnace.framework.module import Module as Module
 from pinnace.framework.shapes import TensorShape as TensorShape
 from pinnace.framework.specs import TensorSpec as TensorSpec
@@ -235,6 +237,7 @@ from pinnace.ops.math.trigonometry import tan as tan
 from pinnace.ops.math.trigonometry import tanh as tanh
 
 _public_imports.install()
+_missing_in_modules.install()
 bitwise = _bits
 debugging = _debugging
 print = _print  # TensorFlow's name
@@ -384,7 +387,7 @@ if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
                 found = getattr(found, inside)
             globals()[name] = found
             return found
-        raise AttributeError(f"module 'pinnace' has no attribute {name!r}")
+        raise _missing_in_modules.error("tf", name)
 
 
 def __dir__() -> list[str]:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from pinnace.keras import preprocessing as preprocessing
 
 utils = _utils_namespace
+# The Keras whose names, files and numbers these are.
+__version__ = "3.15.1"
 # What older programs want is loaded when one does.
 _LATE = ("backend", "preprocessing")
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from pinnace.keras import registry as _registry
+from pinnace.keras.optimizers import legacy as legacy
 from pinnace.keras.optimizers import schedules as schedules
 from pinnace.keras.optimizers.adam import Adam as Adam
 from pinnace.keras.optimizers.adam import Adamax as Adamax
