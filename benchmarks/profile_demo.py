@@ -1,4 +1,4 @@
-"""`make profile-demo`: where the time of one MobileNetV2 goes, and the traces to look at it with."""
+"""`make profile-demo`: where the time of one MobileNetV2 goes, and traces to look at."""
 
 import argparse
 import gzip
@@ -38,11 +38,12 @@ def main() -> int:
     folder: Path = parser.parse_args().to
     store.prepare([NETWORK])
     signature = tf.saved_model.load(store.folder(NETWORK) / "model").signatures["serving_default"]
-    asked = {name: tf.constant(array[:1]) for name, array in store.arrays(NETWORK, "asked").items()}
+    (images,) = store.arrays(NETWORK, "asked").values()
+    asked = tf.constant(images[:1])
     begun = time.perf_counter()
     while time.perf_counter() - begun < SETTLE_S:
-        expected = signature(**asked)
-    profile = tf.profiler.profile(signature, **asked)
+        expected = signature(asked)
+    profile = tf.profiler.profile(signature, asked)
     print(profile.table())
     for name, tensor in profile.result.items():
         np.testing.assert_allclose(tensor.numpy(), expected[name].numpy(), rtol=1e-4, atol=1e-5)

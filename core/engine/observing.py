@@ -1,7 +1,7 @@
 """What runs did, step by step: for profilers.
 
 While somebody observes, three functions of the engine and two of `ops.execute` are replaced by ones
-that tell (`observe`); a run that nobody observes has no look, no branch and no call more than
+that tell, and quick entries of ops lead there (`observe`); a run that nobody observes has no look, no branch and no call more than
 before. A plan's steps are then a function of their own form (`Source.body`, `told`) with the same
 kernels, regions and memory, so results are the same. What telling takes is left out of all times.
 """
@@ -18,8 +18,9 @@ from pinnace.engine.loop_tiers import LoopTiers
 from pinnace.engine.networks.region import Network
 from pinnace.engine.standing import Standing, standing_of
 from pinnace.engine.tiers import Tiers, Workspace
+from pinnace.framework.context import state
 from pinnace.framework.errors import AlreadyExistsError
-from pinnace.ops import execute
+from pinnace.ops import entries, execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,6 +47,20 @@ class Unit(NamedTuple):
     standing: Standing
 
 
+class Eager(NamedTuple):
+    """An op that is called eagerly.
+
+    Attributes:
+        op: its OpDef.
+        took: shapes and dtypes of its inputs.
+        attrs: as they were given the first time.
+    """
+
+    op: Any
+    took: tuple[tuple[tuple[int, ...], str], ...]
+    attrs: dict[str, Any]
+
+
 class Line:
     """All times that one thing ran, in one place of the calls.
 
@@ -53,7 +68,7 @@ class Line:
         kind: "call", "step", "region", "whole" (a call that is one piece of machine code), "op"
             (eager) or "loop".
         unit: of a plan; None for eager ops.
-        what: the place in the plan, or the op.
+        what: the place in the plan, or an `Eager`.
         depth: calls around it.
         count: how often it ran.
         seconds: of all together, what ran inside of it among them.
@@ -150,7 +165,9 @@ class Recorder:
         """What a call gives that is one piece of machine code."""
         return self._around("whole", unit, None, call)
 
-    def op(self, op: Any, inputs: Sequence[Any], call: Callable[[], Any]) -> Any:
+    def op(
+        self, op: Any, inputs: Sequence[Any], attrs: dict[str, Any], call: Callable[[], Any]
+    ) -> Any:
         """What an eager op gives."""
         result = None
 
@@ -159,7 +176,10 @@ class Recorder:
             result = call()
             return result
 
-        self._around("op", None, op, traced, lambda: (inputs, result))
+        entered = perf_counter()
+        what = Eager(op, tuple(_specs(inputs)), attrs)
+        self._lane.paused += perf_counter() - entered
+        self._around("op", None, what, traced, lambda: (inputs, result))
         return result
 
     def loop(self, unit: Unit, call: Callable[[], Any]) -> Any:
@@ -207,7 +227,13 @@ class Recorder:
 
     def _line(self, kind: str, unit: Unit | None, what: Any, depth: int) -> Line:
         owner = None if unit is None else (id(unit.plan), id(unit.layout), unit.standing.tier)
-        key = (threading.get_ident(), kind, owner, what if unit is not None else what.name, depth)
+        key = (
+            threading.get_ident(),
+            kind,
+            owner,
+            what if unit is not None else (what.op.name, what.took),
+            depth,
+        )
         with self._lock:
             line = self.lines.get(key)
             if line is None:
@@ -330,6 +356,15 @@ class Observed:
             leased.prepared.seconds += recorder.now() - begin
 
 
+class _General:
+    """The state of a thread as `ops.entries` sees it: as if it traced: they ask `execute`."""
+
+    tracer = "observed"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(state, name)
+
+
 _active: Recorder | None = None
 _plain = (Tiers.lease, Tiers.iteration, LoopTiers.finish, execute._run_again, execute.run_eagerly)
 _lock = threading.Lock()
@@ -355,6 +390,7 @@ def observe(recorder: Recorder | None) -> None:
         LoopTiers.finish = functions[2]  # type: ignore[method-assign]
         execute._run_again = functions[3]
         execute.run_eagerly = functions[4]
+        entries.state = state if recorder is None else _General()  # type: ignore[assignment]
 
 
 def here() -> Recorder | None:
@@ -414,11 +450,11 @@ def _run_again(op: Any, repeat: Any, arguments: tuple[Any, ...]) -> Any:
     recorder = here()
     if recorder is None:
         return _plain[3](op, repeat, arguments)
-    return recorder.op(op, arguments, lambda: _plain[3](op, repeat, arguments))
+    return recorder.op(op, arguments, repeat.attrs, lambda: _plain[3](op, repeat, arguments))
 
 
 def _run_eagerly(op: Any, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     recorder = here()
     if recorder is None:
         return _plain[4](op, inputs, attrs)
-    return recorder.op(op, inputs, lambda: _plain[4](op, inputs, attrs))
+    return recorder.op(op, inputs, attrs, lambda: _plain[4](op, inputs, attrs))

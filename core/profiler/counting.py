@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def _matrices(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
     is_transposed = attrs.get("transpose_a") or attrs.get("adj_x")
-    inner = took[0][-2 if is_transposed else -1]
+    inner: int = took[0][-2 if is_transposed else -1]
     return 2 * math.prod(gave[0]) * inner
 
 
@@ -78,7 +78,8 @@ def _filter_gradient_depthwise(attrs: Mapping[str, Any], took: Shapes, gave: Sha
 
 def _pooling(attrs: Mapping[str, Any], took: Shapes, gave: Shapes) -> int:
     del took
-    return math.prod(gave[0]) * math.prod(attrs["ksize"])
+    taps: int = math.prod(attrs["ksize"])
+    return math.prod(gave[0]) * taps
 
 
 def _each(times: int) -> Count:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pinnace.engine import observing
 from pinnace.framework.errors import UnavailableError
@@ -142,7 +142,7 @@ class Trace:
         """
         self._facts.update(kwargs)
 
-    def __enter__(self) -> Trace:
+    def __enter__(self) -> Self:
         self._recorder = observing.here()
         if self._recorder is not None:
             self._begin = self._recorder.now()

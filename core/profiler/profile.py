@@ -87,11 +87,11 @@ class Profile:
                     f"code {1e3 * one.compiled_s:.3f} ms; "
                     f"{'machine code' if one.is_kept else 'the plan'} was kept"
                 )
-        for bad in self.rejections:
-            found.append(
-                f"not used, for its first results differed: {bad.kind} of {bad.function}: "
-                f"{bad.difference}"
-            )
+        found += [
+            f"not used, for its first results differed: {bad.kind} of {bad.function}: "
+            f"{bad.difference}"
+            for bad in self.rejections
+        ]
         found.append(f"peak: {self.peak.text}")
         return found
 

@@ -130,8 +130,8 @@ def _value_text(value: Any) -> str:
 
 
 def _eager(line: Line) -> Row:
-    op = line.what
-    flops = operations(op, {}, _shapes(line.took), _shapes(line.gave))
+    op = line.what.op
+    flops = operations(op, line.what.attrs, _shapes(line.took), _shapes(line.gave))
     return Row(
         line.depth,
         "eager",
