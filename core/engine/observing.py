@@ -1,9 +1,10 @@
 """What runs did, step by step: for profilers.
 
 While somebody observes, three functions of the engine and two of `ops.execute` are replaced by ones
-that tell, and quick entries of ops lead there (`observe`); a run that nobody observes has no look, no branch and no call more than
-before. A plan's steps are then a function of their own form (`Source.body`, `told`) with the same
-kernels, regions and memory, so results are the same. What telling takes is left out of all times.
+that tell, and quick entries of ops lead there (`observe`); a run that nobody observes has no look,
+no branch and no call more than before. A plan's steps are then a function of their own form
+(`Source.body`, `told`) with the same kernels, regions and memory, so results are the same. What
+telling takes is left out of all times.
 """
 
 from __future__ import annotations
@@ -390,7 +391,7 @@ def observe(recorder: Recorder | None) -> None:
         LoopTiers.finish = functions[2]  # type: ignore[method-assign]
         execute._run_again = functions[3]
         execute.run_eagerly = functions[4]
-        entries.state = state if recorder is None else _General()  # type: ignore[assignment]
+        entries.state = state if recorder is None else _General()  # type: ignore[attr-defined]
 
 
 def here() -> Recorder | None:
