@@ -256,6 +256,7 @@ if TYPE_CHECKING:
     from pinnace import io as io
     from pinnace import keras as keras
     from pinnace import lookup as lookup
+    from pinnace import profiler as profiler
     from pinnace import saved_model as saved_model
     from pinnace import serving as serving
     from pinnace import summary as summary
@@ -355,6 +356,7 @@ _ON_FIRST_USE = {
     "norm": "pinnace.ops.linalg.norms:norm",
     "ones_initializer": "pinnace.keras.initializers:Ones",
     "optimizers": "pinnace.keras.optimizers",
+    "profiler": "pinnace.profiler",
     "quantization": "pinnace.ops.quantization",
     "ragged": "pinnace.ops.composites.ragged",
     "random_index_shuffle": "pinnace.ops.random.indices:random_index_shuffle",

@@ -126,7 +126,6 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "Input: optional": lambda: keras.Input((2,), optional=True),
     "Discretization: epsilon": lambda: k.Discretization([0.0], epsilon=0.5),
     "Model.summary: positions": lambda: small().summary(positions=[0.5, 1.0]),
-    "TensorBoard: profile_batch": lambda: keras.callbacks.TensorBoard(profile_batch=2),
     "TensorBoard: write_images": lambda: keras.callbacks.TensorBoard(write_images=True),
     "TensorBoard: embeddings_freq": lambda: keras.callbacks.TensorBoard(embeddings_freq=1),
     "LSTM: implementation": lambda: k.LSTM(2, implementation=1),
