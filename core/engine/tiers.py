@@ -294,6 +294,13 @@ class Tiers:
             prepared.settle()
         return better
 
+    def is_settled(self) -> bool:
+        """Whether no shape that was called so far is still to be promoted."""
+        if not self._worthwhile:
+            return True
+        prepared = list(self._tier.prepared.values())
+        return bool(prepared) and all(one is None or one.promotion is None for one in prepared)
+
     def decisions(self) -> dict[Hashable, Decision]:
         """For argument shapes: what came of the contest of the plan and compiled code, if any."""
         prepared = dict(self._tier.prepared)
