@@ -314,6 +314,12 @@ class Tiers:
         prepared = self._tier.prepared
         key = tuple([array.shape for array in arrays])
         return key in prepared and prepared[key] is None
+    def is_settled(self) -> bool:
+        """Whether no shape that was called so far is still to be promoted."""
+        if not self._worthwhile:
+            return True
+        prepared = list(self._tier.prepared.values())
+        return bool(prepared) and all(one is None or one.promotion is None for one in prepared)
 
     def decisions(self) -> dict[Hashable, Decision]:
         """For argument shapes: what came of the contest of the plan and compiled code, if any."""
