@@ -314,6 +314,7 @@ class Tiers:
         prepared = self._tier.prepared
         key = tuple([array.shape for array in arrays])
         return key in prepared and prepared[key] is None
+
     def is_settled(self) -> bool:
         """Whether no shape that was called so far is still to be promoted."""
         if not self._worthwhile:
