@@ -37,7 +37,7 @@ def reasons() -> tuple[Reason, ...]:
 @functools.cache
 def not_yet() -> frozenset[str]:
     """The full names that are only not written yet."""
-    found = set()
+    found: set[str] = set()
     for line in _text("not_yet.txt").splitlines():
         space, _, names = line.partition(": ")
         found.update(f"{space}.{name}" for name in names.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.tensor import SymbolicTensor, Tensor
@@ -81,16 +82,12 @@ class Operation:
     @property
     def node_def(self) -> NodeDef:
         """The node as a file has it, attributes with their defaults too."""
-        from pinnace.graph.codec.graphs import encode_node_whole
-
-        return encode_node_whole(self._node, {})
+        return late.encode_node_whole(self._node, {})
 
     @property
     def op_def(self) -> OpDefMessage:
         """The definition of its op."""
-        from pinnace.graph.codec.op_definitions import encode_op
-
-        return encode_op(self._node.op)
+        return late.encode_op(self._node.op)
 
     def get_attr(self, name: str) -> Any:
         """An attribute.

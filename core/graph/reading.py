@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pinnace import late
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.graph.operation import Operation, symbol_of
 
@@ -129,9 +130,7 @@ class Readable:
         Returns:
             A GraphDef: TensorFlow reads its bytes.
         """
-        from pinnace.graph.codec.graphs import encode_whole
-
-        return encode_whole(self, from_version or 0, add_shapes)  # type: ignore[arg-type]  # a graph
+        return late.encode_whole(self, from_version or 0, add_shapes)  # type: ignore[arg-type]  # a graph
 
     @property
     def version(self) -> int:
