@@ -391,7 +391,7 @@ def observe(recorder: Recorder | None) -> None:
         LoopTiers.finish = functions[2]  # type: ignore[method-assign]
         execute._run_again = functions[3]
         execute.run_eagerly = functions[4]
-        entries.state = state if recorder is None else _General()  # type: ignore[assignment]
+        entries.state = state if recorder is None else _General()  # type: ignore[assignment,attr-defined]
 
 
 def here() -> Recorder | None:
