@@ -1,7 +1,7 @@
 """`keras.optimizers.legacy`: the optimizers under the names that programs for Keras 2 use.
 
-Keras 3 has these names and refuses them; here they are the present optimizers, whose steps are the
-same. `decay` is refused, as by those: a schedule says more.
+Keras 3 has these names and refuses them; here they are the present optimizers, so their steps and
+arguments are Keras 3's. `decay` is refused, as by those: a schedule says more.
 """
 
 from pinnace.keras.optimizers.adam import Adam as Adam
