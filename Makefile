@@ -233,7 +233,7 @@ typed: links $(INSTALLED) $(PYRIGHT)/.installed ## mypy --strict and pyright ove
 # Two workers share two cores: one BLAS thread each.
 test deep: export OMP_NUM_THREADS = 1
 test deep: export PINNACE_PROTOC_PYTHON = $(abspath $(PROTOC))/bin/python
-crash oracle interop bench bench-zoo bench-special bench-gate clients: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
+crash oracle interop profile-demo bench bench-zoo bench-special bench-gate clients: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
 
 .PHONY: test
 test: $(INSTALLED) $(PROTOC)/.installed ## the fast tests, in parallel
@@ -358,6 +358,11 @@ bench: export PINNACE_JAX_PYTHON = $(abspath $(JAX))/bin/python
 .PHONY: bench
 bench: installed-wheel $(TENSORFLOW)/.installed $(JAX)/.installed ## time against TensorFlow, ONNX Runtime, jax; writes benchmarks/RESULTS.md
 	$(VENV)/bin/python benchmarks/run.py --markdown benchmarks/RESULTS.md $(ARGS)
+
+# Half a minute; the first time TensorFlow writes the model, one more. ARGS="--to FOLDER" writes elsewhere.
+.PHONY: profile-demo
+profile-demo: $(INSTALLED) $(TENSORFLOW)/.installed ## profile MobileNetV2: its table, and traces for Chrome's viewer and TensorBoard
+	$(VENV)/bin/python benchmarks/profile_demo.py $(ARGS)
 
 # About 40 minutes; the first time TensorFlow writes the models, 10 more.
 .PHONY: bench-zoo

@@ -28,6 +28,7 @@ from pinnace.autodiff.tape import UnconnectedGradients as UnconnectedGradients
 from pinnace.framework import config as config
 from pinnace.framework import dtypes as dtypes
 from pinnace.framework import errors as errors
+from pinnace.framework import missing_in_modules as _missing_in_modules
 from pinnace.framework import structure as _structure
 from pinnace.framework.context import executing_eagerly as executing_eagerly
 from pinnace.framework.context import get_current_name_scope as get_current_name_scope
@@ -65,6 +66,7 @@ from pinnace.framework.dtypes import uint64 as uint64
 from pinnace.framework.dtypes import variant as variant
 from pinnace.framework.indexed_slices import IndexedSlices as IndexedSlices
 from pinnace.framework.indexed_slices import IndexedSlicesSpec as IndexedSlicesSpec
+from pinnace.framework.logger import get_logger as get_logger
 from pinnace.framework.module import Module as Module
 from pinnace.framework.shapes import TensorShape as TensorShape
 from pinnace.framework.specs import TensorSpec as TensorSpec
@@ -235,6 +237,7 @@ from pinnace.ops.math.trigonometry import tan as tan
 from pinnace.ops.math.trigonometry import tanh as tanh
 
 _public_imports.install()
+_missing_in_modules.install()
 bitwise = _bits
 debugging = _debugging
 print = _print  # TensorFlow's name
@@ -249,9 +252,11 @@ if TYPE_CHECKING:
     from pinnace import data as data
     from pinnace import deploy as deploy
     from pinnace import estimator as estimator
+    from pinnace import graph_util as graph_util
     from pinnace import io as io
     from pinnace import keras as keras
     from pinnace import lookup as lookup
+    from pinnace import profiler as profiler
     from pinnace import saved_model as saved_model
     from pinnace import serving as serving
     from pinnace import summary as summary
@@ -259,6 +264,9 @@ if TYPE_CHECKING:
     from pinnace import train as train
     from pinnace import version as version
     from pinnace.functions import autograph as autograph
+    from pinnace.functions.graphs import Graph as Graph
+    from pinnace.functions.wrapping import import_graph_def as import_graph_def
+    from pinnace.graph.operation import Operation as Operation
     from pinnace.graph.static_values import get_static_value as get_static_value
     from pinnace.graph.static_values import make_ndarray as make_ndarray
     from pinnace.graph.static_values import make_tensor_proto as make_tensor_proto
@@ -307,6 +315,8 @@ if TYPE_CHECKING:
 
 # Modules, and "module:name" for what is in one.
 _ON_FIRST_USE = {
+    "Graph": "pinnace.functions.graphs:Graph",
+    "Operation": "pinnace.graph.operation:Operation",
     "RaggedTensor": "pinnace.ops.composites.ragged.tensor:RaggedTensor",
     "RaggedTensorSpec": "pinnace.ops.composites.ragged.spec:RaggedTensorSpec",
     "SparseTensor": "pinnace.ops.composites.sparse.tensor:SparseTensor",
@@ -328,8 +338,10 @@ _ON_FIRST_USE = {
     "fftnd": "pinnace.ops.signal.fourier:fftnd",
     "fingerprint": "pinnace.ops.strings.rows:fingerprint",
     "get_static_value": "pinnace.graph.static_values:get_static_value",
+    "graph_util": "pinnace.graph_util",
     "ifftnd": "pinnace.ops.signal.fourier:ifftnd",
     "image": "pinnace.ops.image",
+    "import_graph_def": "pinnace.functions.wrapping:import_graph_def",
     "initializers": "pinnace.keras.initializers",
     "io": "pinnace.io",
     "irfftnd": "pinnace.ops.signal.fourier:irfftnd",
@@ -344,6 +356,7 @@ _ON_FIRST_USE = {
     "norm": "pinnace.ops.linalg.norms:norm",
     "ones_initializer": "pinnace.keras.initializers:Ones",
     "optimizers": "pinnace.keras.optimizers",
+    "profiler": "pinnace.profiler",
     "quantization": "pinnace.ops.quantization",
     "ragged": "pinnace.ops.composites.ragged",
     "random_index_shuffle": "pinnace.ops.random.indices:random_index_shuffle",
@@ -376,7 +389,7 @@ if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
                 found = getattr(found, inside)
             globals()[name] = found
             return found
-        raise AttributeError(f"module 'pinnace' has no attribute {name!r}")
+        raise _missing_in_modules.error("tf", name)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,6 @@
 """TensorFlow's `tf.io`: files, records, and what is in them."""
 
+from pinnace.functions.graph_files import write_graph as write_graph
 from pinnace.ops.composites.parsing import FixedLenFeature as FixedLenFeature
 from pinnace.ops.composites.parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
 from pinnace.ops.composites.parsing import RaggedFeature as RaggedFeature

@@ -54,6 +54,13 @@ TABLE: dict[str, str] = {
     "from_tensor": "pinnace.ops.composites.ragged.construction:from_tensor",
     "getitem": "pinnace.ops.composites.ragged.indexing:getitem",
     "merge_dims": "pinnace.ops.composites.ragged.shaping:merge_dims",
+    # framework: the node behind a symbolic tensor, in TensorFlow's words.
+    "operation_of": "pinnace.graph.operation:operation_of",
+    "consumers_of": "pinnace.graph.operation:consumers_of",
+    # graph: what is read of it is what would be saved.
+    "encode_node_whole": "pinnace.graph.codec.graphs:encode_node_whole",
+    "encode_whole": "pinnace.graph.codec.graphs:encode_whole",
+    "encode_op": "pinnace.graph.codec.op_definitions:encode_op",
     # framework: `config.threading` reaches BLAS.
     "limit_threads": "pinnace.engine.threads:limit_threads",
     # ops: an op, or a function, that was given ragged or sparse arguments.
@@ -95,6 +102,11 @@ if TYPE_CHECKING:  # the table again
     from pinnace.functions.customised import mark_gradient as mark_gradient
     from pinnace.functions.jacobian import batch_jacobian as batch_jacobian
     from pinnace.functions.jacobian import jacobian as jacobian
+    from pinnace.graph.codec.graphs import encode_node_whole as encode_node_whole
+    from pinnace.graph.codec.graphs import encode_whole as encode_whole
+    from pinnace.graph.codec.op_definitions import encode_op as encode_op
+    from pinnace.graph.operation import consumers_of as consumers_of
+    from pinnace.graph.operation import operation_of as operation_of
     from pinnace.keras.layers.operators import apply_operator as apply_operator
     from pinnace.ops.array.casting import cast as cast
     from pinnace.ops.array.constants import constant as constant

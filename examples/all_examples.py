@@ -54,6 +54,12 @@ EXAMPLES = [
         ("--steps=20",),
         expected="events.out.tfevents",
     ),
+    Example(
+        "mixed_precision",
+        ("mixed_precision.py",),
+        ("--epochs=1",),
+        expected="the loss was multiplied by",
+    ),
     Example("debugging", ("debugging.py",), typed="l\np x\nn\np x\nc\n", expected="-> x = x + 1"),
     Example(
         "debugging_a_model",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import api_page
 import flag_table
+import missing_names
 import onnx_coverage
 import op_table
 
@@ -13,6 +14,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "build" / "docs"
 PAGES = {
     "api.md": api_page.page,
     "flags.md": flag_table.page,
+    "not_here.md": missing_names.page,
     "ops.md": op_table.page,
     "onnx_coverage.md": onnx_coverage.page,  # the last: it imports tests
 }

@@ -69,7 +69,6 @@ def finish_loop(
 
 def request_kernel(name: str) -> Requested:
     """For `ops.kernels.compiled`: the code generators are loaded when a kernel is wanted."""
-    from pinnace.engine.codegen import columns, compiler, descents, sliding, streams
+    from pinnace.engine.codegen import compiler, general
 
-    texts = {**sliding.TEXTS, **columns.TEXTS, **streams.TEXTS, **descents.TEXTS}
-    return compiler.request(texts[name])
+    return compiler.request(general.texts()[name])

@@ -17,7 +17,7 @@ from pinnace.graph.walk import users
 from pinnace.ops.nn import batch_norm
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from pinnace.engine.plan import Plan
     from pinnace.engine.steps import Region
@@ -60,6 +60,15 @@ class Layout:
         return self._compiled(looks=True)
 
     @property
+    def regions(self) -> Mapping[int, Region | None]:
+        """For places: the region that runs there, None where a step went into one."""
+        return self._members
+
+    def observed(self, told: Callable[..., None], *, looks: bool = False) -> Any:
+        """The function that tells of each step; see `Source.body`."""
+        return self._compiled(looks=looks, told=told)
+
+    @property
     def bytes(self) -> int:
         """Of one workspace."""
         return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in self.slots)
@@ -76,7 +85,7 @@ class Layout:
         multiplies = self.has_products and (not alone or has_products(left))
         return Layout(self._plan, self.known, self._sizes, multiplies, fused, self.settled)
 
-    def _compiled(self, *, looks: bool = False) -> Any:
+    def _compiled(self, *, looks: bool = False, told: Callable[..., None] | None = None) -> Any:
         source = self._plan.source
         buffers = ", ".join(f"b{slot}" for slot in range(len(self.slots)))
 
@@ -84,10 +93,18 @@ class Layout:
             return [
                 source.unpacking(),
                 f"    {buffers}, = buffers" if buffers else "    pass",
-                *source.body(self._names, self._members, looks=looks, settled=self.settled),
+                *source.body(
+                    self._names,
+                    self._members,
+                    looks=looks,
+                    settled=self.settled,
+                    told="" if told is None else "told",
+                ),
             ]
 
-        own = {source.name(value): array for value, array in self.settled.items()}
+        own: dict[str, Any] = {source.name(value): array for value, array in self.settled.items()}
+        if told is not None:
+            own["told"] = told
         return source.compiled(lines, own, "arguments, ctx, buffers")
 
     def _assign(

@@ -116,6 +116,26 @@ class LoopTiers:
                     self._recurrence = None
         return values
 
+    @property
+    def body(self) -> Plan:
+        """The plan of an iteration."""
+        return self._body
+
+    @property
+    def standing(self) -> str:
+        """Why machine code does not take whole loops; empty where it does."""
+        if self._test is None:
+            return "has neither begun often nor gone on for long"
+        if self._loop is not None:
+            if self._verdict.failed:
+                return "the compiled loop did not agree with the plan"
+            if not self._verdict.passed:
+                return "the compiled loop is being made, or on trial"
+            return "the compiled loop was slower" if self._pace.is_slower else ""
+        if self._recurrence is None:
+            return "neither a loop over scalars nor a recurrence that has statements"
+        return ""
+
     def decisions(self) -> list[Decision]:
         """What was measured of machine code that has proved right; see `contests`."""
         found = [self._pace.decision("loop")] if self._verdict.passed else []

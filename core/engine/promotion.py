@@ -98,6 +98,9 @@ class Promotion:
         try:
             if self.is_over:
                 return None
+            if self._waits and self._fused is None:
+                # Made meanwhile: no later call waits for them if one kernel loses its contest.
+                self._fused = self._wanted(arrays)
             if self._may_be_small:
                 found = self._as_one_kernel(arrays, forced)
                 if self._may_be_small:

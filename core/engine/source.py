@@ -89,6 +89,14 @@ class Source:
         """
         return self.compiled(lambda: [self.unpacking(), "    pass", *self.body(looks=looks)])
 
+    def observed(self, told: Callable[..., None], *, looks: bool = False) -> Callable[..., Any]:
+        """As `plain`, telling of each step; see `body`."""
+
+        def lines() -> list[str]:
+            return [self.unpacking(), "    pass", *self.body(looks=looks, told="told")]
+
+        return self.compiled(lines, {"told": told})
+
     def recording(self) -> Callable[[Sequence[Array]], dict[Value, Any]]:
         """A function like the plan's that gives every value, for plans without effects."""
 
@@ -120,6 +128,7 @@ class Source:
         looks: bool = False,
         settled: Mapping[Value, Array] = _SETTLED,
         checks: Mapping[int, Sequence[tuple[str, Region]]] = _UNCHECKED,
+        told: str = "",
     ) -> list[str]:
         """The steps as source lines, and the return.
 
@@ -130,6 +139,8 @@ class Source:
             settled: values that the source finds under their names: their steps are left out.
             checks: for a place, what is called after its step, by its name in the source: with the
                 inputs of a region, and with what the steps of that made.
+            told: name of a function that is called after each step and each region, with its place
+                and the tuples of what it took and made.
         """
         lines = []
         plain = not fused and not checks
@@ -147,6 +158,14 @@ class Source:
             if config.settings.poison and buffers and call != "pass":
                 call = f"{self._poisoning(index, fused, buffers)}{call}"
             lines.append(f"    {call}")
+            if told and call != "pass":
+                region = fused.get(index)
+                part = step.node if region is None else region.cluster
+                took, gave = (
+                    "".join(f"{self.name(value)}, " for value in values)
+                    for values in (part.inputs, part.outputs)
+                )
+                lines[-1] += f"; {told}({index}, ({took}), ({gave}))"
             for name, checked in checks.get(index, ()):
                 given, made = (
                     "".join(f"{self.name(value)}, " for value in values)

@@ -87,6 +87,11 @@ class Prepared:
         self.uses = 0
         self.spare: list[Workspace] = []
 
+    @property
+    def heat(self) -> str:
+        """How long its calls took of what makes it hot; empty if it is."""
+        return "" if self.seconds > _HOT_S else f"{max(self.seconds, 0.0):.2f} of {_HOT_S} s"
+
     def settle(self) -> None:
         """Let it stay as it is."""
         self.seconds, self.promotion = _SETTLED_S, None
@@ -293,6 +298,29 @@ class Tiers:
                 tier.prepared[key] = better
             prepared.settle()
         return better
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that they are forms of."""
+        return self._plan
+
+    @property
+    def is_worthwhile(self) -> bool:
+        """Whether memory or machine code may bring anything."""
+        return self._worthwhile
+
+    def has_given_up(self, arrays: Sequence[Array]) -> bool:
+        """Whether there is nothing to gain for arguments of these shapes."""
+        prepared = self._tier.prepared
+        key = tuple([array.shape for array in arrays])
+        return key in prepared and prepared[key] is None
+
+    def is_settled(self) -> bool:
+        """Whether no shape that was called so far is still to be promoted."""
+        if not self._worthwhile:
+            return True
+        prepared = list(self._tier.prepared.values())
+        return bool(prepared) and all(one is None or one.promotion is None for one in prepared)
 
     def decisions(self) -> dict[Hashable, Decision]:
         """For argument shapes: what came of the contest of the plan and compiled code, if any."""

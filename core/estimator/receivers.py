@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
+from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.function import trace
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.ops.composites import parsing
+from pinnace.ops.execute import execute_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +75,9 @@ _placeholders: ContextVar[_Placeholders | None] = ContextVar("placeholders", def
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A value that a request will hold; inside a serving_input_receiver_fn only.
+    """A value that a request will hold, or that `prune` makes an argument.
+
+    Inside a serving_input_receiver_fn, in a Graph that is the default, or in a `wrap_function`.
 
     Args:
         dtype: of the value.
@@ -84,10 +88,14 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
         RuntimeError: outside of such a function.
     """
     source = _placeholders.get()
+    if source is None and state.tracer is not None:
+        kind = dtypes.as_dtype(dtype)
+        return execute_one(PLACEHOLDER, dtype=kind, shape=Shape(shape), name=name)
     if source is None:
         raise RuntimeError(
             "placeholder: there are no sessions to feed it; it has a meaning inside a "
-            "serving_input_receiver_fn only\n  Try: an argument of a `function`"
+            "serving_input_receiver_fn, a Graph or a wrap_function only\n"
+            "  Try: an argument of a `function`"
         )
     return source.next(TensorSpec(shape, dtypes.as_dtype(dtype), name))
 

@@ -5,7 +5,8 @@ Read once from the environment:
     PINNACE_THREADS        threads of one op; 0, the default, leaves it to the libraries
     PINNACE_TIER           auto, eager, plan or compiled
     PINNACE_FUSION         1 or 0: whether elementwise chains become one kernel
-    PINNACE_CACHE          folder for compiled kernels; empty keeps nothing
+    PINNACE_CACHE          folder for compiled kernels, perhaps only to be read; empty keeps
+                           nothing
     PINNACE_DETERMINISM    1 or 0: results that do not depend on the order of threads
     PINNACE_EAGER          1 or 0: functions run as plain Python
     PINNACE_POISON         1 or 0: memory that is to be written is filled with NaN first (for tests)

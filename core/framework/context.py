@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Tensor
     from pinnace.framework.variable import Variable
 
@@ -76,6 +77,8 @@ class State(threading.local):
     claim: Callable[[int], None] | None = None
     # Makes a user's function one that AutoGraph converts, where the code around it is converted.
     convert: Callable[[Any], Any] | None = None
+    # The dtype that weights are read in, where a layer computes in another one than it keeps.
+    autocast: DType | None = None
     # Who is told of each variable that is made.
     collectors: tuple[Callable[[Variable], None], ...] = ()
 

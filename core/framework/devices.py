@@ -1,4 +1,4 @@
-"""Devices: the one there is, the CPU, in TensorFlow's words.
+"""Devices: the one there is, the CPU, in TensorFlow's words, whole or divided by name.
 
 Programs ask for GPUs and set how they are used before anything else; with none, the answers are
 empty lists and most settings are kept without effect. A setting that asks for a device which is not
@@ -40,7 +40,6 @@ class LogicalDeviceConfiguration(NamedTuple):
 
 _DEVICE = r"(/?(job:\w+|replica:\d+|task:\d+|(device:)?[A-Za-z][\w]*(:(\d+|\*))?))*"
 CPU = PhysicalDevice("/physical_device:CPU:0", "CPU")
-_LOGICAL = LogicalDevice("/device:CPU:0", "CPU")
 
 
 @dataclass(slots=True)
@@ -87,8 +86,15 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """The devices as ops see them: the CPU."""
-    return [_LOGICAL] if device_type in (None, "CPU") else []
+    """The devices as ops see them: the CPU, or the parts it was divided into.
+
+    Args:
+        device_type: only those of this type; there are none of "GPU" and "TPU".
+    """
+    if device_type not in (None, "CPU"):
+        return []
+    count = len(_kept.configurations or ()) or 1
+    return [LogicalDevice(f"/device:CPU:{number}", "CPU") for number in range(count)]
 
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
@@ -126,11 +132,17 @@ def get_logical_device_configuration(
 def set_logical_device_configuration(
     device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration] | None
 ) -> None:
-    """Divide a device; the CPU stays one.
+    """Divide the CPU into several by name, which `list_logical_devices` tells.
+
+    They share its cores and its memory, as in TensorFlow: a program for many devices can be tried
+    on one. What a tensor tells as its `device` stays CPU:0. It can be changed at any time.
+
+    Args:
+        device: the CPU.
+        logical_devices: one entry per logical device; None for one device.
 
     Raises:
-        ValueError: there is no such device, or a limit of memory is set for the CPU.
-        RuntimeError: more than one device is asked for.
+        ValueError: there is no such device, no entry, or a limit of memory is set for the CPU.
     """
     _check("set_logical_device_configuration", device)
     wanted = None if logical_devices is None else list(logical_devices)
@@ -139,9 +151,9 @@ def set_logical_device_configuration(
             raise ValueError(
                 "set_logical_device_configuration: a CPU has no limit of memory or priority"
             )
-    if wanted is not None and len(wanted) != 1:
-        raise RuntimeError(
-            f"set_logical_device_configuration: the CPU is one device, got {len(wanted)}"
+    if wanted is not None and not wanted:
+        raise ValueError(
+            "set_logical_device_configuration: there must be at least one logical device, got none"
         )
     _kept.configurations = wanted
 

@@ -289,8 +289,17 @@ class SymbolicTensor(Tensor):
 
     @property
     def op(self) -> Any:
-        """The node that computes it."""
-        return self._value.node
+        """The operation that computes it."""
+        return late.operation_of(self)
+
+    @property
+    def value_index(self) -> int:
+        """Which output of its operation it is."""
+        return int(self._value.index)
+
+    def consumers(self) -> list[Any]:
+        """The operations of its graph that take it."""
+        return late.consumers_of(self)
 
     def set_shape(self, shape: object) -> None:
         """Add what is known about the shape; ValueError if it contradicts."""

@@ -186,6 +186,8 @@ class Variable(VariableParts, Operands, Trackable):
     """
 
     _is_variable = True
+    # Whether it is read in the dtype that the layer around computes in: a weight of Keras.
+    _autocasts = False
     _constraint: Callable[[Tensor], Tensor] | None
 
     def __init__(

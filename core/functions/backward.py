@@ -20,12 +20,12 @@ from pinnace.functions.differentiable import (
     active_values,
     call_graph,
     gradient_spec,
-    symbol_of,
     zeros_of,
 )
 from pinnace.functions.tracer import FunctionTracer
 from pinnace.graph.caches import PerGraph
 from pinnace.graph.graph import Graph, GraphBuilder, Value
+from pinnace.graph.operation import symbol_of
 from pinnace.graph.walk import ordered
 from pinnace.ops.array import constants
 from pinnace.ops.array.constants import PLACEHOLDER

@@ -21,13 +21,15 @@ from pinnace.framework.variable import Variable
 from pinnace.functions import flat_calls, signature_text
 from pinnace.functions.backward import call_recorded
 from pinnace.functions.component_names import named_tensors
-from pinnace.functions.differentiable import call_graph, symbol_of
+from pinnace.functions.differentiable import call_graph
+from pinnace.graph.operation import symbol_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pinnace.engine.plan import Plan
     from pinnace.graph.graph import Graph
+    from pinnace.proto.function_pb2 import FunctionDef
 
 
 class ConcreteFunction(Trackable):
@@ -93,6 +95,19 @@ class ConcreteFunction(Trackable):
     def outputs(self) -> list[Tensor]:
         """Symbolic tensors of the results."""
         return [symbol_of(value, self.graph) for value in self.graph.outputs]
+
+    @property
+    def captured_inputs(self) -> list[Tensor]:
+        """The tensors behind the last of `inputs`."""
+        return list(self.captured)
+
+    @property
+    def function_def(self) -> FunctionDef:
+        """The function as a file has it."""
+        from pinnace.graph.codec.functions import FunctionNames, encode_function
+
+        names = FunctionNames()
+        return encode_function(self.graph, names.of(self.graph), names.of_ref)
 
     @property
     def output_dtypes(self) -> Any:

@@ -13,7 +13,8 @@ from pinnace.framework.context import state, tapes_hidden
 from pinnace.framework.indexed_slices import dense
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.control import branches
-from pinnace.functions.differentiable import call_graph, symbol_of, zeros_of
+from pinnace.functions.differentiable import call_graph, zeros_of
+from pinnace.graph.operation import symbol_of
 from pinnace.ops.array.identities import IDENTITY_N
 from pinnace.ops.execute import execute
 

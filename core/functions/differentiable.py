@@ -10,8 +10,8 @@ from pinnace.autodiff.tape import carries_gradient
 from pinnace.engine.build import plan_of
 from pinnace.framework import dtypes
 from pinnace.framework.context import state, tapes_hidden
-from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
-from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Value
+from pinnace.framework.tensor import Tensor, wrap
+from pinnace.graph.graph import FunctionRef, Graph, Value
 from pinnace.graph.walk import ordered
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
@@ -69,13 +69,6 @@ def call_graph(graph: Graph, inputs: Sequence[Tensor], stateful: bool) -> tuple[
     kinds = tuple(value.spec.dtype for value in graph.outputs)
     with tapes_hidden():
         return tuple(execute(op, list(inputs), f=FunctionRef(graph.name, graph), Tout=kinds))
-
-
-def symbol_of(value: Value, graph: Graph | GraphBuilder) -> SymbolicTensor:
-    """The one symbolic tensor that stands for a value."""
-    if value.tensor is None:
-        value.tensor = SymbolicTensor(value, graph)
-    return value.tensor  # type: ignore[no-any-return]
 
 
 def gradient_spec(value: Value) -> TensorSpec | None:

@@ -15,7 +15,8 @@ from pinnace.framework.no_effect import ignored
 from pinnace.framework.variable import Variable
 from pinnace.functions import backward
 from pinnace.functions.control import branches
-from pinnace.functions.differentiable import call_graph, symbol_of
+from pinnace.functions.differentiable import call_graph
+from pinnace.graph.operation import symbol_of
 from pinnace.ops.array import constants, joining, reshaping
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL

@@ -110,12 +110,17 @@ class FunctionTracer:
         outer: the tracer around this one, whose tensors may be captured.
         borrowed: graphs whose tensors may be captured as well (a backward graph takes those of the
             forward one).
+        graph: what to build; a new one if None.
     """
 
     def __init__(
-        self, name: str, outer: FunctionTracer | None = None, borrowed: Sequence[Graph] = ()
+        self,
+        name: str,
+        outer: FunctionTracer | None = None,
+        borrowed: Sequence[Graph] = (),
+        graph: GraphBuilder | None = None,
     ) -> None:
-        self.graph = GraphBuilder(name)
+        self.graph = GraphBuilder(name) if graph is None else graph
         self.outer = outer
         self._borrowed = tuple(borrowed)
         self.effects = Effects()

@@ -16,6 +16,7 @@ import numpy as np
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.known import known_shape, known_value
+from pinnace.graph.reading import Readable
 from pinnace.ops.execute import infer_shapes
 from pinnace.ops.opdef import InferCall, OpDef
 
@@ -128,11 +129,21 @@ class FunctionRef:
         return f"<function {self.name!r}>"
 
 
+def functions_of(node: Node) -> list[FunctionRef]:
+    """The functions that a node refers to."""
+    return [
+        ref
+        for attr in node.attrs.values()
+        for ref in (attr if isinstance(attr, tuple) else (attr,))
+        if isinstance(ref, FunctionRef)
+    ]
+
+
 _BAD = re.compile(r"[^A-Za-z0-9_.\\/>-]")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, repr=False)
-class Graph:
+class Graph(Readable):
     """Nodes, with named inputs and outputs.
 
     Attributes:
@@ -159,11 +170,10 @@ class Graph:
         """Every function that a node of this graph refers to, once each, not those inside them."""
         seen = set()
         for node in self.nodes:
-            for attr in node.attrs.values():
-                for ref in attr if isinstance(attr, tuple) else (attr,):
-                    if isinstance(ref, FunctionRef) and ref.name not in seen:
-                        seen.add(ref.name)
-                        yield ref
+            for ref in functions_of(node):
+                if ref.name not in seen:
+                    seen.add(ref.name)
+                    yield ref
 
     def __repr__(self) -> str:
         return (
@@ -172,7 +182,7 @@ class Graph:
         )
 
 
-class GraphBuilder:
+class GraphBuilder(Readable):
     """A graph in the making.
 
     Args:
@@ -202,6 +212,11 @@ class GraphBuilder:
             self.set_outputs(start.outputs, start.output_names)
             self.effects += start.effects
             self._taken.update(dict.fromkeys((node.name for node in start.nodes), 0))
+
+    @property
+    def finalized(self) -> bool:
+        """Whether nothing can be added any more."""
+        return self.finished is not None
 
     def finish(self) -> Graph:
         """The graph; nothing is to be added after it."""

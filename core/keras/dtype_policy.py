@@ -50,6 +50,21 @@ class DTypePolicy:
         """Name of the dtype of weights."""
         return self._variable.name
 
+    @property
+    def compute(self) -> dtypes.DType:
+        """The dtype of what goes into and comes out of a layer."""
+        return self._compute
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether weights are kept in another dtype than is computed in."""
+        return self._compute is not self._variable
+
+    @property
+    def quantization_mode(self) -> None:
+        """None: no policy here is one of quantized weights."""
+        return
+
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
         return {"name": self._name}

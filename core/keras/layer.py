@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
-from pinnace.framework import structure, tracebacks
+from pinnace.framework import dtypes, structure, tracebacks
 from pinnace.framework.context import state
 from pinnace.framework.module import Module
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Tensor
 from pinnace.functions.autograph.conversion import callback
 from pinnace.keras import configuration, dtype_policy, masks, output_specs, registry
 from pinnace.keras import regularizers as _regularizers
@@ -40,6 +41,7 @@ from pinnace.keras.weights import (
     is_weight,
     is_weight_not_trained,
 )
+from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,6 +104,8 @@ class Layer(Module):
     # Whether integers and bools become floats in the first argument, as Keras promotes them beside
     # weights; else they stay what they are.
     _takes_floats: ClassVar[bool] = False
+    # Whether it computes in float32 under a policy of mixed precision: what it gives is then cast.
+    _stays_single: ClassVar[bool] = False
 
     activity_regularizer: Any
     _weight_store: WeightStore
@@ -158,11 +162,6 @@ class Layer(Module):
         self._name = name
         self._scope_name = f"{state.scope}{name}/"
         self._policy = dtype_policy.get(dtype)
-        if self._policy.compute_dtype != self._policy.variable_dtype:
-            raise NotImplementedError(
-                f"{type(self).__name__}: mixed precision is not supported yet, got "
-                f"{self._policy.name!r}\n  Try: dtype={self._policy.compute_dtype!r}"
-            )
         self._autocast = autocast
         self._weight_store.trainable = bool(trainable)
         self.activity_regularizer = _regularizers.get(activity_regularizer)
@@ -241,6 +240,9 @@ class Layer(Module):
     def _run(self, training: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`call`, in the context of this layer."""
         saved = calls.entry, calls.training, state.scope
+        reads = state.autocast
+        if self._autocast:
+            state.autocast = self._policy.compute if self._policy.is_mixed else None
         if saved[0] is None:
             calls.entry = self
             if self._penalty_store.holding:
@@ -248,12 +250,18 @@ class Layer(Module):
         calls.training = training
         state.scope = f"{saved[2]}{self._name}/"
         try:
+            if self._stays_single and self._policy.is_mixed:
+                state.autocast = None
+                args, kwargs = structure.map_structure(_single, (args, kwargs))
             # A user's `call` is converted by AutoGraph if the function that is traced is.
             outputs = callback(self.call)(*args, **kwargs)
+            if self._stays_single and self._policy.is_mixed:
+                outputs = casting.cast(outputs, self._policy.compute)
             if self.activity_regularizer is not None:
                 self._penalty_store.add_for_outputs(self.activity_regularizer, outputs)
         finally:
             calls.entry, calls.training, state.scope = saved
+            state.autocast = reads
         return outputs
 
     # Copying it.
@@ -420,7 +428,7 @@ class Layer(Module):
             initializer: of its value: glorot_uniform for floats, zeros for others if None.
             dtype: that of the layer's policy if None.
             trainable: whether training changes it.
-            autocast: accepted for Keras' sake.
+            autocast: whether it is read in the dtype that the layer computes in.
             regularizer: what it adds to the loss.
             constraint: what it is brought back to after each step.
             aggregation: accepted for Keras' sake.
@@ -430,7 +438,6 @@ class Layer(Module):
             ValueError: a size that is unknown or negative.
         """
         ignored("Layer.add_weight", "there is one replica", aggregation=aggregation)
-        ignored("Layer.add_weight", "a weight is cast where it is used", True, autocast=autocast)
         ignored("Layer.add_weight", "it is no argument of it", **options)
         return self._weight_store.add(
             args,
@@ -441,6 +448,7 @@ class Layer(Module):
             trainable=trainable,
             regularizer=regularizer,
             constraint=constraint,
+            autocast=autocast,
         )
 
     def add_variable(self, *args: Any, **kwargs: Any) -> Variable:
@@ -645,6 +653,13 @@ class Layer(Module):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self._name}, built={self.built}>"
+
+
+def _single(x: Any) -> Any:
+    """Floats of fewer bits as float32."""
+    if isinstance(x, Tensor) and x.dtype.is_floating and x.dtype.size < 4:
+        return casting.cast(x, dtypes.float32)
+    return x
 
 
 def _first_layer_shape(kwargs: dict[str, Any]) -> Shape | None:

@@ -25,6 +25,18 @@ def unique_name(stem: str) -> str:
     return stem if count == 0 else f"{stem}_{count}"
 
 
+def get_uid(prefix: str = "") -> int:
+    """1, then 2, 3, …: the numbers that names with this stem get, too.
+
+    Args:
+        prefix: the stem.
+    """
+    with _lock:
+        count = max(_counts[prefix], 1)
+        _counts[prefix] = count + 1
+    return count
+
+
 def class_name_in_snake_case(name: str) -> str:
     """`Conv2D` as `conv2d`, `BatchNormalization` as `batch_normalization`."""
     # Keras: as it names layers; tf.Module splits otherwise (framework/module.py).

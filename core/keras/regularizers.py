@@ -86,27 +86,16 @@ def _factor(name: str, value: float) -> float:
     return float(value)
 
 
-def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
-    """An L1L2 with other defaults.
-
-    Args:
-        l1: factor of Σ|x|.
-        l2: factor of Σx².
-    """
-    return L1L2(l1, l2)
-
-
 l1 = L1
 l2 = L2
+l1_l2 = L1L2
 
 RegularizerLike: TypeAlias = Regularizer | Callable[..., Any] | str | dict[str, Any] | None
-_TABLE = {**registry.named(L1, L2), "L1L2": L1L2, "l1_l2": l1_l2, "l1l2": L1L2}
+_TABLE = {**registry.named(L1, L2), "L1L2": L1L2, "l1_l2": L1L2, "l1l2": L1L2}
 
 
 def get(identifier: RegularizerLike) -> Any:
     """The regularizer that a name, configuration, function or object stands for; None for None."""
-    if identifier == "l1_l2":
-        return l1_l2()
     return registry.by_name("regularizer", identifier, _TABLE)
 
 

@@ -144,3 +144,12 @@ def spec_of(x: Any) -> Any:
     if isinstance(x, KerasTensor):
         return x.spec
     return x
+
+
+def is_keras_tensor(x: Any) -> bool:
+    """Whether `x` is a symbolic tensor of a functional model.
+
+    Args:
+        x: anything.
+    """
+    return isinstance(x, KerasTensor)

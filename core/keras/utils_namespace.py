@@ -24,6 +24,7 @@ from pinnace.keras.registry import serialize_keras_object as serialize_keras_obj
 from pinnace.keras.seeds import set_random_seed as set_random_seed
 from pinnace.keras.sequences import pad_sequences as pad_sequences
 from pinnace.keras.sequences import timeseries_dataset_from_array as timeseries_dataset_from_array
+from pinnace.keras.symbolic import is_keras_tensor as is_keras_tensor
 from pinnace.keras.training.data_adapter import pack_x_y_sample_weight as pack_x_y_sample_weight
 from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight as unpack_x_y_sample_weight
 

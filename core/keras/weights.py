@@ -52,6 +52,7 @@ class WeightStore(Part):
         trainable: bool,
         regularizer: regularizers.RegularizerLike,
         constraint: constraints.ConstraintLike,
+        autocast: bool,
     ) -> Variable:
         """A new variable; see `Layer.add_weight`."""
         layer = self._owner
@@ -78,6 +79,7 @@ class WeightStore(Part):
             raise ValueError(
                 f"{who}: the initializer must give shape {list(sizes)}, gave {variable.shape.text}"
             )
+        variable._autocasts = autocast
         variable.path = variable.name.removesuffix(":0")  # type: ignore[attr-defined]  # Keras 3's
         penalty = regularizers.get(regularizer)
         if penalty is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pinnace.ops import registry
 from pinnace.ops.execute import execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any  # here only: `raw_ops.Any` is an op
 
 
 @functools.cache

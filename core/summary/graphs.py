@@ -8,15 +8,19 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
-from pinnace.framework.errors import UnimplementedError
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.graph.graph import Graph
 from pinnace.ops.summary import writing
+from pinnace.profiler import experimental
 from pinnace.storage.varints import field_header
 from pinnace.summary.event_file import metadata
 from pinnace.summary.values import write
 from pinnace.summary.writer import recorded
+
+# Whether `trace_on` began a profile: profiles are of the process, so is this.
+_profiling: list[bool] = []
 
 
 def graph_bytes(graph: Any) -> bytes:
@@ -65,12 +69,20 @@ def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = 
 
     Args:
         graph: whether to.
-        profiler: not supported.
-        profiler_outdir: accepted.
+        profiler: whether what all threads run is profiled, too; `trace_export` writes it.
+        profiler_outdir: TensorBoard's log folder for the profile.
+
+    Raises:
+        InvalidArgumentError: a profile is wanted, and no folder for it is given.
+        AlreadyExistsError: another profile is being taken.
     """
-    ignored("trace_on", "no profile is written", profiler_outdir=profiler_outdir)
     if profiler:
-        raise UnimplementedError("trace_on: profiler is not supported")
+        if profiler_outdir is None:
+            raise InvalidArgumentError("trace_on: profiler=True needs profiler_outdir, a folder")
+        experimental.start(profiler_outdir)
+        _profiling.append(True)
+    else:
+        ignored("trace_on", "profiler is False", profiler_outdir=profiler_outdir)
     # `functions/concrete.py` appends what it runs.
     state.graphs = [] if graph else None
 
@@ -81,16 +93,19 @@ def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> No
     Args:
         name: the tag to write them under.
         step: when; the default step if None.
-        profiler_outdir: accepted.
+        profiler_outdir: without effect, and told so: `trace_on` is given it.
 
     Raises:
         RuntimeError: `trace_on` was not called.
     """
-    ignored("trace_export", "no profile is written", profiler_outdir=profiler_outdir)
+    ignored("trace_export", "trace_on is given the folder", profiler_outdir=profiler_outdir)
     collected: list[Graph] | None = state.graphs
     if collected is None:
         raise RuntimeError("trace_export: summary.trace_on must be called first")
     state.graphs = None
+    if _profiling:
+        _profiling.clear()
+        experimental.stop()
     unique = list({id(one): one for one in collected}.values())
     encoded = run_metadata([graph_bytes(one) for one in unique])
     write(name, _scalar(encoded), step, metadata("graph_run_metadata_graph", data_class=3))
@@ -99,6 +114,9 @@ def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> No
 def trace_off() -> None:
     """Stop remembering, and forget."""
     state.graphs = None
+    if _profiling:
+        _profiling.clear()
+        experimental.stop(save=False)
 
 
 def run_metadata(graphs: list[bytes]) -> bytes:

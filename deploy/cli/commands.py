@@ -17,6 +17,7 @@ _COMMANDS = {
     "diff": _LOOK,
     "run": _USE,
     "serve": _USE,
+    "warmup": _USE,
     "replay": _USE,
     "export": _CHANGE,
     "edit": _CHANGE,

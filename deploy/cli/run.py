@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _SHOWN = 200  # numbers of an output that are all printed
 _REPEATS = 30
 _MOST_S = 10.0
+# Seconds before a profile.
+_SETTLE_S = 3.0
 
 
 def run(
@@ -78,6 +80,18 @@ def run(
     timed: Annotated[
         bool, typer.Option("--time", help="How long loading, the first and later runs take.")
     ] = False,
+    profiled: Annotated[
+        bool,
+        typer.Option("--profile", help="Print where the time of a later run goes, step by step."),
+    ] = False,
+    profile_to: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write that as a trace: a .json or .json.gz for Chrome's viewer, else a log "
+            "folder of TensorBoard. Implies --profile.",
+            metavar="PATH",
+        ),
+    ] = None,
     tags: Annotated[
         str | None,
         typer.Option("--tags", "--tag_set", help="Tag set, comma-separated.", metavar="TAGS"),
@@ -108,11 +122,15 @@ def run(
     times = {"load_s": loaded, "first_s": first}
     if timed:
         times["median_s"] = _median(runner, arrays)
+    if as_json and (profiled or profile_to is not None):
+        raise InvalidArgumentError("--profile prints a table, --json outputs: take one of them")
     if as_json:
         value: dict[str, Any] = {name: _plain(one) for name, one in results.items()}
         print_json({"outputs": value, "times": times} if timed else value)
         return
     terminal = Terminal()
+    if profiled or profile_to is not None:
+        written += _profile(runner, arrays, profile_to)
     for name, array in results.items():
         _print_output(terminal, name, array)
     for path in written:
@@ -162,6 +180,23 @@ def _median(runner: Runner, arrays: Mapping[str, "Array"]) -> float:
         runner.run(arrays)
         times.append(time.perf_counter() - begun)
     return statistics.median(times)
+
+
+def _profile(runner: Runner, arrays: Mapping[str, "Array"], path: Path | None) -> list[Path]:
+    """Print the profile of a settled run; what was written of it."""
+    from pinnace.profiler import profile
+
+    _settle(runner, arrays)
+    found = profile(runner.run, arrays)
+    typer.echo(found.table() + "\n")
+    return [] if path is None else found.save(path)
+
+
+def _settle(runner: Runner, arrays: Mapping[str, "Array"]) -> None:
+    """Run for some seconds: machine code comes with time."""
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < _SETTLE_S:
+        runner.run(arrays)
 
 
 def _print_output(terminal: Terminal, name: str, array: "Array") -> None:

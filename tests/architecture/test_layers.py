@@ -23,6 +23,7 @@ LAYERS = {
     "functions": 7,
     "data": 8,
     "lookup": 8,
+    "profiler": 7.5,
     "summary": 8,
     "testing": 8,
     "keras": 9,

@@ -21,6 +21,7 @@ KNOWN = {
     "deploy.onnx.program.states": "op that assigns -> op that computes what it assigns",
     "deploy.tokenizer.numbers": "op -> step of a tokenizer: a converter's table",
     "engine.codegen.statements": "op -> what writes its statement, as converters are registered",
+    "profiler.counting": "op -> what it computes, from shapes: a table of counts, as converters",
     "graph.codec.references": "parts of names: Scatter and Add make ScatterAdd",
 }
 

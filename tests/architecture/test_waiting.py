@@ -15,6 +15,7 @@ LISTED = {
     "test_connections.py": (3, "timeouts of connections"),
     "http_requests.py": (1, "a client that sends slowly"),
     "test_front.py": (2, "a run that takes long"),
+    "test_profile.py": (2, "a step that takes long; telling that takes long"),
     "test_tfserving.py": (1, "a body that is slow"),
     "numpy_models.py": (1, "a model that is slow"),
     "test_expansion.py": (2, "a parser that is slow; garbage that is not there"),

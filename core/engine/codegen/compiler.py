@@ -5,22 +5,27 @@ request returns at once, and its function is None until a thread of its own has 
 where Numba cannot be had. The text is written to the cache folder, where Numba keeps the machine
 code beside it under the processor's name and features; the next process loads it in milliseconds.
 
-The machine code is loaded as it lies there, so a folder counts only if it is the user's own and
-nobody else may write to it.
+The machine code is loaded as it lies there, so a folder counts only if it is the user's own or the
+superuser's, and nobody else may write to it. One that the user may not write to either, as in an
+image that `pinnace warmup` filled, is read: its files are copied to where Numba can open them.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import hashlib
 import importlib.util
 import os
 import queue
 import re
+import shutil
+import stat
 import sys
 import tempfile
 import threading
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import config, denormals
@@ -51,14 +56,24 @@ _POISON = {"float32": "np.float32(np.nan)", "int64": "np.int64(-0x55555555555555
 
 
 class Kernel:
-    """A requested function: None until it is made."""
+    """A requested function: None until it is made.
 
-    __slots__ = ("done", "function", "text")
+    Attributes:
+        function: None where Numba refused the text, too.
+        seconds: what it took to make or to load.
+        is_new: whether it was compiled in this process; it lay in the cache folder otherwise.
+        bytes: of its machine code in the cache folder; 0 where it is not kept.
+    """
+
+    __slots__ = ("bytes", "done", "function", "is_new", "seconds", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.function: Callable[..., Any] | None = None
         self.done = threading.Event()
+        self.seconds = 0.0
+        self.is_new = False
+        self.bytes = 0
 
 
 _kernels: dict[str, Kernel] = {}
@@ -90,6 +105,12 @@ def request(text: str) -> Kernel:
                 with denormals.theirs():  # LLVM and Numba count with numbers of all sizes
                     _thread.start()
     return found
+
+
+def requested() -> list[Kernel]:
+    """All kernels that were asked for in this process, in order."""
+    with _lock:
+        return list(_kernels.values())
 
 
 def missing() -> str | None:
@@ -132,7 +153,13 @@ def _serve() -> None:
         kernel = _requests.get()
         if failure is None and not _leaving:
             try:
-                kernel.function = _load(_HEADER + kernel.text).kernel
+                began = perf_counter()
+                text = _HEADER + kernel.text
+                function = _load(text).kernel
+                kernel.seconds = perf_counter() - began
+                kernel.is_new = not function.stats.cache_hits
+                kernel.bytes = _kept_bytes(text)
+                kernel.function = function
             except ImportError as error:
                 failure = f"Numba cannot be imported: {error}"
             except Exception as error:
@@ -158,9 +185,10 @@ errors: dict[str, str] = {}
 
 def _load(text: str) -> ModuleType:
     """The text as a module, from the cache folder if there is one."""
-    name = "pinnace_kernel_" + hashlib.sha256(text.encode()).hexdigest()[:24]
+    name = _name(text)
     folder = _folder()
-    if folder is not None:
+    is_kept = folder is not None and not os.access(folder, os.W_OK)
+    if folder is not None and not is_kept:
         try:
             return _module(name, _written(folder / f"{name}.py", text))
         except OSError:
@@ -168,8 +196,47 @@ def _load(text: str) -> ModuleType:
     with tempfile.TemporaryDirectory() as scratch:
         # Numba wants source that it can read; without a folder it keeps nothing.
         path = Path(scratch) / f"{name}.py"
+        if folder is not None and is_kept and _copied(folder, name, text, Path(scratch)):
+            return _module(name, path)
         path.write_text(text.replace("cache=True", "cache=False"))
         return _module(name, path)
+
+
+def _name(text: str) -> str:
+    return "pinnace_kernel_" + hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _code_files(folder: Path, name: str) -> list[Path]:
+    """The files in which Numba keeps machine code, and its index of them."""
+    found = (folder / "__pycache__").glob(f"{name}.*")
+    return [path for path in found if path.suffix in {".nbi", ".nbc"}]
+
+
+def _kept_bytes(text: str) -> int:
+    folder = _folder()
+    if folder is None:
+        return 0
+    try:
+        return sum(path.stat().st_size for path in _code_files(folder, _name(text)))
+    except OSError:
+        return 0
+
+
+def _copied(folder: Path, name: str, text: str, target: Path) -> bool:
+    """Copy a kernel out of a folder that only others may write to; whether it is there.
+
+    Numba opens machine code only where it could write some, and knows it by the source's content.
+    """
+    try:
+        if (folder / f"{name}.py").read_text() != text:
+            return False
+        shutil.copyfile(folder / f"{name}.py", target / f"{name}.py")
+        (target / "__pycache__").mkdir()
+        for path in _code_files(folder, name):
+            shutil.copyfile(path, target / "__pycache__" / path.name)
+    except OSError:
+        return False
+    return True
 
 
 def _written(path: Path, text: str) -> Path:
@@ -198,14 +265,40 @@ def _folder() -> Path | None:
     if base is None:
         return None
     folder = base / "kernels" / _version()
-    try:
+    with contextlib.suppress(OSError):  # it may be there all the same, and not ours to write to
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder if _is_safe(folder) else None
+
+
+def _is_safe(folder: Path) -> bool:
+    """Whether only the user, or the superuser, can have written what lies in a folder."""
+    try:
         facts = folder.stat()
     except OSError:
+        return False
+    if not stat.S_ISDIR(facts.st_mode):
+        return False
+    # The superuser may change whatever runs here anyway.
+    return not hasattr(os, "getuid") or (
+        facts.st_uid in {os.getuid(), 0} and not facts.st_mode & 0o022
+    )
+
+
+def share_folder() -> None:
+    """Let all users read the folder of this version's kernels, with what lies in it."""
+    folder = _folder()
+    if folder is None:
+        return
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def refused_folder() -> Path | None:
+    """The cache folder if machine code cannot be kept there; None if it can."""
+    folder = _folder()
+    if folder is not None and os.access(folder, os.W_OK):
         return None
-    if hasattr(os, "getuid") and (facts.st_uid != os.getuid() or facts.st_mode & 0o022):
-        return None
-    return folder if os.access(folder, os.W_OK) else None
+    return config.settings.cache or Path()
 
 
 def _version() -> str:

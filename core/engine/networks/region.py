@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,8 +21,9 @@ from pinnace.ops.kernels import team, tiles
 from pinnace.ops.kernels.poison import fill
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
+    from pinnace.engine.networks.layers import Image, Layer
     from pinnace.engine.networks.reading import Reader
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
 # Workspaces kept for calls that run at once, and bytes of those beyond the first.
 _SPARE, _MOST_SPARE_BYTES = 4, 1 << 28
+# How often rows are timed.
+_PASSES = 5
 
 
 class Part:
@@ -119,6 +124,15 @@ class Network:
         self._form: _Form | None = None
         self._spare: list[_Workspace] = []
 
+    @property
+    def layers(self) -> Sequence[Layer]:
+        """The rows of the table, in their order."""
+        return self._memory.layers
+
+    def image(self, value: Hashable) -> Image:
+        """The sizes of what a layer reads or makes."""
+        return self._memory.of(value).image
+
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
         """The outputs of the network.
 
@@ -126,6 +140,27 @@ class Network:
             inputs: of the part.
             outs: arrays to fill, C-contiguous; None for a new one.
         """
+        return self._call(inputs, outs, self._run)
+
+    def row_seconds(self, inputs: Sequence[Array]) -> list[float]:
+        """What each row takes: the network is run, row by row, some times; its results are dropped.
+
+        Args:
+            inputs: of the part.
+        """
+        passes: list[list[float]] = []
+        outs = [None] * len(self.cluster.outputs)
+        for _ in range(_PASSES):
+            self._call(inputs, outs, lambda workspace: passes.append(self._run_by_rows(workspace)))
+        # The middle one of each row: threads also wait for the interpreter in between.
+        return [sorted(row)[_PASSES // 2] for row in zip(*passes, strict=True)]
+
+    def _call(
+        self,
+        inputs: Sequence[Array],
+        outs: Sequence[Array | None],
+        run: Callable[[_Workspace], None],
+    ) -> Sequence[Array]:
         given = [_readable(array) for array in inputs[: self._tensors]]
         form = self._form_for(inputs[self._tensors :])
         results = [
@@ -136,7 +171,7 @@ class Network:
         workspace.point(
             [array.ctypes.data for array in given], [array.ctypes.data for array in results]
         )
-        self._run(workspace)
+        run(workspace)
         kept = len(self._spare)
         fits = 4 * self._memory.size * kept <= _MOST_SPARE_BYTES
         if workspace.form is self._form and kept < _SPARE and fits:
@@ -169,6 +204,37 @@ class Network:
             )
 
         team.share(form.threads, work, threads=form.threads)
+
+    def _run_by_rows(self, workspace: _Workspace) -> list[float]:
+        """Seconds of each row, all threads walking one row at a time."""
+        form = workspace.form
+        kernel = self.kernel.function
+        assert kernel is not None  # noqa: S101 - for mypy: a region is called when it is made
+        step = (form.threads + 1) * walking.LINE
+        counters = np.zeros(len(workspace.rows) * step, np.int64)
+        stamps: list[list[float]] = [[] for _ in range(form.threads)]
+
+        def work(piece: int) -> None:
+            table = tiles.lend("table", form.table.scratch, np.int64)
+            registers = tiles.lend("registers", _REGISTERS, np.float32)
+            stamps[piece].append(perf_counter())
+            for row in range(len(workspace.rows)):
+                kernel(
+                    workspace.rows[row : row + 1],
+                    form.table.programs,
+                    workspace.tensors,
+                    counters[row * step : (row + 1) * step],
+                    table,
+                    registers,
+                    piece,
+                    form.threads,
+                )
+                stamps[piece].append(perf_counter())
+
+        team.share(form.threads, work, threads=form.threads)
+        # A thread leaves a row when all of it is done: the first one tells.
+        ends = [min(one) for one in zip(*stamps, strict=True)]
+        return [after - before for before, after in itertools.pairwise(ends)]
 
     def _lend(self, form: _Form) -> _Workspace:
         try:

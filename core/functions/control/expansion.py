@@ -23,11 +23,11 @@ from pinnace.functions.differentiable import (
     active_values,
     call_graph,
     gradient_spec,
-    symbol_of,
     zeros_of,
 )
 from pinnace.graph.copying import Copy
 from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node, Value
+from pinnace.graph.operation import symbol_of
 from pinnace.graph.walk import ordered
 from pinnace.ops.array.constants import CONST, PLACEHOLDER
 from pinnace.ops.functional.conditions import FAKE_PARAM

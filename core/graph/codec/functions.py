@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pinnace.proto.node_def_pb2 import NodeDef
     from pinnace.proto.op_def_pb2 import OpDef as OpDefMessage
 
-_USER_NAME = "_user_specified_name"
+USER_NAME = "_user_specified_name"
 # Functions that call functions that ... while their shapes are inferred.
 _DEPTH = 100
 
@@ -74,7 +74,7 @@ def encode_function(graph: Graph, name: str, name_of: NameOf | None = None) -> F
 def _encode_argument(message: FunctionDef, index: int, value: Value, name: str, given: str) -> None:
     arg = message.signature.input_arg.add(name=name, type=value.dtype.enum)
     attrs = message.arg_attr[index].attr
-    attrs[_USER_NAME].s = given.encode()
+    attrs[USER_NAME].s = given.encode()
     if value.dtype is not dtypes.resource:
         attrs[OUTPUT_SHAPES].CopyFrom(encode_attr((value.shape,), "list(shape)"))
     elif value.handle is not None:

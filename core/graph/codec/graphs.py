@@ -6,19 +6,24 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.specs import TensorSpec
-from pinnace.graph.codec.functions import FunctionLibrary, FunctionNames, encode_library
+from pinnace.graph.codec.functions import (
+    USER_NAME,
+    FunctionLibrary,
+    FunctionNames,
+    encode_library,
+)
 from pinnace.graph.codec.lowering import body_with_flow
 from pinnace.graph.codec.nodes import encode_node
 from pinnace.graph.codec.references import with_handles
-from pinnace.graph.graph import GraphBuilder
+from pinnace.graph.graph import GraphBuilder, functions_of
 from pinnace.graph.walk import needed, ordered
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.proto.graph_pb2 import GraphDef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from pinnace.graph.graph import Graph, Value
+    from pinnace.graph.graph import Graph, Node, Value
     from pinnace.proto.node_def_pb2 import NodeDef
 
 Given: TypeAlias = "Callable[[GraphBuilder, NodeDef, int], Value | None]"
@@ -45,6 +50,50 @@ def encode_graph(graph: Graph, names: FunctionNames | None = None) -> GraphDef:
         controls = [f"^{one.name}" for one in node.controls]
         message.node.append(encode_node(node, references + controls, names.of_ref))
     message.library.function.extend(encode_library([ref.graph for ref in graph.functions()], names))
+    return message
+
+
+def encode_whole(graph: Graph | GraphBuilder, start: int, shapes: bool) -> GraphDef:
+    """Every node of a graph, needed or not, in the order they were made, and what they call.
+
+    Args:
+        graph: the graph, which may be in the making.
+        start: how many nodes to leave out.
+        shapes: whether nodes tell the shapes of their outputs.
+    """
+    names = FunctionNames()
+    message = GraphDef()
+    message.versions.producer = PRODUCER
+    message.versions.min_consumer = MIN_CONSUMER
+    given = dict(zip((value.node for value in graph.inputs), graph.input_names, strict=True))
+    for node in graph.nodes[start:]:
+        message.node.append(encode_node_whole(node, given, names, shapes=shapes))
+    called = [ref.graph for node in graph.nodes for ref in functions_of(node)]
+    message.library.function.extend(encode_library(called, names))
+    return message
+
+
+def encode_node_whole(
+    node: Node,
+    arguments: Mapping[Node, str],
+    names: FunctionNames | None = None,
+    *,
+    shapes: bool = False,
+) -> NodeDef:
+    """A node of a main graph with its attributes, also those that have their defaults.
+
+    Args:
+        node: the node.
+        arguments: what the user called the nodes that are arguments.
+        names: the names of functions.
+        shapes: whether it tells the shapes of its outputs.
+    """
+    references = [graph_reference(value) for value in node.inputs]
+    controls = [f"^{one.name}" for one in node.controls]
+    naming = (names or FunctionNames()).of_ref
+    message = encode_node(node, references + controls, naming, defaults=True, shapes=shapes)
+    if node in arguments:
+        message.attr[USER_NAME].s = arguments[node].encode()
     return message
 
 

@@ -25,26 +25,37 @@ if TYPE_CHECKING:
 OUTPUT_SHAPES = "_output_shapes"
 
 
-def encode_node(node: Node, inputs: Sequence[str], name_of: NameOf | None = None) -> NodeDef:
-    """A node; attributes with their defaults are left out, shapes of outputs are added.
+def encode_node(
+    node: Node,
+    inputs: Sequence[str],
+    name_of: NameOf | None = None,
+    *,
+    defaults: bool = False,
+    shapes: bool = True,
+) -> NodeDef:
+    """A node.
 
     Args:
         node: the node.
         inputs: what it takes, as references, then what it waits for.
         name_of: the name under which a function is written.
+        defaults: whether attributes that have their defaults are written.
+        shapes: whether it tells the shapes of its outputs.
     """
     message = NodeDef(name=node.name, op=node.op.name, input=inputs)
     given = node.attrs.get("dtype")
     for name in sorted(node.attrs):
         value = node.attrs[name]
-        if is_own(name) or name.startswith("_") or _is_default(node.op, name, value):
+        if is_own(name) or name.startswith("_"):
+            continue
+        if value is None or (not defaults and _is_default(node.op, name, value)):
             continue
         message.attr[name].CopyFrom(
             encode_attr(value, attr_kind(node.op, name), name_of, _dtype_of_value(value, given))
         )
-    if node.outputs:
-        shapes = tuple(value.spec.shape for value in node.outputs)
-        message.attr[OUTPUT_SHAPES].CopyFrom(encode_attr(shapes, "list(shape)"))
+    if node.outputs and shapes:
+        sizes = tuple(value.spec.shape for value in node.outputs)
+        message.attr[OUTPUT_SHAPES].CopyFrom(encode_attr(sizes, "list(shape)"))
     return message
 
 

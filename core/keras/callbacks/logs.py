@@ -84,6 +84,23 @@ def _cell(value: Any) -> Any:
     return array.item() if array.ndim == 0 else f'"[{", ".join(map(str, array.tolist()))}]"'
 
 
+def _batches(given: Any) -> tuple[int, int] | None:
+    """The first and the last batch that is profiled."""
+    parts = given.split(",") if isinstance(given, str) else given
+    try:
+        pair = [int(one) for one in parts] if isinstance(parts, list | tuple) else [int(parts)] * 2
+    except (TypeError, ValueError):
+        pair = []
+    if len(pair) == 1:
+        pair *= 2
+    if len(pair) != 2 or pair[0] < 0 or pair[1] < pair[0]:
+        raise ValueError(
+            "TensorBoard: profile_batch must be a batch's number or a pair of them, the first not "
+            f"above the last, got {given!r}"
+        )
+    return (pair[0], pair[1]) if pair[0] else None
+
+
 class TensorBoard(Callback):
     """Writes numbers, and histograms of the weights, for TensorBoard.
 
@@ -94,8 +111,9 @@ class TensorBoard(Callback):
         write_images: without effect, and told so.
         write_steps_per_second: whether the speed is written.
         update_freq: `epoch`, `batch`, or a number of batches, for the numbers of training.
-        profile_batch: without effect, and told so.
-        embeddings_freq: likewise.
+        profile_batch: the batch, or the first and the last one, that is profiled into
+            `log_dir/train`; counted from 1 over all epochs, 0 for none.
+        embeddings_freq: without effect, and told so.
         embeddings_metadata: likewise.
     """
 
@@ -114,18 +132,19 @@ class TensorBoard(Callback):
         super().__init__()
         for name, given, why in (
             ("write_images", write_images, "weights are written as histograms (histogram_freq)"),
-            ("profile_batch", profile_batch, "nothing is profiled"),
             ("embeddings_freq", embeddings_freq, "embeddings are not shown"),
             ("embeddings_metadata", embeddings_metadata, "embeddings are not shown"),
         ):
             if given:
                 no_effect("TensorBoard", name, why)
+        self._profiled = _batches(profile_batch)
+        self._batch, self._profiles = 0, False
         self.write_graph = write_graph
         self.log_dir = os.fspath(log_dir)
         self.histogram_freq = histogram_freq
         self.write_steps_per_second = write_steps_per_second
         self.update_freq = 1 if update_freq == "batch" else update_freq
-        self.wants_batches = update_freq != "epoch"
+        self.wants_batches = update_freq != "epoch" or bool(self._profiled)
         self._writers: dict[str, Any] = {}
         self._steps = self._steps_before = 0
         self._began = 0.0
@@ -147,8 +166,26 @@ class TensorBoard(Callback):
         """Before an epoch: looks at the clock."""
         self._began, self._steps_before = time.perf_counter(), self._iterations()
 
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Before a batch: begins the profile, if it is time."""
+        self._batch += 1
+        if self._profiled and self._batch == self._profiled[0]:
+            from pinnace.profiler import experimental
+
+            experimental.start(str(Path(self.log_dir) / "train"))
+            self._profiles = True
+
+    def _end_profile(self) -> None:
+        if self._profiles:
+            from pinnace.profiler import experimental
+
+            self._profiles = False
+            experimental.stop()
+
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """After a batch: writes, if it is time."""
+        if self._profiled and self._batch >= self._profiled[1]:
+            self._end_profile()
         self._steps += 1
         if self.update_freq == "epoch" or self._steps % int(self.update_freq):
             return
@@ -194,6 +231,7 @@ class TensorBoard(Callback):
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         """After training: closes the files."""
+        self._end_profile()
         for writer in self._writers.values():
             writer.close()
         self._writers.clear()

@@ -7,6 +7,7 @@ from typing import Any
 from pinnace.framework import dtypes
 from pinnace.framework.no_effect import no_effect
 from pinnace.framework.shapes import Shape
+from pinnace.keras import dtype_policy
 from pinnace.keras.layer import Layer
 from pinnace.keras.symbolic import KerasTensor, Node
 
@@ -17,7 +18,7 @@ class InputLayer(Layer):
     Args:
         shape: without the batch axis.
         batch_size: size of the batch axis, None if it is open.
-        dtype: of the input; that of the policy if None.
+        dtype: of the input; `floatx()` if None, under any policy.
         sparse: must be False or None.
         batch_shape: shape with the batch axis, instead of `shape`.
         input_tensor: a KerasTensor to begin with.
@@ -62,7 +63,7 @@ class InputLayer(Layer):
             sizes = (shape,) if isinstance(shape, int) else tuple(shape)
             batch_shape = (batch_size, *sizes)
         self.batch_shape = tuple(Shape(batch_shape))
-        self._input_dtype = dtypes.as_dtype(dtype or self.compute_dtype)
+        self._input_dtype = dtypes.as_dtype(dtype or dtype_policy.floatx())
         self._given_name = name
         node = Node(self, (), {})
         tensor = input_tensor or KerasTensor(self.batch_shape, self._input_dtype, name)

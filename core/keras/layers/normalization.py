@@ -25,6 +25,7 @@ class AffineNormalization(Layer):
     """What normalizations share that end with gamma x + beta."""
 
     _takes_floats = True
+    _stays_single = True
 
     center: bool
     scale: bool

@@ -61,6 +61,7 @@ from pinnace.keras.losses.probabilities import kl_divergence as kl_divergence
 from pinnace.keras.losses.probabilities import (
     sparse_categorical_crossentropy as sparse_categorical_crossentropy,
 )
+from pinnace.keras.losses.reductions import Reduction as Reduction
 from pinnace.keras.losses.sequences import CTC as CTC
 from pinnace.keras.losses.sequences import ctc as ctc
 from pinnace.keras.losses.tempered import (
@@ -146,3 +147,4 @@ MSLE = msle = mean_squared_logarithmic_error
 BCE = bce = binary_crossentropy
 KLD = kld = kl_divergence
 logcosh = log_cosh
+kullback_leibler_divergence = kl_divergence

@@ -24,9 +24,9 @@ def logits_behind(output: Any, op: str) -> Any:
     The loss of probabilities near 0 is then computed without rounding them to 0 first.
     """
     # Keras: `_get_logits` does the same.
-    if not isinstance(output, SymbolicTensor) or output.op.op.name != op:
+    if not isinstance(output, SymbolicTensor) or output.value.node.op.name != op:
         return None
-    source = output.op.inputs[0]
+    source = output.value.node.inputs[0]
     if source.tensor is None:
         source.tensor = SymbolicTensor(source, output.graph)
     return source.tensor

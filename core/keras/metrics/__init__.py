@@ -4,7 +4,9 @@ from typing import Any
 
 from pinnace.keras import registry as _registry
 from pinnace.keras.losses import binary_crossentropy as binary_crossentropy
+from pinnace.keras.losses import binary_focal_crossentropy as binary_focal_crossentropy
 from pinnace.keras.losses import categorical_crossentropy as categorical_crossentropy
+from pinnace.keras.losses import categorical_focal_crossentropy as categorical_focal_crossentropy
 from pinnace.keras.losses import categorical_hinge as categorical_hinge
 from pinnace.keras.losses import hinge as hinge
 from pinnace.keras.losses import huber as huber
@@ -133,3 +135,11 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     if isinstance(config, str):
         return get(config)
     return _registry.deserialize_keras_object(config, custom_objects)
+
+
+MSE = mse = mean_squared_error
+MAE = mae = mean_absolute_error
+MAPE = mape = mean_absolute_percentage_error
+MSLE = msle = mean_squared_logarithmic_error
+KLD = kld = kullback_leibler_divergence = kl_divergence
+logcosh = log_cosh

@@ -295,12 +295,16 @@ class Model(Layer):
             run_eagerly: whether steps are run as plain Python rather than traced.
             steps_per_execution: above 1 without effect, and told so.
             jit_compile: True without effect, and told so.
-            auto_scale_loss: False without effect, and told so.
+            auto_scale_loss: whether the optimizer of a model of policy `mixed_float16` becomes one
+                with a dynamic loss scale, `LossScaleOptimizer`.
             **kwargs: of older programs: without effect, and told so.
         """
-        for name, why in without_effect(steps_per_execution, jit_compile, auto_scale_loss, kwargs):
+        for name, why in without_effect(steps_per_execution, jit_compile, kwargs):
             no_effect("compile", name, why)
         chosen: Any = None if optimizer is None else optimizers.get(optimizer)
+        scales = auto_scale_loss and self.dtype_policy.name == "mixed_float16"
+        if scales and chosen is not None and not isinstance(chosen, optimizers.LossScaleOptimizer):
+            chosen = optimizers.LossScaleOptimizer(chosen, name="loss_scale_optimizer")
         self.optimizer = chosen
         self._compilation.set(
             {

@@ -3,6 +3,7 @@
 from typing import Any
 
 from pinnace.keras import registry as _registry
+from pinnace.keras.optimizers import legacy as legacy
 from pinnace.keras.optimizers import schedules as schedules
 from pinnace.keras.optimizers.adam import Adam as Adam
 from pinnace.keras.optimizers.adam import Adamax as Adamax
@@ -12,6 +13,7 @@ from pinnace.keras.optimizers.adaptive import Adadelta as Adadelta
 from pinnace.keras.optimizers.adaptive import Adagrad as Adagrad
 from pinnace.keras.optimizers.adaptive import Lion as Lion
 from pinnace.keras.optimizers.adaptive import RMSprop as RMSprop
+from pinnace.keras.optimizers.loss_scale import LossScaleOptimizer as LossScaleOptimizer
 from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
 from pinnace.keras.optimizers.regularised import Adafactor as Adafactor
 from pinnace.keras.optimizers.regularised import Ftrl as Ftrl
@@ -22,7 +24,7 @@ _TABLE = {
     name: cls
     for cls in (
         *(SGD, Adam, AdamW, Adamax, Nadam, RMSprop, Adagrad, Adadelta, Lion),
-        *(Ftrl, Lamb, Adafactor),
+        *(Ftrl, Lamb, Adafactor, LossScaleOptimizer),
     )
     for name in (cls.__name__, cls.__name__.lower())
 }

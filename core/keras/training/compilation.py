@@ -141,9 +141,7 @@ class Compilation(Part):
             self.tracker.update_state(loss, sample_weight=casting.cast(count, "float32"))
 
 
-def without_effect(
-    steps: Any, jit_compile: Any, auto_scale_loss: Any, older: Mapping[str, Any]
-) -> list[tuple[str, str]]:
+def without_effect(steps: Any, jit_compile: Any, older: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The arguments of `compile` that were given and have no effect, and why.
 
     Raises:
@@ -158,7 +156,6 @@ def without_effect(
     told = (
         ("steps_per_execution", steps != 1, "a step costs little to start"),
         ("jit_compile", jit_compile is True, "what is compiled is chosen by measurement"),
-        ("auto_scale_loss", not auto_scale_loss, "no loss is scaled: all is float32"),
         *((name, value is not None, "it is of Keras 2") for name, value in older.items()),
     )
     return [(name, why) for name, is_given, why in told if is_given]

@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import FLOATS, INDEX, REAL, int32
+from pinnace.framework.dtypes import FLOATS, INDEX, REAL, float64, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
@@ -122,7 +122,7 @@ def linspace(
     """`num` evenly spaced values from start to stop, both included, along a new axis.
 
     Args:
-        start: [...], floating point.
+        start: [...], floating point; integers are computed in float64.
         stop: [...], dtype and shape of `start`.
         num: how many, at least 1.
         name: name of the node while tracing.
@@ -133,6 +133,8 @@ def linspace(
     """
     first = convert_to_tensor(start)
     last = convert_to_tensor(stop, first.dtype)
+    if first.dtype.is_integer:  # TensorFlow: as true division does
+        first, last = casting.cast(first, float64), casting.cast(last, float64)
     count = casting.cast(convert_to_tensor(num, dtype_hint=int32), int32)
     if first.shape.rank == 0 and last.shape.rank == 0:
         return execute_one(LIN_SPACE, first, last, count, name=name)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
@@ -32,7 +33,18 @@ def resource_of(handle: Array) -> Any:
 
 
 def read_variable(variable: Variable) -> Tensor:
-    """The present value of a variable; tapes that watch what is read watch it from now on."""
+    """The present value of a variable; tapes that watch what is read watch it from now on.
+
+    A weight of a layer in mixed precision is given in the dtype that the layer computes in.
+    """
+    kind = state.autocast
+    if kind is not None and variable._autocasts and variable.dtype.is_floating:
+        value = _read(variable)
+        return value if value.dtype is kind else late.cast(value, kind)
+    return _read(variable)
+
+
+def _read(variable: Variable) -> Tensor:
     tapes = state.tapes
     if state.tracer is not None:
         for tape in tapes:

@@ -119,13 +119,29 @@ def test_what_a_cpu_cannot_be_told_is_refused() -> None:
         config.experimental.set_memory_growth(cpu, True)
     with pytest.raises(ValueError, match="there is no GPU"):
         config.set_visible_devices([cpu], "GPU")
-    parts = [config.LogicalDeviceConfiguration()] * 2
-    with pytest.raises(RuntimeError, match="the CPU is one device, got 2"):
-        config.set_logical_device_configuration(cpu, parts)
+    with pytest.raises(ValueError, match="at least one logical device, got none"):
+        config.set_logical_device_configuration(cpu, [])
+    with pytest.raises(ValueError, match="no limit of memory"):
+        config.set_logical_device_configuration(cpu, [config.LogicalDeviceConfiguration(1024)])
     with pytest.raises(ValueError, match="no option folding"):
         config.optimizer.set_experimental_options({"folding": True})
     with pytest.raises(ValueError, match="must look like '/CPU:0'"), device("on the moon"):
         pass
+
+
+def test_a_cpu_is_divided_by_name_and_whole_again() -> None:
+    (cpu,) = config.list_physical_devices()
+    parts = [config.LogicalDeviceConfiguration()] * 3
+    config.set_logical_device_configuration(cpu, parts)
+    try:
+        names = [one.name for one in config.list_logical_devices("CPU")]
+        assert names == ["/device:CPU:0", "/device:CPU:1", "/device:CPU:2"]
+        assert config.get_logical_device_configuration(cpu) == parts
+        with device(names[2]):
+            assert tf.constant(1.0).numpy() == 1.0
+    finally:
+        config.set_logical_device_configuration(cpu, None)
+    assert len(config.list_logical_devices()) == 1
 
 
 def test_threads_of_one_op_are_those_that_blas_uses() -> None:

@@ -108,7 +108,7 @@ def test_functions_and_nothing_are_activations() -> None:
         (regularizers.L2(0.1), 0.1 * (X**2).sum()),
         (regularizers.L1L2(0.1, 0.2), 0.1 * np.abs(X).sum() + 0.2 * (X**2).sum()),
         (regularizers.get("l2"), 0.01 * (X**2).sum()),
-        (regularizers.get("l1_l2"), 0.01 * (np.abs(X).sum() + (X**2).sum())),
+        (regularizers.l1_l2(l1=0.01), 0.01 * np.abs(X).sum()),  # as in Keras 3: no l2
         (regularizers.L1L2(), 0.0),
     ],
 )

@@ -114,7 +114,6 @@ def test_a_recurrent_layer_says_that_sequences_have_three_axes(make: Any) -> Non
 WITHOUT: dict[str, Callable[[], Any]] = {
     "compile: steps_per_execution": lambda: small().compile("sgd", "mse", steps_per_execution=8),
     "compile: jit_compile": lambda: small().compile("sgd", "mse", jit_compile=True),
-    "compile: auto_scale_loss": lambda: small().compile("sgd", "mse", auto_scale_loss=False),
     "fit: workers": lambda: small().fit(X, X, verbose=0, workers=2),
     "ReduceLROnPlateau: epsilon": lambda: keras.callbacks.ReduceLROnPlateau(epsilon=1e-3),
     "PyDataset: use_multiprocessing": lambda: keras.utils.PyDataset(use_multiprocessing=True),
@@ -127,7 +126,6 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "Input: optional": lambda: keras.Input((2,), optional=True),
     "Discretization: epsilon": lambda: k.Discretization([0.0], epsilon=0.5),
     "Model.summary: positions": lambda: small().summary(positions=[0.5, 1.0]),
-    "TensorBoard: profile_batch": lambda: keras.callbacks.TensorBoard(profile_batch=2),
     "TensorBoard: write_images": lambda: keras.callbacks.TensorBoard(write_images=True),
     "TensorBoard: embeddings_freq": lambda: keras.callbacks.TensorBoard(embeddings_freq=1),
     "LSTM: implementation": lambda: k.LSTM(2, implementation=1),

@@ -112,3 +112,33 @@ def test_an_exported_file_gives_the_same(tmp_path: Path) -> None:
     broken = pinnace("run", file, "--random")
     assert broken.code == 1
     assert "ONNX Runtime refuses it" in broken.err
+
+
+def test_a_profile_is_printed_and_written(tmp_path: Path) -> None:
+    signature, inputs, outputs = first_case("keras_mlp")
+    np.savez(tmp_path / "in.npz", **inputs)
+    given = [f"--inputs={key}={tmp_path}/in.npz[{key}]" for key in inputs]
+    model = (SAVED_MODELS / "keras_mlp") / "model"
+    trace = tmp_path / "trace.json"
+    answer = pinnace(
+        *("run", model, "--signature", signature, *given, "--profile-to", trace),
+        *("--output-dir", tmp_path / "out"),
+    )
+    assert answer.code == 0, answer.err
+    assert "GFLOP/s" in answer.out
+    assert "MatMul" in answer.out
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert any(event.get("ph") == "X" and event["dur"] > 0 for event in events)
+    for key, wanted in outputs.items():
+        found = np.load(tmp_path / "out" / f"{key}.npy")
+        # As without a profile: float32 sums in another order than TensorFlow's.
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_profile_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
+    model = (SAVED_MODELS / "keras_mlp") / "model"
+    (tmp_path / "file").write_text("")
+    answer = pinnace("run", model, "--random", "--profile-to", tmp_path / "file" / "trace.json")
+    assert answer.code == 1
+    assert f"cannot make {tmp_path / 'file'}" in answer.err
+    assert "Traceback" not in answer.err

@@ -1,0 +1,18 @@
+"""The kernels that are the same for every program, and what a kernel is called."""
+
+from __future__ import annotations
+
+import functools
+
+from pinnace.engine.codegen import columns, descents, sliding, streams, walking
+
+
+@functools.cache
+def texts() -> dict[str, str]:
+    """The text of each kernel that `ops.kernels.compiled` asks for, by its name."""
+    return {**sliding.TEXTS, **columns.TEXTS, **streams.TEXTS, **descents.TEXTS}
+
+
+def every() -> dict[str, str]:
+    """Those, and the one that walks the table of any network."""
+    return {**texts(), "network": walking.WALK}

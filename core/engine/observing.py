@@ -1,0 +1,461 @@
+"""What runs did, step by step: for profilers.
+
+While somebody observes, three functions of the engine and two of `ops.execute` are replaced by ones
+that tell, and quick entries of ops lead there (`observe`); a run that nobody observes has no look,
+no branch and no call more than before. A plan's steps are then a function of their own form
+(`Source.body`, `told`) with the same kernels, regions and memory, so results are the same. What
+telling takes is left out of all times.
+"""
+
+from __future__ import annotations
+
+import threading
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pinnace.engine.blas import one_thread
+from pinnace.engine.contests import Timed
+from pinnace.engine.loop_tiers import LoopTiers
+from pinnace.engine.networks.region import Network
+from pinnace.engine.standing import Standing, standing_of
+from pinnace.engine.tiers import Tiers, Workspace
+from pinnace.framework.context import state
+from pinnace.framework.errors import AlreadyExistsError
+from pinnace.ops import entries, execute
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.engine.layout import Layout
+    from pinnace.engine.plan import Plan
+    from pinnace.framework.tensor import Array
+
+# Spans that a timeline keeps; lines of the table go on beyond that.
+MOST_SPANS = 200_000
+
+
+class Unit(NamedTuple):
+    """What steps belong to: a plan in one form.
+
+    Attributes:
+        plan: the plan.
+        layout: that it ran in, None where it has none.
+        standing: how far it has come.
+    """
+
+    plan: Plan
+    layout: Layout | None
+    standing: Standing
+
+
+class Eager(NamedTuple):
+    """An op that is called eagerly.
+
+    Attributes:
+        op: its OpDef.
+        took: shapes and dtypes of its inputs.
+        attrs: as they were given the first time.
+    """
+
+    op: Any
+    took: tuple[tuple[tuple[int, ...], str], ...]
+    attrs: dict[str, Any]
+
+
+class Line:
+    """All times that one thing ran, in one place of the calls.
+
+    Attributes:
+        kind: "call", "step", "region", "whole" (a call that is one piece of machine code), "op"
+            (eager) or "loop".
+        unit: of a plan; None for eager ops.
+        what: the place in the plan, or an `Eager`.
+        depth: calls around it.
+        count: how often it ran.
+        seconds: of all together, what ran inside of it among them.
+        took: shapes and dtypes of what it took, the first time.
+        gave: of what it made.
+        rows: seconds of each row of a network, measured once beside the whole.
+    """
+
+    __slots__ = ("count", "depth", "gave", "kind", "rows", "seconds", "took", "unit", "what")
+
+    def __init__(self, kind: str, unit: Unit | None, what: Any, depth: int) -> None:
+        self.kind = kind
+        self.unit = unit
+        self.what = what
+        self.depth = depth
+        self.count = 0
+        self.seconds = 0.0
+        self.took: list[tuple[tuple[int, ...], str]] = []
+        self.gave: list[tuple[tuple[int, ...], str]] = []
+        self.rows: list[float] = []
+
+
+class Span(NamedTuple):
+    """One thing that ran once.
+
+    Attributes:
+        line: what it is one of; a text for a span of the user's own.
+        thread: the thread's number.
+        begin: seconds since the recorder began.
+        seconds: how long.
+        facts: of a user's span.
+    """
+
+    line: Line | str
+    thread: int
+    begin: float
+    seconds: float
+    facts: dict[str, Any] | None = None
+
+
+class _Lane(threading.local):
+    """What one thread is at.
+
+    Attributes:
+        paused: seconds that telling took.
+        marks: for each call that the thread is in, when its current step began.
+    """
+
+    def __init__(self) -> None:
+        self.paused = 0.0
+        self.marks: list[float] = []
+
+
+class Recorder:
+    """What is told while it observes.
+
+    Args:
+        thread: only what this thread (`threading.get_ident`) does; None for all.
+        rows: whether networks are run a second time, row by row.
+
+    Attributes:
+        lines: in the order in which each was seen first, by what they are.
+        spans: what ran, in the order in which it ended; `MOST_SPANS` of them.
+        threads: names of threads by number.
+    """
+
+    def __init__(self, thread: int | None = None, *, rows: bool = True) -> None:
+        self.lines: dict[tuple[Any, ...], Line] = {}
+        self.spans: list[Span] = []
+        self.threads: dict[int, str] = {}
+        self.began = perf_counter()
+        self._thread = thread
+        self._with_rows = rows
+        self._lane = _Lane()
+        self._lock = threading.Lock()
+        self._functions: dict[tuple[Any, ...], tuple[Unit, Callable[..., Any]]] = {}
+
+    @property
+    def sees(self) -> bool:
+        """Whether it is told of what this thread does."""
+        return self._thread is None or self._thread == threading.get_ident()
+
+    def now(self) -> float:
+        """Seconds on this thread's clock, which stands while something is told."""
+        return perf_counter() - self._lane.paused
+
+    # Calls.
+
+    def run(self, unit: Unit, call: Callable[[], Any]) -> Any:
+        """What a call gives; it is a line, and what it runs stands below."""
+        return self._around("call", unit, None, call)
+
+    def whole(self, unit: Unit, call: Callable[[], Any]) -> Any:
+        """What a call gives that is one piece of machine code."""
+        return self._around("whole", unit, None, call)
+
+    def op(
+        self, op: Any, inputs: Sequence[Any], attrs: dict[str, Any], call: Callable[[], Any]
+    ) -> Any:
+        """What an eager op gives."""
+        result = None
+
+        def traced() -> Any:
+            nonlocal result
+            result = call()
+            return result
+
+        entered = perf_counter()
+        what = Eager(op, tuple(_specs(inputs)), attrs)
+        self._lane.paused += perf_counter() - entered
+        self._around("op", None, what, traced, lambda: (inputs, result))
+        return result
+
+    def loop(self, unit: Unit, call: Callable[[], Any]) -> Any:
+        """The iterations of a loop that machine code took."""
+        return self._around("loop", unit, None, call)
+
+    def mark(self, name: str, begin: float, facts: dict[str, Any]) -> None:
+        """A span of the user's own has ended.
+
+        Args:
+            name: of the span.
+            begin: on this thread's clock.
+            facts: shown with it.
+        """
+        thread, end = threading.get_ident(), self.now()
+        with self._lock:
+            self.threads.setdefault(thread, threading.current_thread().name)
+            if len(self.spans) < MOST_SPANS:
+                self.spans.append(Span(name, thread, begin - self.began, end - begin, facts))
+
+    def _around(
+        self,
+        kind: str,
+        unit: Unit | None,
+        what: Any,
+        call: Callable[[], Any],
+        values: Callable[[], tuple[Any, Any]] | None = None,
+    ) -> Any:
+        lane = self._lane
+        depth = len(lane.marks)
+        entered = perf_counter()
+        line = self._line(kind, unit, what, depth)
+        lane.paused += perf_counter() - entered
+        begin = self.now()
+        lane.marks.append(begin)
+        try:
+            return call()
+        finally:
+            end = self.now()
+            left = perf_counter()
+            lane.marks.pop()
+            took, gave = ((), ()) if values is None else values()
+            self._note(line, begin, end, took, gave)
+            lane.paused += perf_counter() - left
+
+    def _line(self, kind: str, unit: Unit | None, what: Any, depth: int) -> Line:
+        owner = None if unit is None else (id(unit.plan), id(unit.layout), unit.standing.tier)
+        key = (
+            threading.get_ident(),
+            kind,
+            owner,
+            what if unit is not None else (what.op.name, what.took),
+            depth,
+        )
+        with self._lock:
+            line = self.lines.get(key)
+            if line is None:
+                line = self.lines[key] = Line(kind, unit, what, depth)
+        return line
+
+    def _note(self, line: Line, begin: float, end: float, took: Any, gave: Any) -> None:
+        thread = threading.get_ident()
+        with self._lock:
+            if not line.count:
+                line.took, line.gave = _specs(took), _specs(gave)
+            line.count += 1
+            line.seconds += end - begin
+            if thread not in self.threads:
+                self.threads[thread] = threading.current_thread().name
+            if len(self.spans) < MOST_SPANS:
+                self.spans.append(Span(line, thread, begin - self.began, end - begin))
+
+    # Steps.
+
+    def function(self, unit: Unit, *, looks: bool) -> tuple[Unit, Callable[..., Any]]:
+        """The function that tells of a plan's steps; with the unit that it was made for."""
+        key = (id(unit.plan), id(unit.layout), unit.standing.tier, looks)
+        found = self._functions.get(key)
+        if found is None:
+            form = unit.plan.source if unit.layout is None else unit.layout
+            made = form.observed(self._teller(unit), looks=looks)
+            found = self._functions[key] = (unit, made)
+        return found
+
+    def _teller(self, unit: Unit) -> Callable[[int, Sequence[Any], Sequence[Any]], None]:
+        regions = {} if unit.layout is None else unit.layout.regions
+
+        def told(place: int, took: Sequence[Any], gave: Sequence[Any]) -> None:
+            lane = self._lane
+            end, entered = self.now(), perf_counter()
+            region = regions.get(place)
+            kind = "step" if region is None else "region"
+            line = self._line(kind, unit, place, len(lane.marks))
+            self._note(line, lane.marks[-1], end, took, gave)
+            if isinstance(region, Network) and self._with_rows and not line.rows:
+                line.rows = region.row_seconds(took)
+            lane.marks[-1] = end
+            lane.paused += perf_counter() - entered
+
+        return told
+
+
+def _specs(values: Any) -> list[tuple[tuple[int, ...], str]]:
+    """Shapes and dtypes of arrays or tensors, lists of them flattened."""
+    if not isinstance(values, list | tuple):
+        values = (values,)
+    found: list[tuple[tuple[int, ...], str]] = []
+    for one in values:
+        if isinstance(one, list | tuple):
+            found += _specs(one)
+        elif hasattr(one, "shape") and hasattr(one, "dtype"):
+            shape, dtype = one.shape, one.dtype
+            name = "string" if getattr(dtype, "kind", "") == "O" else dtype.name
+            found.append((tuple(int(size) for size in shape), name))
+    return found
+
+
+class Observed:
+    """The lease of a call that is observed.
+
+    Args:
+        recorder: is told.
+        tiers: the lease is of.
+        plan: the plan.
+        arrays: the call's arguments.
+        leased: what would run it.
+    """
+
+    def __init__(
+        self, recorder: Recorder, tiers: Tiers, plan: Plan, arrays: Sequence[Array], leased: Any
+    ) -> None:
+        self._recorder = recorder
+        self._tiers = tiers
+        self._plan = plan
+        self._leased = leased
+        self._standing = standing_of(plan, arrays, leased)
+
+    def run(self, arrays: Sequence[Array], context: Any, *, looks: bool = False) -> Any:
+        """The plan's outputs; see `Workspace.run`."""
+        leased, recorder = self._leased, self._recorder
+        try:
+            if isinstance(leased, Timed):
+                # Telling of steps makes a call longer: this one does not count.
+                leased.drop()
+                leased = leased.leased
+            if leased is not None and not isinstance(leased, Workspace):
+                unit = Unit(self._plan, None, self._standing)
+                run = leased.run
+                return recorder.whole(unit, lambda: run(arrays, context, looks=looks))
+            return self._by_steps(leased, arrays, context, looks)
+        finally:
+            if self._leased is not None:
+                self._tiers.give_back(self._leased)
+
+    def _by_steps(
+        self, leased: Workspace | None, arrays: Sequence[Array], context: Any, looks: bool
+    ) -> Any:
+        recorder = self._recorder
+        layout = None if leased is None else leased.prepared.layout
+        unit = Unit(self._plan, layout, self._standing)
+        entered = perf_counter()
+        unit, function = recorder.function(unit, looks=looks)
+        recorder._lane.paused += perf_counter() - entered
+        if leased is None or layout is None:
+            return recorder.run(unit, lambda: function(arrays, context))
+        buffers = leased.buffers
+        begin = recorder.now()
+        try:
+            if not layout.has_products:
+                return recorder.run(unit, lambda: function(arrays, context, buffers))
+            with one_thread:
+                return recorder.run(unit, lambda: function(arrays, context, buffers))
+        finally:
+            leased.prepared.seconds += recorder.now() - begin
+
+
+class _General:
+    """The state of a thread as `ops.entries` sees it: as if it traced: they ask `execute`."""
+
+    tracer = "observed"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(state, name)
+
+
+_active: Recorder | None = None
+_plain = (Tiers.lease, Tiers.iteration, LoopTiers.finish, execute._run_again, execute.run_eagerly)
+_lock = threading.Lock()
+
+
+def observe(recorder: Recorder | None) -> None:
+    """Tell this recorder from now on; None ends it.
+
+    Raises:
+        AlreadyExistsError: another one is being told.
+    """
+    global _active
+    with _lock:
+        if recorder is not None and _active is not None:
+            raise AlreadyExistsError("profiler: another profile is being taken; stop that first")
+        _active = recorder
+        functions: tuple[Any, ...] = _plain
+        if recorder is not None:
+            functions = (_lease, _iteration, _finish, _run_again, _run_eagerly)
+        # Put in the place of the plain ones, so that those need not ask.
+        Tiers.lease = functions[0]  # type: ignore[method-assign]
+        Tiers.iteration = functions[1]  # type: ignore[method-assign]
+        LoopTiers.finish = functions[2]  # type: ignore[method-assign]
+        execute._run_again = functions[3]
+        execute.run_eagerly = functions[4]
+        entries.state = state if recorder is None else _General()  # type: ignore[assignment,attr-defined]
+
+
+def here() -> Recorder | None:
+    """The recorder that is told of what this thread does, if any."""
+    recorder = _active
+    return recorder if recorder is not None and recorder.sees else None
+
+
+def _lease(tiers: Tiers, arrays: Sequence[Array]) -> Any:
+    recorder = here()
+    if recorder is None:
+        return _plain[0](tiers, arrays)
+    entered = perf_counter()
+    leased = _plain[0](tiers, arrays)
+    found = Observed(recorder, tiers, tiers.plan, arrays, leased)
+    recorder._lane.paused += perf_counter() - entered
+    return found
+
+
+def _iteration(tiers: Tiers) -> Callable[..., Any]:
+    recorder, run = here(), _plain[1](tiers)
+    plan = tiers.plan
+    if recorder is None:
+        return run
+    if run is not plan.run:  # the clusters of an iteration
+        unit = Unit(plan, None, Standing("compiled", "", None))
+        return lambda arrays, context: recorder.whole(unit, lambda: run(arrays, context))
+    reason = "part of a run: the loop or branch around it is compiled, or it is not"
+    unit, function = recorder.function(
+        Unit(plan, None, Standing("plan", reason, None)), looks=False
+    )
+    return lambda arrays, context: recorder.run(unit, lambda: function(arrays, context))
+
+
+def _finish(
+    loops: LoopTiers,
+    test: Plan,
+    values: Sequence[Array],
+    check: Callable[[], None],
+    *,
+    hot: bool,
+) -> Sequence[Array]:
+    recorder = here()
+    if recorder is None:
+        return _plain[2](loops, test, values, check, hot=hot)
+    decisions = loops.decisions()
+    unit = Unit(
+        loops.body, None, Standing("loop", loops.standing, decisions[-1] if decisions else None)
+    )
+    found: Sequence[Array] = recorder.loop(
+        unit, lambda: _plain[2](loops, test, values, check, hot=hot)
+    )
+    return found
+
+
+def _run_again(op: Any, repeat: Any, arguments: tuple[Any, ...]) -> Any:
+    recorder = here()
+    if recorder is None:
+        return _plain[3](op, repeat, arguments)
+    return recorder.op(op, arguments, repeat.attrs, lambda: _plain[3](op, repeat, arguments))
+
+
+def _run_eagerly(op: Any, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    recorder = here()
+    if recorder is None:
+        return _plain[4](op, inputs, attrs)
+    return recorder.op(op, inputs, attrs, lambda: _plain[4](op, inputs, attrs))

@@ -1,0 +1,112 @@
+"""What runs the calls of a plan now, and why it is not more: for profilers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pinnace.engine.contests import Decision, Timed
+from pinnace.engine.tiers import Workspace
+from pinnace.framework import config, dtypes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.engine.layout import Layout
+    from pinnace.engine.plan import Plan
+    from pinnace.engine.tiers import Prepared
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node
+
+
+class Standing(NamedTuple):
+    """How far one set of argument shapes has come.
+
+    Attributes:
+        tier: "plan", "workspace" (the plan in memory that is used again), "compiled", "small plan",
+            "trial" or "contest".
+        reason: why it is no more than that; empty for what is compiled.
+        decision: what came of the contest with the plan, if there was one.
+    """
+
+    tier: str
+    reason: str
+    decision: Decision | None
+
+
+def standing_of(plan: Plan, arrays: Sequence[Array], leased: object) -> Standing:
+    """The standing of the call that was given this lease.
+
+    Args:
+        plan: the plan.
+        arrays: the call's arguments.
+        leased: see `Tiers.lease`.
+    """
+    decision = plan.tiers.decisions().get(tuple([array.shape for array in arrays]))
+    if leased is None:
+        return Standing("plan", _why_nothing(plan, arrays), decision)
+    if isinstance(leased, Timed):
+        return Standing("contest", "the plan and machine code take turns, both are timed", decision)
+    if isinstance(leased, Workspace):
+        prepared = leased.prepared
+        if prepared.layout.regions:
+            return Standing("compiled", "", decision)
+        return Standing("workspace", _why_not_compiled(prepared), prepared.decision)
+    if hasattr(leased, "verdict"):
+        return Standing("trial", "machine code is compared with the plan's results", decision)
+    return Standing("small plan", "", decision)
+
+
+def _why_nothing(plan: Plan, arrays: Sequence[Array]) -> str:
+    pinned = _why_pinned()
+    if pinned:
+        return pinned
+    if not plan.tiers.is_worthwhile:
+        return "too short a plan: memory and machine code would bring nothing"
+    if plan.tiers.has_given_up(arrays):
+        return "no result is large enough for memory of its own, and nothing multiplies"
+    return "these argument shapes have not been seen often enough"
+
+
+def _why_pinned() -> str:
+    if config.settings.pinned_tier in {"plan", "eager"}:
+        return f"settings: the tier is {config.settings.pinned_tier!r}"
+    return "" if config.settings.fusion else "settings: fusion is off"
+
+
+def _why_not_compiled(prepared: Prepared) -> str:
+    decision = prepared.decision
+    if decision is not None and not decision.is_kept:
+        return f"machine code was slower ({decision.kind})"
+    pinned = _why_pinned()
+    if pinned:
+        return pinned
+    promotion = prepared.promotion
+    if promotion is None:
+        return "no step can be compiled, or what could did not agree with the plan"
+    if prepared.heat:
+        return f"not hot yet: ran {prepared.heat}"
+    return "machine code is being made"
+
+
+def why_alone(node: Node, layout: Layout) -> str:
+    """Why a step of a compiled plan is in no region.
+
+    Args:
+        node: the step's.
+        layout: that it runs in.
+    """
+    op = node.op
+    if op.effect is not None or op.wants_ctx:
+        return "has effects, or runs functions"
+    if op.view is not None or op.shape_query:
+        return "no arithmetic: a view or a shape"
+    if not all(value in layout.known for value in node.outputs):
+        return "its shape is not known before the run"
+    odd = [value.dtype for value in node.outputs if value.dtype is not dtypes.float32]
+    if odd:
+        return f"{odd[0].name}: regions are of float32"
+    if op.product:
+        return "a kernel of its own: what it multiplies changes, or no region took it"
+    if op.fuse is None:
+        return "a kernel of its own: it has no elementwise expression"
+    return "no neighbour to fuse it with, or too few elements"

@@ -1,0 +1,156 @@
+"""A name that a namespace lacks says why: `tf.lite`, `tf.linalg.LinearOperator`.
+
+Python asks a module's `__getattr__` for names that it lacks. Each module that is a namespace of
+TensorFlow's is given one that explains, once it has been executed.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+# Module -> the namespace that it is; a test holds that none is left out.
+NAMESPACES = {
+    "pinnace.autodiff": "tf.autodiff",
+    "pinnace.checkpoint.experimental": "tf.train.experimental",
+    "pinnace.data": "tf.data",
+    "pinnace.data.experimental": "tf.data.experimental",
+    "pinnace.framework.config": "tf.config",
+    "pinnace.framework.dtypes": "tf.dtypes",
+    "pinnace.framework.errors": "tf.errors",
+    "pinnace.framework.experimental_config": "tf.config.experimental",
+    "pinnace.framework.optimizer_options": "tf.config.optimizer",
+    "pinnace.framework.structure": "tf.nest",
+    "pinnace.framework.threading": "tf.config.threading",
+    "pinnace.functions.autograph": "tf.autograph",
+    "pinnace.functions.autograph.experimental": "tf.autograph.experimental",
+    "pinnace.graph_util": "tf.graph_util",
+    "pinnace.io": "tf.io",
+    "pinnace.keras": "tf.keras",
+    "pinnace.keras.activations": "tf.keras.activations",
+    "pinnace.keras.backend": "tf.keras.backend",
+    "pinnace.keras.callbacks": "tf.keras.callbacks",
+    "pinnace.keras.config": "tf.keras.config",
+    "pinnace.keras.constraints": "tf.keras.constraints",
+    "pinnace.keras.dtype_policies": "tf.keras.dtype_policies",
+    "pinnace.keras.initializers": "tf.keras.initializers",
+    "pinnace.keras.layers": "tf.keras.layers",
+    "pinnace.keras.losses": "tf.keras.losses",
+    "pinnace.keras.metrics": "tf.keras.metrics",
+    "pinnace.keras.mixed_precision": "tf.keras.mixed_precision",
+    "pinnace.keras.models": "tf.keras.models",
+    "pinnace.keras.ops": "tf.keras.ops",
+    "pinnace.keras.optimizers": "tf.keras.optimizers",
+    "pinnace.keras.optimizers.legacy": "tf.keras.optimizers.legacy",
+    "pinnace.keras.optimizers.schedules": "tf.keras.optimizers.schedules",
+    "pinnace.keras.preprocessing": "tf.keras.preprocessing",
+    "pinnace.keras.preprocessing.image": "tf.keras.preprocessing.image",
+    "pinnace.keras.preprocessing.sequence": "tf.keras.preprocessing.sequence",
+    "pinnace.keras.preprocessing.text": "tf.keras.preprocessing.text",
+    "pinnace.keras.random": "tf.keras.random",
+    "pinnace.keras.regularizers": "tf.keras.regularizers",
+    "pinnace.keras.utils_namespace": "tf.keras.utils",
+    "pinnace.lookup": "tf.lookup",
+    "pinnace.lookup.experimental": "tf.lookup.experimental",
+    "pinnace.ops.audio": "tf.audio",
+    "pinnace.ops.composites.ragged": "tf.ragged",
+    "pinnace.ops.composites.sets": "tf.sets",
+    "pinnace.ops.composites.sparse": "tf.sparse",
+    "pinnace.ops.control.assertions": "tf.debugging",
+    "pinnace.ops.image": "tf.image",
+    "pinnace.ops.io.gfile": "tf.io.gfile",
+    "pinnace.ops.linalg": "tf.linalg",
+    "pinnace.ops.math": "tf.math",
+    "pinnace.ops.math.bits": "tf.bitwise",
+    "pinnace.ops.math.special": "tf.math.special",
+    "pinnace.ops.nn": "tf.nn",
+    "pinnace.ops.nn.experimental": "tf.nn.experimental",
+    "pinnace.ops.quantization": "tf.quantization",
+    "pinnace.ops.random": "tf.random",
+    "pinnace.ops.random.experimental": "tf.random.experimental",
+    "pinnace.ops.raw_ops": "tf.raw_ops",
+    "pinnace.ops.signal": "tf.signal",
+    "pinnace.ops.strings": "tf.strings",
+    "pinnace.profiler.experimental": "tf.profiler.experimental",
+    "pinnace.saved_model": "tf.saved_model",
+    "pinnace.summary": "tf.summary",
+    "pinnace.summary.experimental": "tf.summary.experimental",
+    "pinnace.test": "tf.test",
+    "pinnace.train": "tf.train",
+    "pinnace.version": "tf.version",
+}
+
+
+class _Finder:
+    """Finds those modules as the other finders do, and has them explain."""
+
+    def find_spec(self, name: str, *more: Any) -> ModuleSpec | None:
+        if name not in NAMESPACES:
+            return None
+        for finder in sys.meta_path:
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec: ModuleSpec | None = find(name, *more) if find is not None else None
+            if spec is not None:
+                break
+        else:
+            return None
+        if spec.loader is not None and "exec_module" not in vars(spec.loader):
+            execute = spec.loader.exec_module
+            explained = functools.partial(_execute, execute)
+            spec.loader.exec_module = explained  # type: ignore[method-assign]
+        return spec
+
+
+def _execute(execute: Any, module: ModuleType) -> None:
+    execute(module)
+    _explain(module)
+
+
+def _explain(module: ModuleType) -> None:
+    look = vars(module).get("__getattr__")
+    namespace = NAMESPACES[module.__name__]
+
+    def __getattr__(name: str) -> Any:  # noqa: N807 (Python's name for it)
+        if look is None:
+            raise error(namespace, name)
+        try:
+            return look(name)
+        except AttributeError as missed:
+            told = _told(namespace, name)
+            if told is None:
+                raise
+            raise AttributeError(told) from missed
+
+    module.__dict__["__getattr__"] = __getattr__
+
+
+def _told(namespace: str, name: str) -> str | None:
+    if name.startswith("_"):
+        return None
+    from pinnace.framework import missing_names  # its table is read when a name is missed
+
+    return missing_names.explain(f"{namespace}.{name}")
+
+
+def error(namespace: str, name: str) -> AttributeError:
+    """What is raised for a name that a namespace lacks.
+
+    Args:
+        namespace: as TensorFlow has it, such as `tf.linalg`.
+        name: what was looked for there.
+    """
+    plain = f"module 'pinnace{namespace.removeprefix('tf')}' has no attribute {name!r}"
+    return AttributeError(_told(namespace, name) or plain)
+
+
+def install() -> None:
+    """Once: at the first import of pinnace."""
+    for name in NAMESPACES:
+        if name in sys.modules:
+            _explain(sys.modules[name])
+    sys.meta_path.insert(0, _Finder())

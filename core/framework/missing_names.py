@@ -1,0 +1,74 @@
+"""Why a name of TensorFlow's is not here, and what to use instead.
+
+`missing_names.toml` has, by pattern, what will not be here; `not_yet.txt` has what is only not
+written yet, a namespace a line. Neither is read before a name is missed.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from fnmatch import fnmatchcase
+from importlib import resources
+from typing import NamedTuple
+
+
+class Reason(NamedTuple):
+    """Names that will not be here.
+
+    Attributes:
+        names: patterns as the shell has them, of full names such as `tf.lite.*`.
+        why: what is so.
+        instead: what to use.
+    """
+
+    names: tuple[str, ...]
+    why: str
+    instead: str
+
+
+@functools.cache
+def reasons() -> tuple[Reason, ...]:
+    """What will not be here, in the order in which patterns are tried."""
+    table = tomllib.loads(_text("missing_names.toml"))["reason"]
+    return tuple(Reason(tuple(row["names"]), row["why"], row["instead"]) for row in table)
+
+
+@functools.cache
+def not_yet() -> frozenset[str]:
+    """The full names that are only not written yet."""
+    found: set[str] = set()
+    for line in _text("not_yet.txt").splitlines():
+        space, _, names = line.partition(": ")
+        found.update(f"{space}.{name}" for name in names.split())
+    return frozenset(found)
+
+
+def reason_of(name: str) -> Reason | None:
+    """The reason why a name will not be here; None if there is none.
+
+    Args:
+        name: the full name, such as `tf.lite.Interpreter`.
+    """
+    for reason in reasons():
+        if any(fnmatchcase(name, pattern) for pattern in reason.names):
+            return reason
+    return None
+
+
+def explain(name: str) -> str | None:
+    """What an error says of a name that is missing; None if TensorFlow has no such name.
+
+    Args:
+        name: the full name, such as `tf.lite.Interpreter`.
+    """
+    reason = reason_of(name)
+    if reason is not None:
+        return f"{name} is not in pinnace: {reason.why}\n  Try: {reason.instead}"
+    if name in not_yet():
+        return f"{name} is TensorFlow's, and not written yet in pinnace"
+    return None
+
+
+def _text(file: str) -> str:
+    return resources.files("pinnace.framework").joinpath(file).read_text("utf-8")

@@ -1,0 +1,165 @@
+"""Operation: a node in TensorFlow's words, to be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pinnace import late
+from pinnace.framework import dtypes
+from pinnace.framework.errors import UnimplementedError
+from pinnace.framework.tensor import SymbolicTensor, Tensor
+
+if TYPE_CHECKING:
+    from pinnace.graph.graph import Graph, GraphBuilder, Node, Value
+    from pinnace.proto.node_def_pb2 import NodeDef
+    from pinnace.proto.op_def_pb2 import OpDef as OpDefMessage
+
+
+class Operation:
+    """One node of a graph: its op, its attributes, and the tensors that it takes and gives.
+
+    Equal, with an equal hash, to every other view on the same node.
+
+    Args:
+        node: the node.
+        owner: the graph that it is in.
+    """
+
+    __slots__ = ("_node", "_owner")
+
+    def __init__(self, node: Node, owner: Graph | GraphBuilder) -> None:
+        self._node = node
+        self._owner = owner
+
+    @property
+    def node(self) -> Node:
+        """The node itself."""
+        return self._node
+
+    @property
+    def name(self) -> str:
+        """Unique in its graph."""
+        return self._node.name
+
+    @property
+    def type(self) -> str:
+        """The name of its op, such as `MatMul`."""
+        return self._node.op.name
+
+    @property
+    def graph(self) -> Any:
+        """The graph that it is in."""
+        return getattr(self._owner, "finished", None) or self._owner
+
+    @property
+    def device(self) -> str:
+        """Empty: no node is bound to a device."""
+        return ""
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors that it takes, flat."""
+        return tuple(symbol_of(value, self._owner) for value in self._node.inputs)
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The tensors that it gives."""
+        return [symbol_of(value, self._owner) for value in self._node.outputs]
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """The operations that must have run before, beside those whose tensors it takes."""
+        return [Operation(one, self._owner) for one in self._node.controls]
+
+    def values(self) -> tuple[Tensor, ...]:
+        """The tensors that it gives, as a tuple."""
+        return tuple(self.outputs)
+
+    def colocation_groups(self) -> list[bytes]:
+        """Its own group alone."""
+        return [b"loc:@" + self.name.encode()]
+
+    @property
+    def node_def(self) -> NodeDef:
+        """The node as a file has it, attributes with their defaults too."""
+        return late.encode_node_whole(self._node, {})
+
+    @property
+    def op_def(self) -> OpDefMessage:
+        """The definition of its op."""
+        return late.encode_op(self._node.op)
+
+    def get_attr(self, name: str) -> Any:
+        """An attribute.
+
+        Args:
+            name: of the attribute.
+
+        Returns:
+            A bool, int, float, bytes, DType, or a TensorShapeProto, TensorProto or NameAttrList; a
+            list of them for a list.
+
+        Raises:
+            ValueError: there is no such attribute.
+        """
+        attrs = self.node_def.attr
+        if name not in attrs:
+            known = ", ".join(sorted(attrs)) or "none"
+            raise ValueError(
+                f"Operation {self.name!r} has no attr named {name!r}.\n  It has {known}"
+            )
+        message = attrs[name]
+        field = message.WhichOneof("value")
+        if field is None:
+            return []
+        if field != "list":
+            found = getattr(message, field)
+            return dtypes.as_dtype(found) if field == "type" else found
+        for one in message.list.DESCRIPTOR.fields:
+            items = list(getattr(message.list, one.name))
+            if items:
+                return [dtypes.as_dtype(kind) for kind in items] if one.name == "type" else items
+        return []
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> NoReturn:
+        """Refused: there are no sessions.
+
+        Raises:
+            UnimplementedError: always.
+        """
+        del feed_dict, session
+        raise UnimplementedError(
+            f"Operation.run: there are no sessions, and no default session is registered for "
+            f"{self.name!r}\n  Try: compat.v1.wrap_function(...).prune(feeds, fetches), and call it"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operation) and self._node is other._node
+
+    def __hash__(self) -> int:
+        return hash(self._node)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation {self.name!r} type={self.type}>"
+
+    def __str__(self) -> str:
+        return str(self.node_def)
+
+
+def symbol_of(value: Value, owner: Graph | GraphBuilder) -> SymbolicTensor:
+    """The one symbolic tensor that stands for a value."""
+    if value.tensor is None:
+        value.tensor = SymbolicTensor(value, owner)
+    return value.tensor  # type: ignore[no-any-return]
+
+
+def operation_of(tensor: SymbolicTensor) -> Operation:
+    """The operation that computes a symbolic tensor."""
+    return Operation(tensor.value.node, tensor.graph)
+
+
+def consumers_of(tensor: SymbolicTensor) -> list[Operation]:
+    """The operations of its graph that take a symbolic tensor."""
+    owner = tensor.graph
+    value = tensor.value
+    return [Operation(node, owner) for node in owner.nodes if value in node.inputs]

@@ -1,0 +1,27 @@
+"""`keras.dtype_policies`: which dtypes layers compute in, and in which they keep weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pinnace.keras import registry as _registry
+from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy
+from pinnace.keras.dtype_policy import DTypePolicy as FloatDTypePolicy
+from pinnace.keras.dtype_policy import get as get
+
+__all__ = ["DTypePolicy", "FloatDTypePolicy", "deserialize", "get", "serialize"]
+
+
+def serialize(dtype_policy: DTypePolicy) -> Any:
+    """The configuration of a policy."""
+    return _registry.serialize_keras_object(dtype_policy)
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The policy with that configuration.
+
+    Args:
+        config: as `serialize` gives it.
+        custom_objects: classes by name, beside those of Keras and the registered ones.
+    """
+    return _registry.deserialize_keras_object(config, custom_objects)

@@ -1,0 +1,12 @@
+"""`keras.optimizers.legacy`: the optimizers under the names that programs for Keras 2 use.
+
+Keras 3 has these names and refuses them; here they are the present optimizers, so their steps and
+arguments are Keras 3's. `decay` is refused, as by those: a schedule says more.
+"""
+
+from pinnace.keras.optimizers.adam import Adam as Adam
+from pinnace.keras.optimizers.adaptive import Adagrad as Adagrad
+from pinnace.keras.optimizers.adaptive import RMSprop as RMSprop
+from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
+from pinnace.keras.optimizers.regularised import Ftrl as Ftrl
+from pinnace.keras.optimizers.sgd import SGD as SGD

@@ -1,0 +1,68 @@
+"""TensorFlow's and Keras's public names are here, or the error says why not."""
+
+import subprocess
+import sys
+
+import pytest
+
+import pinnace as tf
+from architecture.sources import ROOT
+from pinnace.framework import missing_names
+from pinnace.framework.missing_in_modules import NAMESPACES
+
+TOOL = ROOT / "tools" / "missing_names.py"
+FACTS = ROOT / "tests" / "golden" / "names" / "names.txt"
+
+
+def test_every_name_is_here_or_has_its_reason() -> None:
+    # In a process of its own: what other tests import must not become public.
+    done = subprocess.run(
+        [sys.executable, TOOL, "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, (
+        f"names, parameters or defaults are not as listed\n{done.stdout[-3000:]}{done.stderr}\n"
+        "If it is meant: python tools/missing_names.py --write"
+    )
+
+
+def test_every_namespace_explains() -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {str(TOOL.parent)!r}); import missing_names\n"
+        "print(*(f'{k}={v}' for k, v in missing_names.modules().items()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    found = dict(each.split("=") for each in done.stdout.split())
+    assert {name: space for name, space in found.items() if name != "pinnace"} == NAMESPACES
+
+
+def test_no_pattern_refuses_what_tensorflow_lacks() -> None:
+    names, space = set(), ""
+    for line in FACTS.read_text().splitlines():
+        if line.startswith("["):
+            space = line[1:-1].removeprefix("members of ")
+            names.add(space)
+        elif line:
+            names.add(f"{space}.{line.partition('(')[0].partition(' = ')[0]}")
+    used = {missing_names.reason_of(name) for name in names}
+    idle = [reason.names for reason in missing_names.reasons() if reason not in used]
+    assert not idle
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "said"),
+    [
+        (tf, "lite", "neither writes nor runs TFLite files\n  Try: tf.saved_model.save"),
+        (tf.keras.layers, "JaxLayer", "another runtime\n  Try: tf.keras.layers.Layer"),
+        (tf.raw_ops, "XlaConv", "no XLA"),
+        (tf.linalg, "LinearOperatorKronecker", "is TensorFlow's, and not written yet in pinnace"),
+        (tf, "no_such_name", "module 'pinnace' has no attribute 'no_such_name'"),
+        (tf.linalg, "no_such_name", "has no attribute 'no_such_name'"),
+    ],
+)
+def test_a_missing_name_says_why(namespace: object, name: str, said: str) -> None:
+    with pytest.raises(AttributeError) as raised:
+        getattr(namespace, name)
+    assert said in str(raised.value)
+    assert not hasattr(namespace, name)
