@@ -6,6 +6,7 @@
 - `ignore_float_warnings`: NumPy's RuntimeWarning is silenced for calls out of this library.
 - `collector_paused`: Python's cyclic garbage collector is off while modules are imported.
 - `public_imports.install`: two finders on `sys.meta_path`, for `import pinnace.linalg` and such.
+- `missing_in_modules.install`: one more, so that a namespace says why it lacks a name (ADR 27).
 
 Elsewhere, since it belongs to what stands there:
 

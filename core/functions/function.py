@@ -167,7 +167,7 @@ class Function(Trackable, Generic[P, R]):
                 with compiling(True):
                     return self(*args, **kwargs)
             if not kwargs and state.tracer is None and args and self._by_shapes:
-                key: list[object] = []
+                key: list[object] = [state.autocast]
                 tensors: list[Tensor] = []
                 if gather(args, key, tensors):
                     found = self._by_shapes.get(tuple(key))
@@ -208,7 +208,7 @@ class Function(Trackable, Generic[P, R]):
         concrete: ConcreteFunction,
     ) -> None:
         """Note the graph for calls like this one, if they are told by their tensors alone."""
-        key: list[object] = []
+        key: list[object] = [state.autocast]
         gathered: list[Tensor] = []
         if (
             gather(args, key, gathered)

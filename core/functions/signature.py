@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import structure
 from pinnace.framework.columns import is_column
 from pinnace.framework.composite import CompositeSpec, is_composite, spec_of
+from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, Tensor
@@ -204,6 +205,8 @@ def call_key(args: Any, kwargs: dict[str, Any]) -> tuple[object, ...]:
     parts.append(_layout(args))
     if kwargs:
         parts.append(_layout(kwargs))
+    if state.autocast is not None:  # weights are read in another dtype
+        parts.append(state.autocast)
     return tuple(parts)
 
 

@@ -159,6 +159,24 @@ def _any_zero(x: Bound) -> Bound:
     return x
 
 
+def _chosen(name: str, *x: Bound) -> Bound:
+    """The larger or the smaller of two."""
+    return _any_zero(_spread(np.maximum if name == "Maximum" else np.minimum, *x))
+
+
+def _handed_on(name: str, given: Sequence[Bound], made: Bound) -> Bound:
+    """Two that count as 0 are equal: the one that is chosen may be denormal, and stays so."""
+    p = made.precision or SINGLE
+    for x in given:
+        if name == "Maximum":
+            may = (made.low == 0) & (x.low < 0) & (x.high > -p.normal)
+            made.low = np.where(may, np.maximum(x.low, -p.normal), made.low)
+        else:
+            may = (made.high == 0) & (x.high > 0) & (x.low < p.normal)
+            made.high = np.where(may, np.minimum(x.high, p.normal), made.high)
+    return made
+
+
 # Single ops: the formula, and how far kernels may be off in ulp. Sums, products, quotients and
 # roots are half an ulp; functions are what NumPy's and the C library's may be (4), or what
 # `codegen.mathematics` says of its own, and one more for the constants.
@@ -432,9 +450,9 @@ def elementwise(name: str, *x: Bound) -> Bound:  # noqa: C901
         made = Bound(made.low - extra, made.high + extra, made.maybe, made.precision)
         return _round(made, 6)
     if name in {"Maximum", "Minimum"}:
-        return _any_zero(_spread(np.maximum if name == "Maximum" else np.minimum, *x))
-    if name == "Relu":
-        return elementwise("Maximum", x[0], _number(x[0], 0))
+        return _handed_on(name, x, _chosen(name, *x))
+    if name == "Relu":  # of which nothing is below 0, however little
+        return _chosen("Maximum", x[0], _number(x[0], 0))
     if name == "Relu6":
         return elementwise("Minimum", elementwise("Relu", *x), _number(x[0], 6))
     if name in {"ReluGrad", "Relu6Grad"}:
@@ -668,9 +686,12 @@ def _normalised_backward(node: Node, given: list[Bound]) -> list[Bound]:
     slope = _round(_total(e("Mul", dy, apart), axes, keepdims=False), 4)
     rest = e("AddV2", e("RealDiv", offset, number), e("Mul", apart, e("RealDiv", slope, number)))
     factor = _round(e("Mul", scale, inverse), 2)
-    parts = [e("Mul", one, factor) for one in (dy, e("RealDiv", offset, number))]
-    parts.append(e("Mul", e("Mul", apart, e("RealDiv", slope, number)), factor))
+    terms = [dy, e("RealDiv", offset, number), e("Mul", apart, e("RealDiv", slope, number))]
+    parts = [e("Mul", one, factor) for one in terms]
     size = sum(np.maximum(abs(one.low), abs(one.high)) for one in parts) * 16 * SINGLE.ulp
+    # A part of the factor that is denormal (scale by count, say) is 0, and so is what it scales.
+    terms_size = sum(np.maximum(abs(one.low), abs(one.high)) for one in terms)
+    size = size + count * SINGLE.normal * (1 + terms_size)
     made = e("Mul", e("Sub", dy, rest), factor)
     return [
         _any_zero(Bound(made.low - size, made.high + size, made.maybe, SINGLE)),

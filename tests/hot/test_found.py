@@ -164,3 +164,18 @@ def test_a_loop_takes_infinities_and_what_is_not_a_number_as_constants() -> None
     loops = plan_of(body).tiers.loops()
     assert loops is not None
     assert loops._loop is not None
+
+
+def test_a_rectifier_makes_zero_of_what_counts_as_zero() -> None:
+    """A comparison with 0 says that a denormal number is 0: then it must not be handed on."""
+    least = np.finfo(np.float32).smallest_subnormal
+    x = np.array([[-least, least, -1.0, 1.0, np.nan, -0.0] * 8], np.float32)
+
+    @tf.function
+    def f(x: Any) -> Any:
+        return tf.nn.relu(x), tf.minimum(x * 2.0, 0.0)
+
+    rectified, below = (one.numpy() for one in compiled(f, tf.constant(x)))
+    assert np.isnan(rectified[x != x]).all()
+    assert set(rectified[x == x].tolist()) == {0.0, 1.0}
+    assert set(below[x == x].tolist()) == {0.0, -2.0}

@@ -119,13 +119,13 @@ def inlined(function: Any) -> Any:
 @inlined
 def maximum(a: Any, b: Any) -> Any:
     """The larger; NaN if either is."""
-    return a if (a >= b or a != a) else b
+    return a if (a > b or a != a) else b
 
 
 @inlined
 def minimum(a: Any, b: Any) -> Any:
     """The smaller; NaN if either is."""
-    return a if (a <= b or a != a) else b
+    return a if (a < b or a != a) else b
 
 
 # Sums that may be taken in any order, so that a loop over a row adds vectors.

@@ -25,8 +25,8 @@ def test_policies_name_two_dtypes() -> None:
     assert dtype_policy.get(mixed.get_config() and {"config": mixed.get_config()}) == mixed
     with pytest.raises(ValueError, match="name must be a dtype, or one of mixed_float16"):
         keras.DTypePolicy("mixed_float8")
-    with pytest.raises(NotImplementedError, match="mixed precision is not supported yet"):
-        layers.Dense(1, dtype="mixed_float16")
+    layer = layers.Dense(1, dtype="mixed_float16")
+    assert (layer.compute_dtype, layer.variable_dtype) == ("float16", "float32")
 
 
 def test_the_default_dtype_can_be_changed() -> None:

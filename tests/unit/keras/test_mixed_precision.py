@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -123,3 +123,23 @@ def test_a_mixed_model_survives_a_saved_model_and_a_checkpoint(tmp_path: Path) -
     model.load_weights(str(tmp_path / "weights"))
     for a, b in zip(model.get_weights(), weights, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_function_is_traced_again_where_weights_are_read_in_another_dtype() -> None:
+    class Own(tf.keras.layers.Layer):
+        def build(self, shape: Any) -> None:
+            self.w = self.add_weight(shape=(shape[-1], 3), initializer="ones", name="w")
+
+        def call(self, x: Any) -> Any:
+            return half(x)
+
+    layer = Own(dtype="mixed_float16")
+
+    @tf.function
+    def half(x: Any) -> Any:
+        return x + 1, layer.w + 0
+
+    x = tf.ones([3, 3], tf.float16)
+    for _ in range(3):  # also where the graph is remembered by shapes alone
+        assert layer(x)[1].dtype is tf.float16
+        assert half(x)[1].dtype is tf.float32

@@ -90,7 +90,7 @@ def test_what_was_not_warmed_is_compiled(tmp_path: Path, model: Path) -> None:
 def test_a_folder_that_may_not_be_written_to_is_read(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (source,) = (path for path in cache.rglob("pinnace_kernel_*.py") if path.is_file())
+    source, *_ = (path for path in cache.rglob("pinnace_kernel_*.py") if path.is_file())
     text = source.read_text().removeprefix(compiler._HEADER)
     before = sorted(path for path in cache.rglob("*"))
     monkeypatch.setattr(compiler.config.settings, "cache", cache)
