@@ -20,6 +20,7 @@ KNOWN = {
     "deploy.cli.findings_ops": "what it may do: most are TensorFlow's, without an OpDef here",
     "deploy.onnx.program.states": "op that assigns -> op that computes what it assigns",
     "deploy.tokenizer.numbers": "op -> step of a tokenizer: a converter's table",
+    "engine.codegen.scalar_text": "op -> its text over single numbers, where integers have rules",
     "engine.codegen.statements": "op -> what writes its statement, as converters are registered",
     "profiler.counting": "op -> what it computes, from shapes: a table of counts, as converters",
     "graph.codec.references": "parts of names: Scatter and Add make ScatterAdd",

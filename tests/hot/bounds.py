@@ -274,6 +274,8 @@ class Evaluation:
         name = node.op.name
         if name in {"While", "StatelessWhile"}:
             return _loop(node, given)
+        if name == "StatelessIf":
+            return _branch(node, given)
         if name in {"PartitionedCall", "StatefulPartitionedCall"}:
             return Evaluation(node.attrs["f"].graph, given).outputs
         if name in _LISTS:
@@ -743,6 +745,16 @@ def _loop(node: Node, given: list[Any]) -> list[Any]:
             return values
         values = Evaluation(body, values).outputs
     raise Undecided("a long loop")
+
+
+def _branch(node: Node, given: list[Any]) -> list[Any]:
+    choice, *rest = given
+    if isinstance(choice, Bound):
+        if not choice.is_known:
+            raise Undecided("a branch that rounding chooses")
+        choice = choice.low
+    taken = node.attrs["then_branch" if bool(choice) else "else_branch"].graph
+    return list(Evaluation(taken, rest).outputs)
 
 
 def _of_lists(name: str, given: list[Any]) -> list[Any]:

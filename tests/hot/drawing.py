@@ -465,7 +465,23 @@ SCALARS = {"float32": np.float32, "float64": np.float64, "int32": np.int32, "int
 SCALARS["bool"] = np.bool_
 
 
-def _scalar_steps(d: Draft, values: list[Value], steps: int) -> None:  # noqa: C901 (one case after the other)
+def _branches(d: Draft, choice: Value, given: list[Value], depth: int) -> list[Value]:
+    """What one of two branches makes of numbers."""
+    made = []
+    for name in ("then", "else"):
+        branch = Draft(d.draw, d.sizes, name)
+        inputs = [branch.input(one.dtype, ()) for one in given]
+        values = list(inputs)
+        _scalar_steps(branch, values, d.draw.choice((0, 1, 3)), depth)
+        results = [[one for one in values if one.dtype is x.dtype][-1] for x in inputs]
+        made.append(FunctionRef(name, branch.end(*results)))
+    kinds = tuple(one.dtype for one in given)
+    return list(
+        d.op("StatelessIf", choice, given, then_branch=made[0], else_branch=made[1], Tout=kinds)
+    )
+
+
+def _scalar_steps(d: Draft, values: list[Value], steps: int, depth: int = 0) -> None:  # noqa: C901 (one case after the other)
     """Steps over numbers of any dtype."""
     draw = d.draw
 
@@ -479,7 +495,9 @@ def _scalar_steps(d: Draft, values: list[Value], steps: int) -> None:  # noqa: C
         x = draw.choice(values)
         kind = x.dtype
         which = draw.randrange(10)
-        if kind is dtypes.bool:
+        if depth and draw.randrange(6) == 0:
+            values += _branches(d, of(dtypes.bool), draw.choices(values, k=2), depth - 1)
+        elif kind is dtypes.bool:
             name = draw.choice((*LOGIC, "LogicalNot", "Equal"))
             values.append(d.op(name, x) if name == "LogicalNot" else d.op(name, x, of(kind)))
         elif which < 4:
@@ -527,7 +545,7 @@ def scalar_loop(d: Draft) -> Case:
     values = given[2:]
     if draw.randrange(3) == 0:
         values.append(given[0])
-    _scalar_steps(body, values, draw.choice((1, 2, 4, 7)))
+    _scalar_steps(body, values, draw.choice((1, 2, 4, 7)), depth=draw.choice((0, 1, 2)))
     results = []
     for value in given[2:]:
         found = [one for one in values if one.dtype is value.dtype]

@@ -95,6 +95,9 @@ def eager(graph: Graph, arrays: Sequence[Any]) -> list[Any]:
         given = [of(value) for value in node.inputs]
         if node.op.name in _LOOPS:
             made = _turns(node, given)
+        elif node.op.name == "StatelessIf":
+            branch = "then_branch" if bool(given[0]) else "else_branch"
+            made = eager(node.attrs[branch].graph, given[1:])
         elif node.op.name == "PartitionedCall":
             made = eager(node.attrs["f"].graph, given)
         else:

@@ -15,6 +15,10 @@ from pinnace.engine.build import plan_of
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.scalar_text import SCALARS, expression, is_scalar, literal
 from pinnace.graph.graph import constant_of
+from pinnace.ops.array.gathering import GATHER_V2
+from pinnace.ops.array.joining import PACK
+from pinnace.ops.array.slicing import STRIDED_SLICE
+from pinnace.ops.functional.conditions import FAKE_PARAM
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -119,12 +123,12 @@ class ScalarFlow:
             return self._branch(node, scope)
         if node.op.runs == "loop":
             return self._loop(node, scope)
-        if node.op.name == "Pack":
+        if node.op is PACK:
             scope.vectors[node.outputs[0]] = [self._number(scope, one) for one in node.inputs]
             return []
-        if node.op.name in {"GatherV2", "StridedSlice"}:
+        if node.op in {GATHER_V2, STRIDED_SLICE}:
             return self._element(node, scope)
-        if node.op.name == "FakeParam" and is_scalar(node.outputs[0]):
+        if node.op is FAKE_PARAM and is_scalar(node.outputs[0]):
             scope.names[node.outputs[0]] = f"{SCALARS[node.outputs[0].dtype.name]}(0)"
             return []
         written = expression(node, [scope.name(one) for one in node.inputs], self._functions)
@@ -242,9 +246,9 @@ class ScalarFlow:
         array, shape = self._array(source, scope), source.shape
         if not is_scalar(item) or shape.rank is None:
             raise UnsupportedError(f"{node}: not an element")
-        if node.op.name == "GatherV2":
-            axis = constant_of(node.inputs[2])
-            if axis is None or int(axis) or node.attrs.get("batch_dims") or shape.rank != 1:
+        if node.op is GATHER_V2:
+            first = constant_of(node.inputs[2])
+            if first is None or int(first) or node.attrs.get("batch_dims") or shape.rank != 1:
                 raise UnsupportedError(f"{node}: not an element")
             indices, backwards = [self._number(scope, node.inputs[1])], False
         else:

@@ -42,11 +42,12 @@ FUNCTIONS = frozenset(
 )
 HEADER = """import math
 from math import (
-    acos, acosh, asin, asinh, atan, atan2, atanh, copysign, cos, cosh, erf, erfc, exp, expm1, fmod,
-    log, log1p, sin, sinh, tan, tanh,
+    acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, erf, erfc, exp, expm1, log, log1p,
+    sin, sinh, tan, tanh,
 )
 
 ceil, floor, rint, trunc = np.ceil, np.floor, np.rint, np.trunc
+copysign, fmod = np.copysign, np.fmod
 
 
 """
@@ -105,29 +106,33 @@ def expression(
     given = [name or "" for name in names]
     if node.op.name == "Cast":
         return _cast(node, given[0])
-    kind = node.outputs[0].dtype
-    refusals: tuple[str, ...] = ()
-    if node.op.name in _DIVISIONS:
-        form, refusals = _division(node, *given)
-    elif node.op.name in {"LeftShift", "RightShift"}:
-        form = _shift(node, *given)
-    elif node.op.name == "DivNoNan":
-        form = f"(T(0) if {given[1]} == T(0) else {given[0]} / {given[1]})"
-    elif node.op.name == "Select":
-        form = "({1} if {0} else {2})".format(*given)
-    elif node.op.fuse is not None:
-        form = node.op.fuse
-        if kind.is_integer:
-            form = _ROUNDINGS.sub("(", form)
-        form = forms.written(node, given, form)
-    else:
-        return None
+    form, refusals = _form(node, given)
     called = {*_CALLS.findall(form)} - {"T", "maximum", "minimum", "int", *_KINDS}
-    if not called <= {*functions}:
+    if not form or not called <= {*functions}:
         return None
+    kind = node.outputs[0].dtype
     own = SCALARS[kind.name]
     form = re.sub(r"\bT\(", f"{own}(", form)
     return Expression(f"{own}({wrapping(form) if kind.is_integer else form})", refusals)
+
+
+def _form(node: Node, given: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The text of a step, empty if there is none, and when it is refused."""
+    name = node.op.name
+    if name in _DIVISIONS:
+        return _division(node, *given)
+    if name in {"LeftShift", "RightShift"}:
+        return _shift(node, *given), ()
+    if name == "DivNoNan":
+        return f"(T(0) if {given[1]} == T(0) else {given[0]} / {given[1]})", ()
+    if name == "Select":
+        return "({1} if {0} else {2})".format(*given), ()
+    form = node.op.fuse
+    if form is None:
+        return "", ()
+    if node.outputs[0].dtype.is_integer:
+        form = _ROUNDINGS.sub("(", form)
+    return forms.written(node, given, form), ()
 
 
 # The conversions that names of constants are written with.
