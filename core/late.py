@@ -57,6 +57,8 @@ TABLE: dict[str, str] = {
     # framework: the node behind a symbolic tensor, in TensorFlow's words.
     "operation_of": "pinnace.graph.operation:operation_of",
     "consumers_of": "pinnace.graph.operation:consumers_of",
+    # engine: kernels of loops contain the plans of branches.
+    "plan_of": "pinnace.engine.build:plan_of",
     # graph: what is read of it is what would be saved.
     "encode_node_whole": "pinnace.graph.codec.graphs:encode_node_whole",
     "encode_whole": "pinnace.graph.codec.graphs:encode_whole",
@@ -96,6 +98,7 @@ if TYPE_CHECKING:  # the table again
     from pinnace.engine.build import bind_function as bind_function
     from pinnace.engine.build import call_function as call_function
     from pinnace.engine.build import finish_loop as finish_loop
+    from pinnace.engine.build import plan_of as plan_of
     from pinnace.engine.build import request_kernel as request_kernel
     from pinnace.engine.threads import limit_threads as limit_threads
     from pinnace.functions.backward import gradient_of_control_flow as gradient_of_control_flow

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.engine.build import plan_of
+from pinnace import late
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.scalar_text import SCALARS, expression, is_scalar, literal
 from pinnace.graph.graph import constant_of
@@ -181,7 +181,7 @@ class ScalarFlow:
         names = [self._fresh() for _ in node.outputs]
         lines = []
         for index, branch in enumerate(branches):
-            plan = plan_of(branch.graph)
+            plan = late.plan_of(branch.graph)
             inner = scope.opened(plan.graph, given)
             inside = self.steps(plan, inner)
             results = self.results(plan.graph, inner)
@@ -207,7 +207,7 @@ class ScalarFlow:
             raise UnsupportedError("a loop in an iteration")
         self._enter()
         self.has_loops = self.can_refuse = True
-        test, body = plan_of(node.attrs["cond"].graph), plan_of(node.attrs["body"].graph)
+        test, body = late.plan_of(node.attrs["cond"].graph), late.plan_of(node.attrs["body"].graph)
         inputs, outputs = body.graph.inputs, body.graph.outputs
         before, inside = (scope.opened(plan.graph, node.inputs) for plan in (test, body))
         begin, names = [], {}
