@@ -27,7 +27,7 @@ def _call(kind: str, argument: ast.expr) -> ast.Call:
 
 
 def wrapping(expression: str) -> str:
-    """An expression of int32 or int64 numbers whose sums, differences and products wrap.
+    """An expression of integers whose sums, differences and products wrap.
 
     Args:
         expression: on numbers of one dtype; its value is an int64 with the right lowest bits.

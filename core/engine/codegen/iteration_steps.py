@@ -196,15 +196,14 @@ class Steps:
         self.arrays.append(node)
 
     def _numbers(self, node: Node) -> bool:
-        """Take a step about numbers, branches included."""
+        """Take a step about numbers; whether it is one."""
         variables, scope = self._variables, Scope()
         for value in node.inputs:
             name = variables.name(value)
-            if name is not None:
-                scope.names[value] = name
-            elif node.op.runs is None:
+            if name is None:
                 return False
-        if node.op.runs is None and not self._flow.has_text(node, scope):
+            scope.names[value] = name
+        if not self._flow.has_text(node, scope):
             return False
         self.ahead += self._flow.step(node, scope)
         for value in node.outputs:

@@ -222,6 +222,44 @@ def test_programs_give_what_python_gives(
         assert int(found) == program(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("program", "count"), [(collatz, 1), (sum_of_divisors, 2), (until_found, 2)]
+)
+def test_these_programs_are_machine_code(program: Any, count: int) -> None:
+    loop_and_plan(tf.function(program), *[tf.constant(5, tf.int64)] * count)
+
+
+def decaying(x: Any, n: Any, step: Any) -> Any:
+    scale = tf.constant(1.0)
+    i = tf.constant(0)
+    while i < n:
+        if i % 3 == 0:
+            scale = scale * 0.5
+        elif scale < 0.3:
+            scale = scale + tf.cast(7 // step, tf.float32)
+        x = tf.tanh(x * scale + 0.25)
+        i = i + 1
+    return x
+
+
+def test_branches_beside_arrays_give_what_the_plan_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array is carried, and a branch decides what it is scaled by."""
+    x = np.linspace(-2, 2, 256, dtype=np.float32)
+    found = {}
+    for tier in ("plan", "compiled"):
+        monkeypatch.setattr(config.settings, "tier", tier)
+        function = tf.function(decaying)
+        for n in (0, 1, 50):
+            found[tier, n] = function(tf.constant(x), tf.constant(n), tf.constant(2)).numpy()
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?i)division by zero"):
+            function(tf.constant(x), tf.constant(50), tf.constant(0))
+        never = function(tf.constant(x), tf.constant(1), tf.constant(0))
+        assert np.isfinite(never.numpy()).all()
+    for n in (0, 1, 50):
+        # Each tanh is within a few units of the last place; the map contracts.
+        np.testing.assert_allclose(found["compiled", n], found["plan", n], rtol=1e-6, atol=1e-7)
+
+
 def test_the_loop_of_a_branch_is_machine_code() -> None:
     @tf.function
     def steps(n: Any) -> Any:
