@@ -92,6 +92,8 @@ def _each(times: int) -> Count:
     return count
 
 
+# Operations for each number of a softmax: its maximum, difference, exponential, sum and quotient.
+_SOFTMAX = 5
 _COUNTS: dict[str, Count] = {
     **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), _matrices),
     "Einsum": _einsum,
@@ -176,17 +178,24 @@ def of_layer(network: Network, layer: Layer) -> tuple[int, int]:
     y = network.image(layer.out)
     numbers = y.pixels * y.channels
     read = sum(math.prod(network.image(value)) for value in layer.reads())
+    if layer.attending is not None:
+        images, heads, queries, keys, depth, width = layer.attending.sizes
+        scores = images * heads * queries * keys
+        return scores * (2 * (depth + width) + _SOFTMAX), 4 * (read + numbers)
     if not layer.is_product:
         taps = math.prod(layer.window.taps)
         if layer.kind == "MEAN":
             return read, 4 * (read + numbers)
-        each = {"PROGRAM": len(layer.program), "COPY": 0, "SOFTMAX": 5}.get(layer.kind, taps)
+        each = {"PROGRAM": len(layer.program), "COPY": 0, "SOFTMAX": _SOFTMAX}.get(layer.kind, taps)
         return numbers * each, 4 * (read + numbers)
     if layer.phases:  # each a row that makes some of the pixels
         (phase,) = layer.phases
         numbers = y.batch * math.prod(phase.counts) * y.channels
     window = layer.phases[0].window if layer.phases else layer.window
     channels = 1 if layer.kind == "CHANNELWISE" else network.image(layer.xs[0]).channels
+    if layer.flat is not None:
+        x, y = layer.flat
+        channels = x.channels
     inner = math.prod(window.taps) * channels
     weights = inner * y.channels
     return 2 * numbers * inner, 4 * (read + numbers + weights)

@@ -67,3 +67,23 @@ def products(text: str, *, swapped: bool, by_left: bool = False) -> Products | N
         tuple(ys.index(one) for one in (*batch, *shared, *columns)),
         tuple(output.index(one) for one in (*batch, *rows, *columns)),
     )
+
+
+def matrix_axes(text: str) -> int | None:
+    """How many first axes of the second input are summed over, with as many last ones of the first.
+
+    None if the sum is anything but one product of both as matrices, without a change of order.
+
+    Args:
+        text: an equation of two inputs, with an arrow.
+    """
+    equation = parse_equation(text)
+    xs, ys = equation.inputs
+    rows = [one for one in xs if one not in ys]
+    shared = [one for one in xs if one in ys]
+    columns = [one for one in ys if one not in xs]
+    labels = [*xs, *columns]
+    if len(set(labels)) != len(labels) or not (rows and shared and columns) or ELLIPSIS in ys:
+        return None
+    fits = (xs, ys, equation.output) == ((*rows, *shared), (*shared, *columns), (*rows, *columns))
+    return len(shared) if fits else None

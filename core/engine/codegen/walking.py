@@ -12,6 +12,7 @@ another layer's result, rectifiers) before a sum leaves its register.
 
 from __future__ import annotations
 
+from pinnace.engine.codegen.attention_walk import ATTENTION
 from pinnace.engine.networks import fields
 
 # Numbers (int64) between counters: a cache line. A row has one for each thread, and one behind.
@@ -350,6 +351,22 @@ def operate(what, to, x, y, count, width):
         for at in range(0, count, width):
             for c in range(width):
                 o[at + c] = a[c]
+    elif what == OP_SPREAD_ROWS:
+        for row in range(count // width):
+            for c in range(width):
+                o[row * width + c] = a[row]
+    elif what == OP_ROW_LARGEST:
+        for row in range(count // width):
+            largest = a[row * width]
+            for c in range(width):
+                largest = larger(largest, a[row * width + c])
+            o[row] = largest
+    elif what == OP_ROW_SUM or what == OP_ROW_MEAN:
+        for row in range(count // width):
+            total = float32(0)
+            for c in range(width):
+                total = plus(total, a[row * width + c])
+            o[row] = total / float32(width) if what == OP_ROW_MEAN else total
     else:
         for i in range(count):
             o[i] = a[i]
@@ -373,7 +390,7 @@ def program_piece(q, programs, tensors, registers, piece):
             to = place(p[I_TO_KIND], p[I_TO], tensors, q, registers, n, r, w)
             x = place(p[I_A_KIND], p[I_A], tensors, q, registers, n, r, w)
             y = place(p[I_B_KIND], p[I_B], tensors, q, registers, n, r, w)
-            operate(p[I_WHAT], to, x, y, count, width)
+            operate(p[I_WHAT], to, x, y, some if p[I_BY_ROW] else count, width)
         at += some
 '''
 
@@ -410,6 +427,8 @@ def kernel(q, programs, tensors, counters, t, registers, me, threads):
                 softmax_piece(line, piece)
             elif kind == COPY:
                 copy_piece(line, piece)
+            elif kind == ATTENTION:
+                attention_piece(line, t, registers, piece)
             else:
                 program_piece(line, programs, tensors, registers, piece)
             fetch_add(done, 1)
@@ -421,7 +440,7 @@ WALK = (
     """
 from numba import carray
 from pinnace.engine.codegen.atomics import fetch_add, load, pause
-from pinnace.engine.codegen.mathematics import as_pointer
+from pinnace.engine.codegen.mathematics import as_bytes, as_pointer
 from pinnace.engine.codegen.register_tiles import (
     EIGHT, HALF, HALF_ROWS, NARROW, ROWS, WIDE, channelwise, clear, eight, four, half, move,
     narrow, one, two, wide,
@@ -438,5 +457,6 @@ LOWEST = np.finfo(np.float32).min
     + _CHANNELWISE
     + _POOLS
     + _PROGRAM
+    + ATTENTION
     + _WALK
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.engine.networks import fields
 from pinnace.engine.networks.expressions import instructions_of
-from pinnace.engine.networks.layers import Instruction, Layer, Operand, most_alive
+from pinnace.engine.networks.layers import Instruction, Layer, Operand, most_alive, tensors_of
 from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def read_elementwise(reader: Reader, place: int, node: Node) -> bool:
     if result.kind != "temporary":
         made = [*made, Instruction("SAME", temporary(), (result,))]
     merged.program.extend(made)
-    if most_alive(merged.program) > fields.REGISTERS:
+    if most_alive(merged.program) >= fields.REGISTERS:
         return False
-    merged.xs = _tensors(merged)
+    merged.xs = tensors_of(merged.program)
     for layer in before:
         reader.layers.remove(layer)
         del reader.by[layer.out]
@@ -92,12 +92,3 @@ def _append(merged: Layer, layer: Layer) -> Operand:
         merged.program.append(one._replace(to=one.to + shift, operands=operands))
     merged.temporaries += layer.temporaries
     return Operand("temporary", None, merged.program[-1].to)
-
-
-def _tensors(layer: Layer) -> list[Value]:
-    found: dict[Value, None] = {}
-    for one in layer.program:
-        for operand in one.operands:
-            if operand.kind in {"tensor", "image"} and operand.value is not None:
-                found[operand.value] = None
-    return list(found)

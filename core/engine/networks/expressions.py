@@ -50,14 +50,24 @@ class _Compilation:
 
     def __init__(self, known: dict[str, Operand], temporary: Callable[[], int]) -> None:
         self.made: list[Instruction] = []
+        # What the same parts of an expression have made.
+        self._found: dict[tuple[str, tuple[Operand, ...]], Operand] = {}
         self._known = known
         self._temporary = temporary
 
     def emit(self, what: str, *operands: Operand) -> Operand:
-        """One more instruction; where its result is."""
+        """One more instruction, if it is not there yet; where its result is."""
+        key = what, operands
+        if key in self._found:
+            return self._found[key]
         to = self._temporary()
-        self.made.append(Instruction(what, to, operands))
-        return Operand("temporary", None, to)
+        # Numbers alone are the same for all rows, so they decide nothing.
+        by_row = any(one.by_row for one in operands) and all(
+            one.by_row or one.kind == "number" for one in operands
+        )
+        self.made.append(Instruction(what, to, operands, by_row))
+        found = self._found[key] = Operand("temporary", None, to, by_row)
+        return found
 
     def walk(self, tree: ast.expr) -> Operand:
         """Where the result of a part is."""

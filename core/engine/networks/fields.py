@@ -61,29 +61,61 @@ NAMES = (
     "FIRST",
     "LAST",
     "TENSORS",
+    # Attention: heads, keys, numbers of a query, and of queries at a time. x are the queries, z the
+    # values; strides of both from head to head, and of y.
+    "HEADS",
+    "KEYS",
+    "DEPTH",
+    "X_HEAD",
+    "Y_HEAD",
+    "Z_HEAD",
+    # The keys: address, and strides from image to image, head to head, key to key, and within one.
+    "K",
+    "K_IMAGE",
+    "K_HEAD",
+    "K_ROW",
+    "K_STEP",
+    # The mask: how scores are masked, its address, and strides from image to image, head to head,
+    # query to query, key to key.
+    "MASKING",
+    "MASK",
+    "MASK_IMAGE",
+    "MASK_HEAD",
+    "MASK_ROW",
+    "MASK_STEP",
 )
 PLACE = {name: place for place, name in enumerate(NAMES)}
 
-KINDS = ("PRODUCT", "CHANNELWISE", "MAXIMUM", "AVERAGE", "MEAN", "COPY", "PROGRAM", "SOFTMAX")
+KINDS = (
+    "PRODUCT", "CHANNELWISE", "MAXIMUM", "AVERAGE", "MEAN", "COPY", "PROGRAM", "SOFTMAX",
+    "ATTENTION",
+)  # fmt: skip
 KIND = {name: number for number, name in enumerate(KINDS)}
 
 # Bits of a tile's mode, as `codegen.register_tiles` has them (which imports Numba).
 PLUS, RECTIFY, CLIP = 2, 4, 8
 
-# What an instruction of a program does with one or two blocks of numbers.
+# How attention's scores are masked: numbers are added, or False takes one number for all.
+MASKINGS = ("UNMASKED", "ADDED", "SELECTED")
+MASKING = {name: number for number, name in enumerate(MASKINGS)}
+
+# What an instruction of a program does with one or two blocks of numbers. Reductions make one
+# number of each row of channels; `SPREAD_ROWS` makes rows of such numbers, `SPREAD` of an image's.
 OPERATIONS = (
     "ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "LARGER", "SMALLER", "NEGATIVE", "ABSOLUTE",
     "ROOT", "EXP", "EXPM1", "TANH", "ERF", "ERFC", "SPREAD", "SIGMOID", "SAME",
+    "ROW_SUM", "ROW_MEAN", "ROW_LARGEST", "SPREAD_ROWS",
 )  # fmt: skip
 OPERATION = {name: number for number, name in enumerate(OPERATIONS)}
 # Where an operand lies: in a register, at an address, in a tensor.
 REGISTER, ADDRESS, TENSOR = range(3)
-# Columns of an instruction and of a tensor.
-INSTRUCTION = ("WHAT", "TO_KIND", "TO", "A_KIND", "A", "B_KIND", "B")
+# Columns of an instruction (`BY_ROW`: its blocks have one number for each row) and of a tensor.
+INSTRUCTION = ("WHAT", "TO_KIND", "TO", "A_KIND", "A", "B_KIND", "B", "BY_ROW")
 TENSOR_COLUMNS = ("AT", "IMAGE", "ROW", "STEP")
-# Numbers of a register; how many there are for temporaries, and for operands that are spread.
+# Numbers of a register; how many there are for temporaries, and for operands that are spread. One
+# more than temporaries are alive: loops over the memory that they read are not made vectors.
 REGISTER_SIZE = 4096
-REGISTERS, SPREAD_REGISTERS = 8, 2
+REGISTERS, SPREAD_REGISTERS = 9, 2
 
 
 def constants() -> str:
@@ -91,6 +123,7 @@ def constants() -> str:
     lines = [f"{name} = {place}" for name, place in PLACE.items()]
     lines += [f"{name} = {number}" for name, number in KIND.items()]
     lines += [f"OP_{name} = {number}" for name, number in OPERATION.items()]
+    lines += [f"{name} = {number}" for name, number in MASKING.items()]
     lines += [f"I_{name} = {place}" for place, name in enumerate(INSTRUCTION)]
     lines += [f"T_{name} = {place}" for place, name in enumerate(TENSOR_COLUMNS)]
     lines += [f"REGISTER, ADDRESS, TENSOR = {REGISTER}, {ADDRESS}, {TENSOR}"]

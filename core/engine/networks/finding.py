@@ -70,6 +70,7 @@ class _Search:
             for place, step in enumerate(steps)
             if not step.node.outputs or not all(one in settled for one in step.node.outputs)
         ]
+        self._running = frozenset(self._places)
         self._uses: dict[Value, list[int]] = {value: [-1] for value in results}
         for place in self._places:
             for value in steps[place].node.inputs:
@@ -90,7 +91,7 @@ class _Search:
         return found
 
     def _reader(self) -> Reader:
-        return Reader(self._steps, self._sizes, self._steady, self._uses)
+        return Reader(self._steps, self._sizes, self._steady, self._uses, self._running)
 
     def network(self, reader: Reader) -> Network | None:
         """The network that was read; None if it is not worth one."""
@@ -106,6 +107,8 @@ class _Search:
             for value in self._steps[place].node.outputs
             if any(at not in members for at in self._uses.get(value, ()))
         ]
+        if any(value in reader.turned for value in outputs):
+            return None  # it lies nowhere in this order
         tensors, weights = self._wanted(reader, members)
         self._take_weights(members)
         part = Part(sorted(members), [*tensors, *roots_of(weights, self._variables)], outputs)
@@ -145,7 +148,7 @@ def _is_worth_it(reader: Reader) -> bool:
         return False
     if any(layer.node.op is not MAT_MUL for layer in products):
         return True
-    return len(products) > 1 and all(layer.kind != "PROGRAM" for layer in reader.layers)
+    return len(products) > 1
 
 
 def _work(layer: Layer, reader: Reader) -> int:
@@ -154,4 +157,4 @@ def _work(layer: Layer, reader: Reader) -> int:
         return 0
     constant = constant_of(layer.weights)
     shape = reader.sizes.get(layer.weights, ()) if constant is None else np.shape(constant)
-    return reader.image(layer.out).pixels * math.prod(shape)
+    return reader.made_image(layer).pixels * math.prod(shape)

@@ -95,19 +95,64 @@ class Operand(NamedTuple):
             or "number".
         value: of a tensor or a steady one.
         number: which temporary, or the number.
+        by_row: whether it has one number for each row of channels: a temporary or a tensor.
     """
 
     kind: str
     value: Value | None = None
     number: float = 0.0
+    by_row: bool = False
 
 
 class Instruction(NamedTuple):
-    """One operation on blocks of numbers: a temporary becomes what it makes."""
+    """One operation on blocks of numbers: a temporary becomes what it makes.
+
+    Attributes:
+        what: of `fields.OPERATIONS`.
+        to: the temporary.
+        operands: one or two.
+        by_row: whether it has one number for each row of channels, as what it reads.
+    """
 
     what: str
     to: int
     operands: tuple[Operand, ...]
+    by_row: bool = False
+
+
+class Strides(NamedTuple):
+    """Numbers from one to the next of what attention reads or makes; 0 where all share one."""
+
+    image: int
+    head: int
+    row: int
+    step: int
+
+
+class Attending(NamedTuple):
+    """The sizes of attention, and where its values lie.
+
+    Attributes:
+        sizes: (images, heads, queries, keys, numbers of a query, numbers of a value).
+        queries: strides of x.
+        keys: of the keys.
+        values: of the values; their numbers lie behind one another.
+        result: of what it makes, likewise.
+        factor: what scores are multiplied by.
+        masking: how they are masked: a key of `fields.MASKING`.
+        mask: strides of the mask.
+        filler: the score of what is masked.
+    """
+
+    sizes: tuple[int, int, int, int, int, int]
+    queries: Strides
+    keys: Strides
+    values: Strides
+    result: Strides
+    factor: float = 1.0
+    masking: str = "UNMASKED"
+    mask: Strides = Strides(0, 0, 0, 0)
+    filler: float = 0.0
 
 
 @dataclass(eq=False)
@@ -130,6 +175,9 @@ class Layer:
         temporaries: of the program.
         channel: the first one it writes, of the `out` that it is a part of.
         phases: of a transposed convolution, each a row of the table.
+        attending: of attention, whose xs are queries, keys, values and perhaps a mask.
+        mask: of attention, where it is steady.
+        flat: what a product reads and makes, if both are seen as matrices whatever their axes.
     """
 
     kind: str
@@ -147,6 +195,9 @@ class Layer:
     temporaries: int = 0
     channel: int = 0
     phases: tuple[Phase, ...] = ()
+    attending: Attending | None = None
+    mask: Value | None = None
+    flat: tuple[Image, Image] | None = None
 
     @property
     def number(self) -> int:
@@ -164,7 +215,7 @@ class Layer:
 
     def steady(self) -> list[Value]:
         """The steady values that it needs."""
-        found = [] if self.weights is None else [self.weights]
+        found = [value for value in (self.weights, self.mask) if value is not None]
         for scaling in self.scalings:
             found.extend(scaling.values)
         for instruction in self.program:
@@ -174,6 +225,16 @@ class Layer:
                 if one.kind == "steady" and one.value is not None
             ]
         return found
+
+
+def tensors_of(program: Sequence[Instruction]) -> list[Value]:
+    """The tensors that a program reads."""
+    found: dict[Value, None] = {}
+    for one in program:
+        for operand in one.operands:
+            if operand.kind in {"tensor", "image"} and operand.value is not None:
+                found[operand.value] = None
+    return list(found)
 
 
 def most_alive(program: Sequence[Instruction]) -> int:

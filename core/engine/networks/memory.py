@@ -121,6 +121,10 @@ class Memory:
                 seen_otherwise.add(layer.out)
             if layer.kind == "SOFTMAX":  # whose rows lie behind one another
                 seen_otherwise.update(map(self._reader.root, (layer.xs[0], layer.out)))
+            if layer.kind == "ATTENTION":  # whose images and heads have strides of their own
+                seen_otherwise.update(map(self._reader.root, (*layer.xs, layer.out)))
+            if layer.flat is not None:
+                seen_otherwise.update(map(self._reader.root, (*layer.reads(), layer.out)))
         for layer in sorted(self._reader.layers, key=lambda one: one.place):
             if layer.out not in self.storages:
                 self.storages[layer.out] = Storage(self._reader.image(layer.out))

@@ -14,6 +14,7 @@ import numpy as np
 from pinnace.engine.networks.elementwise import read_elementwise
 from pinnace.engine.networks.expressions import can_be
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Window, image_of
+from pinnace.engine.networks.row_programs import read_rows
 from pinnace.engine.networks.rules import RULES
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
@@ -35,13 +36,17 @@ class Reader:
         sizes: the shape of each value, where it is known.
         steady: see `steady.find_steady`.
         uses: for each value the places of steps that take it; -1 for the plan's results.
+        running: the places of steps that run in any case.
 
     Attributes:
         layers: in the order in which they began; `Layer.place` says when one is complete.
         members: places of steps that are in one.
         made: values of those steps.
-        roots: what a value is another name of: the same numbers in another shape.
+        roots: what a value is another name of: the same numbers in another shape, or what a layer
+            makes of them.
+        views: of such a value, what its step takes.
         padded: for values that are padded, what of, and with how many zeros.
+        turned: for values in another order of axes, what of, and the order.
         by: the layer that makes a value in the end.
     """
 
@@ -51,20 +56,28 @@ class Reader:
         sizes: Sizes,
         steady: Collection[Value],
         uses: Mapping[Value, Sequence[int]],
+        running: Collection[int],
     ) -> None:
         self.layers: list[Layer] = []
         self.members: list[int] = []
         self.made: set[Value] = set()
         self.roots: dict[Value, Value] = {}
+        self.views: dict[Value, Value] = {}
         self.padded: dict[Value, tuple[Value, Border]] = {}
+        self.turned: dict[Value, tuple[Value, list[int]]] = {}
         self.sizes = sizes
         self.steps = steps
         self._steady = steady
         self.uses = uses
+        self.running = running
         self.by: dict[Value, Layer] = {}
+        # Places of steps that a layer before them has taken, too.
+        self._claimed: set[int] = set()
 
     def read(self, place: int) -> bool:
         """Whether the step at a place is part of the network now."""
+        if place in self._claimed:
+            return True
         node = self.steps[place].node
         if node.controls or len(node.outputs) < 1 or not self.is_number(node.outputs[0]):
             return False
@@ -73,13 +86,24 @@ class Reader:
         rule = RULES.get(node.op)
         found = rule is not None and rule(self, place, node)
         if not found and node.op.view == "reshaped":
-            found = self._view(node)
+            found = self.view(node)
+        if not found and node.op.fuse_row is not None:
+            found = read_rows(self, place, node)
         if not found and can_be(node.op):
             found = read_elementwise(self, place, node)
         if found:
-            self.members.append(place)
-            self.made.update(node.outputs)
+            self._take(place)
         return found
+
+    def claim(self, places: Collection[int]) -> None:
+        """Steps behind the one that is read are part of its layer."""
+        self._claimed.update(places)
+        for place in places:
+            self._take(place)
+
+    def _take(self, place: int) -> None:
+        self.members.append(place)
+        self.made.update(self.steps[place].node.outputs)
 
     def root(self, value: Value) -> Value:
         """The value whose numbers these are."""
@@ -88,6 +112,10 @@ class Reader:
     def image(self, value: Value) -> Image:
         """The sizes of a value, as images."""
         return image_of(self.sizes[value])
+
+    def made_image(self, layer: Layer) -> Image:
+        """The sizes of what a layer makes, as it makes it."""
+        return self.image(layer.out) if layer.flat is None else layer.flat[1]
 
     # Facts.
 
@@ -109,8 +137,9 @@ class Reader:
         return bool(self.uses.get(value))
 
     def is_moving(self, value: Value) -> bool:
-        """Whether it is a float32 tensor that differs from call to call, and no padded one."""
-        return self.is_number(value) and not self.is_steady(value) and value not in self.padded
+        """Whether it is a float32 tensor that differs from call to call, and lies somewhere."""
+        is_made_up = value in self.padded or value in self.turned
+        return self.is_number(value) and not self.is_steady(value) and not is_made_up
 
     def shape(self, value: Value) -> tuple[int, ...] | None:
         """Its shape, a constant's too; None if it is not known."""
@@ -124,12 +153,32 @@ class Reader:
             return None
         return layer
 
-    def is_per_channel(self, value: Value, channels: int) -> bool:
-        """Whether it is steady, and one number for each channel, or one for all."""
+    def producer(self, value: Value) -> Layer | None:
+        """As `open`, of a value that may be a view of what the layer makes."""
+        layer = self.open(value)
+        while layer is None and value in self.views and len(self.uses.get(value, ())) == 1:
+            value = self.views[value]
+            layer = self.open(value)
+        return layer
+
+    def is_per_channel(self, value: Value, x: Value, layer: Layer) -> bool:
+        """Whether it is steady, and one number for each channel of a layer, or one for all.
+
+        Args:
+            value: that x is combined with.
+            x: the layer's result, perhaps in another shape: channels may be several of its axes.
+            layer: that makes x.
+        """
         shape = self.shape(value)
         if shape is None or not self.is_steady(value) or value.dtype is not dtypes.float32:
             return False
-        return math.prod(shape) == 1 or (shape[-1] == channels == math.prod(shape))
+        count = math.prod(shape)
+        if count == 1:
+            return True
+        while shape[0] == 1:
+            shape = shape[1:]
+        ends = self.sizes[x][-len(shape) :] == shape
+        return ends and count == self.made_image(layer).channels
 
     # What becomes of a step.
 
@@ -139,11 +188,15 @@ class Reader:
         self.by[layer.out] = layer
         return True
 
-    def extend(self, layer: Layer, place: int, out: Value) -> bool:
-        """The layer does the step at a place, too, which makes `out`; True."""
-        del self.by[layer.out]
-        layer.place, layer.out = place, out
-        self.by[out] = layer
+    def extend(self, layer: Layer, place: int, x: Value, out: Value) -> bool:
+        """The layer does the step at a place, too, which makes `out` of `x`; True."""
+        layer.place = place
+        if layer.out is x:
+            del self.by[x]
+            layer.out = out
+            self.by[out] = layer
+        else:  # the result stays what it is known by, x and out being views of it
+            self.roots[out], self.views[out] = layer.out, x
         return True
 
     def source(self, value: Value) -> tuple[Value, Border]:
@@ -152,6 +205,8 @@ class Reader:
 
     def is_readable(self, value: Value) -> bool:
         """Whether windows may read it: images that differ from call to call, padded or not."""
+        if value in self.turned:
+            return False
         return self.is_number(value) and not self.is_steady(value) and len(self.sizes[value]) == 4
 
     def write_padded(self, value: Value) -> None:
@@ -161,9 +216,10 @@ class Reader:
         window = Window(border=border)
         self.layers.append(Layer("COPY", place, value.node, value, [x], window=window))
 
-    def _view(self, node: Node) -> bool:
+    def view(self, node: Node) -> bool:
+        """Whether a step's result is its first input in another shape, which a layer makes."""
         x, out = node.inputs[0], node.outputs[0]
         if self.root(x) not in self.made or not self.is_moving(x):
             return False
-        self.roots[out] = self.root(x)
+        self.roots[out], self.views[out] = self.root(x), x
         return True

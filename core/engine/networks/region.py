@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.engine.codegen import compiler, walking
-from pinnace.engine.networks import fields
+from pinnace.engine.networks.layers import image_of
 from pinnace.engine.networks.memory import Memory
 from pinnace.engine.networks.steady import Evaluation
 from pinnace.engine.networks.table import Table, products_of
@@ -131,7 +131,9 @@ class Network:
 
     def image(self, value: Hashable) -> Image:
         """The sizes of what a layer reads or makes."""
-        return self._memory.of(value).image
+        storage = self._memory.storages.get(value)
+        # What is seen in another shape has no storage of its own.
+        return image_of(self._sizes[value]) if storage is None else storage.image  # type: ignore[index]
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
         """The outputs of the network.
@@ -198,7 +200,7 @@ class Network:
                 workspace.tensors,
                 counters,
                 tiles.lend("table", form.table.scratch, np.int64),
-                tiles.lend("registers", _REGISTERS, np.float32),
+                tiles.lend("registers", form.table.room, np.float32),
                 piece,
                 form.threads,
             )
@@ -216,7 +218,7 @@ class Network:
 
         def work(piece: int) -> None:
             table = tiles.lend("table", form.table.scratch, np.int64)
-            registers = tiles.lend("registers", _REGISTERS, np.float32)
+            registers = tiles.lend("registers", form.table.room, np.float32)
             stamps[piece].append(perf_counter())
             for row in range(len(workspace.rows)):
                 kernel(
@@ -270,9 +272,6 @@ class Network:
         threads = team.size() if products >= team.WORTH_PRODUCTS else 1
         table = Table(self._memory, packed, self._sizes.__getitem__, steady.of, threads)
         return _Form(versions, table, packed, threads)
-
-
-_REGISTERS = (fields.REGISTERS + fields.SPREAD_REGISTERS) * fields.REGISTER_SIZE
 
 
 def _readable(array: Array) -> Array:

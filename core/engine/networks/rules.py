@@ -5,20 +5,26 @@ A rule says whether it took the step; `elementwise` is asked where none did.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pinnace.engine.codegen import equations
+from pinnace.engine.networks.attending import read_attention, read_turned
 from pinnace.engine.networks.fields import CLIP, PLUS, RECTIFY
-from pinnace.engine.networks.layers import NO_BORDER, Border, Layer, Scaling, Window
+from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Scaling, Window
 from pinnace.engine.networks.phases import axis_phases, phases_of
+from pinnace.engine.networks.row_programs import read_fused_norm
 from pinnace.graph.graph import constant_of
 from pinnace.ops.array.joining import CONCAT_V2
 from pinnace.ops.array.padding import PAD, PAD_V2
+from pinnace.ops.array.permutations import TRANSPOSE
 from pinnace.ops.math.arithmetic import ADD, ADD_V2, MUL, SUB
 from pinnace.ops.math.division import REAL_DIV
-from pinnace.ops.math.products import MAT_MUL
+from pinnace.ops.math.einstein import EINSUM
+from pinnace.ops.math.products import BATCH_MAT_MUL_V2, MAT_MUL
 from pinnace.ops.math.reduction import MEAN
 from pinnace.ops.nn import batch_norm, layouts
 from pinnace.ops.nn.biases import BIAS_ADD
@@ -144,9 +150,13 @@ def _depthwise(reader: Reader, place: int, node: Node) -> bool:
 
 def _matrix(reader: Reader, place: int, node: Node) -> bool:
     x, weights = node.inputs
-    if not reader.is_moving(x) or not reader.is_steady(weights) or node.attrs["transpose_a"]:
+    names = ("transpose_a", "transpose_b") if node.op is MAT_MUL else ("adj_x", "adj_y")
+    flipped, is_transposed = (bool(node.attrs[name]) for name in names)
+    if flipped or not reader.is_moving(x) or not reader.is_steady(weights):
         return False
-    is_transposed = bool(node.attrs["transpose_b"])
+    shape = reader.shape(weights)
+    if shape is None or len(shape) != 2:
+        return False  # unknown, or one matrix for each of a batch
     out = node.outputs[0]
     return reader.add(
         Layer("PRODUCT", place, node, out, [x], weights=weights, is_transposed=is_transposed)
@@ -224,30 +234,30 @@ def _scaled(reader: Reader, place: int, node: Node) -> bool:
     if reader.is_steady(x) and what != "divide":
         x, other = other, x
         what = "subtract from" if what == "subtract" else what
-    layer = reader.open(x)
+    layer = reader.producer(x)
     if layer is None or not layer.is_product or layer.added is not None or layer.mode:
         return False
     out = node.outputs[0]
-    if reader.sizes[out] != reader.sizes[x]:
-        return False
-    if not reader.is_per_channel(other, reader.sizes[out][-1]):
+    if reader.sizes[out] != reader.sizes[x] or not reader.is_per_channel(other, x, layer):
         return False
     layer.scalings.append(Scaling(what, (other,)))
-    return reader.extend(layer, place, out)
+    return reader.extend(layer, place, x, out)
 
 
 def _normalised(reader: Reader, place: int, node: Node) -> bool:
     x, *rest = node.inputs
-    layer = reader.open(x)
+    if node.attrs["is_training"]:
+        return read_fused_norm(reader, place, node)
+    layer = reader.producer(x)
     if layer is None or not layer.is_product or layer.added is not None or layer.mode:
         return False
-    if node.attrs["is_training"] or node.attrs["data_format"] != "NHWC":
+    if node.attrs["data_format"] != "NHWC":
         return False
-    if not all(reader.is_per_channel(value, reader.sizes[x][-1]) for value in rest[:4]):
+    if not all(reader.is_per_channel(value, x, layer) for value in rest[:4]):
         return False
     scaling = Scaling("normalise", tuple(rest[:4]), float(node.attrs["epsilon"]))
     layer.scalings.append(scaling)
-    return reader.extend(layer, place, node.outputs[0])
+    return reader.extend(layer, place, x, node.outputs[0])
 
 
 def _summed(reader: Reader, place: int, node: Node) -> bool:
@@ -257,13 +267,15 @@ def _summed(reader: Reader, place: int, node: Node) -> bool:
         return False
     if node.inputs[0] is node.inputs[1]:
         return False
-    for layer in reversed(reader.layers):
-        if layer.out in node.inputs and reader.open(layer.out) is layer:
-            if not layer.is_product or layer.added is not None or layer.mode:
-                continue
-            other = node.inputs[1 if node.inputs[0] is layer.out else 0]
-            layer.added, layer.mode = other, PLUS
-            return reader.extend(layer, place, out)
+    makers = [(reader.producer(x), x, other) for x, other in (node.inputs, node.inputs[::-1])]
+    found = [(layer.place, layer, x, other) for layer, x, other in makers if layer is not None]
+    for _, layer, x, other in sorted(found, key=lambda one: -one[0]):
+        if not layer.is_product or layer.added is not None or layer.mode:
+            continue
+        if reader.image(layer.out) != reader.image(out):
+            continue  # seen in another shape
+        layer.added, layer.mode = other, PLUS
+        return reader.extend(layer, place, x, out)
     return False
 
 
@@ -272,11 +284,12 @@ def _sum(reader: Reader, place: int, node: Node) -> bool:
 
 
 def _rectified(reader: Reader, place: int, node: Node) -> bool:
-    layer = reader.open(node.inputs[0])
+    (x,) = node.inputs
+    layer = reader.producer(x)
     if layer is None or not layer.is_product or layer.mode & RECTIFY:
         return False
     layer.mode |= _RECTIFIERS[node.op]
-    return reader.extend(layer, place, node.outputs[0])
+    return reader.extend(layer, place, x, node.outputs[0])
 
 
 def _softmax(reader: Reader, place: int, node: Node) -> bool:
@@ -303,11 +316,52 @@ def _concat(reader: Reader, place: int, node: Node) -> bool:
     return True
 
 
+def _turned(reader: Reader, place: int, node: Node) -> bool:
+    """Axes in the order that they had are a view; in another one attention may read them."""
+    del place
+    order = constant_of(node.inputs[1])
+    if order is not None and np.array_equal(order, range(len(order))):
+        return reader.view(node)
+    return read_turned(reader, node)
+
+
+def _product(reader: Reader, place: int, node: Node) -> bool:
+    return _matrix(reader, place, node) or read_attention(reader, place, node)
+
+
+def _einstein(reader: Reader, place: int, node: Node) -> bool:
+    return _einstein_matrix(reader, place, node) or read_attention(reader, place, node)
+
+
+def _einstein_matrix(reader: Reader, place: int, node: Node) -> bool:
+    """A sum over the last axes of x and the first ones of the weights: both as matrices."""
+    if len(node.inputs) != 2:
+        return False
+    x, weights = node.inputs
+    out = node.outputs[0]
+    shape = reader.shape(weights)
+    if shape is None or not reader.is_moving(x) or not reader.is_steady(weights):
+        return False
+    split = equations.matrix_axes(node.attrs["equation"])
+    if split is None:
+        return False
+    inner, width = math.prod(shape[:split]), math.prod(shape[split:])
+    rows = math.prod(reader.sizes[out]) // width
+    if math.prod(reader.sizes[x]) != rows * inner:
+        return False  # a size of 1 that is spread
+    layer = Layer("PRODUCT", place, node, out, [x], weights=weights)
+    layer.flat = Image(1, 1, rows, inner), Image(1, 1, rows, width)
+    return reader.add(layer)
+
+
 RULES: dict[object, Callable[[Reader, int, Node], bool]] = {
     CONV2D: _convolution,
     CONV2D_BACKPROP_INPUT: _transposed,
     DEPTHWISE_CONV2D: _depthwise,
     MAT_MUL: _matrix,
+    BATCH_MAT_MUL_V2: _product,
+    EINSUM: _einstein,
+    TRANSPOSE: _turned,
     MAX_POOL: partial(_pooled, kind="MAXIMUM"),
     AVG_POOL: partial(_pooled, kind="AVERAGE"),
     MEAN: _mean,

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.engine.networks import fields
+from pinnace.engine.networks.attention_row import attention_row
 from pinnace.engine.networks.fields import PLACE
 from pinnace.engine.networks.layers import NO_BORDER, Image, image_of
+from pinnace.engine.networks.program_lines import Writer
 from pinnace.engine.networks.weighing import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from pinnace.engine.networks.layers import Layer, Operand
+    from pinnace.engine.networks.layers import Layer
     from pinnace.engine.networks.memory import Memory, Storage
     from pinnace.engine.networks.weighing import Packed
     from pinnace.framework.tensor import Array
@@ -74,6 +76,7 @@ class Table:
         tensors: that the programs read and write.
         patches: addresses to be set for each memory.
         scratch: numbers (int64) that a thread needs.
+        room: numbers (float32) that a thread needs.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class Table:
         self._threads = threads
         self.patches: list[Patch] = []
         self.scratch = 1
+        self.room = (fields.REGISTERS + fields.SPREAD_REGISTERS) * fields.REGISTER_SIZE
         # What addresses in the table belong to.
         self._kept: list[Array] = []
         self._instructions: list[list[int]] = []
@@ -116,6 +120,8 @@ class Table:
             self._copy(number, layer, row)
         elif layer.kind == "SOFTMAX":
             self._softmax(number, layer, row)
+        elif layer.kind == "ATTENTION":
+            self._attention(number, layer, row)
         else:
             assert form is not None  # noqa: S101 - for mypy: products have weights
             self._product(number, layer, form, row)
@@ -143,6 +149,8 @@ class Table:
         window = layer.window
         x, x_image, x_row = self._image(source)
         y, y_image, y_row = self._image(layer.out)
+        if layer.flat is not None:
+            x, y = layer.flat
         channels, width = x.channels, y.channels
         (down, along), (gap_down, gap_along) = window.steps, window.gaps
         taps_down, taps_along = window.taps
@@ -317,6 +325,18 @@ class Table:
         wanted = self._pieces(_EXP * image.pixels * image.channels, _PIECE_NUMBERS)
         row["PIECES"] = min(wanted, image.pixels)
 
+    def _attention(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        columns = attention_row(layer, self._threads)
+        row |= columns.row
+        self.scratch = max(self.scratch, columns.scratch)
+        self.room = max(self.room, columns.room)
+        row["BIAS"] = self._keep(np.array(columns.numbers, np.float32))
+        for name, key in zip(("X", "K", "Z", "MASK"), layer.xs, strict=False):
+            self._address(number, name, key)
+        self._address(number, "Y", layer.out)
+        if layer.mask is not None:
+            row["MASK"] = self._keep(np.ascontiguousarray(self._array(layer.mask)))
+
     def _copy(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         x, x_image, x_row = self._image(layer.xs[0])
         y, y_image, y_row = self._image(layer.out)
@@ -375,89 +395,25 @@ class Table:
             if key in images:
                 self._tensors.append([0, width, 0, 0])
             else:
-                self._tensors.append([0, image, step, width])
+                self._tensors.append([0, image, step, self._image(key)[0].channels])
             self._address(at, "AT", key, table=1)
         row["FIRST"] = len(self._instructions)
-        _Writer(self, layer, places, block * width).write(self._instructions)
+        Writer(self, layer, places, block * width).write(self._instructions)
         row["LAST"] = len(self._instructions)
         work = y.pixels * width * len(layer.program)
         row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.pixels)
 
     def spread(self, array: Array, count: int) -> int:
         """The address of a block of so many numbers: the array, again and again."""
-        block = aligned(np.resize(np.asarray(array, np.float32).reshape(-1), count))
-        self._kept.append(block)
-        return int(block.ctypes.data)
+        return self._keep(aligned(np.resize(np.asarray(array, np.float32).reshape(-1), count)))
+
+    def _keep(self, array: Array) -> int:
+        self._kept.append(array)
+        return int(array.ctypes.data)
 
     def array(self, value: Value) -> Array:
         """The array of a steady value."""
         return self._array(value)
-
-
-class _Writer:
-    """The instructions of one program.
-
-    Args:
-        table: gives addresses of what is steady.
-        layer: the program.
-        places: of its tensors.
-        count: numbers of a block.
-    """
-
-    def __init__(self, table: Table, layer: Layer, places: dict[Value, int], count: int) -> None:
-        self._table = table
-        self._layer = layer
-        self._places = places
-        self._count = count
-        self._registers: dict[int, int] = {}
-        self._free = list(range(fields.REGISTERS))[::-1]
-
-    def write(self, lines: list[list[int]]) -> None:
-        """Add them to those of other programs."""
-        program = self._layer.program
-        last: dict[int, int] = {}
-        for at, one in enumerate(program):
-            for operand in one.operands:
-                if operand.kind == "temporary":
-                    last[int(operand.number)] = at
-        for at, one in enumerate(program):
-            operands = [
-                self._operand(operand, side, lines) for side, operand in enumerate(one.operands)
-            ]
-            for operand in one.operands:
-                if operand.kind == "temporary" and last[int(operand.number)] == at:
-                    self._release(int(operand.number))
-            if at == len(program) - 1:
-                to = (fields.TENSOR, self._places[self._layer.out])
-            else:
-                self._registers[one.to] = self._free.pop()
-                to = (fields.REGISTER, self._registers[one.to])
-            operands.append(operands[0])
-            lines.append([fields.OPERATION[one.what], *to, *operands[0], *operands[1]])
-
-    def _release(self, temporary: int) -> None:
-        register = self._registers.pop(temporary, None)
-        if register is not None:
-            self._free.append(register)
-
-    def _operand(self, operand: Operand, side: int, lines: list[list[int]]) -> tuple[int, int]:
-        if operand.kind == "temporary":
-            return fields.REGISTER, self._registers[int(operand.number)]
-        if operand.kind == "number":
-            number = np.array([operand.number], np.float32)
-            return fields.ADDRESS, self._table.spread(number, self._count)
-        assert operand.value is not None  # noqa: S101 - for mypy
-        if operand.kind == "steady":
-            array = self._table.array(operand.value)
-            return fields.ADDRESS, self._table.spread(array, self._count)
-        place = self._places[operand.value]
-        if operand.kind == "tensor":
-            return fields.TENSOR, place
-        # One number for each channel of the image: spread over the block, in a register of its own.
-        register = fields.REGISTERS + side
-        source = (fields.TENSOR, place)
-        lines.append([fields.OPERATION["SPREAD"], fields.REGISTER, register, *source, *source])
-        return fields.REGISTER, register
 
 
 def _added(layer: Layer) -> tuple[Value, ...]:
@@ -473,9 +429,11 @@ def products_of(memory: Memory, packed: Sequence[Packed | None]) -> int:
     """Multiplications of a run."""
     total = 0
     for layer, form in zip(memory.layers, packed, strict=True):
+        if layer.attending is not None:
+            images, heads, queries, keys, depth, width = layer.attending.sizes
+            total += images * heads * queries * keys * (depth + width)
         if form is not None:
-            storage = memory.of(layer.out)
-            channels = storage.image.channels
-            per_channel = form.weights.size // max(1, channels)
-            total += math.prod(storage.image) * max(1, per_channel)
+            image = memory.of(layer.out).image if layer.flat is None else layer.flat[1]
+            per_channel = form.weights.size // max(1, image.channels)
+            total += math.prod(image) * max(1, per_channel)
     return total

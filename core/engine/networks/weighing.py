@@ -72,6 +72,8 @@ def _made(layer: Layer, steady: Evaluation) -> Packed:
         rows, columns = layer.phases[0].taps
         taps = matrix[np.ix_(rows, columns)].swapaxes(2, 3)
         matrix = taps.reshape(-1, taps.shape[-1])
+    elif layer.flat is not None:
+        matrix = matrix.reshape(layer.flat[0].channels, -1)
     else:
         matrix = matrix.T if layer.is_transposed else matrix.reshape(-1, matrix.shape[-1])
     factor, bias = _scale(layer.scalings, steady, matrix.shape[1])

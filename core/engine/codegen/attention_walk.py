@@ -1,0 +1,147 @@
+"""Attention in the text of the kernel that walks a network's table (`walking`).
+
+For each image and head the keys are packed, then some queries at a time are multiplied with them,
+their scores scaled, masked and made a softmax, and multiplied with the values: the matrix of all
+scores is never in memory.
+"""
+
+from __future__ import annotations
+
+# One tile of as many rows as are left.
+_TILE = """
+        if left > EIGHT and width <= NARROW:
+            {narrow}
+            i += ROWS
+        elif left > EIGHT:
+            {wide}
+            i += ROWS
+        elif left > 4:
+            {eight}
+            i += EIGHT
+        elif left > 2:
+            {four}
+            i += 4
+        elif left > 1:
+            {two}
+            i += 2
+        else:
+            {one}
+            i += 1
+""".format(
+    **{
+        name: f"{name}(a, t[i:].ctypes.data, c, t[limit + i :].ctypes.data, b, b_step, section, "
+        "1, length, a_step, width, zeros, 0, c, section)"
+        for name in ("narrow", "wide", "eight", "four", "two", "one")
+    }
+)
+
+ATTENTION = (
+    '''
+@njit(nogil=True, error_model="numpy")
+def down(a, c, t, limit, count, b, b_step, length, a_step, width, zeros):
+    """Tiles of `count` rows, whose offsets in a and c stand in t, by `width` columns."""
+    section = t[3 * limit :].ctypes.data
+    i = 0
+    while i < count:
+        left = count - i
+'''
+    + _TILE
+    + '''
+
+@njit(nogil=True, error_model="numpy")
+def pack_keys(q, n, h, room):
+    """The keys of a head in panels of columns: [panels, depth, WIDE]."""
+    depth, keys = q[DEPTH], q[KEYS]
+    begin = q[K] + 4 * (n * q[K_IMAGE] + h * q[K_HEAD])
+    step, row = q[K_STEP], q[K_ROW]
+    for first in range(0, keys, WIDE):
+        some = min(WIDE, keys - first)
+        panel = room[first * depth :]
+        for s in range(some):
+            key = numbers(begin + 4 * (first + s) * row, (depth - 1) * step + 1)
+            for d in range(depth):
+                panel[d * WIDE + s] = key[d * step]
+
+
+@njit(nogil=True, error_model="numpy")
+def weigh(q, n, h, query, scores):
+    """The softmax of one query's scores, scaled and masked, in their place."""
+    keys, kind, step = q[KEYS], q[MASKING], q[MASK_STEP]
+    given = numbers(q[BIAS], 2)
+    factor, filler = given[0], given[1]
+    at = n * q[MASK_IMAGE] + h * q[MASK_HEAD] + query * q[MASK_ROW]
+    if kind == ADDED:
+        mask = numbers(q[MASK] + 4 * at, (keys - 1) * step + 1)
+        for s in range(keys):
+            scores[s] = scores[s] * factor + mask[s * step]
+    elif kind == SELECTED:
+        chosen = carray(as_bytes(q[MASK] + at), (keys - 1) * step + 1)
+        for s in range(keys):
+            scores[s] = scores[s] * factor if chosen[s * step] != 0 else filler
+    else:
+        for s in range(keys):
+            scores[s] *= factor
+    largest = scores[0]
+    for s in range(keys):
+        largest = larger(largest, scores[s])
+    for s in range(keys):
+        scores[s] = exp(scores[s] - largest)
+    total = float32(0)
+    for s in range(keys):
+        total = plus(total, scores[s])
+    for s in range(keys):
+        scores[s] /= total
+
+
+@njit(nogil=True, error_model="numpy")
+def attention_piece(q, t, room, piece):
+    """A piece of attention: some heads of some images, or a share of one's queries."""
+    pieces, cuts, heads = q[PIECES], q[CUTS], q[HEADS]
+    queries, keys, depth, outputs, block = q[ROWS_], q[KEYS], q[DEPTH], q[WIDTH], q[BLOCK]
+    limit = block + ROWS
+    t[3 * limit] = 0
+    packed = (keys + WIDE - 1) // WIDE * WIDE * depth
+    # What sums begin with: no tile is wider.
+    zeros = np.zeros(WIDE, np.float32)
+    nothing = zeros.ctypes.data
+    scores = room[packed:]
+    units = q[IMAGES] * heads * cuts
+    ready = -1
+    for unit in range(units * piece // pieces, units * (piece + 1) // pieces):
+        pair, cut = unit // cuts, unit % cuts
+        n, h = pair // heads, pair % heads
+        if pair != ready:
+            pack_keys(q, n, h, room)
+            ready = pair
+        share = ((queries + cuts - 1) // cuts + ROWS - 1) // ROWS * ROWS
+        last = min(queries, (cut + 1) * share)
+        for first in range(cut * share, last, block):
+            count = min(block, last - first)
+            for i in range(count):
+                t[i] = (first + i) * q[X_ROW]
+                t[limit + i] = i * keys
+            for i in range(count, count + ROWS):
+                t[i] = t[count - 1]
+                t[limit + i] = t[limit + count - 1]
+            x = q[X] + 4 * (n * q[X_IMAGE] + h * q[X_HEAD])
+            for j in range(0, keys, WIDE):
+                down(
+                    x, scores[j:].ctypes.data, t, limit, count, room[j * depth :].ctypes.data,
+                    WIDE, depth, q[X_STEP], min(WIDE, keys - j), nothing,
+                )
+            for i in range(count):
+                weigh(q, n, h, first + i, scores[i * keys : (i + 1) * keys])
+                t[i] = i * keys
+                t[limit + i] = (first + i) * q[Y_ROW]
+            for i in range(count, count + ROWS):
+                t[i] = t[count - 1]
+                t[limit + i] = t[limit + count - 1]
+            y = q[Y] + 4 * (n * q[Y_IMAGE] + h * q[Y_HEAD])
+            z = q[Z] + 4 * (n * q[Z_IMAGE] + h * q[Z_HEAD])
+            for j in range(0, outputs, WIDE):
+                down(
+                    scores.ctypes.data, y + 4 * j, t, limit, count, z + 4 * j,
+                    q[Z_ROW], keys, 1, min(WIDE, outputs - j), nothing,
+                )
+'''
+)

@@ -1,0 +1,329 @@
+"""Attention: two products of what the network makes, with scores scaled and masked in between."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pinnace.engine.codegen import equations
+from pinnace.engine.networks.layers import Attending, Layer, Strides
+from pinnace.framework import dtypes
+from pinnace.graph.graph import constant_of
+from pinnace.ops.array.permutations import TRANSPOSE
+from pinnace.ops.array.selecting import SELECT_V2
+from pinnace.ops.math.arithmetic import ADD, ADD_V2, MUL
+from pinnace.ops.math.division import REAL_DIV
+from pinnace.ops.math.einstein import EINSUM
+from pinnace.ops.math.products import BATCH_MAT_MUL_V2
+from pinnace.ops.nn.softmaxes import SOFTMAX
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.engine.codegen.equations import Products
+    from pinnace.engine.networks.reading import Reader
+    from pinnace.graph.graph import Node, Value
+
+# Images and heads: the axes that products have a matrix for each of, at most.
+_MOST_BATCH = 2
+# Scores in a row at most: what a thread needs for them grows with it.
+_MOST_KEYS = 1 << 13
+
+
+class _Matrices(NamedTuple):
+    """A product of two tensors: a matrix for each place of a batch.
+
+    Attributes:
+        left: with axes [batch, rows, shared].
+        right: with axes [batch, shared, columns].
+        out: with axes [batch, rows, columns].
+        axes: of left, right and out in those orders.
+    """
+
+    left: Value
+    right: Value
+    out: Value
+    axes: Products
+
+
+@dataclass
+class _Scores:
+    """What happens to the scores before the softmax."""
+
+    factor: float = 1.0
+    masking: str = "UNMASKED"
+    mask: list[Value] = field(default_factory=list)
+    filler: float = 0.0
+
+
+def read_attention(reader: Reader, place: int, node: Node) -> bool:
+    """Whether the product at a place, and the steps to the second one, are a layer now."""
+    for swapped in (False, True):
+        first = _product(reader, node, swapped=swapped)
+        if first is None or first.axes.output != tuple(range(len(first.axes.output))):
+            continue
+        between = _softmax_of(reader, first.out)
+        if between is None:
+            continue
+        places, scores, weights = between
+        (end,) = reader.uses[weights]
+        second = _second(reader, end, weights)
+        if second is None or not _is_alone(reader, range(place + 1, end), places):
+            return False
+        layer = _layer(reader, end, first, second, scores)
+        if layer is None:
+            return False
+        reader.claim([*places, end])
+        after = _turned_after(reader, end, second, layer)
+        if after is not None:
+            reader.claim([after])
+        return reader.add(layer)
+    return False
+
+
+def read_turned(reader: Reader, node: Node) -> bool:
+    """Whether another order of axes is but what attention reads: it reads where they were."""
+    x, out = node.inputs[0], node.outputs[0]
+    order = constant_of(node.inputs[1])
+    if order is None or not reader.is_moving(x) or reader.root(x) not in reader.made:
+        return False
+    takers = reader.uses.get(out, ())
+    if not takers or not all(_attends(reader, place, out) for place in takers):
+        return False
+    reader.turned[out] = x, [int(axis) % len(order) for axis in order]
+    return True
+
+
+def _attends(reader: Reader, place: int, value: Value) -> bool:
+    """Whether a step seems to be one of attention's two products, of this value."""
+    if place < 0:
+        return False
+    node = reader.steps[place].node
+    if node.op not in {EINSUM, BATCH_MAT_MUL_V2} or node.controls or len(node.inputs) != 2:
+        return False
+    if any(one.node.op is SOFTMAX for one in node.inputs if one is not value):
+        return True
+    return _softmax_of(reader, node.outputs[0]) is not None
+
+
+def _turned_after(reader: Reader, place: int, second: _Matrices, layer: Layer) -> int | None:
+    """The place of a step that alone takes the result, in another order of axes: it is written so.
+
+    Args:
+        reader: the network so far.
+        place: of the second product.
+        second: the second product.
+        layer: the attention; its result becomes that step's.
+    """
+    takers = reader.uses.get(second.out, ())
+    if len(takers) != 1 or takers[0] < 0 or layer.attending is None:
+        return None
+    (at,) = takers
+    node = reader.steps[at].node
+    order = constant_of(node.inputs[1]) if node.op is TRANSPOSE and not node.controls else None
+    if order is None or not _is_alone(reader, range(place + 1, at), [at]):
+        return None
+    out = node.outputs[0]
+    along = _contiguous(reader.sizes[out])
+    places = [int(axis) % len(order) for axis in order]
+    result = _ordered([along[places.index(axis)] for axis in range(len(order))], second.axes.output)
+    if result.step != 1:
+        return None
+    layer.attending = layer.attending._replace(result=result)
+    layer.out, layer.place = out, at
+    return at
+
+
+def _is_alone(reader: Reader, between: range, places: Sequence[int]) -> bool:
+    """Whether no other step between two places takes what the network makes.
+
+    Such a step might end the network before the second place.
+    """
+    return not any(
+        reader.root(value) in reader.made
+        for place in between
+        if place in reader.running and place not in places
+        for value in reader.steps[place].node.inputs
+    )
+
+
+def _product(
+    reader: Reader, node: Node, *, swapped: bool, by_left: bool = False
+) -> _Matrices | None:
+    """The product that a step is, of what differs from call to call."""
+    known = [reader.is_moving(value) or value in reader.turned for value in node.inputs]
+    if known != [True, True]:
+        return None
+    ranks = [len(reader.sizes[value]) for value in (*node.inputs, node.outputs[0])]
+    if node.op is EINSUM:
+        axes = equations.products(node.attrs["equation"], swapped=swapped, by_left=by_left)
+    elif node.op is BATCH_MAT_MUL_V2 and not swapped and len(set(ranks)) == 1:
+        axes = _batch_axes(ranks[0], adj_x=node.attrs["adj_x"], adj_y=node.attrs["adj_y"])
+    else:
+        axes = None
+    if axes is None or not 1 <= len(axes.output) - 2 <= _MOST_BATCH:
+        return None
+    left, right = axes.ordered(node.inputs)
+    found = _Matrices(left, right, node.outputs[0], axes)
+    sizes = [
+        [reader.sizes[value][axis] for axis in order[:-2]]
+        for value, order in ((left, axes.left), (right, axes.right), (found.out, axes.output))
+    ]
+    return found if sizes[0] == sizes[1] == sizes[2] else None  # none of them spread
+
+
+def _batch_axes(rank: int, *, adj_x: bool, adj_y: bool) -> Products | None:
+    if rank < 3:
+        return None
+    batch, straight = tuple(range(rank - 2)), (rank - 2, rank - 1)
+    return equations.Products(
+        swapped=False,
+        left=batch + (straight[::-1] if adj_x else straight),
+        right=batch + (straight[::-1] if adj_y else straight),
+        output=batch + straight,
+    )
+
+
+def _softmax_of(reader: Reader, value: Value) -> tuple[list[int], _Scores, Value] | None:
+    """Steps from a product to the softmax, what they do, and the softmax's result."""
+    scores = _Scores()
+    places: list[int] = []
+    while True:
+        takers = reader.uses.get(value, ())
+        if len(takers) != 1 or takers[0] < 0:
+            return None
+        place = takers[0]
+        node = reader.steps[place].node
+        if node.controls:
+            return None
+        places.append(place)
+        (out,) = node.outputs
+        if node.op is SOFTMAX:
+            ends = len(reader.uses.get(out, ())) == 1 and reader.uses[out][0] >= 0
+            return (places, scores, out) if ends else None
+        if reader.sizes.get(out) != reader.sizes[value] or not _follows(
+            reader, node, value, scores
+        ):
+            return None
+        value = out
+
+
+def _follows(reader: Reader, node: Node, value: Value, scores: _Scores) -> bool:
+    """Whether a step scales scores, or masks what was scaled."""
+    if scores.masking != "UNMASKED":
+        return False
+    if node.op in {MUL, REAL_DIV}:
+        other = node.inputs[1 if node.inputs[0] is value else 0]
+        number = _constant(other)
+        if number is None or (node.op is REAL_DIV and (node.inputs[0] is not value or number == 0)):
+            return False
+        scores.factor = scores.factor * number if node.op is MUL else scores.factor / number
+        return True
+    if node.op in {ADD_V2, ADD}:
+        mask = node.inputs[1 if node.inputs[0] is value else 0]
+        if mask is value or mask.dtype is not dtypes.float32 or not _is_mask(reader, mask, value):
+            return False
+        scores.masking, scores.mask = "ADDED", [mask]
+        return True
+    if node.op is SELECT_V2 and node.inputs[1] is value:
+        mask, filler = node.inputs[0], _constant(node.inputs[2])
+        if filler is None or not _is_mask(reader, mask, value):
+            return False
+        scores.masking, scores.mask, scores.filler = "SELECTED", [mask], filler
+        return True
+    return False
+
+
+def _constant(value: Value) -> float | None:
+    array = constant_of(value)
+    return float(array.reshape(())) if array is not None and np.size(array) == 1 else None
+
+
+def _is_mask(reader: Reader, mask: Value, scores: Value) -> bool:
+    """Whether it is steady, or a tensor from outside, that is spread over the scores."""
+    shape = reader.shape(mask)
+    if shape is None or reader.root(mask) in reader.made:
+        return False
+    whole = reader.sizes[scores]
+    if len(shape) > len(whole) or math.prod(shape) == 0:
+        return False
+    ends = whole[len(whole) - len(shape) :]
+    return all(size in {1, wanted} for size, wanted in zip(shape, ends, strict=True))
+
+
+def _second(reader: Reader, place: int, weights: Value) -> _Matrices | None:
+    node = reader.steps[place].node
+    if node.controls or node.inputs[0] is node.inputs[1] or weights not in node.inputs:
+        return None
+    found = _product(reader, node, swapped=node.inputs[1] is weights, by_left=True)
+    if found is None or found.left is not weights:
+        return None
+    return found if found.axes.left == tuple(range(len(found.axes.left))) else None
+
+
+def _layer(
+    reader: Reader, place: int, first: _Matrices, second: _Matrices, scores: _Scores
+) -> Layer | None:
+    x, queries = _strides(reader, first.left, first.axes.left)
+    k, keys = _strides(reader, first.right, first.axes.right)
+    z, values = _strides(reader, second.right, second.axes.right)
+    result = _ordered(_contiguous(reader.sizes[second.out]), second.axes.output)
+    if values.step != 1 or result.step != 1:
+        return None  # tiles read and write rows
+    # The right matrix's rows are the sum's terms: of keys they are the numbers of one.
+    keys = keys._replace(row=keys.step, step=keys.row)
+    whole = reader.sizes[first.out]
+    batch = (1,) * (_MOST_BATCH + 2 - len(whole)) + whole[:-2]
+    depth = reader.sizes[first.left][first.axes.left[-1]]
+    width = reader.sizes[second.out][second.axes.output[-1]]
+    xs = [x, k, z]
+    if whole[-1] > _MOST_KEYS or not any(reader.root(value) in reader.made for value in xs):
+        return None
+    sizes = (batch[0], batch[1], whole[-2], whole[-1], depth, width)
+    layer = Layer("ATTENTION", place, reader.steps[place].node, second.out, xs)
+    mask = Strides(0, 0, 0, 0)
+    for value in scores.mask:
+        mask = _mask_strides(reader.shape(value) or ())
+        if reader.is_steady(value):
+            layer.mask = value
+        else:
+            xs.append(value)
+    layer.attending = Attending(
+        sizes, queries, keys, values, result, scores.factor, scores.masking, mask, scores.filler
+    )
+    return layer
+
+
+def _strides(reader: Reader, value: Value, order: Sequence[int]) -> tuple[Value, Strides]:
+    """What to read, and the numbers from one to the next along the axes in this order."""
+    if value not in reader.turned:
+        return value, _ordered(_contiguous(reader.sizes[value]), order)
+    base, axes = reader.turned[value]
+    along = _contiguous(reader.sizes[base])
+    return base, _ordered([along[axis] for axis in axes], order)
+
+
+def _ordered(along: Sequence[int], order: Sequence[int]) -> Strides:
+    """Numbers from one to the next: of images and heads, where there are any, of rows, columns."""
+    *batch, row, step = (along[axis] for axis in order)
+    image, head = [0] * (_MOST_BATCH - len(batch)) + batch
+    return Strides(image, head, row, step)
+
+
+def _mask_strides(shape: Sequence[int]) -> Strides:
+    along = _contiguous(shape)
+    found = [0 if size == 1 else step for size, step in zip(shape, along, strict=True)]
+    image, head, row, step = [0] * (_MOST_BATCH + 2 - len(found)) + found
+    return Strides(image, head, row, step)
+
+
+def _contiguous(shape: Sequence[int]) -> list[int]:
+    """Numbers from one to the next along each axis of a tensor."""
+    if not shape:
+        return []
+    return [*itertools.accumulate(shape[:0:-1], operator.mul, initial=1)][::-1]

@@ -1,0 +1,88 @@
+"""Attention as a row of a network's table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pinnace.engine.networks import fields
+
+if TYPE_CHECKING:
+    from pinnace.engine.networks.layers import Layer, Strides
+
+# Queries at a time are so many times the rows of a tile, of any processor's.
+_TILES = 42
+# Scores that are made at a time: they stay in the second-level cache.
+_SCORES = 1 << 15
+# Columns to which keys are padded: of the widest tile.
+_COLUMNS = 32
+# Multiplications from which queries are shared out.
+_PIECE = 1 << 18
+
+
+class Columns(NamedTuple):
+    """What attention needs in the table.
+
+    Attributes:
+        row: columns, addresses left out.
+        numbers: the factor of scores, and the score of what is masked.
+        scratch: numbers (int64) of a thread.
+        room: numbers (float32) of a thread: packed keys, and scores.
+    """
+
+    row: dict[str, int]
+    numbers: tuple[float, float]
+    scratch: int
+    room: int
+
+
+def attention_row(layer: Layer, threads: int) -> Columns:
+    """The columns of a layer.
+
+    Args:
+        layer: the attention.
+        threads: that share the work.
+    """
+    one = layer.attending
+    assert one is not None  # noqa: S101 - for mypy: a layer of this kind has it
+    images, heads, queries, keys, depth, width = one.sizes
+    block = max(_TILES, _SCORES // keys // _TILES * _TILES)
+    block = min(block, -(-queries // _TILES) * _TILES)
+    pairs = images * heads
+    work = pairs * queries * keys * (depth + width)
+    cuts, pieces = 1, 1
+    if threads > 1 and work >= threads * _PIECE:
+        # Whole heads, whose keys are packed once; shares of their queries where heads are few.
+        cuts = 1 if pairs % threads == 0 or pairs >= 4 * threads else threads
+        cuts = min(cuts, -(-queries // _TILES))
+        pieces = min(pairs * cuts, 4 * threads)
+        pieces -= pieces % threads if pieces > threads else 0
+    row = {
+        "IMAGES": images,
+        "HEADS": heads,
+        "ROWS_": queries,
+        "KEYS": keys,
+        "DEPTH": depth,
+        "WIDTH": width,
+        "BLOCK": block,
+        "CUTS": cuts,
+        "PIECES": pieces,
+        "MASKING": fields.MASKING[one.masking],
+    }
+    row |= _strides("X", one.queries, step="X_STEP")
+    row |= _strides("K", one.keys, step="K_STEP")
+    row |= _strides("Z", one.values)
+    row |= _strides("Y", one.result)
+    row |= _strides("MASK", one.mask, step="MASK_STEP")
+    padded = -(-keys // _COLUMNS) * _COLUMNS
+    return Columns(
+        row, (one.factor, one.filler), 3 * (block + 16) + 1, padded * depth + (block + 16) * keys
+    )
+
+
+def _strides(name: str, strides: Strides, *, step: str | None = None) -> dict[str, int]:
+    found = {
+        f"{name}_IMAGE": strides.image,
+        f"{name}_HEAD": strides.head,
+        f"{name}_ROW": strides.row,
+    }
+    return found if step is None else found | {step: strides.step}

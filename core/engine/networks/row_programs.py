@@ -1,0 +1,238 @@
+"""Norms as one program: reductions over the last axis, and what is done with their results.
+
+Steps are taken together from a reduction on for as long as they are elementwise, and up to the one
+whose result alone is wanted elsewhere: a mean, a variance and what both do to a row never leave the
+first-level cache.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.engine.codegen import forms
+from pinnace.engine.networks import fields
+from pinnace.engine.networks.expressions import can_be, instructions_of
+from pinnace.engine.networks.layers import Instruction, Layer, Operand, most_alive, tensors_of
+from pinnace.framework import dtypes
+from pinnace.graph.graph import constant_of
+from pinnace.ops.array.constants import FILL
+
+if TYPE_CHECKING:
+    from pinnace.engine.networks.reading import Reader
+    from pinnace.graph.graph import Node, Value
+
+# What reductions are instructions, by how the op says that it reduces a row.
+_REDUCTIONS = {
+    ("sum", "{total}"): "ROW_SUM",
+    ("sum", "{total} / T(width)"): "ROW_MEAN",
+    ("max", "{total}"): "ROW_LARGEST",
+}
+# Steps of a plan that are looked at from a reduction on, and the fewest instructions of a program.
+_AHEAD, _FEWEST = 48, 3
+# Temporaries of a program at most.
+_MOST_TEMPORARIES = 64
+
+
+def read_rows(reader: Reader, place: int, node: Node) -> bool:
+    """Whether the reduction at a place, and steps behind it, are a program now."""
+    x = node.inputs[0]
+    shape = reader.shape(x)
+    if shape is None or not 1 < shape[-1] <= fields.REGISTER_SIZE:
+        return False
+    rows = _Rows(reader, shape)
+    return rows.add(place, node) and _grow(reader, rows, place)
+
+
+def read_fused_norm(reader: Reader, place: int, node: Node) -> bool:
+    """As `read_rows`, of a batch norm that is one of rows: each is a channel of one image.
+
+    So Keras 2 writes layer norms: [1, rows, width, 1], channels first, with ones and zeros for
+    scale and offset, and in the old shape again behind it.
+    """
+    x, scale, offset = node.inputs[:3]
+    takers = reader.uses.get(node.outputs[0], ())
+    if not (node.attrs["is_training"] and node.attrs["data_format"] == "NCHW" and len(takers) == 1):
+        return False
+    if not (_is_filled(scale, 1) and _is_filled(offset, 0)) or takers[0] not in reader.running:
+        return False
+    (at,) = takers
+    after = reader.steps[at].node
+    source, out = reader.views.get(x), after.outputs[0] if after.outputs else None
+    if source is None or out is None or after.op.view != "reshaped" or after.controls:
+        return False
+    shape = reader.sizes[source]
+    rows, width = math.prod(shape[:-1]), shape[-1]
+    if reader.sizes.get(out) != shape or reader.sizes[x] != (1, rows, width, 1):
+        return False
+    if not 1 < width <= fields.REGISTER_SIZE:
+        return False
+    program = _Rows(reader, shape)
+    program.normalise((place, at), source, out, float(node.attrs["epsilon"]))
+    return _grow(reader, program, at)
+
+
+def _is_filled(value: Value, number: int) -> bool:
+    """Whether a value is so many times the same number."""
+    array = constant_of(value.node.inputs[1] if value.node.op is FILL else value)
+    return array is not None and bool(np.all(array == number))
+
+
+def _grow(reader: Reader, rows: _Rows, place: int) -> bool:
+    """Whether steps behind the place go on with the rows, to one whose result alone is wanted."""
+    ends = [rows.count] if rows.is_whole() else []
+    for at in range(place + 1, min(len(reader.steps), place + _AHEAD)):
+        if at not in reader.running:
+            continue
+        step = reader.steps[at].node
+        if all(map(reader.is_steady, step.outputs)):
+            continue
+        if rows.uses(step) and rows.add(at, step):
+            if rows.is_whole():
+                ends.append(rows.count)
+        elif rows.uses(step) or any(reader.root(value) in reader.made for value in step.inputs):
+            break
+        else:
+            rows.pass_over(step)
+    return bool(ends) and rows.finish(ends[-1])
+
+
+class _Rows:
+    """A program on rows, as it grows.
+
+    Args:
+        reader: the network so far.
+        shape: of whole tensors; others have one number for each row.
+    """
+
+    def __init__(self, reader: Reader, shape: tuple[int, ...]) -> None:
+        self._reader = reader
+        self._wide, self._narrow = shape, (*shape[:-1], 1)
+        self._places: list[int] = []
+        # How many instructions there were after each step.
+        self._lengths: list[int] = []
+        self._program: list[Instruction] = []
+        self._known: dict[Value, Operand] = {}
+        # Made between the program's steps, after what the network makes before it perhaps.
+        self._between: set[Value] = set()
+        self._temporaries = 0
+
+    @property
+    def count(self) -> int:
+        """Steps so far."""
+        return len(self._places)
+
+    def uses(self, node: Node) -> bool:
+        """Whether a step takes what the program makes."""
+        return any(value in self._known for value in node.inputs)
+
+    def pass_over(self, node: Node) -> None:
+        """A step that has nothing to do with the network stays where it is."""
+        self._between.update(node.outputs)
+
+    def add(self, place: int, node: Node) -> bool:
+        """Whether the step is part of the program now."""
+        if node.controls or len(node.outputs) != 1 or not self._reader.is_number(node.outputs[0]):
+            return False
+        made = self._reduced(node) if node.op.fuse_row is not None else self._computed(node)
+        if made is None or self._temporaries > _MOST_TEMPORARIES:
+            return False
+        instructions, result = made
+        self._program += instructions
+        self._known[node.outputs[0]] = result
+        self._places.append(place)
+        self._lengths.append(len(self._program))
+        return True
+
+    def normalise(self, places: tuple[int, int], x: Value, out: Value, epsilon: float) -> None:
+        """A norm of each row of x, which two steps make; the second one gives it its shape."""
+
+        def emit(what: str, *operands: Operand, by_row: bool = False) -> Operand:
+            to = self._temporary()
+            is_narrow = by_row and not what.startswith("ROW")
+            self._program.append(Instruction(what, to, operands, is_narrow))
+            return Operand("temporary", None, to, by_row)
+
+        given = Operand("tensor", x)
+        mean = emit("ROW_MEAN", given, by_row=True)
+        apart = emit("SUBTRACT", given, mean)
+        variance = emit("ROW_MEAN", emit("MULTIPLY", apart, apart), by_row=True)
+        more = emit("ADD", variance, Operand("number", None, epsilon), by_row=True)
+        root = emit("ROOT", more, by_row=True)
+        self._known[out] = emit("DIVIDE", apart, root)
+        self._places += places
+        self._lengths += [len(self._program)] * 2
+
+    def is_whole(self) -> bool:
+        """Whether only the last result, of whole rows, is wanted elsewhere."""
+        steps, inside = self._reader.steps, set(self._places)
+        made = [steps[place].node.outputs[0] for place in self._places]
+        *others, last = [value for value in made if value in self._known]
+        if self._known[last].by_row or self._known[last].kind != "temporary":
+            return False
+        return self._reader.is_used(last) and all(
+            set(self._reader.uses.get(value, ())) <= inside for value in others
+        )
+
+    def finish(self, count: int) -> bool:
+        """Whether the first so many steps are a layer of the network now."""
+        places = self._places[:count]
+        program = self._program[: self._lengths[count - 1]]
+        if len(program) < _FEWEST or most_alive(program) >= fields.REGISTERS:
+            return False
+        reader = self._reader
+        out = reader.steps[places[-1]].node.outputs[0]
+        last = self._known[out]
+        if program[-1].to != last.number:  # what was made before is what the last step gives
+            program = [*program, Instruction("SAME", self._temporary(), (last,))]
+        node = reader.steps[places[0]].node
+        layer = Layer("PROGRAM", places[-1], node, out, [], program=program)
+        layer.temporaries = self._temporaries
+        layer.xs = tensors_of(program)
+        reader.claim(places[1:])
+        return reader.add(layer)
+
+    def _temporary(self) -> int:
+        self._temporaries += 1
+        return self._temporaries - 1
+
+    def _reduced(self, node: Node) -> tuple[list[Instruction], Operand] | None:
+        what = _REDUCTIONS.get(node.op.fuse_row or ("", ""))
+        if what is None or forms.reduced_axes(node, self._wide) != len(self._wide) - 1:
+            return None
+        x = self._operand(node.inputs[0], self._wide)
+        if x is None or x.by_row:
+            return None
+        to = self._temporary()
+        return [Instruction(what, to, (x,))], Operand("temporary", None, to, by_row=True)
+
+    def _computed(self, node: Node) -> tuple[list[Instruction], Operand] | None:
+        out = self._reader.sizes[node.outputs[0]]
+        if out not in (self._wide, self._narrow) or not can_be(node.op):
+            return None
+        operands = [self._operand(value, out) for value in node.inputs]
+        if any(one is None for one in operands):
+            return None
+        made = instructions_of(node, [one for one in operands if one is not None], self._temporary)
+        return None if made is None or made[1].by_row != (out == self._narrow) else made
+
+    def _operand(self, value: Value, out: tuple[int, ...]) -> Operand | None:
+        """Where an input lies; None if it cannot be read, or has other numbers for a row's."""
+        known = self._known.get(value)
+        if known is not None:
+            return known
+        shape = self._reader.shape(value)
+        if shape is None or value.dtype is not dtypes.float32:
+            return None
+        if self._reader.is_steady(value):
+            if math.prod(shape) == 1:
+                return Operand("steady", value, by_row=True)
+            fits = shape[-1] == self._wide[-1] == math.prod(shape) and out == self._wide
+            return Operand("steady", value) if fits else None
+        if value in self._between or not self._reader.is_moving(value):
+            return None
+        if shape not in (self._wide, self._narrow):
+            return None
+        return Operand("tensor", value, by_row=shape == self._narrow)

@@ -1,0 +1,198 @@
+"""Attention and norms in a network's table give what the plan gives, which is what formulas give.
+
+Tolerances against the plan are those of `test_region`. Against float64: a score is a sum of some
+dozen products of float32 numbers below 10, so its error stays below 1e-5, and so does a weight's
+relative one; outputs are of the order of 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.engine import agreement
+from pinnace.engine.build import plan_of
+from pinnace.framework import config
+from unit.engine.networks.drawn_transformers import DrawnTransformer
+from unit.engine.networks.test_region import networks_of
+
+_BOUND = 2e-5
+
+
+@pytest.fixture(autouse=True)
+def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "tier", "compiled")
+
+
+def _layers(function: Any, given: list[Any]) -> list[list[str]]:
+    """The kinds of layers of each network of a function's plan."""
+    concrete = function.get_concrete_function(*map(tf.constant, given))
+    plan = plan_of(concrete.graph)
+    found = networks_of(plan, [*map(np.asarray, given), *concrete._captured_arrays])
+    return [[layer.kind for layer in network.layers] for network in found]
+
+
+def _called(function: Any, given: list[Any], tier: str) -> Any:
+    config.settings.tier = tier  # type: ignore[assignment]
+    result = function(*map(tf.constant, given)).numpy()
+    config.settings.tier = "compiled"
+    return result
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_drawn_transformers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "poison", seed % 3 == 0)
+    drawn = DrawnTransformer(seed)
+    wanted = _called(drawn.function, drawn.given, "plan")
+    random = np.random.default_rng(0)
+    signs = random.choice([-1, 1], drawn.given[0].shape).astype(np.float32)
+    moved = [drawn.given[0] * (1 + signs * np.float32(2**-23)), *drawn.given[1:]]
+    moved = _called(drawn.function, moved, "plan")
+    for _ in range(2):
+        found = _called(drawn.function, drawn.given, "compiled")
+        assert agreement.difference([wanted], [found], [moved]) is None
+    if drawn.variables:
+        drawn.variables[0].assign(drawn.variables[0] * 0.5)
+        wanted = _called(drawn.function, drawn.given, "plan")
+        found = _called(drawn.function, drawn.given, "compiled")
+        assert agreement.difference([wanted], [found], [moved]) is None
+
+
+def test_drawn_transformers_are_tables_with_attention() -> None:
+    found = [
+        [kind for kinds in _layers(drawn.function, drawn.given) for kind in kinds]
+        for drawn in map(DrawnTransformer, range(40))
+    ]
+    with_attention = sum("ATTENTION" in kinds for kinds in found)
+    assert with_attention >= 25
+    assert sum("PROGRAM" in kinds for kinds in found) >= 25
+
+
+def _attention(q: Any, k: Any, v: Any, mask: Any) -> Any:
+    """[B, T, N, H] with [B, S, N, H], in float64."""
+    q, k, v = (one.astype(np.float64) for one in (q, k, v))
+    scores = np.einsum("btnh,bsnh->bnts", q, k) / np.sqrt(q.shape[-1])
+    scores = np.where(mask, scores, -1e9)
+    scores = np.exp(scores - scores.max(-1, keepdims=True))
+    return np.einsum("bnts,bsnh->btnh", scores / scores.sum(-1, keepdims=True), v)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (2, 5, 3, 8), (1, 130, 2, 16), (3, 47, 1, 33)])
+def test_attention_is_the_formula(shape: tuple[int, ...]) -> None:
+    batch, tokens, heads, depth = shape
+    random = np.random.default_rng(tokens)
+    weights = random.standard_normal((3, 6, heads, depth)).astype(np.float32)
+    x = random.standard_normal((batch, tokens, 6)).astype(np.float32)
+    mask = random.random((batch, 1, tokens, tokens)) < 0.6
+    mask[..., 0] = True
+
+    @tf.function
+    def attend(x: Any, mask: Any) -> Any:
+        q, k, v = (tf.einsum("btc,cnh->btnh", x, one) for one in weights)
+        scores = tf.einsum("btnh,bsnh->bnts", q, k) * np.float32(1 / np.sqrt(depth))
+        scores = tf.nn.softmax(tf.where(mask, scores, tf.constant(-1e9)))
+        return tf.einsum("bnts,bsnh->btnh", scores, v) + 0.0
+
+    q, k, v = (np.einsum("btc,cnh->btnh", x.astype(np.float64), one) for one in weights)
+    found = _called(attend, [x, mask], "compiled")
+    assert ["ATTENTION" in kinds for kinds in _layers(attend, [x, mask])] == [True]
+    np.testing.assert_allclose(found, _attention(q, k, v, mask), rtol=0, atol=_BOUND * 4)
+
+
+@pytest.mark.parametrize("is_fused", [False, True])
+def test_layer_norm_is_the_formula(is_fused: bool) -> None:
+    random = np.random.default_rng(3)
+    x = (random.standard_normal((3, 41, 130)) * 3 + 1).astype(np.float32)
+    weights = (random.standard_normal((130, 130)) / 11).astype(np.float32)
+    gamma, beta = random.standard_normal((2, 130)).astype(np.float32)
+
+    @tf.function
+    def norm(x: Any) -> Any:
+        x = tf.matmul(x, weights)
+        if is_fused:  # as Keras 2 writes it
+            y = tf.raw_ops.FusedBatchNormV3(
+                x=tf.reshape(x, [1, -1, 130, 1]),
+                scale=tf.fill([3 * 41], 1.0),
+                offset=tf.fill([3 * 41], 0.0),
+                mean=tf.zeros([0]),
+                variance=tf.zeros([0]),
+                epsilon=1e-6,
+                data_format="NCHW",
+            )[0]
+            return tf.matmul(tf.reshape(y, tf.shape(x)) * gamma + beta, weights)
+        mean, variance = tf.nn.moments(x, -1, keepdims=True)
+        x = tf.nn.batch_normalization(x, mean, variance, beta, gamma, 1e-6)
+        return tf.matmul(x, weights)
+
+    y = x.astype(np.float64) @ weights
+    y = (y - y.mean(-1, keepdims=True)) / np.sqrt(y.var(-1, keepdims=True) + 1e-6)
+    wanted = (y * gamma + beta) @ weights.astype(np.float64)
+    assert _layers(norm, [x]) == [["PRODUCT", "PROGRAM", "PRODUCT"]]
+    np.testing.assert_allclose(_called(norm, [x], "compiled"), wanted, rtol=0, atol=_BOUND)
+
+
+@pytest.mark.parametrize("place", ["queries", "mask", "values"])
+def test_numbers_that_are_none(place: str) -> None:
+    """NaN and infinities stand where the plan has them."""
+    random = np.random.default_rng(5)
+    weights = random.standard_normal((3, 6, 2, 8)).astype(np.float32)
+    x = random.standard_normal((2, 20, 6)).astype(np.float32)
+    mask = np.zeros((20, 20), np.float32)
+    if place == "queries":
+        x[0, 3, 2], x[1, 5, 1] = np.nan, np.inf
+    elif place == "mask":
+        mask[4, :], mask[5, 6:], mask[7, 2] = -np.inf, -np.inf, np.nan
+    else:
+        weights[2, 0, 0, 0] = np.inf
+
+    @tf.function
+    def attend(x: Any, mask: Any) -> Any:
+        q, k, v = (tf.einsum("btc,cnh->btnh", x, one) for one in weights)
+        scores = tf.nn.softmax(tf.einsum("btnh,bsnh->bnts", q, k) + mask)
+        return tf.einsum("bnts,bsnh->btnh", scores, v) * 2.0
+
+    wanted, found = (_called(attend, [x, mask], tier) for tier in ("plan", "compiled"))
+    assert np.array_equal(np.isnan(wanted), np.isnan(found))
+    assert np.isnan(wanted).any() or np.isinf(wanted).any()
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_steps_that_want_scores_keep_them() -> None:
+    """Where the scores themselves are a result, nothing is left out."""
+    random = np.random.default_rng(6)
+    weights = random.standard_normal((3, 6, 2, 8)).astype(np.float32)
+    x = random.standard_normal((2, 9, 6)).astype(np.float32)
+
+    @tf.function
+    def attend(x: Any) -> Any:
+        q, k, v = (tf.einsum("btc,cnh->btnh", x, one) for one in weights)
+        scores = tf.nn.softmax(tf.einsum("btnh,bsnh->bnts", q, k))
+        return tf.einsum("bnts,bsnh->btnh", scores, v), scores
+
+    config.settings.tier = "plan"
+    wanted = [one.numpy() for one in attend(tf.constant(x))]
+    config.settings.tier = "compiled"
+    found = [one.numpy() for one in attend(tf.constant(x))]
+    for a, b in zip(wanted, found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=_BOUND)
+
+
+def test_a_turned_tensor_that_others_take_is_made() -> None:
+    random = np.random.default_rng(7)
+    weights = random.standard_normal((3, 6, 16)).astype(np.float32)
+    x = random.standard_normal((2, 9, 6)).astype(np.float32)
+
+    @tf.function
+    def attend(x: Any) -> Any:
+        q, k, v = (
+            tf.transpose(tf.reshape(tf.matmul(x, one), [2, -1, 2, 8]), [0, 2, 1, 3])
+            for one in weights
+        )
+        y = tf.matmul(tf.nn.softmax(tf.matmul(q, k, transpose_b=True)), v)
+        return y + tf.reverse(q, [1])
+
+    wanted, found = (_called(attend, [x], tier) for tier in ("plan", "compiled"))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=_BOUND * 4)
