@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pinnace.engine.passes.fold import outcome
+from pinnace.framework import dtypes
 from pinnace.framework.errors import OpError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.copying import Copy
-from pinnace.graph.graph import GraphBuilder, Value
+from pinnace.graph.graph import GraphBuilder, Value, constant_of
 from pinnace.graph.known import known_value
 
 if TYPE_CHECKING:
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node
+
+# Bytes of tensors that are made once for all calls of the same shapes.
+_MOST_BYTES = 1 << 23
 
 
 def sizes_for(
@@ -25,7 +32,8 @@ def sizes_for(
 ) -> tuple[dict[Value, tuple[int, ...]], dict[Value, Array]]:
     """For each value whose shape the arguments' shapes determine, that shape.
 
-    Then, for each value that they determine wholly (sizes, and what is made of sizes), that value.
+    Then, for each value that they determine wholly, that value: sizes, what is made of sizes, and
+    tensors that are made of nothing else, such as the mask of what comes later.
     """
     copy = Copy(GraphBuilder(plan.graph.name))
     for value, array, name in zip(plan.graph.inputs, arrays, plan.graph.input_names, strict=True):
@@ -63,4 +71,46 @@ def sizes_for(
                 known = known_value(there)
                 if known is not None:
                     settled[here] = np.asarray(known, here.dtype.numpy)
+    _settle(plan, found, settled)
     return found, settled
+
+
+def _settle(plan: Plan, sizes: dict[Value, tuple[int, ...]], settled: dict[Value, Array]) -> None:
+    """Add what follows from values that are known, as long as it is not too much."""
+    left = _MOST_BYTES
+    for step in plan.steps:
+        node = step.node
+        if not _is_pure(node) or all(value in settled for value in node.outputs):
+            continue
+        arrays = [settled.get(value, constant_of(value)) for value in node.inputs]
+        if any(array is None for array in arrays):
+            continue
+        # Before it is made: a few bytes of a file can ask for gigabytes.
+        wanted = sum(_bytes(value, sizes, left) for value in node.outputs)
+        made = None
+        if wanted <= left:
+            made = outcome(node, [array for array in arrays if array is not None])
+        if made is None:
+            continue
+        left -= wanted
+        for value, array in zip(node.outputs, made, strict=True):
+            kept = np.array(array, value.dtype.numpy)  # a view's memory may be others'
+            kept.flags.writeable = False
+            settled[value] = kept
+
+
+def _bytes(value: Value, sizes: dict[Value, tuple[int, ...]], most: int) -> int:
+    """Of a value's array; more than `most` if nobody knows."""
+    shape = sizes.get(value)
+    return most + 1 if shape is None else math.prod(shape) * value.dtype.numpy.itemsize
+
+
+def _is_pure(node: Node) -> bool:
+    op = node.op
+    kinds = {value.dtype for value in (*node.inputs, *node.outputs)}
+    return (
+        bool(node.inputs and node.outputs)
+        and op.effect is None
+        and not (op.stateful or op.wants_ctx or node.controls)
+        and all(kind.is_numeric or kind is dtypes.bool for kind in kinds)
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import importlib.util
+import math
 import threading
 import types
 from pathlib import Path
@@ -188,7 +189,7 @@ def _error(x: Any) -> Any:
 
 
 def _rest(x: Any) -> Any:
-    return type(x)(special.erfc(x))
+    return type(x)(math.erfc(x))
 
 
 class Interpreter:

@@ -156,6 +156,8 @@ def _summary(
         kinds_found.setdefault(f"{finding['kind']} {finding['text'][:40]}", finding)
     for finding in list(kinds_found.values())[:SHOWN]:
         write(f"graph {finding['input']}, {finding['kind']}: {finding['text']}\n")
+    if findings:
+        write(f"all that differ: {' '.join(str(finding['input']) for finding in findings)}\n")
     count = sum(drawn.values())
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     write(f"{used.ru_utime + used.ru_stime:.0f} s of processor time\n")

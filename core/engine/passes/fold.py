@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.framework.denormals import flushing
 from pinnace.framework.errors import OpError
 from pinnace.graph.copying import Copy
 from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
 from pinnace.graph.known import known_value
 from pinnace.graph.walk import ordered
 from pinnace.ops.array.constants import CONST
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Array
 
 # A folded constant may not need more memory than this unless its inputs did (bytes).
 _LARGEST = 1 << 20
@@ -112,17 +118,30 @@ def _constants(node: Node, copy: Copy) -> tuple[Any, ...] | None:
         known = tuple(known_value(value) for value in node.outputs)
         return None if any(one is None for one in known) else known
     arrays = [constant_of(copy.values[value]) for value in node.inputs]
-    if any(array is None for array in arrays):
+    return outcome(node, [array for array in arrays if array is not None])
+
+
+def outcome(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...] | None:
+    """What a node makes of arrays, as a run would: denormals are zeros.
+
+    None if some are missing, if it fails, or makes too much.
+
+    Args:
+        node: of an op that has neither state nor effects.
+        arrays: one for each of its inputs.
+    """
+    if len(arrays) < len(node.inputs) or node.op.kernel is None:
         return None
+    op = node.op
     options = {name: node.attrs[name] for name in op.kernel_attrs}
     try:
         with np.errstate(all="ignore"):
-            result = op.kernel(*op.pack_inputs(arrays, node.attrs), **options)
+            result = flushing(op.kernel)(*op.pack_inputs(arrays, node.attrs), **options)
     except (OpError, ValueError, TypeError, IndexError):
         return None  # it fails at run time, with its node's name, if it runs at all
     if len(op.outputs) == 1 and not op.outputs[0].is_list:
         result = (result,)
-    held = sum(array.nbytes for array in arrays if array is not None)
+    held = sum(array.nbytes for array in arrays)
     if sum(np.asarray(array).nbytes for array in result) > max(_LARGEST, held):
         return None
     return tuple(result)
