@@ -43,16 +43,17 @@ if TYPE_CHECKING:
 
 # Below this a new array costs less than passing `out` (bytes).
 _SMALLEST = 16384
-# How many argument shapes a plan prepares memory for, how many spare workspaces it keeps for each,
-# and how many bytes of those beyond the first of each.
-_SHAPES = 8
+# How many argument shapes a plan prepares memory for (batches from a queue have many sizes), how
+# many spare workspaces it keeps for each, and bytes: of all shapes' first ones, and those beyond.
+_SHAPES = 32
 _SPARE = 4
-_MOST_SPARE_BYTES = 1 << 28
+_MOST_FIRST_BYTES, _MOST_SPARE_BYTES = 1 << 30, 1 << 28
 # A shape is prepared when it is seen for this many-th time.
 _PATIENCE = 3
 # Seconds that a shape has run for when its elementwise steps are compiled: what has cost that much
-# will cost it again. Compiling takes another thread about as long, once per machine.
-_HOT_S = 0.25
+# will cost it again. Compiling takes another thread about as long, once per machine. A shape of a
+# plan that is machine code for another one needs less: most of its kernels are there.
+_HOT_S, _WARM_S = 0.25, 0.2
 # What `Prepared.seconds` is when no more is to be compiled, and when all is before the call.
 _SETTLED_S, _FORCED_S = float("-inf"), float("inf")
 # And when machine code is waited for, and proved like any other.
@@ -201,15 +202,17 @@ class Tiers:
         prepared = leased.prepared
         with self._lock:
             spare = prepared.spare
-            if not spare or (
-                len(spare) < _SPARE
-                and self._spare_bytes() + prepared.layout.bytes <= _MOST_SPARE_BYTES
-            ):
+            if self._may_keep(prepared):
                 spare.append(leased)
 
-    def _spare_bytes(self) -> int:
-        held = [one for one in self._tier.prepared.values() if one is not None]
-        return sum(one.layout.bytes * max(len(one.spare) - 1, 0) for one in held)
+    def _may_keep(self, prepared: Prepared) -> bool:
+        held = [one for one in self._tier.prepared.values() if one is not None and one.spare]
+        size = prepared.layout.bytes
+        if not prepared.spare:
+            others = sum(one.layout.bytes for one in held)
+            return not others or others + size <= _MOST_FIRST_BYTES
+        beyond = sum(one.layout.bytes * (len(one.spare) - 1) for one in held)
+        return len(prepared.spare) < _SPARE and beyond + size <= _MOST_SPARE_BYTES
 
     def _change_tier(self) -> _Tier:
         """Go on with what there is in the tier that was chosen."""
@@ -235,9 +238,16 @@ class Tiers:
                 return None
             prepared = tier.prepared[key] = Prepared(layout)
             prepared.promotion = Promotion(self._plan, layout, arrays, self._small, at_once)
-            prepared.seconds = _FORCED_S if forced else _AT_ONCE_S if at_once else 0.0
+            first = _WARM_S if self._has_compiled(tier) else 0.0
+            prepared.seconds = _FORCED_S if forced else _AT_ONCE_S if at_once else first
             prepared.uses = uses
             return prepared
+
+    @staticmethod
+    def _has_compiled(tier: _Tier) -> bool:
+        """Whether machine code runs some shapes, and lost no contest."""
+        made = [one for one in tier.prepared.values() if one is not None]
+        return any(one.decision is not None and one.decision.is_kept for one in made)
 
     def _promoted(
         self, tier: _Tier, key: Hashable, prepared: Prepared, arrays: Sequence[Array]

@@ -94,7 +94,7 @@ def test_there_are_never_more_places_than_there_are(
         assert len(pool.held) <= places
 
 
-def test_a_plan_prepares_the_real_shape_after_eight_odd_ones(
+def test_a_plan_prepares_the_real_shape_after_many_odd_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(config.settings, "tier", "auto")
@@ -103,14 +103,31 @@ def test_a_plan_prepares_the_real_shape_after_eight_odd_ones(
         input_signature=[tf.TensorSpec([None, 512], tf.float32)],
     )
     pool = plan_of(function.get_concrete_function().graph).tiers
-    for rows in range(40, 48):
+    for rows in range(40, 40 + tiers._SHAPES):
         for _ in range(4):
             function(tf.zeros([rows, 512]))
     assert len(pool._tier.prepared) == tiers._SHAPES
     for _ in range(20):
-        function(tf.zeros([64, 512]))
-    assert ((64, 512),) in pool._tier.prepared
+        function(tf.zeros([32, 512]))
+    assert ((32, 512),) in pool._tier.prepared
     assert len(pool._tier.prepared) == tiers._SHAPES
+
+
+def test_memory_for_many_shapes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "tier", "plan")
+    monkeypatch.setattr(tiers, "_MOST_FIRST_BYTES", 1_000_000)
+    function = tf.function(
+        lambda x: tf.tanh(x * 2.0) + tf.exp(x),
+        input_signature=[tf.TensorSpec([None, 512], tf.float32)],
+    )
+    for rows in range(64, 84):  # 131,072 bytes and more each
+        for _ in range(4):
+            function(tf.zeros([rows, 512]))
+    pool = plan_of(function.get_concrete_function().graph).tiers
+    made = [one for one in pool._tier.prepared.values() if one is not None]
+    assert len(made) == 20
+    kept = sum(one.layout.bytes for one in made if one.spare)
+    assert 500_000 < kept <= 1_000_000
 
 
 def test_spare_memory_of_a_plan_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
