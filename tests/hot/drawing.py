@@ -369,6 +369,58 @@ def attention(d: Draft) -> Case:
     return Case("attention", d.end(d.op("Einsum", order, equation=second)))
 
 
+def _normed(d: Draft, x: Value, width: int) -> Value:
+    """A norm of each row."""
+    axis = d.constant(np.array([2], np.int32))
+    mean = d.op("Mean", x, axis, keep_dims=True)
+    apart = d.op("SquaredDifference", x, mean)
+    variance = d.op("Mean", apart, axis, keep_dims=True)
+    scale = d.op("Rsqrt", d.op("AddV2", variance, d.constant(np.float32(1e-3))))
+    if d.draw.randrange(2):
+        scale = d.op("Mul", scale, d.constant(_weights(d, width)))
+    made: Value = d.op("Mul", d.op("Sub", x, mean), scale)
+    return made
+
+
+def transformer(d: Draft) -> Case:
+    """Attention between products with weights that stay, a residual, norms and a dense layer."""
+    draw = d.draw
+    b, t, h = d.size(), d.sizes.choice((1, 2, 5, 8, 9)), d.sizes.choice((1, 2, 3))
+    n, c = d.sizes.choice((1, 3, 8)), d.sizes.choice((2, 8, 9, 17))
+    is_held, scale, mask = (draw.randrange(n) for n in (3, 2, 4))
+    x = d.input(dtypes.float32, (b, t, c))
+
+    def product(value: Value, rows: int, columns: int) -> Value:
+        made: Value = d.op(
+            "BatchMatMulV2", value, d.weights(_weights(d, rows, columns), not is_held)
+        )
+        return made
+
+    def heads(value: Value) -> Value:
+        y = product(value, c, h * n)
+        y = d.op("Reshape", y, d.constant(np.array([b, t, h, n], np.int32)))
+        return d.op("AddV2", y, d.constant(_weights(d, h, n))) if draw.randrange(2) else y
+
+    before = _normed(d, x, c) if draw.randrange(2) else x
+    query, key, value = (heads(before) for _ in range(3))
+    scores = d.op("Einsum", [query, key], equation="btnh,bsnh->bnts")
+    if scale:
+        scores = d.op("Mul", scores, d.constant(np.float32(0.25)))
+    if mask == 1:
+        seen = d.input(dtypes.float32, (b, 1, 1, t) if draw.randrange(2) else (t, t))
+        scores = d.op("AddV2", scores, seen)
+    elif mask == 2:
+        earlier = d.constant(np.tril(np.ones((t, t), bool)))
+        scores = d.op("SelectV2", earlier, scores, d.constant(np.float32(-1e9)))
+    y = d.op("Einsum", [d.op("Softmax", scores), value], equation="bnts,bsnh->btnh")
+    y = product(d.op("Reshape", y, d.constant(np.array([b, t, h * n], np.int32))), h * n, c)
+    y = d.op("AddV2", x, y) if draw.randrange(2) else y
+    y = _normed(d, y, c) if draw.randrange(2) else y
+    if draw.randrange(2):
+        y = d.op(draw.choice(("Relu", "Tanh", "Sigmoid")), product(y, c, 2 * c))
+    return Case("transformer", d.end(y))
+
+
 def small_plan(d: Draft) -> Case:  # noqa: C901 (one case after the other)
     """A little network: every step of it has a statement."""
     draw = d.draw
@@ -730,6 +782,7 @@ MOTIFS: dict[Callable[[Draft], Case], int] = {
     broadcast: 8,
     dense: 12,
     attention: 6,
+    transformer: 3,
     small_plan: 12,
     rectified: 3,
     scalar_loop: 12,
