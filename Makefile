@@ -335,6 +335,11 @@ edge: $(INSTALLED) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported m
 soak: $(INSTALLED) ## serve for 30 minutes under mixed load, with reloads and faults
 	$(VENV)/bin/python tests/soak/run.py --minutes $(if $(MINUTES),$(MINUTES),30) $(ARGS)
 
+# ARGS="--only hot --times 1" is a short form; ARGS="--drain_s 0" shows what fails without it.
+.PHONY: drain-test
+drain-test: $(INSTALLED) ## replace servers under load as Kubernetes does: no request fails
+	$(VENV)/bin/python tests/soak/drain.py $(ARGS)
+
 # ARGS="--seconds 10 --seed 7" is a short form, and another order.
 .PHONY: threads
 threads: $(INSTALLED) ## eight threads and one model, changing shapes, kernels swapped meanwhile: 60 s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +15,7 @@ from pinnace.serving.config.batching_config import BatchOptions, read_batching_p
 from pinnace.serving.config.memory_limits import default_inflight_bytes, default_run_bytes
 from pinnace.serving.config.metrics_config import read_metrics_path
 from pinnace.serving.config.model_config import ModelConfig
+from pinnace.serving.config.platforms import Platform, read_platform
 from pinnace.serving.config.settings import Settings
 from pinnace.serving.config.traffic import parse_shadow, parse_split
 from pinnace.serving.errors import one_line
@@ -28,6 +30,10 @@ Serve SavedModels over HTTP: TensorFlow Serving's REST interface.
   pinnace serve --model_name=digits --model_base_path=/models/digits --rest_api_port=8501
 
 A model is a folder of numbered versions, or a SavedModel itself. Flags take _ or -."""
+
+
+NO_PLATFORM = Platform()
+DEFAULT_REST_PORT = 8501
 
 
 class UsageError(Exception):
@@ -113,8 +119,9 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.write(_parser().format_help())
         return 0
     try:
-        settings, remarks = parse_settings(argv)
-    except UsageError as error:
+        settings, remarks = parse_settings(argv, read_platform(os.environ))
+    except (OpError, UsageError) as error:
+        error = UsageError(one_line(error)) if isinstance(error, OpError) else error
         sys.stderr.write(f"pinnace serve: {error}\n  Try: pinnace serve --help\n")
         return 2
     for remark in remarks:
@@ -128,11 +135,14 @@ def main(argv: Sequence[str]) -> int:
     return serve(settings, partial(load_model, tags=settings.saved_model_tags))
 
 
-def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
+def parse_settings(
+    argv: Sequence[str], platform: Platform = NO_PLATFORM
+) -> tuple[Settings, list[str]]:
     """The settings that a command line says.
 
     Args:
         argv: flags, `--a_flag=value`, `--a-flag value`; and folders of models.
+        platform: what counts where flags say nothing.
 
     Returns:
         The settings, and one remark for each flag that has no effect.
@@ -144,6 +154,8 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
     models = [_named_path(text) for text in (*given.model, *given.folders)]
     if given.model_base_path:
         models.append(ModelConfig(given.model_name or "default", given.model_base_path))
+    elif platform.model_path and not models and not given.model_config_file:
+        models.append(ModelConfig(given.model_name or "default", platform.model_path))
     elif given.model_name:
         raise UsageError("--model_name needs --model_base_path")
     if not models and not given.model_config_file:
@@ -162,7 +174,7 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             version_weights=tuple(map(parse_split, given.version_weights)),
             shadows=tuple(map(parse_shadow, given.shadow)),
             host=given.host,
-            rest_api_port=given.rest_api_port,
+            rest_api_port=_rest_api_port(given, platform),
             grpc_port=given.port,
             workers=given.workers,
             tensor_content=given.enable_serialization_as_tensor_content,
@@ -177,6 +189,7 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             max_connections=given.max_connections,
             body_timeout_s=given.body_timeout_in_ms / 1e3,
             drain_timeout_s=given.drain_timeout_in_ms / 1e3,
+            drain_s=platform.drain_s if given.drain_s is None else given.drain_s,
             max_body_bytes=given.max_body_bytes,
             max_body_bytes_of=tuple(given.model_max_body_bytes),
             max_expansion_bytes=given.max_expansion_bytes,
@@ -198,6 +211,8 @@ def parse_settings(argv: Sequence[str]) -> tuple[Settings, list[str]]:
             gzip=given.gzip,
             kserve_status=given.kserve_status,
             metrics_path=_metrics_path(given),
+            health_route=platform.health_route,
+            predict_route=platform.predict_route,
             model_control=given.model_control,
             model_control_urls=given.model_control_urls,
             api_keys_file=given.api_keys_file,
@@ -225,6 +240,12 @@ def _batching(given: argparse.Namespace) -> BatchOptions | None:
     if given.batching_parameters_file:
         return read_batching_parameters(given.batching_parameters_file)
     return BatchOptions()
+
+
+def _rest_api_port(given: argparse.Namespace, platform: Platform) -> int:
+    if given.rest_api_port is not None:
+        return int(given.rest_api_port)
+    return DEFAULT_REST_PORT if platform.port is None else platform.port
 
 
 def _run_bytes(given: argparse.Namespace) -> int:
@@ -321,7 +342,13 @@ def _parser() -> argparse.ArgumentParser:
     add("model_config_file", str, "", "FILE", "TensorFlow Serving's models.config")
     add("model_config_file_poll_wait_seconds", _seconds, 0.0, "S", "look at it again; 0: never")
     add("saved_model_tags", str, "", "TAGS", "tags of the graph to serve, comma-separated")
-    add("rest_api_port", _integer, defaults.rest_api_port, "PORT", "HTTP port; 0: a free one")
+    parser.add_argument(
+        "--rest_api_port",
+        type=_integer,
+        metavar="PORT",
+        help="HTTP port; 0: a free one (default that of AIP_HTTP_PORT, SAGEMAKER_BIND_TO_PORT or "
+        f"PORT in the environment, else {DEFAULT_REST_PORT})",
+    )
     parser.add_argument(
         "--port", type=_integer, metavar="PORT", help="gRPC port; 0: none (default 8500 if free)"
     )
@@ -348,6 +375,13 @@ def _parser() -> argparse.ArgumentParser:
     add("max_connections", _natural, 0, "N", "each port; 0: as many as files, at most 8192")
     add("body_timeout_in_ms", _positive, 30000, "MS", "longest time for a body to arrive")
     add("drain_timeout_in_ms", _positive, 30000, "MS", "time to finish requests at the end")
+    parser.add_argument(
+        "--drain_s",
+        type=_duration,
+        metavar="S",
+        help="time after SIGTERM in which the server is not ready and still answers; Ctrl-C "
+        "does not wait (default 15 in a pod of Kubernetes, else 0)",
+    )
     add("max_body_bytes", _positive, defaults.max_body_bytes, "N", "largest body, unpacked")
     parser.add_argument(
         "--model_max_body_bytes",
@@ -502,6 +536,13 @@ def _seconds(text: str) -> float:
         return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be a number of seconds, got '{text}'") from None
+
+
+def _duration(text: str) -> float:
+    value = _seconds(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be from 0 on and finite, got {text}")
+    return value
 
 
 def _switch(text: str) -> bool:

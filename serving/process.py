@@ -30,6 +30,7 @@ from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.grpc.late_opening import opened_late
 from pinnace.serving.http.connections import BoundedH11, bounds_of
 from pinnace.serving.http.late_application import LateApplication
+from pinnace.serving.leaving import LeavingServer
 from pinnace.serving.memory import kept_for_requests
 from pinnace.serving.models.loading import load_model
 from pinnace.serving.models.private_copy import release_copies
@@ -67,8 +68,8 @@ def serve(settings: Settings, loader: Loader = load_model) -> int:
         loader: gives the model in a folder.
 
     Returns:
-        0 after SIGINT or SIGTERM, when the requests that were running are answered; 1 if the start
-        failed.
+        0 after SIGINT or SIGTERM, when the requests that were running are answered or a second
+        signal came; 1 if the start failed.
     """
     raise_open_files_limit()
     try:
@@ -113,16 +114,24 @@ def _serve(
             if seat is None:
                 repository.reload()
 
+        server = _make_server(service, certificates, is_worker=seat is not None)
         if seat is not None and isinstance(repository, SharedRepository):
-            _obey(seat, repository, reload)
+            _obey(seat, repository, reload, server.hurry)
         # The supervisor of workers says when they are to read again.
-        with _hangups(reload) if seat is None else nullcontext():
-            _run(service, certificates, listener)
+        with _hangups(reload) if seat is None else nullcontext(), _quiet_endings(server):
+            server.run(sockets=[listener])
 
 
-def _obey(seat: Seat, repository: SharedRepository, reload: Callable[[], None]) -> None:
+def _obey(
+    seat: Seat,
+    repository: SharedRepository,
+    reload: Callable[[], None],
+    hurry: Callable[[], None],
+) -> None:
     def obey(message: dict[str, Any]) -> None:
-        if message["do"] == "reload":
+        if message["do"] == "hurry":
+            hurry()
+        elif message["do"] == "reload":
             reload()
         repository.obey(message)
 
@@ -148,7 +157,9 @@ def _supervise(settings: Settings, loader: Loader, listener: socket.socket) -> i
         return 0
 
     _log_to_stderr()
-    return Supervisor(settings.workers, work, ledger, settings.drain_timeout_s).run()
+    return Supervisor(
+        settings.workers, work, ledger, settings.drain_timeout_s, settings.drain_s
+    ).run()
 
 
 def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
@@ -225,7 +236,7 @@ def _log_to_stderr() -> None:
     LOG.setLevel(logging.INFO)
 
 
-def _run(service: Service, certificates: Credentials, listener: socket.socket) -> None:
+def _make_server(service: Service, certificates: Credentials, *, is_worker: bool) -> LeavingServer:
     settings = service.settings
     config = uvicorn.Config(
         LateApplication(service),
@@ -245,9 +256,7 @@ def _run(service: Service, certificates: Credentials, listener: socket.socket) -
     )
     config.load()
     config.ssl = certificates.context
-    server = uvicorn.Server(config)
-    with _quiet_endings(server):
-        server.run(sockets=[listener])
+    return LeavingServer(config, service, is_worker=is_worker)
 
 
 def _other_fronts(settings: Settings, certificates: Credentials) -> list[Front]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from pinnace.serving import acceleration
 from pinnace.serving.observing.history import History
 from pinnace.serving.observing.metrics import Metrics
+from pinnace.serving.observing.pending import PendingRequests
 from pinnace.serving.observing.stuck_runs import StuckRuns
 from pinnace.serving.requests.exchange import Exchange
 from pinnace.serving.requests.policies import ApiKeys
@@ -72,6 +73,8 @@ class Service:
         self.metrics.register(StuckRuns(repository))
         self.history = History(self.metrics)
         self.exchange = Exchange(settings, repository, self.metrics)
+        self._pending = PendingRequests(repository, self.exchange, self.metrics.ledger)
+        self.metrics.register(self._pending)
         self.exchange.observe_idle = acceleration.reply_observer()
         self.keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
         if self.keys is not None:
@@ -95,14 +98,17 @@ class Service:
     async def running(self) -> AsyncIterator[None]:
         """Load the models, open the other fronts, and end it all."""
         await asyncio.to_thread(self.repository.start)
-        sampling = asyncio.create_task(self.history.sampling())
+        tasks = [asyncio.create_task(self.history.sampling())]
+        if self.metrics.ledger is not None:
+            tasks.append(asyncio.create_task(self._pending.telling()))
         try:
             async with AsyncExitStack() as stack:
                 for front in self._fronts:
                     await stack.enter_async_context(front(self.exchange))
                 yield
         finally:
-            sampling.cancel()
+            for task in tasks:
+                task.cancel()
             await asyncio.to_thread(self.repository.close)
             for watcher in self._watchers:
                 await asyncio.to_thread(watcher.close)

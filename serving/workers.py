@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _QUICK_S = 5.0  # a worker that lives no longer is replaced later and later
 _LONGEST_PAUSE_S = 30.0
-_GRACE_S = 5.0  # beyond the time for draining
+_GRACE_S = 5.0  # beyond the time for the last answers
 _MAX_LINE = 65536
 
 
@@ -139,15 +139,22 @@ class Supervisor:
         count: of the workers.
         work: what a worker does; its exit code.
         ledger: whose pages the workers claim.
-        drain_s: time that workers get to finish.
+        finish_s: time that workers get to answer what is in flight.
+        drain_s: time before it in which they go on after SIGTERM.
     """
 
     def __init__(
-        self, count: int, work: Callable[[Seat], int], ledger: Ledger, drain_s: float
+        self,
+        count: int,
+        work: Callable[[Seat], int],
+        ledger: Ledger,
+        finish_s: float,
+        drain_s: float,
     ) -> None:
         self._count = count
         self._work = work
         self._ledger = ledger
+        self._finish_s = finish_s
         self._drain_s = drain_s
         self._workers: dict[int, _Worker] = {}
         self._pauses: dict[int, float] = {}
@@ -258,11 +265,18 @@ class Supervisor:
             for worker in self._workers.values():
                 self._tell(worker, {"do": "reload"})
         elif number in (signal.SIGTERM, signal.SIGINT):
+            now = time.monotonic()
+            if self._is_ending:
+                self._kill_at = now + _GRACE_S
+                for worker in self._workers.values():
+                    self._tell(worker, {"do": "hurry"})
+                return
             self._is_ending = True
-            self._kill_at = time.monotonic() + self._drain_s + _GRACE_S
+            drain_s = self._drain_s if number == signal.SIGTERM else 0.0
+            self._kill_at = now + drain_s + self._finish_s + _GRACE_S
             for worker in self._workers.values():
                 with suppress(ProcessLookupError):
-                    os.kill(worker.pid, signal.SIGTERM)
+                    os.kill(worker.pid, number)
 
     def _ended(self) -> list[tuple[int, int]]:
         """Index and exit code of the workers that ended since the last look."""

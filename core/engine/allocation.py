@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import os
+import mmap
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,7 +112,7 @@ def _resident() -> int:
     """Bytes that the process has in memory and that are of no file."""
     try:
         _, resident, shared, *_ = map(int, _STATM.read_bytes().split())
-        return (resident - shared) * os.sysconf("SC_PAGESIZE")
+        return (resident - shared) * mmap.PAGESIZE
     except (OSError, ValueError, IndexError):
         return 0  # systems without /proc
 
@@ -119,11 +120,43 @@ def _resident() -> int:
 def _held() -> int:
     """Bytes that the process has taken of the system, touched or not."""
     try:
-        return int(_STATM.read_bytes().split()[5]) * os.sysconf("SC_PAGESIZE")
+        return int(_STATM.read_bytes().split()[5]) * mmap.PAGESIZE
     except (OSError, ValueError, IndexError):
-        import resource  # systems without /proc: the largest size so far is the best there is
+        return _committed() if sys.platform == "win32" else _largest()
 
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+def _largest() -> int:
+    """The largest size so far: the best there is without /proc."""
+    import resource  # Windows has none
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+class _Counters(ctypes.Structure):
+    """Windows' PROCESS_MEMORY_COUNTERS."""
+
+    _fields_ = (
+        ("cb", ctypes.c_uint32),
+        ("page_faults", ctypes.c_uint32),
+        ("peak_working_set", ctypes.c_size_t),
+        ("working_set", ctypes.c_size_t),
+        ("peak_paged_pool", ctypes.c_size_t),
+        ("paged_pool", ctypes.c_size_t),
+        ("peak_nonpaged_pool", ctypes.c_size_t),
+        ("nonpaged_pool", ctypes.c_size_t),
+        ("pagefile", ctypes.c_size_t),
+        ("peak_pagefile", ctypes.c_size_t),
+    )
+
+
+def _committed() -> int:
+    """Bytes that Windows has promised to the process."""
+    counters = _Counters(cb=ctypes.sizeof(_Counters))
+    this = ctypes.c_void_p(-1)  # as GetCurrentProcess says it
+    windll: Any = ctypes.windll  # type: ignore[attr-defined]  # Windows only
+    found = windll.kernel32.K32GetProcessMemoryInfo(this, ctypes.byref(counters), counters.cb)
+    return int(counters.pagefile) if found else 0
 
 
 @functools.cache

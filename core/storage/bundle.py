@@ -38,6 +38,7 @@ Box: TypeAlias = tuple[tuple[int, int], ...]  # (start, length) by axis
 VERSION = 1  # of the format
 _MOST_AXES = 64  # NumPy's limit
 _MOST_BYTES = (1 << 63) - 1
+_MAPPED_STAYS = os.name == "nt"  # a file that is mapped cannot be replaced: a save over it fails
 
 
 def index_path(prefix: StrPath) -> str:
@@ -300,7 +301,9 @@ class BundleReader:
                     with open_regular(path) as file:
                         size = os.fstat(file.fileno()).st_size
                         found = np.empty(0, np.uint8)  # an empty file cannot be mapped
-                        if size:
+                        if size and _MAPPED_STAYS:
+                            found = np.fromfile(file, np.uint8)
+                        elif size:
                             mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
                             found = np.frombuffer(mapped, np.uint8)
                 except OSError as error:

@@ -104,5 +104,12 @@ def run_process() -> NoReturn:
     sys.exit(code)
 
 
+def run_model_server() -> NoReturn:
+    """Run `tensorflow_model_server`: TensorFlow Serving's flags, served by `pinnace serve`."""
+    asked = sys.argv[1:]
+    sys.argv[1:] = asked if asked == ["--version"] else ["serve", *asked]
+    run_process()
+
+
 if __name__ == "__main__":
     run_process()

@@ -29,6 +29,7 @@ _ZERO_FOR_NONE = (
     "max_inflight_bytes",
     "max_run_s",
     "max_run_bytes",
+    "drain_s",
 )
 
 
@@ -64,6 +65,8 @@ class Settings:
         max_connections: of each port at once; 0 for as many as the process may have files open, at
             most 8192.
         drain_timeout_s: longest time that requests get to finish when the server stops.
+        drain_s: time before it, from SIGTERM on, in which the server is not ready and answers all
+            the same, for balancers that did not hear of it yet; 0 for none.
         max_body_bytes: largest body, unpacked.
         max_body_bytes_of: other limits for single models, by name.
         max_expansion_bytes: what a request may take while it is read, or 16 times its body if that
@@ -89,7 +92,9 @@ class Settings:
         cors: answer with CORS headers for any origin.
         gzip: pack replies for clients that ask for it.
         kserve_status: add KServe v1's `name` and `ready` to the status of a model.
-        metrics_path: where Prometheus reads; empty turns it off.
+        metrics_path: where Prometheus reads, beside `/metrics`; empty turns both off.
+        health_route: another path that is asked for readiness, as a platform's.
+        predict_route: another path to predict with the only model, as a platform's.
         model_control: let clients load, unload and replace models. With API keys they may anyway.
         model_control_urls: let them name URLs that models are fetched from.
         api_keys_file: keys that clients must ask with; empty asks for none.
@@ -129,6 +134,7 @@ class Settings:
     max_header_bytes: int = 2**16
     max_connections: int = 0
     drain_timeout_s: float = 30.0
+    drain_s: float = 0.0
     max_body_bytes: int = 64 * 2**20
     max_body_bytes_of: tuple[tuple[str, int], ...] = ()
     max_expansion_bytes: int = MOST_BYTES
@@ -150,6 +156,8 @@ class Settings:
     gzip: bool = False
     kserve_status: bool = False
     metrics_path: str = "/monitoring/prometheus/metrics"
+    health_route: str = ""
+    predict_route: str = ""
     model_control: bool = False
     model_control_urls: bool = False
     api_keys_file: str = ""

@@ -72,10 +72,16 @@ class AioServer:
         """Answer from now on."""
         await self._server.start()
 
-    async def stop(self, grace_s: float) -> None:
-        """Take no more calls, and end those that are still there after a time."""
+    async def stop(self, grace_s: float, hurry: asyncio.Event) -> None:
+        """Take no more calls, and end those that are still there after a time, or in a hurry."""
         self._stopping.set()
-        await self._server.stop(grace_s)
+        urgent = asyncio.ensure_future(hurry.wait())
+        stopping = asyncio.ensure_future(self._server.stop(grace_s))
+        await asyncio.wait((stopping, urgent), return_when=asyncio.FIRST_COMPLETED)
+        urgent.cancel()
+        if not stopping.done():
+            await self._server.stop(0)
+        await stopping
 
     def unary(self, path: str, method: Unary) -> Any:
         """A method of one message each way, as grpc.aio takes it.

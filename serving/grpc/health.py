@@ -95,7 +95,7 @@ class Health:
         if not name or name.startswith(_SERVICES):
             is_serving = self._repository.is_ready()
         elif name in self._repository:
-            is_serving = any(servable.name == name for servable in self._repository.newest())
+            is_serving = self._repository.is_ready_for(name)
         else:
             return HealthCheckResponse.SERVICE_UNKNOWN
         return HealthCheckResponse.SERVING if is_serving else HealthCheckResponse.NOT_SERVING

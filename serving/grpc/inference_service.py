@@ -69,7 +69,7 @@ class InferenceService:
         message = parse(pb.ModelReadyRequest, data)
         try:
             self._repository.get(which_version(message.name, message.version))
-            is_ready = True
+            is_ready = not self._repository.is_leaving
         except NotFoundError:
             is_ready = False
         return pb.ModelReadyResponse(ready=is_ready).SerializeToString()

@@ -29,6 +29,10 @@ _METADATA_BYTES = 2**14
 _PING_STRIKES = 2  # pings that come too often, before the connection is closed
 _IDLE_S = 120.0  # without a call; clients connect again when they have one
 _MARGIN_BYTES = 2**20  # of a message beside its tensors
+# Part of the time to drain, after which a connection is told to go, and is still answered. What
+# comes at a server's end before its client knows is refused by gRPC's core: by then nobody may be
+# left. A client that comes back before balancers know of the end is told a second time.
+_AGE = 0.4
 _HEALTH_METHODS = frozenset(
     {
         "/grpc.health.v1.Health/Check",
@@ -129,6 +133,9 @@ async def listening(
         ("grpc.max_connection_idle_ms", round(_IDLE_S * 1e3)),
         ("grpc.so_reuseport", 1 if settings.workers > 1 else 0),
     ]
+    if settings.drain_s:
+        age_s = settings.drain_s * _AGE
+        options.append(("grpc.max_connection_age_ms", max(round(age_s * 1e3), 1)))
     methods = Methods()
     for service in (PredictionService, ModelService, InferenceService, Health):
         service(exchange).register(methods)
@@ -146,4 +153,4 @@ async def listening(
     try:
         yield port
     finally:
-        await server.stop(settings.drain_timeout_s)
+        await server.stop(settings.drain_timeout_s, exchange.hurry)

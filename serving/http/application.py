@@ -16,8 +16,9 @@ from pinnace.serving import acceleration
 from pinnace.serving.errors import LOG, canonical_code
 from pinnace.serving.http import health, openinference, tfserving
 from pinnace.serving.http.bodies import error_reply, error_response
-from pinnace.serving.http.guards import Guarded, Packed, open_paths
+from pinnace.serving.http.guards import Guarded, Packed, metrics_paths, open_paths
 from pinnace.serving.http.paths import FoldedPaths
+from pinnace.serving.http.platforms import platform_routes
 from pinnace.serving.observing.access_log import Logged
 from pinnace.serving.service import Service
 from pinnace.serving.web import routes as web
@@ -97,9 +98,9 @@ def application(service: Service) -> FastAPI:
     app.include_router(openinference.router)
     app.include_router(health.router)
     app.include_router(web.router)
-    if settings.metrics_path:
-        route = app.get(settings.metrics_path, tags=["Health"], response_class=PlainTextResponse)
-        route(health.metrics)
+    app.include_router(platform_routes(settings))
+    for path in metrics_paths(settings.metrics_path):
+        app.get(path, tags=["Health"], response_class=PlainTextResponse)(health.metrics)
     app.add_exception_handler(OpError, _answer_error)
     app.add_exception_handler(MemoryError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
@@ -109,6 +110,7 @@ def application(service: Service) -> FastAPI:
     if keys is not None:
         free = open_paths(
             settings.health_without_key,
+            settings.health_route,
             settings.metrics_path if settings.metrics_without_key else "",
         )
         app.add_middleware(Guarded, keys=keys, open_paths=free)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from pinnace.serving.requests.policies import ApiKeys
 
-_HEALTH = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"})
+_HEALTH = frozenset({"/healthz", "/readyz", "/ping", "/v2/health/live", "/v2/health/ready"})
+_METRICS = "/metrics"
 _LEAST_BYTES = 512  # below it packing gains nothing
 _THREAD_BYTES = 2**16  # above it packing would keep the event loop from its work
 _LEVEL = 5
@@ -53,15 +54,23 @@ class Guarded:
         await self._app(scope, receive, send)
 
 
-def open_paths(health: bool, metrics_path: str) -> frozenset[str]:
+def metrics_paths(metrics_path: str) -> tuple[str, ...]:
+    """Where metrics are: as the settings say, and where Prometheus looks by itself; or nowhere."""
+    return tuple(dict.fromkeys((metrics_path, _METRICS))) if metrics_path else ()
+
+
+def open_paths(health: bool, health_route: str, metrics_path: str) -> frozenset[str]:
     """The paths that need no key; the files of the page are among them.
 
     Args:
         health: whether questions for health are among them.
+        health_route: that of a platform; may be empty.
         metrics_path: where metrics are, if these are too; else empty.
     """
-    found = _HEALTH | OPEN_PATHS if health else OPEN_PATHS
-    return found | {metrics_path} if metrics_path else found
+    found = {*OPEN_PATHS, *metrics_paths(metrics_path)}
+    if health:
+        found |= {*_HEALTH, *filter(None, (health_route,))}
+    return frozenset(found)
 
 
 class Packed:

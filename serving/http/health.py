@@ -24,10 +24,10 @@ async def live() -> Response:
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz")
 async def ready(models: Models, model: str = "") -> Response:
-    """200 if every model, or the one named, has a version that answers, else 503."""
+    """200 if every model, or the one named, has a version that answers, else 503; so at the end."""
     if model and model not in models:
         raise NotFoundError(f"Model '{model[:200]}' is not served")
-    if models.is_ready() if not model else any(s.name == model for s in models.newest()):
+    if models.is_ready_for(model) if model else models.is_ready():
         return json_response(b'{"ready":true}')
     return json_response(b'{"ready":false}', 503)
 

@@ -73,9 +73,11 @@ async def model_ready(models: Models, which: WhichModel) -> Response:
         raise NotFoundError(f"Model '{which.name}' is not served")
     try:
         models.get(which)
+        is_ready = not models.is_leaving
     except NotFoundError:
-        return json_response(orjson.dumps({"name": which.name, "ready": False}), 503)
-    return json_response(orjson.dumps({"name": which.name, "ready": True}))
+        is_ready = False
+    document = orjson.dumps({"name": which.name, "ready": is_ready})
+    return json_response(document, 200 if is_ready else 503)
 
 
 @router.get(_MODEL)

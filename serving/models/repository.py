@@ -66,11 +66,13 @@ class Repository:
 
     Attributes:
         unopened_ports: ways in, as gRPC's port, that are to open and are not open yet.
+        is_leaving: whether the server is to end: it answers, and is not ready.
         loads: counts what is loaded and warmed.
     """
 
     def __init__(self, settings: Settings, loader: Loader = load_model) -> None:
         self.unopened_ports = 0
+        self.is_leaving = False
         self.loads = LoadMetrics()
         self._settings = settings
         self._loader = loader
@@ -315,15 +317,26 @@ class Repository:
         tables = [self._models[name].table for name in self.names()]
         return [table.newest for table in tables if table.newest is not None]
 
+    def servables(self) -> list[Servable]:
+        """Every version of every model that is loaded."""
+        tables = [model.table for model in self._models.values()]
+        return [servable for table in tables for servable in table.servables.values()]
+
     def is_ready(self) -> bool:
         """Whether the start is over, every way in is open, and every model has an answer."""
         return (
             not self.unopened_ports
+            and not self.is_leaving
             and self._started
             and all(
                 model.table.newest is not None for model in self._models.values() if model.is_wanted
             )
         )
+
+    def is_ready_for(self, name: str) -> bool:
+        """Whether a model has an answer, and the server is not to end."""
+        model = self._models.get(name)
+        return not self.is_leaving and model is not None and model.table.newest is not None
 
     def _configured(self, name: str) -> ServedModel:
         model = self._models.get(name)

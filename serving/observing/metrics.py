@@ -35,7 +35,8 @@ OWN_PREFIX = "pinnace:serving:"
 # In the ledger, what stands in the entrypoint's place for other things than requests.
 SHADOW = "SHADOW"
 LOADED = "LOADED"
-_NO_REQUESTS = (SHADOW, LOADED)
+PENDING = "PENDING"
+_NO_REQUESTS = (SHADOW, LOADED, PENDING)
 BUCKETS_US = tuple(10 * 1.8**k for k in range(33))
 _BUCKETS_ROWS = tuple(float(2**k) for k in range(13))
 _BUCKETS_EXAMPLES = tuple(float(2**k) for k in range(15))

@@ -155,6 +155,10 @@ class Recorder:
     def _sweep(self) -> None:
         """Remove what processes left that were killed."""
         for path in self._folder.glob(f".requests-*{SUFFIX}.part"):
+            if os.name == "nt":  # where signal 0 is that of Ctrl-C, and open files stay
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                continue
             pid = path.name.split("-")[2]
             try:
                 os.kill(int(pid), 0)

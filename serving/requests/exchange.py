@@ -59,6 +59,7 @@ class Exchange:
         control: judges requests to change what is served.
         observe_idle: told, after a reply that leaves no request unanswered, when its request came
             and when it was made.
+        hurry: set when the server ends without waiting for requests in flight.
     """
 
     def __init__(self, settings: Settings, repository: Repository, metrics: Metrics) -> None:
@@ -69,6 +70,7 @@ class Exchange:
         self.policies: list[Policy] = []
         self.observers: list[Observer] = []
         self.observe_idle: Callable[[float, float], None] | None = None
+        self.hurry = asyncio.Event()
         self._is_tidied = False  # cleaning up is scheduled
         self.in_flight = 0
         self.bytes_in_flight = 0

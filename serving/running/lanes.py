@@ -117,6 +117,13 @@ class Lane:
         return len(self._waiting)
 
     @property
+    def running(self) -> int:
+        """Calls that run in a thread and are not answered yet."""
+        with self._lock:
+            runs = list(self._in_threads)
+        return sum(not call.is_over for run in runs for call in run.calls)
+
+    @property
     def joins(self) -> bool:
         """Whether calls are joined: their rows did not depend on each other so far."""
         return self._joins

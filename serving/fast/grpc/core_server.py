@@ -157,8 +157,8 @@ class CoreServer:
         for call in slow[len(late) : len(slow) - self._slow_messages]:
             call.answer(Reply(b"Too many messages arrive slowly; try again later", UNAVAILABLE))
 
-    async def stop(self, grace_s: float) -> None:
-        """Take no more calls, and end those that are still there after a time."""
+    async def stop(self, grace_s: float, hurry: asyncio.Event) -> None:
+        """Take no more calls, and end those that are still there after a time, or in a hurry."""
         if self._thread is None or self._is_ending:
             return
         self._is_ending = True
@@ -167,8 +167,12 @@ class CoreServer:
         self._server.shutdown(self._queue, _END)
         for stream in list(self.streams):
             stream.cancel()
-        done, _ = await asyncio.wait((self._ended,), timeout=grace_s)
-        if not done:
+        urgent = asyncio.ensure_future(hurry.wait())
+        await asyncio.wait(
+            (self._ended, urgent), timeout=grace_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        urgent.cancel()
+        if not self._ended.done():
             self._server.cancel_all_calls()
             done, _ = await asyncio.wait((self._ended,), timeout=_LAST_S)
             if not done:

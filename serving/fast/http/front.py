@@ -44,6 +44,7 @@ _PREDICT_PATH = re.compile(
 _INFER_PATH = re.compile(
     rb"/v2/models/(?P<name>[A-Za-z0-9_.\-]+)(?:/versions/(?P<version>[0-9]{1,18}))?/infer"
 )
+_CLOSE = (b"connection", b"close")
 _HEADER_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e\t]*?)[ \t]*")
 # What changes how a request is read or answered: httptools and the application know how.
 _COLD_HEADERS = frozenset(
@@ -168,7 +169,7 @@ class _Heads:
             head = self._known[status, headers] = _Head(
                 STATUS_LINE[status] + self._before + b"content-length: ",
                 b"".join([b"\r\n%b: %b" % header for header in headers]),
-                ends=(b"connection", b"close") in headers,
+                ends=_CLOSE in headers or _CLOSE in defaults,
             )
         self._last, self._last_headers = head, headers if status == 200 else None
         return head

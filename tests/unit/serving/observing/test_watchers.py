@@ -3,8 +3,10 @@
 import datetime as dt
 import json
 import logging
+import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from pinnace.serving.http.application import create_app
 from pinnace.serving.messages.prediction_log import encode_log, read_logs
 from pinnace.serving.models.repository import Repository
 from pinnace.serving.models.tables import Which
+from pinnace.serving.observing import recording
 from pinnace.serving.observing.access_log import AccessLog
 from pinnace.serving.observing.background import Background
 from pinnace.serving.observing.recording import Recorder
@@ -223,3 +226,34 @@ def test_nothing_watches_unless_it_is_asked_for(tmp_path: Path) -> None:
     app = create_app(settings, Repository(settings))
     assert app.state.exchange.observers == []
     assert app.state.exchange.policies == []
+
+
+@pytest.mark.parametrize("system", ["posix", "nt"])
+def test_files_of_processes_that_are_gone_are_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
+) -> None:
+    """Windows takes signal 0 for Ctrl-C; there a file that is open cannot be removed."""
+    gone, own = 2**22 + 1, os.getpid()  # no process has a number beyond Linux's limit
+    parts = [tmp_path / f".requests-0-{pid}-1.tfrecord.part" for pid in (gone, own)]
+    for part in parts:
+        part.write_bytes(b"")
+    real, asked = Path.unlink, []
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        if system == "nt" and path == parts[1]:
+            raise PermissionError(13, "used by another process", str(path))
+        real(path, missing_ok)
+
+    def kill(pid: int, number: int) -> None:
+        asked.append((pid, number))
+        if pid == gone:
+            raise ProcessLookupError
+
+    recorder = object.__new__(Recorder)
+    recorder._folder = tmp_path
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", unlink)
+        patch.setattr(recording, "os", SimpleNamespace(name=system, kill=kill))
+        recorder._sweep()
+    assert [part.exists() for part in parts] == [False, True]
+    assert sorted(asked) == ([] if system == "nt" else sorted([(gone, 0), (own, 0)]))

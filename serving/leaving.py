@@ -1,0 +1,106 @@
+"""How a server goes: first others are told not to come, then what is in flight is answered.
+
+A balancer hears from readiness that a server goes, and hears it late: Kubernetes sends requests for
+seconds after its signal. So the doors stay open for a while in which every HTTP answer ends its
+connection, and gRPC's connections end by their age (see `listening`): whoever comes back comes to
+another server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from pinnace.serving.errors import LOG
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from pinnace.serving.service import Service
+
+_CLOSE = (b"connection", b"close")
+
+
+class LeavingServer(uvicorn.Server):
+    """An HTTP server that goes on for some time after SIGTERM.
+
+    The first signal begins the end: SIGINT at once, SIGTERM after the time to drain. The second one
+    ends whatever is still unanswered. Workers never take a signal for a second one, for a terminal
+    or a service manager may send one to all processes beside that of their supervisor: this tells
+    them by `hurry`.
+
+    Args:
+        config: uvicorn's.
+        service: that answers, and that gRPC's fronts belong to.
+        is_worker: whether a supervisor has it.
+    """
+
+    def __init__(self, config: uvicorn.Config, service: Service, *, is_worker: bool) -> None:
+        super().__init__(config)
+        self._service = service
+        self._is_worker = is_worker
+        self._leave_at: float | None = None
+        self._is_told = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal came."""
+        del frame
+        drain_s = self._service.settings.drain_s if sig == signal.SIGTERM else 0.0
+        if self._leave_at is None:
+            self._leave_at = time.monotonic() + drain_s
+            self._service.repository.is_leaving = True
+            self.should_exit = not drain_s
+        elif self._is_worker:
+            if sig == signal.SIGINT:
+                self.should_exit = True
+        else:
+            self.hurry()
+
+    def hurry(self) -> None:
+        """Leave now, and let what is unanswered go. From any thread."""
+        self.should_exit = self.force_exit = True
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._cut)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second: whether it is time to close the doors."""
+        is_over = await super().on_tick(counter)
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        if self._leave_at is None:
+            return is_over
+        self._announce_end()
+        return is_over or time.monotonic() >= self._leave_at
+
+    async def shutdown(self, sockets: list[Any] | None = None) -> None:
+        """Close the doors, answer what is in flight, and end the service."""
+        self._service.repository.is_leaving = True
+        self._announce_end()
+        await super().shutdown(sockets)
+        if self.force_exit:  # else uvicorn has done it
+            await self.lifespan.shutdown()
+
+    def _announce_end(self) -> None:
+        """Let every answer end its connection, also to requests that came before the signal."""
+        state = self.server_state
+        if _CLOSE in state.default_headers:  # uvicorn makes new ones each second, for the date
+            return
+        if not self._is_told and not self.should_exit:
+            self._is_told = True
+            LOG.info("the server leaves in %g s", self._service.settings.drain_s)
+        state.default_headers = [*state.default_headers, _CLOSE]
+        for connection in list(state.connections):
+            cycle = getattr(connection, "cycle", None)
+            if cycle is not None and not cycle.response_complete:
+                cycle.keep_alive = False
+
+    def _cut(self) -> None:
+        self._service.exchange.hurry.set()
+        for connection in list(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
