@@ -20,12 +20,12 @@ class Published(NamedTuple):
 
     Attributes:
         url: where it is fetched from.
-        md5: its digest, in hexadecimal digits.
+        md5: its digest, in hexadecimal digits; None if Keras tells none.
         named: what it is called in the cache; the last part of the URL if empty.
     """
 
     url: str
-    md5: str
+    md5: str | None = None
     named: str = ""
 
     @property

@@ -207,13 +207,15 @@ class Model(Layer):
 
     @property
     def input_shape(self) -> Any:
-        """The shapes of the inputs."""
-        return structure.map_structure(lambda x: x.shape, self.input)
+        """The shape of the input; of several ones, in whatever structure, a list."""
+        shapes = [x.shape for x in self.inputs]
+        return shapes[0] if len(shapes) == 1 else shapes
 
     @property
     def output_shape(self) -> Any:
-        """The shapes of the outputs."""
-        return structure.map_structure(lambda x: x.shape, self.output)
+        """The shape of the output; of several ones, in whatever structure, a list."""
+        shapes = [x.shape for x in self.outputs]
+        return shapes[0] if len(shapes) == 1 else shapes
 
     @property
     def input_names(self) -> list[str]:
