@@ -18,15 +18,46 @@ if TYPE_CHECKING:
     from oracle.peer import Peer
 
 TOP = {"input_shape": [32, 32, 3], "classes": 10}
+LOGITS = {**TOP, "classifier_activation": None}
 BARE = {"include_top": False}
 
 CASES = [
-    Case("VGG16", {**TOP, "classifier_activation": None}),
+    Case("VGG16", LOGITS),
     Case("VGG16", {**BARE, "pooling": "avg"}, ".h5"),
     Case("VGG16", {**BARE, "input_shape": [40, 33, 1], "pooling": "max", "name": "mine"}, ""),
     Case("VGG16", {**BARE, "input_tensor": [32, 32, 3]}, ".keras"),
     Case("VGG19", BARE, "whole.h5"),
     Case("VGG19", TOP, ""),
+    Case("ResNet50", TOP, ".keras", size=32),
+    Case("ResNet50", {**BARE, "pooling": "avg", "input_tensor": [64, 48, 3]}, ""),
+    Case("ResNet50", BARE, ".h5", size=50),
+    Case("ResNet101", {**BARE, "pooling": "max"}, ".weights.h5"),
+    Case("ResNet152", LOGITS, ""),
+    Case("ResNet50V2", LOGITS, ".h5"),
+    Case("ResNet50V2", {**BARE, "pooling": "max"}, ".weights.h5", size=70),
+    Case("ResNet101V2", {**BARE, "pooling": "avg"}, "whole.h5"),
+    Case("ResNet152V2", TOP, ""),
+    Case("DenseNet121", LOGITS, ".weights.h5"),
+    Case("DenseNet121", {**BARE, "input_tensor": [64, 64, 3]}, ".h5", size=64),
+    Case("DenseNet169", {**BARE, "pooling": "avg"}, ".keras"),
+    Case("DenseNet201", {**BARE, "pooling": "max"}, ""),
+    Case("MobileNet", LOGITS, ".weights.h5"),
+    Case("MobileNet", {**TOP, "alpha": 0.25, "dropout": 0.5}, ".h5"),
+    Case("MobileNet", {**BARE, "alpha": 0.75, "depth_multiplier": 2}, ".keras", size=64),
+    Case("MobileNet", {**BARE, "input_tensor": [48, 48, 1], "pooling": "max"}, ""),
+    Case("MobileNet", {**BARE, "input_shape": [128, 128, 3], "pooling": "avg"}, ""),
+    Case("MobileNetV2", LOGITS, ".weights.h5"),
+    Case("MobileNetV2", {**BARE, "alpha": 0.35}, ".h5", size=65),
+    Case("MobileNetV2", {**BARE, "alpha": 1.4, "pooling": "avg"}, ".keras", size=96),
+    Case("MobileNetV2", {"alpha": 1.3, "input_tensor": [96, 96, 3]}, ""),
+    Case("MobileNetV2", {**TOP, "alpha": 0.5, "input_shape": [33, 47, 3]}, ""),
+    Case("MobileNetV3Small", LOGITS, ".weights.h5", largest=255.0),
+    Case("MobileNetV3Small", {"minimalistic": True, "classes": 7}, ".h5", 47, largest=255.0),
+    Case("MobileNetV3Small", {**BARE, "alpha": 0.75, "pooling": "avg"}, ".keras", 64, 255.0),
+    Case("MobileNetV3Small", {**LOGITS, "alpha": 1.3, "include_preprocessing": False}, ".h5"),
+    Case("MobileNetV3Large", {**BARE, "pooling": "max"}, ".h5", size=33, largest=255.0),
+    Case("MobileNetV3Large", {**LOGITS, "minimalistic": True, "dropout_rate": 0}, ".keras"),
+    Case("MobileNetV3Large", {"input_tensor": [64, 96, 3], "alpha": 1.2, "classes": 3}, ""),
 ]
 
 

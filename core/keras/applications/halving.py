@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pinnace.keras.symbolic import KerasTensor
 
-type Padding = tuple[tuple[int, int], tuple[int, int]]
+# Rows above and below, columns left and right.
+Padding = tuple[tuple[int, int], tuple[int, int]]
 
 
 def padding_before(x: KerasTensor, kernel_size: int) -> Padding:
@@ -18,7 +19,7 @@ def padding_before(x: KerasTensor, kernel_size: int) -> Padding:
         kernel_size: odd.
 
     Returns:
-        Rows above and below, columns left and right.
+        Rows above and below, columns left and right: as ZeroPadding2D takes them.
     """
     half = kernel_size // 2
     before = [half - (1 if x.shape[1] is None else 1 - (x.shape[axis] or 0) % 2) for axis in (1, 2)]
