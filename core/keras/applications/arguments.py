@@ -202,7 +202,7 @@ def image_shape(
     channels = given[0 if first else -1] if given and len(given) == 3 and not imagenet else 3
     if channels not in {1, 3}:
         warnings.warn(
-            f"{who}: pictures usually have 1 or 3 channels, got input_shape={given}", stacklevel=4
+            f"{who}: pictures usually have 1 or 3 channels, got input_shape={given}", stacklevel=5
         )
     usual = _joined(channels, default_size, default_size, first)
     if imagenet and require_flatten and given not in {None, usual}:

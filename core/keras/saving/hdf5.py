@@ -88,7 +88,7 @@ def weights_for(
             message = f"load_weights: {place or 'the model'} ({layer.name!r}): {error}"
             if not skip_mismatch:
                 raise ValueError(message) from None
-            warnings.warn(message, stacklevel=4)
+            warnings.warn(message, stacklevel=5)
     return found
 
 

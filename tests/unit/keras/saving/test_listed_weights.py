@@ -146,6 +146,7 @@ def test_what_does_not_fit_stays_as_it_is_if_asked(tmp_path: Path) -> None:
         model.load_weights(listed(tmp_path / "file.h5", groups), skip_mismatch=True)
     assert "'first/kernel:0' has shape [4, 3], the file has [4, 5]" in str(told[0].message)
     assert len(told) == 7
+    assert {one.filename for one in told} == {__file__}
     # All that both have in one shape is the bias of the last layer.
     assert same(model.get_weights(), [*before[:-1], groups["last"]["last/bias:0"]])
     del groups["first"]["first/bias:0"]
@@ -175,6 +176,7 @@ def test_the_weights_of_a_whole_file_go_into_a_model(tmp_path: Path) -> None:
         "layers/batch_normalization",
         "layers/dense_1",
     ]
+    assert {one.filename for one in told} == {__file__}
     (tmp_path / "model.keras").write_bytes(b"no archive")
     with pytest.raises(tf.errors.DataLossError, match=r"load_weights: .* is no \.keras file"):
         other.load_weights(tmp_path / "model.keras")
@@ -187,3 +189,22 @@ def test_links_in_a_file_are_not_followed(tmp_path: Path) -> None:
         file["last"] = h5py.ExternalLink(str(listed(tmp_path / "other.h5", arrays())), "last")
     with pytest.raises(ValueError, match="link"):
         made().load_weights(path)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_model_inside_has_one_of_two_orders(tmp_path: Path, frozen: bool) -> None:
+    """Keras lists what is trainable first, but a frozen model layer by layer."""
+    parts = [layers.BatchNormalization(name="first"), layers.BatchNormalization(name="second")]
+    inside = keras.Sequential([keras.Input((3,)), *parts], name="inside")
+    inputs = keras.Input((3,))
+    model = keras.Model(inputs, inside(inputs))
+    kinds = ["gamma", "beta", "moving_mean", "moving_variance"]
+    by_layer = [f"{part}/{kind}:0" for part in ("first", "second") for kind in kinds]
+    trainable_first = sorted(by_layer, key=lambda name: "moving" in name)
+    # All of one shape, so that only names tell the order.
+    values = {name: np.full(3, place, np.float32) for place, name in enumerate(by_layer)}
+    names = by_layer if frozen else trainable_first
+    path = listed(tmp_path / "file.h5", {"inside": {name: values[name] for name in names}})
+    model.load_weights(path)
+    found = [*parts[0].get_weights(), *parts[1].get_weights()]
+    assert same(found, list(values.values()))
