@@ -16,7 +16,7 @@ def usual_size(shape: Any, sizes: tuple[int, ...]) -> int:
         sizes: those that weights were trained on.
     """
     height, width = (None, None) if shape is None else tuple(shape)[:2]
-    return height if height == width and height in sizes else USUAL  # type: ignore[return-value]  # None is no size
+    return height if height == width and height in sizes else USUAL
 
 
 def trained_size(who: str, shape: tuple[int | None, ...], sizes: tuple[int, ...]) -> int:
