@@ -143,9 +143,13 @@ def _block(x: Any, number: int, channels: int, stride: int) -> Any:
         x = ReLU(6.0, name=f"{name}expand_relu")(_normalized(x, f"{name}expand_BN"))
     if stride == 2:
         x = ZeroPadding2D(padding_before(x, 3), name=f"{name}pad")(x)
-    padding = "same" if stride == 1 else "valid"
-    options = {"strides": stride, "padding": padding, "use_bias": False}
-    x = DepthwiseConv2D(3, **options, name=f"{name}depthwise")(x)
+    x = DepthwiseConv2D(
+        3,
+        strides=stride,
+        padding="same" if stride == 1 else "valid",
+        use_bias=False,
+        name=f"{name}depthwise",
+    )(x)
     x = ReLU(6.0, name=f"{name}depthwise_relu")(_normalized(x, f"{name}depthwise_BN"))
     x = Conv2D(channels, 1, padding="same", use_bias=False, name=f"{name}project")(x)
     x = _normalized(x, f"{name}project_BN")
