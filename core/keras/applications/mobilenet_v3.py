@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.no_effect import ignored
 from pinnace.keras.applications.arguments import Arguments
 from pinnace.keras.applications.imagenet_utils import decode_predictions
 from pinnace.keras.applications.mobile_search import LARGE, SMALL, searched_network
@@ -120,10 +121,10 @@ def preprocess_input(x: Any, data_format: str | None = None) -> Any:
 
     Args:
         x: pictures, 0 to 255.
-        data_format: without a meaning here, as in Keras.
+        data_format: without effect, as in Keras, and told so.
 
     Returns:
         `x` itself.
     """
-    del data_format
+    ignored("preprocess_input", "the network scales pixels itself", data_format=data_format)
     return x
