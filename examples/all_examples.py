@@ -46,6 +46,12 @@ EXAMPLES = [
         ("--epochs=1",),
         expected="it gives the same features: True",
     ),
+    Example(
+        "own_head",
+        ("own_head.py",),
+        ("--epochs=2",),
+        expected="it gives the same kinds: True",
+    ),
     Example("training_loop", ("training_loop.py",), ("--epochs=1",), expected="train"),
     Example("dynamic_rnn", ("dynamic_rnn.py",), ("--steps=5",), expected="largest difference"),
     Example(

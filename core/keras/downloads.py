@@ -62,8 +62,7 @@ def get_file(
     if origin is None:
         raise ValueError("get_file: origin must be a URL, got None")
     digest = md5_hash if file_hash is None else file_hash
-    folder = Path(cache_dir or os.environ.get("KERAS_HOME") or Path.home() / ".keras")
-    path, target = _places(folder.expanduser() / cache_subdir, fname, origin, extract or untar)
+    path, target = _places(cache_folder(cache_dir) / cache_subdir, fname, origin, extract or untar)
     path.parent.mkdir(parents=True, exist_ok=True)
     if force_download or not path.is_file() or not _has_digest(path, digest, hash_algorithm):
         _fetch(origin, path, digest, hash_algorithm)
@@ -73,6 +72,11 @@ def get_file(
         return str(path)
     _unpack(path, target, "tar" if untar else archive_format)
     return str(target)
+
+
+def cache_folder(given: str | os.PathLike[str] | None = None) -> Path:
+    """Where files are kept: `~/.keras` if nothing is given, or what `KERAS_HOME` says."""
+    return Path(given or os.environ.get("KERAS_HOME") or Path.home() / ".keras").expanduser()
 
 
 def _places(folder: Path, fname: Any, origin: str, unpacks: bool) -> tuple[Path, Path | None]:

@@ -10,6 +10,7 @@ from architecture.sources import ROOT
 # What takes seconds even when it does little; `make deep` and `make examples` run it.
 SLOW = {
     "digits_demo",
+    "own_head",
     "reinforcement_learning",
     "revnet_eagerly",
     "revnet_channels_first",

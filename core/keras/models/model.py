@@ -207,13 +207,15 @@ class Model(Layer):
 
     @property
     def input_shape(self) -> Any:
-        """The shapes of the inputs."""
-        return structure.map_structure(lambda x: x.shape, self.input)
+        """The shape of the input; of several ones, in whatever structure, a list."""
+        shapes = [x.shape for x in self.inputs]
+        return shapes[0] if len(shapes) == 1 else shapes
 
     @property
     def output_shape(self) -> Any:
-        """The shapes of the outputs."""
-        return structure.map_structure(lambda x: x.shape, self.output)
+        """The shape of the output; of several ones, in whatever structure, a list."""
+        shapes = [x.shape for x in self.outputs]
+        return shapes[0] if len(shapes) == 1 else shapes
 
     @property
     def input_names(self) -> list[str]:
@@ -654,21 +656,25 @@ class Model(Layer):
         """
         weight_files.save_weights(self, filepath, overwrite)
 
-    def load_weights(self, filepath: str | Path, skip_mismatch: bool = False) -> Any:
-        """Put values that `save_weights` wrote into the weights.
+    def load_weights(self, filepath: str | Path, skip_mismatch: bool = False, **kwargs: Any) -> Any:
+        """Put values of a file into the weights: all of them, or none if one does not fit.
 
         Args:
-            filepath: see `save_weights`.
-            skip_mismatch: of a `.weights.h5` file, whether layers that do not fit stay as they are.
+            filepath: ends in `.weights.h5` for what `save_weights` wrote, in `.h5` or `.hdf5` for
+                weights or a whole model that Keras 2 wrote, in `.keras` for a whole model; without
+                an ending it is a TensorFlow checkpoint.
+            skip_mismatch: whether weights that do not fit stay as they are, with a warning.
+            **kwargs: `by_name`: of a `.h5` file of Keras 2, whether layers are found by their
+                names, and those that only the model or the file has are left out.
 
         Returns:
             For a checkpoint a status with `assert_consumed()` and the like: what is not built yet
-            gets its values when it is. None for a `.weights.h5` file.
+            gets its values when it is. None for other files.
 
         Raises:
-            ValueError: weights that do not fit.
+            ValueError: weights that do not fit; another argument.
         """
-        return weight_files.load_weights(self, filepath, skip_mismatch)
+        return weight_files.load_weights(self, filepath, skip_mismatch, **kwargs)
 
     def export(self, filepath: str | Path, format: str = "tf_saved_model", **kwargs: Any) -> None:
         """Write what the model computes, for serving.

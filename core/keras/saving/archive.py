@@ -33,16 +33,18 @@ class Archive:
 
     Args:
         path: of the file.
+        who: what reads it, for messages.
 
     Raises:
         NotFoundError: there is none.
         DataLossError: it is no zip archive, or one that was damaged.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, who: str = "load_model") -> None:
         self.path = path
+        self._who = who
         if not os.path.isfile(path):  # noqa: PTH113 (a text)
-            raise NotFoundError(f"load_model: there is no file {path!r}")
+            raise NotFoundError(f"{who}: there is no file {path!r}")
         self.size = os.path.getsize(path)  # noqa: PTH202 (a text)
         try:
             self._zip = zipfile.ZipFile(path)
@@ -53,7 +55,7 @@ class Archive:
             OSError,
             struct.error,
         ) as error:
-            raise DataLossError(f"load_model: {path!r} is no .keras file: {error}") from None
+            raise DataLossError(f"{who}: {path!r} is no .keras file: {error}") from None
         try:
             self._members = self._checked()
         except BaseException:
@@ -84,7 +86,7 @@ class Archive:
 
     def _wrong(self, what: str) -> DataLossError:
         return DataLossError(
-            f"load_model: {self.path!r} is no .keras file that can be read: {what}"
+            f"{self._who}: {self.path!r} is no .keras file that can be read: {what}"
         )
 
     def __contains__(self, name: str) -> bool:
@@ -166,7 +168,7 @@ class Archive:
     def _check_growth(self, info: zipfile.ZipInfo) -> None:
         if info.file_size > max(_FREE, min(info.compress_size, self.size) * _TIMES):
             raise ResourceExhaustedError(
-                f"load_model: {self.path!r}: member {info.filename!r} would grow from "
+                f"{self._who}: {self.path!r}: member {info.filename!r} would grow from "
                 f"{info.compress_size} bytes to {info.file_size}"
             )
 

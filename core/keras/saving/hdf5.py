@@ -52,39 +52,28 @@ def write_weights(model: Model, file: IO[bytes], optimizer: Optimizer | None = N
     file.write(memory.getbuffer())
 
 
-def read(model: Model, path: str, *, skip_mismatch: bool = False) -> None:
-    """Put the weights of a file into a model: all of them, or none if one does not fit.
-
-    Args:
-        model: built.
-        path: of the file.
-        skip_mismatch: whether layers whose weights do not fit are left as they are.
+def check_built(model: Model) -> None:
+    """Refuse a model without weights.
 
     Raises:
-        ValueError: the model is not built, or a layer's weights do not fit.
-        OpError: there is no such file, or it is no HDF5 file.
+        ValueError: it is not built.
     """
     if not model.built:
         raise ValueError(
             f"load_weights: {model.name!r} has no weights before it is built\n"
             "  Try: call it on data, or build(shape)"
         )
-    who = f"load_weights: {path!r}"
-    with hdf5_files.reading(path, who) as file, hdf5_files.explained(who):
-        if "layer_names" in file.attrs:
-            raise ValueError(
-                f"load_weights: {path!r} is of Keras 2, whose files of weights are not read\n"
-                "  Try: load it in Keras 3 and save_weights again"
-            )
-        found = weights_for(model, file, skip_mismatch=skip_mismatch)
-    for variable, value in found:
-        variable.assign(value)
 
 
 def weights_for(
     model: Model, file: Any, *, skip_mismatch: bool = False
 ) -> list[tuple[Variable, Any]]:
     """The variables of a model, each with its value in an open file.
+
+    Args:
+        model: built.
+        file: of this format.
+        skip_mismatch: whether layers whose weights do not fit are left as they are.
 
     Raises:
         ValueError: a layer's weights do not fit.
@@ -99,7 +88,7 @@ def weights_for(
             message = f"load_weights: {place or 'the model'} ({layer.name!r}): {error}"
             if not skip_mismatch:
                 raise ValueError(message) from None
-            warnings.warn(message, stacklevel=4)
+            warnings.warn(message, stacklevel=5)
     return found
 
 

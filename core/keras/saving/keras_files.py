@@ -55,6 +55,31 @@ def read(path: str, compiles: bool) -> Any:
     return model
 
 
+def read_weights(model: Model, path: str, *, skip_mismatch: bool = False) -> None:
+    """Put the weights of a file into a model: all of them, or none if one does not fit.
+
+    Args:
+        model: built.
+        path: of the file.
+        skip_mismatch: whether layers whose weights do not fit are left as they are.
+
+    Raises:
+        ValueError: the model is not built, or a layer's weights do not fit.
+        OpError: there is no such file, or it is damaged.
+    """
+    hdf5.check_built(model)
+    who = f"load_weights: {path!r}"
+    with (
+        Archive(path, "load_weights") as archive,
+        archive.open(WEIGHTS) as weights,
+        hdf5_files.reading(weights, who) as file,
+        hdf5_files.explained(who),
+    ):
+        found = hdf5.weights_for(model, file, skip_mismatch=skip_mismatch)
+    for variable, value in found:
+        variable.assign(value)
+
+
 def _restore(model: Any, weights: IO[bytes], path: str, older: bool) -> None:
     who = f"load_model: {path!r}"
     if not hasattr(model, "optimizer"):

@@ -14,23 +14,20 @@ import warnings
 from typing import IO, TYPE_CHECKING, Any
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.trackable import is_variable
 from pinnace.keras import losses, metrics, registry, restoring
 from pinnace.keras.layer import Layer
 from pinnace.keras.layers.lookups import IndexLookup
 from pinnace.keras.losses.loss import Loss
 from pinnace.keras.metrics.metric import Metric
 from pinnace.keras.names import class_name_in_snake_case
-from pinnace.keras.saving import hdf5, hdf5_files, older_configs
+from pinnace.keras.saving import hdf5, hdf5_files, listed_weights, older_configs
 from pinnace.keras.saving.keras_files import VERSION
-from pinnace.keras.weights import is_seed_state
 from pinnace.storage.atomic import write_file
 
 if TYPE_CHECKING:
     from pinnace.framework.variable import Variable
     from pinnace.keras.models.model import Model
 
-_TOP = "top_level_model_weights"
 _MORE = 1 << 16
 
 
@@ -51,7 +48,7 @@ def read(path: str, compiles: bool) -> Any:
                 model.compile_from_config(older_configs.compilation(training))
         with hdf5_files.explained(who):
             try:
-                found = _weights_for(model, hdf5_files.entry(file, "model_weights"))
+                found = _weights_for(model, file)
             except ValueError as error:
                 raise ValueError(f"{error}{_about_vocabularies(model)}") from None
             if compiles and training is not None:
@@ -106,60 +103,11 @@ def _json(text: str, who: str) -> Any:
     return found
 
 
-def _weights_for(model: Any, group: Any) -> list[tuple[Variable, Any]]:
+def _weights_for(model: Any, file: Any) -> list[tuple[Variable, Any]]:
+    group = hdf5_files.entry(file, "model_weights")
     if group is None or not hasattr(model, "layers"):
         raise ValueError("the file has no group model_weights")
-    layers = [(layer, own) for layer in model.layers if (own := _weights(layer))]
-    groups = []
-    for name in hdf5_files.texts(group, "layer_names"):
-        inner = hdf5_files.entry(group, name)
-        if inner is None:
-            raise ValueError(f"layer {name!r} is listed and is not there")
-        if hdf5_files.texts(inner, "weight_names"):
-            groups.append((name, inner))
-    if len(groups) != len(layers):
-        raise ValueError(f"the model has {len(layers)} layers with weights, the file {len(groups)}")
-    found: list[tuple[Variable, Any]] = []
-    for (layer, own), (name, inner) in zip(layers, groups, strict=True):
-        found += _listed(inner, own, f"layer {layer.name!r}, in the file {name!r}")
-    top = hdf5_files.entry(group, _TOP)
-    if top is not None:
-        found += _listed(top, _top_weights(model), "the model itself")
-    return found
-
-
-def _listed(group: Any, variables: list[Variable], who: str) -> list[tuple[Variable, Any]]:
-    """Variables with the values of a group, in the order that its attribute tells."""
-    names = hdf5_files.texts(group, "weight_names")
-    if len(names) != len(variables):
-        raise ValueError(f"{who}: has {len(variables)} variables, the file has {len(names)}")
-    found = []
-    for name, variable in zip(names, variables, strict=True):
-        try:
-            value = hdf5.value_for(hdf5_files.entry(group, name), repr(name), variable)
-        except ValueError as error:
-            raise ValueError(f"{who}: {error}") from None
-        found.append((variable, value))
-    return found
-
-
-def _weights(layer: Any) -> list[Variable]:
-    """The weights of a layer in the order of these files: trainable ones, then the others.
-
-    Source:
-        Keras: what is trainable by itself, whether or not a layer around it is.
-    """
-    every = layer.weights
-    return [v for v in every if v.trainable] + [v for v in every if not v.trainable]
-
-
-def _top_weights(model: Any) -> list[Variable]:
-    own = [
-        child
-        for child in model._weight_store.own()
-        if is_variable(child) and not is_seed_state(child)
-    ]
-    return [v for v in own if v.trainable] + [v for v in own if not v.trainable]
+    return listed_weights.weights_for(model, group)
 
 
 def _optimizer_values(model: Any, group: Any) -> list[tuple[Variable, Any]]:
@@ -171,7 +119,7 @@ def _optimizer_values(model: Any, group: Any) -> list[tuple[Variable, Any]]:
         if len(names) == len(variables) - 1 and not any("learning_rate" in name for name in names):
             # Keras 2 tells the learning rate in the configuration alone.
             del variables[1]
-        return _listed(group, _in_order(variables, names), "the optimizer")
+        return listed_weights.listed(group, _in_order(variables, names), "the optimizer")
     except ValueError as error:
         warnings.warn(
             f"load_model: the state of the optimizer is not restored: {error}", stacklevel=6
@@ -266,8 +214,8 @@ def _write(model: Any, config: Any, training: Any, file: IO[bytes]) -> None:
         group = opened["model_weights"]
         hdf5_files.write_texts(group, "layer_names", [layer.name for layer in model.layers])
         for layer in model.layers:
-            _write_listed(group.create_group(layer.name), _weights(layer))
-        _write_listed(group.create_group(_TOP), _top_weights(model))
+            _write_listed(group.create_group(layer.name), listed_weights.weights_of(layer))
+        _write_listed(group.create_group(listed_weights.TOP), listed_weights.own_weights(model))
         optimizer = model.optimizer if training is not None else None
         if optimizer is not None and optimizer.built:
             _write_listed(opened.create_group("optimizer_weights"), optimizer.variables)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.checkpoint.checkpoint import Checkpoint
 from pinnace.checkpoint.state_file import write_state
-from pinnace.keras.saving import hdf5
+from pinnace.keras.saving import hdf5, hdf5_files, keras_files, listed_weights
 
 if TYPE_CHECKING:
     from pinnace.keras.models.model import Model
+
+_HDF5 = (".h5", ".hdf5")
 
 
 def save_weights(model: Model, filepath: Any, overwrite: bool) -> None:
@@ -33,22 +35,66 @@ def save_weights(model: Model, filepath: Any, overwrite: bool) -> None:
     write_state(folder, path, [path])
 
 
-def load_weights(model: Model, filepath: Any, skip_mismatch: bool) -> Any:
+def load_weights(model: Model, filepath: Any, skip_mismatch: bool, **kwargs: Any) -> Any:
     """Read the weights of a model; see `Model.load_weights`."""
     path = os.fspath(filepath)
-    if _is_hdf5(path):
-        hdf5.read(model, path, skip_mismatch=skip_mismatch)
+    by_name = kwargs.pop("by_name", None)
+    if kwargs:
+        raise ValueError(f"load_weights: takes no argument {', '.join(sorted(kwargs))}")
+    if path.endswith(".keras"):
+        _refuse_names(by_name, path)
+        keras_files.read_weights(model, path, skip_mismatch=skip_mismatch)
         return None
+    if path.endswith(_HDF5):
+        _read_hdf5(model, path, skip_mismatch, by_name)
+        return None
+    _refuse_names(by_name, path)
     if skip_mismatch:
         raise ValueError(
-            f"load_weights: skip_mismatch is for .weights.h5 files, got {path!r}\n"
+            f"load_weights: skip_mismatch is for files that end in .h5 or .keras, got {path!r}\n"
             "  Try: load_weights(path).expect_partial()"
         )
     return Checkpoint(root=model).read(path)
 
 
+def _read_hdf5(model: Model, path: str, skip_mismatch: bool, by_name: bool | None) -> None:
+    """Put the weights of a file into a model; which of Keras' formats it has says the file."""
+    hdf5.check_built(model)
+    who = f"load_weights: {path!r}"
+    with hdf5_files.reading(path, who) as file, hdf5_files.explained(who):
+        group = _listed(file)
+        if group is None:
+            _refuse_names(by_name, path)
+            found = hdf5.weights_for(model, file, skip_mismatch=skip_mismatch)
+        else:
+            try:
+                found = listed_weights.weights_for(
+                    model, group, by_name=bool(by_name), skip_mismatch=skip_mismatch
+                )
+            except ValueError as error:
+                raise ValueError(f"{who}: {error}") from None
+    for variable, value in found:
+        variable.assign(value)
+
+
+def _listed(file: Any) -> Any:
+    """What of a file lists the weights by layer; None if it is of Keras 3's own format."""
+    for group in (file, hdf5_files.entry(file, "model_weights")):
+        if group is not None and ("layer_names" in group.attrs or "layer_names0" in group.attrs):
+            return group
+    return None
+
+
+def _refuse_names(by_name: bool | None, path: str) -> None:
+    if by_name is not None:
+        raise ValueError(
+            "load_weights: by_name is for .h5 files that list weights by layer, as Keras 2 writes "
+            f"them, got {path!r}"
+        )
+
+
 def _is_hdf5(path: str) -> bool:
-    if path.endswith((".h5", ".hdf5")):
+    if path.endswith(_HDF5):
         if not path.endswith(".weights.h5"):
             raise ValueError(
                 f"the name of a file of weights must end in .weights.h5, or have no ending for a "

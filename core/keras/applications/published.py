@@ -1,0 +1,95 @@
+"""Files that Keras publishes for its applications: in Keras' cache, or fetched to it."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pinnace.framework.errors import DataLossError, NotFoundError
+from pinnace.keras import downloads
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FOLDER = "models"
+
+
+class Published(NamedTuple):
+    """A file that Keras publishes.
+
+    Attributes:
+        url: where it is fetched from.
+        md5: its digest, in hexadecimal digits; None if Keras tells none.
+        named: what it is called in the cache; the last part of the URL if empty.
+    """
+
+    url: str
+    md5: str | None = None
+    named: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the cache."""
+        return self.named or self.url.rpartition("/")[2]
+
+
+CLASSES = Published(
+    "https://storage.googleapis.com/download.tensorflow.org/data/imagenet_class_index.json",
+    "c2c37ea517e94d9795004a39431a14cb",
+)
+
+
+def folder() -> Path:
+    """Where the files are looked for: `~/.keras/models`, `KERAS_HOME` moves it."""
+    return downloads.cache_folder() / _FOLDER
+
+
+def path_of(file: Published, who: str, remedy: str = "") -> str:
+    """The path of the file, which is fetched if it is not in the cache.
+
+    Args:
+        file: which one.
+        who: for messages.
+        remedy: what else can be done, for messages.
+
+    Raises:
+        NotFoundError: it is not in the cache, or changed, and cannot be fetched.
+    """
+    try:
+        return downloads.get_file(file.name, file.url, cache_subdir=_FOLDER, file_hash=file.md5)
+    except (OSError, ValueError) as error:
+        there = folder()
+        changed = (there / file.name).exists()
+        state = f"has another digest than {file.md5} in" if changed else "is not in"
+        raise NotFoundError(
+            f"{who}: file {file.name!r} {state} {str(there)!r}, and cannot be fetched: {error}\n"
+            f"  Keras takes it from {file.url}\n"
+            f"  Try: put it in that folder (KERAS_HOME says where the folder is){remedy}"
+        ) from error
+
+
+@functools.cache
+def _parsed(path: str) -> dict[str, Any]:
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123 (a text)
+        found = json.load(file)
+    if not isinstance(found, dict):
+        raise ValueError(f"{path!r} must hold a JSON object, got {type(found).__name__}")  # noqa: TRY004 (the file is wrong, not a type)
+    return found
+
+
+def classes_of_imagenet(who: str) -> dict[str, Any]:
+    """Number of a class, as text -> its name in WordNet and its description.
+
+    Args:
+        who: for messages.
+
+    Raises:
+        NotFoundError: see `path_of`.
+        DataLossError: the file is damaged.
+    """
+    path = path_of(CLASSES, who)
+    try:
+        return _parsed(path)
+    except (OSError, ValueError) as error:
+        raise DataLossError(f"{who}: {path!r} is no table of classes: {error}") from None

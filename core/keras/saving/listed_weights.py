@@ -1,0 +1,156 @@
+"""Weights listed layer by layer, in order: in whole models of .h5 files, and alone, as in Keras 2.
+
+layer_names           attribute: the layers, in the model's order
+NAME/weight_names     attribute: a layer's weights, in the order of `weights_of`
+NAME/PATH             an array
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.trackable import is_variable
+from pinnace.keras.saving import hdf5, hdf5_files
+from pinnace.keras.weights import is_seed_state
+
+if TYPE_CHECKING:
+    from pinnace.framework.variable import Variable
+
+# The group of what is the model's own, and no layer's.
+TOP = "top_level_model_weights"
+
+
+def weights_for(
+    model: Any, group: Any, *, by_name: bool = False, skip_mismatch: bool = False
+) -> list[tuple[Variable, Any]]:
+    """The variables of a model, each with its value in a group.
+
+    Args:
+        model: has layers.
+        group: has `layer_names`.
+        by_name: whether layers are found by their names, and those that only one side has are left
+            out; else by their places.
+        skip_mismatch: whether arrays of another shape are left out, with a warning; by name also
+            layers with another number of weights.
+
+    Raises:
+        ValueError: weights do not fit.
+    """
+    names = hdf5_files.texts(group, "layer_names")
+    groups = [(name, _group(group, name)) for name in names]
+    found: list[tuple[Variable, Any]] = []
+    for layer, name, inner in _pairs(model, groups, by_name):
+        who = f"layer {layer.name!r}, in the file {name!r}"
+        variables = in_order_of(layer, hdf5_files.texts(inner, "weight_names"))
+        found += _listed(inner, variables, who, skip_mismatch, by_name and skip_mismatch)
+    top = hdf5_files.entry(group, TOP)
+    if top is not None:
+        own = own_weights(model)
+        found += _listed(top, own, "the model itself", skip_mismatch, by_name and skip_mismatch)
+    return found
+
+
+def listed(group: Any, variables: list[Variable], who: str) -> list[tuple[Variable, Any]]:
+    """Variables with the values of a group, in the order that its attribute tells.
+
+    Raises:
+        ValueError: they do not fit.
+    """
+    return _listed(group, variables, who, skips_shapes=False, skips_counts=False)
+
+
+def weights_of(layer: Any) -> list[Variable]:
+    """The weights of a layer in the order of these files: trainable ones, then the others.
+
+    Source:
+        Keras: what is trainable by itself, whether or not a layer around it is.
+    """
+    every = layer.weights
+    return [v for v in every if v.trainable] + [v for v in every if not v.trainable]
+
+
+def own_weights(model: Any) -> list[Variable]:
+    """What is the model's own, in the order of these files."""
+    own = [
+        child
+        for child in model._weight_store.own()
+        if is_variable(child) and not is_seed_state(child)
+    ]
+    return [v for v in own if v.trainable] + [v for v in own if not v.trainable]
+
+
+def in_order_of(layer: Any, names: list[str]) -> list[Variable]:
+    """The weights of a layer in the order of a file's names.
+
+    Keras writes a model inside a model that was frozen layer by layer, instead of what is trainable
+    first; arrays of one shape would then change places without a word.
+    """
+    first, other = weights_of(layer), list(layer.weights)
+    kinds = [_kind(name) for name in names]
+    if [_kind(v.name) for v in first] != kinds == [_kind(v.name) for v in other]:
+        return other
+    return first
+
+
+def _kind(name: str) -> str:
+    """`kernel` of `block1_conv1/kernel:0`."""
+    return name.partition(":")[0].rpartition("/")[2]
+
+
+def _group(group: Any, name: str) -> Any:
+    found = hdf5_files.entry(group, name)
+    if found is None:
+        raise ValueError(f"layer {name!r} is listed and is not there")
+    return found
+
+
+def _pairs(model: Any, groups: list[tuple[str, Any]], by_name: bool) -> list[tuple[Any, str, Any]]:
+    """Layers with their groups in the file."""
+    if by_name:
+        return [
+            (layer, name, inner)
+            for name, inner in groups
+            for layer in model.layers
+            if layer.name == name
+        ]
+    layers = [layer for layer in model.layers if weights_of(layer)]
+    groups = [(name, g) for name, g in groups if hdf5_files.texts(g, "weight_names")]
+    if len(groups) != len(layers):
+        raise ValueError(f"the model has {len(layers)} layers with weights, the file {len(groups)}")
+    return [(layer, name, g) for layer, (name, g) in zip(layers, groups, strict=True)]
+
+
+def _listed(
+    group: Any, variables: list[Variable], who: str, skips_shapes: bool, skips_counts: bool
+) -> list[tuple[Variable, Any]]:
+    names = hdf5_files.texts(group, "weight_names")
+    if len(names) != len(variables):
+        message = f"{who}: has {len(variables)} variables, the file has {len(names)}"
+        if not skips_counts:
+            raise ValueError(message)
+        warnings.warn(f"load_weights: {message}", stacklevel=6)
+        return []
+    found = []
+    for name, variable in zip(names, variables, strict=True):
+        data = hdf5_files.entry(group, name)
+        if skips_shapes and not _fits(data, variable):
+            warnings.warn(
+                f"load_weights: {who}: variable {name!r} has shape {variable.shape.text}, the file "
+                f"has {list(data.shape)}: it stays as it is",
+                stacklevel=6,
+            )
+            continue
+        try:
+            value = hdf5.value_for(data, repr(name), variable)
+        except ValueError as error:
+            raise ValueError(f"{who}: {error}") from None
+        found.append((variable, value))
+    return found
+
+
+def _fits(data: Any, variable: Variable) -> bool:
+    """Whether it has the variable's shape, or is no array at all."""
+    if not hdf5_files.is_plain(data):
+        return True
+    return tuple(data.shape) == tuple(variable.shape)
