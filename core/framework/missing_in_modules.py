@@ -35,6 +35,7 @@ NAMESPACES = {
     "pinnace.keras.activations": "tf.keras.activations",
     "pinnace.keras.applications": "tf.keras.applications",
     "pinnace.keras.applications.densenet": "tf.keras.applications.densenet",
+    "pinnace.keras.applications.efficientnet": "tf.keras.applications.efficientnet",
     "pinnace.keras.applications.imagenet_utils": "tf.keras.applications.imagenet_utils",
     "pinnace.keras.applications.mobilenet": "tf.keras.applications.mobilenet",
     "pinnace.keras.applications.mobilenet_v2": "tf.keras.applications.mobilenet_v2",

@@ -1,6 +1,7 @@
 """`keras.applications`: networks for pictures, with their names, weights and files in Keras."""
 
 from pinnace.keras.applications import densenet as densenet
+from pinnace.keras.applications import efficientnet as efficientnet
 from pinnace.keras.applications import imagenet_utils as imagenet_utils
 from pinnace.keras.applications import mobilenet as mobilenet
 from pinnace.keras.applications import mobilenet_v2 as mobilenet_v2
@@ -13,6 +14,14 @@ from pinnace.keras.applications import vgg19 as vgg19
 from pinnace.keras.applications.densenet import DenseNet121 as DenseNet121
 from pinnace.keras.applications.densenet import DenseNet169 as DenseNet169
 from pinnace.keras.applications.densenet import DenseNet201 as DenseNet201
+from pinnace.keras.applications.efficientnet import EfficientNetB0 as EfficientNetB0
+from pinnace.keras.applications.efficientnet import EfficientNetB1 as EfficientNetB1
+from pinnace.keras.applications.efficientnet import EfficientNetB2 as EfficientNetB2
+from pinnace.keras.applications.efficientnet import EfficientNetB3 as EfficientNetB3
+from pinnace.keras.applications.efficientnet import EfficientNetB4 as EfficientNetB4
+from pinnace.keras.applications.efficientnet import EfficientNetB5 as EfficientNetB5
+from pinnace.keras.applications.efficientnet import EfficientNetB6 as EfficientNetB6
+from pinnace.keras.applications.efficientnet import EfficientNetB7 as EfficientNetB7
 from pinnace.keras.applications.mobilenet import MobileNet as MobileNet
 from pinnace.keras.applications.mobilenet_v2 import MobileNetV2 as MobileNetV2
 from pinnace.keras.applications.mobilenet_v3 import MobileNetV3Large as MobileNetV3Large
