@@ -45,6 +45,7 @@ NAMESPACES = {
     "pinnace.keras.applications.resnet_v2": "tf.keras.applications.resnet_v2",
     "pinnace.keras.applications.vgg16": "tf.keras.applications.vgg16",
     "pinnace.keras.applications.vgg19": "tf.keras.applications.vgg19",
+    "pinnace.keras.applications.xception": "tf.keras.applications.xception",
     "pinnace.keras.backend": "tf.keras.backend",
     "pinnace.keras.callbacks": "tf.keras.callbacks",
     "pinnace.keras.config": "tf.keras.config",

@@ -11,6 +11,7 @@ from pinnace.keras.applications import resnet50 as resnet50
 from pinnace.keras.applications import resnet_v2 as resnet_v2
 from pinnace.keras.applications import vgg16 as vgg16
 from pinnace.keras.applications import vgg19 as vgg19
+from pinnace.keras.applications import xception as xception
 from pinnace.keras.applications.densenet import DenseNet121 as DenseNet121
 from pinnace.keras.applications.densenet import DenseNet169 as DenseNet169
 from pinnace.keras.applications.densenet import DenseNet201 as DenseNet201
@@ -34,3 +35,4 @@ from pinnace.keras.applications.resnet_v2 import ResNet101V2 as ResNet101V2
 from pinnace.keras.applications.resnet_v2 import ResNet152V2 as ResNet152V2
 from pinnace.keras.applications.vgg16 import VGG16 as VGG16
 from pinnace.keras.applications.vgg19 import VGG19 as VGG19
+from pinnace.keras.applications.xception import Xception as Xception
