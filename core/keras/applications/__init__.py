@@ -3,6 +3,7 @@
 from pinnace.keras.applications import densenet as densenet
 from pinnace.keras.applications import efficientnet as efficientnet
 from pinnace.keras.applications import imagenet_utils as imagenet_utils
+from pinnace.keras.applications import inception_v3 as inception_v3
 from pinnace.keras.applications import mobilenet as mobilenet
 from pinnace.keras.applications import mobilenet_v2 as mobilenet_v2
 from pinnace.keras.applications import mobilenet_v3 as mobilenet_v3
@@ -23,6 +24,7 @@ from pinnace.keras.applications.efficientnet import EfficientNetB4 as EfficientN
 from pinnace.keras.applications.efficientnet import EfficientNetB5 as EfficientNetB5
 from pinnace.keras.applications.efficientnet import EfficientNetB6 as EfficientNetB6
 from pinnace.keras.applications.efficientnet import EfficientNetB7 as EfficientNetB7
+from pinnace.keras.applications.inception_v3 import InceptionV3 as InceptionV3
 from pinnace.keras.applications.mobilenet import MobileNet as MobileNet
 from pinnace.keras.applications.mobilenet_v2 import MobileNetV2 as MobileNetV2
 from pinnace.keras.applications.mobilenet_v3 import MobileNetV3Large as MobileNetV3Large
