@@ -36,6 +36,7 @@ NAMESPACES = {
     "pinnace.keras.applications": "tf.keras.applications",
     "pinnace.keras.applications.densenet": "tf.keras.applications.densenet",
     "pinnace.keras.applications.efficientnet": "tf.keras.applications.efficientnet",
+    "pinnace.keras.applications.efficientnet_v2": "tf.keras.applications.efficientnet_v2",
     "pinnace.keras.applications.imagenet_utils": "tf.keras.applications.imagenet_utils",
     "pinnace.keras.applications.inception_v3": "tf.keras.applications.inception_v3",
     "pinnace.keras.applications.mobilenet": "tf.keras.applications.mobilenet",

@@ -2,6 +2,7 @@
 
 from pinnace.keras.applications import densenet as densenet
 from pinnace.keras.applications import efficientnet as efficientnet
+from pinnace.keras.applications import efficientnet_v2 as efficientnet_v2
 from pinnace.keras.applications import imagenet_utils as imagenet_utils
 from pinnace.keras.applications import inception_v3 as inception_v3
 from pinnace.keras.applications import mobilenet as mobilenet
@@ -24,6 +25,13 @@ from pinnace.keras.applications.efficientnet import EfficientNetB4 as EfficientN
 from pinnace.keras.applications.efficientnet import EfficientNetB5 as EfficientNetB5
 from pinnace.keras.applications.efficientnet import EfficientNetB6 as EfficientNetB6
 from pinnace.keras.applications.efficientnet import EfficientNetB7 as EfficientNetB7
+from pinnace.keras.applications.efficientnet_v2 import EfficientNetV2B0 as EfficientNetV2B0
+from pinnace.keras.applications.efficientnet_v2 import EfficientNetV2B1 as EfficientNetV2B1
+from pinnace.keras.applications.efficientnet_v2 import EfficientNetV2B2 as EfficientNetV2B2
+from pinnace.keras.applications.efficientnet_v2 import EfficientNetV2B3 as EfficientNetV2B3
+from pinnace.keras.applications.efficientnet_v2 import EfficientNetV2L as EfficientNetV2L
+from pinnace.keras.applications.efficientnet_v2 import EfficientNetV2M as EfficientNetV2M
+from pinnace.keras.applications.efficientnet_v2 import EfficientNetV2S as EfficientNetV2S
 from pinnace.keras.applications.inception_v3 import InceptionV3 as InceptionV3
 from pinnace.keras.applications.mobilenet import MobileNet as MobileNet
 from pinnace.keras.applications.mobilenet_v2 import MobileNetV2 as MobileNetV2
