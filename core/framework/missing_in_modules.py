@@ -34,6 +34,7 @@ NAMESPACES = {
     "pinnace.keras": "tf.keras",
     "pinnace.keras.activations": "tf.keras.activations",
     "pinnace.keras.applications": "tf.keras.applications",
+    "pinnace.keras.applications.convnext": "tf.keras.applications.convnext",
     "pinnace.keras.applications.densenet": "tf.keras.applications.densenet",
     "pinnace.keras.applications.efficientnet": "tf.keras.applications.efficientnet",
     "pinnace.keras.applications.efficientnet_v2": "tf.keras.applications.efficientnet_v2",

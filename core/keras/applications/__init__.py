@@ -1,5 +1,6 @@
 """`keras.applications`: networks for pictures, with their names, weights and files in Keras."""
 
+from pinnace.keras.applications import convnext as convnext
 from pinnace.keras.applications import densenet as densenet
 from pinnace.keras.applications import efficientnet as efficientnet
 from pinnace.keras.applications import efficientnet_v2 as efficientnet_v2
@@ -14,6 +15,11 @@ from pinnace.keras.applications import resnet_v2 as resnet_v2
 from pinnace.keras.applications import vgg16 as vgg16
 from pinnace.keras.applications import vgg19 as vgg19
 from pinnace.keras.applications import xception as xception
+from pinnace.keras.applications.convnext import ConvNeXtBase as ConvNeXtBase
+from pinnace.keras.applications.convnext import ConvNeXtLarge as ConvNeXtLarge
+from pinnace.keras.applications.convnext import ConvNeXtSmall as ConvNeXtSmall
+from pinnace.keras.applications.convnext import ConvNeXtTiny as ConvNeXtTiny
+from pinnace.keras.applications.convnext import ConvNeXtXLarge as ConvNeXtXLarge
 from pinnace.keras.applications.densenet import DenseNet121 as DenseNet121
 from pinnace.keras.applications.densenet import DenseNet169 as DenseNet169
 from pinnace.keras.applications.densenet import DenseNet201 as DenseNet201
