@@ -39,6 +39,7 @@ NAMESPACES = {
     "pinnace.keras.applications.efficientnet": "tf.keras.applications.efficientnet",
     "pinnace.keras.applications.efficientnet_v2": "tf.keras.applications.efficientnet_v2",
     "pinnace.keras.applications.imagenet_utils": "tf.keras.applications.imagenet_utils",
+    "pinnace.keras.applications.inception_resnet_v2": "tf.keras.applications.inception_resnet_v2",
     "pinnace.keras.applications.inception_v3": "tf.keras.applications.inception_v3",
     "pinnace.keras.applications.mobilenet": "tf.keras.applications.mobilenet",
     "pinnace.keras.applications.mobilenet_v2": "tf.keras.applications.mobilenet_v2",

@@ -5,6 +5,7 @@ from pinnace.keras.applications import densenet as densenet
 from pinnace.keras.applications import efficientnet as efficientnet
 from pinnace.keras.applications import efficientnet_v2 as efficientnet_v2
 from pinnace.keras.applications import imagenet_utils as imagenet_utils
+from pinnace.keras.applications import inception_resnet_v2 as inception_resnet_v2
 from pinnace.keras.applications import inception_v3 as inception_v3
 from pinnace.keras.applications import mobilenet as mobilenet
 from pinnace.keras.applications import mobilenet_v2 as mobilenet_v2
@@ -38,6 +39,7 @@ from pinnace.keras.applications.efficientnet_v2 import EfficientNetV2B3 as Effic
 from pinnace.keras.applications.efficientnet_v2 import EfficientNetV2L as EfficientNetV2L
 from pinnace.keras.applications.efficientnet_v2 import EfficientNetV2M as EfficientNetV2M
 from pinnace.keras.applications.efficientnet_v2 import EfficientNetV2S as EfficientNetV2S
+from pinnace.keras.applications.inception_resnet_v2 import InceptionResNetV2 as InceptionResNetV2
 from pinnace.keras.applications.inception_v3 import InceptionV3 as InceptionV3
 from pinnace.keras.applications.mobilenet import MobileNet as MobileNet
 from pinnace.keras.applications.mobilenet_v2 import MobileNetV2 as MobileNetV2
