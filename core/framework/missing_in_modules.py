@@ -44,6 +44,7 @@ NAMESPACES = {
     "pinnace.keras.applications.mobilenet": "tf.keras.applications.mobilenet",
     "pinnace.keras.applications.mobilenet_v2": "tf.keras.applications.mobilenet_v2",
     "pinnace.keras.applications.mobilenet_v3": "tf.keras.applications.mobilenet_v3",
+    "pinnace.keras.applications.nasnet": "tf.keras.applications.nasnet",
     "pinnace.keras.applications.resnet": "tf.keras.applications.resnet",
     "pinnace.keras.applications.resnet50": "tf.keras.applications.resnet50",
     "pinnace.keras.applications.resnet_v2": "tf.keras.applications.resnet_v2",

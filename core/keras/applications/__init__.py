@@ -10,6 +10,7 @@ from pinnace.keras.applications import inception_v3 as inception_v3
 from pinnace.keras.applications import mobilenet as mobilenet
 from pinnace.keras.applications import mobilenet_v2 as mobilenet_v2
 from pinnace.keras.applications import mobilenet_v3 as mobilenet_v3
+from pinnace.keras.applications import nasnet as nasnet
 from pinnace.keras.applications import resnet as resnet
 from pinnace.keras.applications import resnet50 as resnet50
 from pinnace.keras.applications import resnet_v2 as resnet_v2
@@ -45,6 +46,8 @@ from pinnace.keras.applications.mobilenet import MobileNet as MobileNet
 from pinnace.keras.applications.mobilenet_v2 import MobileNetV2 as MobileNetV2
 from pinnace.keras.applications.mobilenet_v3 import MobileNetV3Large as MobileNetV3Large
 from pinnace.keras.applications.mobilenet_v3 import MobileNetV3Small as MobileNetV3Small
+from pinnace.keras.applications.nasnet import NASNetLarge as NASNetLarge
+from pinnace.keras.applications.nasnet import NASNetMobile as NASNetMobile
 from pinnace.keras.applications.resnet import ResNet50 as ResNet50
 from pinnace.keras.applications.resnet import ResNet101 as ResNet101
 from pinnace.keras.applications.resnet import ResNet152 as ResNet152
