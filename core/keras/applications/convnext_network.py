@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pinnace.keras.applications.arguments import sources
 from pinnace.keras.applications.published import Published
 from pinnace.keras.applications.residual_layers import LayerScale
 from pinnace.keras.layers import (
@@ -97,6 +99,9 @@ def convnext(asked: Arguments, which: str, include_preprocessing: bool) -> Model
     file = Published(f"{_URL}{which}.h5", kind.top)
     if not asked.include_top:
         file = Published(f"{_URL}{which}_notop.h5", kind.no_top)
+    if asked.input_tensor is not None:
+        # Of this network alone Keras makes a model of one input, and not of a list of one.
+        asked, image = replace(asked, input_tensor=None), sources(image)[0]
     return asked.model(image, x, file)
 
 
