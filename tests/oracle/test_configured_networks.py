@@ -205,6 +205,10 @@ def differences(theirs: Any, ours: Any, place: str = "") -> list[str]:
         ]
     if place.endswith(".axis"):  # a number or a list of one
         theirs, ours = np.ravel(theirs).tolist(), np.ravel(ours).tolist()
+    if place.endswith(".module"):  # Keras shows Sequential in both
+        theirs, ours = (str(name).removesuffix(".models") for name in (theirs, ours))
+    if isinstance(theirs, float) and isinstance(ours, float):  # what layers compute with
+        theirs, ours = np.float32(theirs), np.float32(ours)
     if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
         pairs = enumerate(zip(theirs, ours, strict=True))
         return [one for i, (a, b) in pairs for one in differences(a, b, f"{place}[{i}]")]
