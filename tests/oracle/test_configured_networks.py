@@ -172,15 +172,8 @@ def test_keras_reads_files_of_layers_that_it_shows_nowhere(
     assert differences(json.loads(configuration.item())["config"], ours) == []
 
 
-def test_tensorflow_runs_a_saved_network(peer: Peer, tmp_path: Path) -> None:
-    model, x = written_here("ConvNeXtTiny", 32)
-    tf.saved_model.save(model, tmp_path / "ours")
-    (theirs,) = ask(peer, "called", str(tmp_path / "ours"), x)
-    close(theirs, model(x, training=False).numpy())
-
-
-@pytest.mark.parametrize("name", ["ConvNeXtTiny", "EfficientNetV2B0"])
-def test_a_network_that_keras_exported_runs(name: str, peer: Peer, tmp_path: Path) -> None:
+def test_a_network_that_keras_exported_runs(peer: Peer, tmp_path: Path) -> None:
+    name = "EfficientNetV2B0"
     case = Case(name, logits(32), largest=255.0)
     x = case.pictures()
     folder = str(tmp_path / "theirs")

@@ -79,14 +79,6 @@ def read(tf: Any, _: Any, path: Any, x: Any) -> list[Any]:
     return [model(x, training=False), tf.constant(model.to_json())]
 
 
-def called(tf: Any, _: Any, path: Any, x: Any) -> list[Any]:
-    """What the serving signature of a SavedModel gives."""
-    signature = tf.saved_model.load(text(path)).signatures["serving_default"]
-    ((name, _spec),) = signature.structured_input_signature[1].items()
-    (answer,) = signature(**{name: x}).values()
-    return [answer]
-
-
 def exported(tf: Any, _: Any, maker: Any, keywords: Any, folder: Any, x: Any) -> list[Any]:
     """What a network gives that is exported as a SavedModel."""
     tf.keras.utils.clear_session()
