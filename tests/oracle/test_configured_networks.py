@@ -172,15 +172,6 @@ def test_keras_reads_files_of_layers_that_it_shows_nowhere(
     assert differences(json.loads(configuration.item())["config"], ours) == []
 
 
-def test_a_network_that_keras_exported_runs(peer: Peer, tmp_path: Path) -> None:
-    name = "EfficientNetV2B0"
-    case = Case(name, logits(32), largest=255.0)
-    x = case.pictures()
-    folder = str(tmp_path / "theirs")
-    (theirs,) = ask(peer, "exported", name, json.dumps(case.keywords), folder, x)
-    close(theirs, tf.saved_model.load(folder).serve(tf.constant(x)).numpy())
-
-
 def test_stochastic_depth_is_read_from_files_of_keras(peer: Peer, tmp_path: Path) -> None:
     path, x = str(tmp_path / "theirs.keras"), np.ones((4, 3), np.float32)
     (theirs,) = ask(peer, "dropped", path, x)

@@ -79,15 +79,6 @@ def read(tf: Any, _: Any, path: Any, x: Any) -> list[Any]:
     return [model(x, training=False), tf.constant(model.to_json())]
 
 
-def exported(tf: Any, _: Any, maker: Any, keywords: Any, folder: Any, x: Any) -> list[Any]:
-    """What a network gives that is exported as a SavedModel."""
-    tf.keras.utils.clear_session()
-    model = made(tf, text(maker), json.loads(text(keywords)))
-    disturb_all(model)
-    model.export(text(folder), verbose=False)
-    return [model(x, training=False)]
-
-
 @contextlib.contextmanager
 def blank(keras: Any, wanted: bool) -> Iterator[None]:
     """Inside the block weights are zeros, if their values are not asked for; for both sides.
