@@ -47,6 +47,13 @@ _HOMES = {"models": "keras.models", "seeds": "keras.random", "dtype_policy": "ke
 _MEANINGLESS = {"renorm_momentum"}
 # Classes that Keras shows under another name than their own: older files have their own.
 _SHOWN_AS = {"GroupedQueryAttention": "GroupQueryAttention"}
+# Classes that Keras shows nowhere and its files name -> its modules that define them.
+_HIDDEN = {
+    "CustomScaleLayer": "keras.src.applications.inception_resnet_v2",
+    "LayerScale": "keras.src.applications.convnext",
+    "StochasticDepth": "keras.src.applications.convnext",
+}
+_HIDDEN_HERE = "pinnace.keras.applications.residual_layers"
 
 _registered: dict[str, Any] = {}
 _names: dict[Any, str] = {}
@@ -124,6 +131,8 @@ def public_module(cls: type) -> str | None:
         return "keras.optimizers.schedules"
     if parts[2:] == ["models", "functional"]:
         return "keras.src.models.functional"  # Keras shows the class nowhere else
+    if cls.__module__ == _HIDDEN_HERE:
+        return _HIDDEN[cls.__name__]
     return _HOMES.get(home, f"keras.{home}" if home else "keras")
 
 
@@ -181,11 +190,12 @@ def _serialize_object(thing: Any) -> dict[str, Any]:
         stored = {"module": module, "class_name": name, "registered_name": name}
         # Keras' operations take lists where they take tuples, and know no other form of these.
         return {**stored, "config": serialize_keras_object(without_tuples(thing.get_config()))}
+    public = module is not None and cls.__name__ not in _HIDDEN
     stored = {
         "module": module or cls.__module__,
         "class_name": getattr(cls, "_shown_as", cls.__name__),
         "config": thing.get_config(),
-        "registered_name": _names.get(cls) if module else get_registered_name(cls),
+        "registered_name": _names.get(cls) if public else get_registered_name(cls),
     }
     # The library's own layers are built when they are called; a program's may need to be told.
     own = () if module else ("build_config",)
@@ -404,6 +414,8 @@ def own_object(module: str, named: str, *, is_function: bool) -> Any:
     if module.startswith("keras.src.ops."):
         return _operation(module, named)
     named = _SHOWN_AS.get(named, named)
+    if not is_function and _is_hidden(module, named):
+        return getattr(importlib.import_module(_HIDDEN_HERE), named)
     places = [module] if module in _PUBLIC else []
     if not module or module.split(".")[0] in {"keras", "tf_keras", "builtins"}:
         places += _PUBLIC
@@ -415,6 +427,13 @@ def own_object(module: str, named: str, *, is_function: bool) -> Any:
         elif inspect.isclass(found) and hasattr(found, "from_config"):
             return found
     return None
+
+
+def _is_hidden(module: str, named: str) -> bool:
+    """Whether it is a class that Keras shows nowhere; older files name no module of it."""
+    root, _, rest = module.partition(".")
+    known = _HIDDEN.get(named, "")
+    return bool(known) and root in {"", "keras", "tf_keras"} and known.endswith(rest)
 
 
 def by_name(

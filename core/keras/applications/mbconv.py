@@ -1,0 +1,144 @@
+"""What both EfficientNets are made of: convolutions, attention to channels, residuals, the top."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.keras.initializers import VarianceScaling
+from pinnace.keras.layers import (
+    Activation,
+    BatchNormalization,
+    Conv2D,
+    Dense,
+    Dropout,
+    GlobalAveragePooling2D,
+    Reshape,
+    add,
+    multiply,
+)
+
+if TYPE_CHECKING:
+    from pinnace.keras.applications.arguments import Arguments
+
+# At most so many residuals are dropped while training: those of the last block.
+DROPPED = 0.2
+
+
+def kernels() -> VarianceScaling:
+    """A new initializer of convolutions: two of them must not draw the same numbers."""
+    return VarianceScaling(scale=2.0, mode="fan_out", distribution="truncated_normal")
+
+
+def normalized(x: Any, prefix: str, momentum: float, *, activated: bool = True) -> Any:
+    """x after batch normalization, and swish unless it is the end of a block.
+
+    Args:
+        x: [batch, height, width, channels].
+        prefix: of the names of the layers.
+        momentum: of the moving averages.
+        activated: whether swish follows.
+    """
+    x = BatchNormalization(axis=3, momentum=momentum, name=f"{prefix}bn")(x)
+    return Activation("swish", name=f"{prefix}activation")(x) if activated else x
+
+
+def convolved(
+    x: Any,
+    filters: int,
+    size: int,
+    prefix: str,
+    momentum: float,
+    *,
+    strides: int = 1,
+    padding: str = "same",
+    activated: bool = True,
+) -> Any:
+    """x after a convolution without bias, normalized.
+
+    Args:
+        x: [batch, height, width, channels].
+        filters: channels of the answer.
+        size: of the kernel.
+        prefix: of the names of the layers.
+        momentum: see `normalized`.
+        strides: of the convolution.
+        padding: of the convolution.
+        activated: see `normalized`.
+    """
+    layer = Conv2D(
+        filters,
+        size,
+        strides=strides,
+        padding=padding,
+        use_bias=False,
+        kernel_initializer=kernels(),
+        name=f"{prefix}conv",
+    )
+    return normalized(layer(x), prefix, momentum, activated=activated)
+
+
+def excited(x: Any, reduced: int, prefix: str) -> Any:
+    """x with its channels weighted by what all of the picture says.
+
+    Args:
+        x: [batch, height, width, channels].
+        reduced: channels between the two dense steps, at least 1.
+        prefix: of the names of the layers.
+
+    Source:
+        Hu et al., "Squeeze-and-Excitation Networks", 2018.
+    """
+    channels = x.shape[-1]
+    weights = GlobalAveragePooling2D(name=f"{prefix}se_squeeze")(x)
+    weights = Reshape((1, 1, channels), name=f"{prefix}se_reshape")(weights)
+    for filters, activation, step in (
+        (max(1, reduced), "swish", "reduce"),
+        (channels, "sigmoid", "expand"),
+    ):
+        weights = Conv2D(
+            filters,
+            1,
+            padding="same",
+            activation=activation,
+            kernel_initializer=kernels(),
+            name=f"{prefix}se_{step}",
+        )(weights)
+    return multiply([x, weights], name=f"{prefix}se_excite")
+
+
+def added(x: Any, start: Any, rate: float, prefix: str) -> Any:
+    """What went into a block and what it made of it, which is dropped at times while training.
+
+    Args:
+        x: the end of the block.
+        start: what went into it, of the same shape.
+        rate: the share of the pictures for which x is dropped.
+        prefix: of the names of the layers.
+    """
+    if rate > 0:
+        x = Dropout(rate, noise_shape=(None, 1, 1, 1), name=f"{prefix}drop")(x)
+    return add([x, start], name=f"{prefix}add")
+
+
+def topped(asked: Arguments, x: Any, dropout: float, bias_initializer: Any) -> Any:
+    """x as classes, or pooled if there is no top.
+
+    Args:
+        asked: the arguments that all networks have.
+        x: [batch, height, width, channels].
+        dropout: before the dense layer.
+        bias_initializer: of the dense layer.
+    """
+    if not asked.include_top:
+        return asked.pooled(x, "avg_pool", "max_pool")
+    asked.check_activation()
+    x = GlobalAveragePooling2D(name="avg_pool")(x)
+    x = Dropout(dropout, name="top_dropout")(x)
+    uniform = VarianceScaling(scale=1 / 3, mode="fan_out", distribution="uniform")
+    return Dense(
+        asked.classes,
+        activation=asked.classifier_activation,
+        kernel_initializer=uniform,
+        bias_initializer=bias_initializer,
+        name="predictions",
+    )(x)
