@@ -25,7 +25,6 @@ RTOL = 2e-6
 # Parameters that are not TensorFlow's, and why.
 OTHER_PARAMETERS = {
     "gather_nd": "bad_indices_policy is not here",
-    "device": "TensorFlow's takes functions too",
 }
 
 
