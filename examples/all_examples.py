@@ -80,6 +80,7 @@ EXAMPLES = [
         ("--episodes=3",),
     ),
     Example("text_model", ("text_model.py",), expected="A great, LOVELY town! -> good"),
+    Example("upgraded_program", ("upgraded_program.py",), ("--steps=60",), expected="right: "),
     Example("revnet", ("revnet/train.py",), ("--steps=4",), expected="accuracy"),
     Example(
         "revnet_eagerly", ("revnet/train.py", "--nofunctions"), ("--steps=4",), expected="accuracy"

@@ -9,6 +9,7 @@ import typer
 
 USAGE = 2
 _LOOK, _USE, _CHANGE = "Look at a model", "Use a model", "Change a model"
+_PROGRAMS = "Change programs"
 # In the order of the overview: a command, which is a function in the file of its name, and where
 # the overview lists it.
 _COMMANDS = {
@@ -21,6 +22,7 @@ _COMMANDS = {
     "replay": _USE,
     "export": _CHANGE,
     "edit": _CHANGE,
+    "upgrade": _PROGRAMS,
 }
 
 

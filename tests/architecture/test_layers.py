@@ -30,10 +30,12 @@ LAYERS = {
     "saved_model": 10,
     "deploy.tokenizer": 10.5,
     "deploy.onnx": 11,
+    "deploy.upgrade": 10.5,
     "estimator": 11,
     "compat": 11.2,
     "serving": 12,
     "deploy.cli": 13,
+    "tools": 14,
 }
 # `core/__init__.py` and the files beside it bind public names; nothing in the library imports them.
 NAMESPACES = 11.5
@@ -57,6 +59,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "aiohttp": ("serving.models.remote",),
     "numba": ("engine.codegen",),
     "llvmlite": ("engine.codegen",),
+    "libcst": ("deploy.upgrade",),
     "malt": ("functions.autograph",),
     "rich": ("keras", "deploy.cli"),
     "h5py": ("keras.saving", "deploy.cli"),

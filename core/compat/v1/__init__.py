@@ -1,13 +1,24 @@
-"""The names of version 1: of model functions of estimators, and of graphs that are read.
+"""The names of version 1 that mean something without a session.
 
-The optimizers and the global step belong to the model function that runs, placeholders to a request
-or a graph. There are no sessions: `wrap_function` makes functions of graphs.
+What is the same in version 2, or only takes other arguments, is found by `names.py` when it is
+first named. Behaviour of version 2 is always on. The optimizers and the global step belong to the
+model function of an estimator that runs, placeholders to a request or a graph. There are no
+sessions: `wrap_function` makes functions of graphs, and the names of graph mode say so.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from pinnace import estimator as estimator
+from pinnace.compat.v1 import behaviour as _behaviour
+from pinnace.compat.v1 import functions as _functions
 from pinnace.compat.v1 import graph_util as graph_util
 from pinnace.compat.v1 import tpu as tpu
 from pinnace.compat.v1 import train as train
+from pinnace.compat.v1.behaviour import *  # noqa: F403 (its `__all__` is its names)
+from pinnace.compat.v1.functions import *  # noqa: F403 (likewise)
+from pinnace.compat.v1.names import giver as _giver
+from pinnace.compat.v1.names import lister as _lister
 from pinnace.estimator.receivers import placeholder as placeholder
 from pinnace.functions.graphs import Graph as Graph
 from pinnace.functions.graphs import Session as Session
@@ -19,6 +30,48 @@ from pinnace.graph.operation import Operation as Operation
 from pinnace.ops.random.stateful import normal as random_normal
 from pinnace.ops.random.stateful import uniform as random_uniform
 from pinnace.proto.graph_pb2 import GraphDef as GraphDef
+
+if TYPE_CHECKING:
+    from pinnace.compat.v1 import app as app
+    from pinnace.compat.v1 import data as data
+    from pinnace.compat.v1 import flags as flags
+    from pinnace.compat.v1 import image as image
+    from pinnace.compat.v1 import initializers as initializers
+    from pinnace.compat.v1 import logging as logging
+    from pinnace.compat.v1 import losses as losses
+    from pinnace.compat.v1 import nn as nn
+
+# Namespaces with functions of their own, and initializers by the names they have here.
+_MODULES = {"app", "data", "flags", "image", "initializers", "logging", "losses", "nn"}
+_INITIALIZERS = {
+    "constant_initializer",
+    "glorot_normal_initializer",
+    "glorot_uniform_initializer",
+    "ones_initializer",
+    "random_normal_initializer",
+    "random_uniform_initializer",
+    "truncated_normal_initializer",
+    "uniform_unit_scaling_initializer",
+    "variance_scaling_initializer",
+    "zeros_initializer",
+}
+_give = _giver("tf", globals())
+_list = _lister("tf", globals())
+
+
+def __dir__() -> list[str]:
+    return sorted({*_list(), *_MODULES, *_INITIALIZERS})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"pinnace.compat.v1.{name}")
+    if name in _INITIALIZERS:
+        return getattr(importlib.import_module("pinnace.compat.v1.initializers"), name)
+    if name == "__version__":
+        return importlib.import_module("pinnace.framework.versions").VERSION
+    return importlib.import_module("pinnace.compat") if name == "compat" else _give(name)
+
 
 __all__ = [
     "Graph",
@@ -36,4 +89,6 @@ __all__ = [
     "tpu",
     "train",
     "wrap_function",
+    *_behaviour.__all__,
+    *_functions.__all__,
 ]

@@ -203,7 +203,7 @@ def assert_positive(
     Raises:
         InvalidArgumentError: it does not hold; inside `function` when the graph runs.
     """
-    assert_greater(x, 0, message or "x must be positive", summarize, name)
+    assert_greater(convert_to_tensor(x), 0, message or "x must be positive", summarize, name)
 
 
 def assert_negative(
@@ -220,7 +220,7 @@ def assert_negative(
     Raises:
         InvalidArgumentError: it does not hold; inside `function` when the graph runs.
     """
-    assert_less(x, 0, message or "x must be negative", summarize, name)
+    assert_less(convert_to_tensor(x), 0, message or "x must be negative", summarize, name)
 
 
 def assert_non_negative(
@@ -237,7 +237,9 @@ def assert_non_negative(
     Raises:
         InvalidArgumentError: it does not hold; inside `function` when the graph runs.
     """
-    assert_greater_equal(x, 0, message or "x must not be negative", summarize, name)
+    assert_greater_equal(
+        convert_to_tensor(x), 0, message or "x must not be negative", summarize, name
+    )
 
 
 def assert_non_positive(
@@ -254,7 +256,7 @@ def assert_non_positive(
     Raises:
         InvalidArgumentError: it does not hold; inside `function` when the graph runs.
     """
-    assert_less_equal(x, 0, message or "x must not be positive", summarize, name)
+    assert_less_equal(convert_to_tensor(x), 0, message or "x must not be positive", summarize, name)
 
 
 def assert_near(

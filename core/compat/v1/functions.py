@@ -1,0 +1,323 @@
+"""Functions of version 1 that version 2 has in another form, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import context, dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.functions.control import conditional, looping
+from pinnace.ops.array import casting, constants, selecting, space_depth
+from pinnace.ops.array import shapes as shape_ops
+from pinnace.ops.execute import execute_one
+from pinnace.ops.math import division
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pinnace.framework.tensor import Tensor
+    from pinnace.framework.variable import Variable
+
+
+__all__ = [
+    "assign",
+    "assign_add",
+    "assign_sub",
+    "batch_to_space",
+    "cond",
+    "constant",
+    "div",
+    "name_scope",
+    "placeholder_with_default",
+    "space_to_batch",
+    "to_bfloat16",
+    "to_complex64",
+    "to_complex128",
+    "to_double",
+    "to_float",
+    "to_int32",
+    "to_int64",
+    "where",
+    "while_loop",
+]
+
+
+def to_float(x: Any, name: str | None = "ToFloat") -> Any:
+    """`x` as float32; see `tf.cast`."""
+    return casting.cast(x, dtypes.float32, name=name)
+
+
+def to_double(x: Any, name: str | None = "ToDouble") -> Any:
+    """`x` as float64; see `tf.cast`."""
+    return casting.cast(x, dtypes.float64, name=name)
+
+
+def to_int32(x: Any, name: str | None = "ToInt32") -> Any:
+    """`x` as int32; see `tf.cast`."""
+    return casting.cast(x, dtypes.int32, name=name)
+
+
+def to_int64(x: Any, name: str | None = "ToInt64") -> Any:
+    """`x` as int64; see `tf.cast`."""
+    return casting.cast(x, dtypes.int64, name=name)
+
+
+def to_bfloat16(x: Any, name: str | None = "ToBFloat16") -> Any:
+    """`x` as bfloat16; see `tf.cast`."""
+    return casting.cast(x, dtypes.bfloat16, name=name)
+
+
+def to_complex64(x: Any, name: str | None = "ToComplex64") -> Any:
+    """`x` as complex64; see `tf.cast`."""
+    return casting.cast(x, dtypes.complex64, name=name)
+
+
+def to_complex128(x: Any, name: str | None = "ToComplex128") -> Any:
+    """`x` as complex128; see `tf.cast`."""
+    return casting.cast(x, dtypes.complex128, name=name)
+
+
+def constant(
+    value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    name: str = "Const",
+    verify_shape: bool = False,
+) -> Tensor:
+    """A tensor of a value; see `tf.constant`.
+
+    Args:
+        value: a number, a text, nested lists of them, or an array.
+        dtype: of the tensor; None: that of the value.
+        shape: of the tensor; a single value fills it.
+        name: of the node while tracing.
+        verify_shape: a value of another shape is an error.
+
+    Raises:
+        TypeError: the value has another shape, and it is to be verified.
+    """
+    if verify_shape and shape is not None:
+        given = convert_to_tensor(value, dtype)
+        if list(given.shape) != list(shape):
+            raise TypeError(
+                f"constant: with verify_shape the value must have the shape {list(shape)}, "
+                f"got {list(given.shape)}"
+            )
+    return constants.constant(value, dtype, shape, name)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """`x` where `condition` is true, else `y`; without both, the positions where it is true.
+
+    Args:
+        condition: of the shape of `x`; or [rows], which chooses whole rows; or a scalar.
+        x: [...], any dtype.
+        y: of the shape and dtype of `x`: version 1 does not broadcast.
+        name: of the node while tracing.
+
+    Raises:
+        ValueError: only one of `x` and `y` is given.
+        InvalidArgumentError: shapes or dtypes differ.
+    """
+    if x is None and y is None:
+        return selecting.where(condition, name=name)
+    if x is None or y is None:
+        raise ValueError("where: x and y must be given both or neither")
+    return execute_one(selecting.SELECT, condition, x, y, name=name)
+
+
+def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y, rounded down for whole numbers, as Python 2 divided."""
+    first = convert_to_tensor(x)
+    if first.dtype.is_integer:
+        return division.floordiv(first, y, name=name)
+    return division.truediv(first, y, name=name)
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any:
+    """What one of two functions gives.
+
+    Args:
+        pred: a scalar, bool.
+        true_fn: called if it is true; `fn1` is another word for it.
+        false_fn: called if it is not; `fn2` is another word for it.
+        strict: a list or tuple of one stays one; otherwise its value comes out.
+        name: of the node while tracing.
+        fn1: see true_fn.
+        fn2: see false_fn.
+
+    Raises:
+        TypeError: a function is missing, or there under both words.
+    """
+    chosen = []
+    for new, old, words in ((true_fn, fn1, "true_fn"), (false_fn, fn2, "false_fn")):
+        if (new is None) == (old is None):
+            raise TypeError(f"cond: {words} must be given, once")
+        chosen.append(new if new is not None else old)
+    result = conditional.cond(pred, chosen[0], chosen[1], name=name)
+    single = not strict and type(result) in (list, tuple) and len(result) == 1
+    return result[0] if single else result
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """`body` as long as `cond`; see `tf.while_loop`.
+
+    Args:
+        cond: of the loop's values, a scalar bool.
+        body: of the loop's values, the next ones.
+        loop_vars: the first ones.
+        shape_invariants: see `tf.while_loop`.
+        parallel_iterations: see `tf.while_loop`.
+        back_prop: see `tf.while_loop`.
+        swap_memory: see `tf.while_loop`.
+        name: of the node while tracing.
+        maximum_iterations: at most so many.
+        return_same_structure: a single value comes out in a list as it went in; otherwise bare if
+            `body` gives it so.
+    """
+    bare = False
+
+    def watched(*values: Any) -> Any:
+        nonlocal bare
+        given = body(*values)
+        bare = not isinstance(given, (list, tuple))
+        return given
+
+    result = looping.while_loop(
+        cond,
+        watched,
+        loop_vars,
+        shape_invariants=shape_invariants,
+        parallel_iterations=parallel_iterations,
+        back_prop=back_prop,
+        swap_memory=swap_memory,
+        maximum_iterations=maximum_iterations,
+        name=name,
+    )
+    single = len(loop_vars) == 1 and bare and not return_same_structure
+    return result[0] if single else result
+
+
+def space_to_batch(
+    input: Any, paddings: Any, block_size: int | None = None, name: str | None = None,
+    block_shape: Any = None,
+) -> Tensor:  # fmt: skip
+    """Blocks of height and width as batches; see `tf.space_to_batch`.
+
+    Args:
+        input: [batch, height, width, channels].
+        paddings: [2, 2], int32 or int64: before and behind each of the two axes.
+        block_size: of both axes; see block_shape.
+        name: of the node while tracing.
+        block_shape: sizes of the blocks, in place of block_size.
+    """
+    shape = [block_size, block_size] if block_shape is None else block_shape
+    return space_depth.space_to_batch(input, shape, paddings, name=name)
+
+
+def batch_to_space(
+    input: Any, crops: Any, block_size: int | None, name: str | None = None, block_shape: Any = None
+) -> Tensor:
+    """Batches as blocks of height and width: the reverse of `space_to_batch`.
+
+    Args:
+        input: [batch, height, width, channels].
+        crops: [2, 2], int32 or int64: what is cut off before and behind each of the two axes.
+        block_size: of both axes; see block_shape.
+        name: of the node while tracing.
+        block_shape: sizes of the blocks, in place of block_size.
+    """
+    shape = [block_size, block_size] if block_shape is None else block_shape
+    return space_depth.batch_to_space(input, shape, crops, name=name)
+
+
+def assign(
+    ref: Variable, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Give a variable a value; see `Variable.assign`.
+
+    Args:
+        ref: the variable.
+        value: of its shape and dtype.
+        validate_shape: a variable's shape is always looked at, unless it is unknown.
+        use_locking: without effect here.
+        name: of the node while tracing.
+
+    Returns:
+        The variable.
+    """
+    del validate_shape, use_locking
+    return ref.assign(value, name=name)
+
+
+def assign_add(
+    ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Add to a variable; see `Variable.assign_add`."""
+    del use_locking
+    return ref.assign_add(value, name=name)
+
+
+def assign_sub(
+    ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Take from a variable; see `Variable.assign_sub`."""
+    del use_locking
+    return ref.assign_sub(value, name=name)
+
+
+@contextlib.contextmanager
+def name_scope(
+    name: str | None, default_name: str | None = None, values: Any = None
+) -> Iterator[str]:
+    """A scope of names of nodes.
+
+    Args:
+        name: of the scope; None: default_name.
+        default_name: see name.
+        values: without effect here: version 1 took the graph of them.
+
+    Raises:
+        TypeError: both are None.
+    """
+    del values
+    chosen = default_name if name is None else name
+    if chosen is None:
+        raise TypeError("name_scope: one of name and default_name must be a text, got None twice")
+    with context.name_scope(chosen) as scope:
+        yield scope
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The value that it has while nothing is fed, which is always: there are no sessions.
+
+    Args:
+        input: the value.
+        shape: that it could have; it must be one of `input`.
+        name: of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: the value has another shape.
+    """
+    return shape_ops.ensure_shape(convert_to_tensor(input), shape, name=name)

@@ -1,0 +1,134 @@
+"""What the namespaces of `tf.compat.v1` have by name, found when it is first asked for.
+
+`same_names.txt` has what is the very same in version 2 (`tools/version_1_names.py` writes it),
+`earlier_signatures.txt` functions that take other arguments, `graph_mode.toml` what belongs to
+graphs and sessions alone and is not here, why, and what to use. What needs code of its own stands
+in the modules beside this one.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import tomllib
+from fnmatch import fnmatchcase
+from importlib import resources
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from pinnace.compat.v1.earlier import earlier_functions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_HERE = "pinnace.compat.v1"
+_ALL = "*"
+
+
+def giver(space: str, names: dict[str, Any]) -> Callable[[str], Any]:
+    """The `__getattr__` of a namespace.
+
+    Args:
+        space: as version 1 has it, `tf.nn`.
+        names: the module's own, where what was found is kept.
+    """
+
+    def give(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {names.get('__name__')!r} has no attribute {name!r}")
+        found = _found(space, name)
+        names[name] = found
+        return found
+
+    return give
+
+
+def lister(space: str, names: dict[str, Any]) -> Callable[[], list[str]]:
+    """The `__dir__` of a namespace; see `giver`."""
+
+    def listed() -> list[str]:
+        inner = [s.removeprefix(f"{space}.") for s in same_names() if s.startswith(f"{space}.")]
+        below = {one for one in inner if "." not in one}
+        shown = {one for one in names if not one.startswith("_")}
+        # Of what is the same in TensorFlow, what is here.
+        same = {one for one, new in same_names().get(space, {}).items() if _is_here(new)}
+        return sorted({*shown, *below, *same, *earlier_functions(space)})
+
+    return listed
+
+
+def _found(space: str, name: str) -> Any:
+    full = f"{space}.{name}"
+    same = same_names().get(space, {})
+    if name in earlier_functions(space):
+        return earlier_functions(space)[name].made()
+    if name in same or _ALL in same:
+        return of_version_2(same.get(name, full.removeprefix("tf.")))
+    if any(one == full or one.startswith(f"{full}.") for one in same_names()):
+        return _space(full)
+    raise AttributeError(_why_not(full))
+
+
+def _space(full: str) -> ModuleType:
+    """The namespace: that of version 2 if it is the same, or a module with what is."""
+    if _ALL in same_names().get(full, {}):
+        found: Any = of_version_2(full.removeprefix("tf."))
+        return found  # type: ignore[no-any-return]
+    name = f"{_HERE}{full.removeprefix('tf')}"
+    module = ModuleType(name, f"`tf.compat.v1{full.removeprefix('tf')}`.")
+    module.__file__ = None  # as of a namespace that is no file's
+    module.__dict__["__getattr__"] = giver(full, module.__dict__)
+    module.__dict__["__dir__"] = lister(full, module.__dict__)
+    sys.modules[name] = module
+    return module
+
+
+def of_version_2(name: str) -> Any:
+    """What version 2 has by a name, `nn.relu`."""
+    # By its path: this is a namespace, too, and the root is above all of them.
+    value: Any = importlib.import_module("pinnace")
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def _is_here(name: str) -> bool:
+    try:
+        of_version_2(name)
+    except (AttributeError, ImportError):
+        return False
+    return True
+
+
+def _why_not(full: str) -> str:
+    shown = f"tf.compat.v1{full.removeprefix('tf')}"
+    short = full.removeprefix("tf.")
+    for reason in _graph_mode():
+        if any(fnmatchcase(short, pattern) for pattern in reason["names"]):
+            return f"{shown} is not in pinnace: {reason['why']}\n  Try: {reason['instead']}"
+    return f"{shown} is not in pinnace\n  Try: the name that version 2 has for it"
+
+
+@functools.cache
+def same_names() -> dict[str, dict[str, str]]:
+    """Namespace -> name -> its name in version 2, without `tf.`."""
+    found: dict[str, dict[str, str]] = {}
+    for line in _text("same_names.txt").splitlines():
+        space, _, names = line.partition(": ")
+        short = space.removeprefix("tf").removeprefix(".")
+        found[space] = {}
+        for one in names.split():
+            name, _, other = one.partition("=")
+            found[space][name] = other or (f"{short}.{name}" if short else name)
+    return found
+
+
+@functools.cache
+def _graph_mode() -> list[dict[str, Any]]:
+    reasons: list[dict[str, Any]] = tomllib.loads(_text("graph_mode.toml"))["reason"]
+    return reasons
+
+
+def _text(file: str) -> str:
+    return resources.files(_HERE).joinpath(file).read_text("utf-8")

@@ -1,0 +1,114 @@
+"""`tf.compat.v1.nn`: what version 2 has in another form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.compat.v1.names import giver, lister
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.ops.array import identities
+from pinnace.ops.math import products
+from pinnace.ops.nn import biases, dropouts, embedding, rectifiers
+from pinnace.ops.nn import losses as _losses
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+_STRATEGIES = ("mod", "div")
+
+
+def dropout(
+    x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None,
+    name: str | None = None, rate: Any = None,
+) -> Tensor:  # fmt: skip
+    """`x` with a share of its values set to 0, the others scaled up.
+
+    Args:
+        x: [...], any float dtype.
+        keep_prob: the share that is kept, in (0, 1].
+        noise_shape: shape of the random choices, broadcast to x; that of x if None.
+        seed: of the choices.
+        name: of the node while tracing.
+        rate: the share that is dropped, in place of keep_prob.
+
+    Raises:
+        ValueError: both or neither of keep_prob and rate are given.
+    """
+    if (keep_prob is None) == (rate is None):
+        raise ValueError("dropout: keep_prob or rate must be given, one of the two")
+    if rate is None:
+        rate = 1 - keep_prob
+    return dropouts.dropout(x, rate, noise_shape, seed, name)
+
+
+def softmax_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None,
+    axis: int | None = None,
+) -> Tensor:  # fmt: skip
+    """Cross entropy of classes that exclude each other; labels get no gradient.
+
+    Args:
+        labels: [..., classes], each row a distribution.
+        logits: of the shape and dtype of the labels.
+        dim: the axis of the classes.
+        name: of the node while tracing.
+        axis: another word for dim.
+    """
+    return _losses.softmax_cross_entropy_with_logits(
+        labels=identities.stop_gradient(labels),
+        logits=logits,
+        axis=dim if axis is None else axis,
+        name=name,
+    )
+
+
+def embedding_lookup(
+    params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None,
+    validate_indices: bool = True, max_norm: float | None = None,
+) -> Tensor:  # fmt: skip
+    """The rows of a table that `ids` name.
+
+    Args:
+        params: [rows, ...]; or a list of one such.
+        ids: [...], int32 or int64, in [0, rows).
+        partition_strategy: "mod" or "div": how the rows of several tables are numbered. Of one
+            table both are the same.
+        name: of the node while tracing.
+        validate_indices: without effect: they always are.
+        max_norm: rows longer than this are scaled down to it.
+
+    Raises:
+        ValueError: there is no such strategy, or several tables are numbered by "mod".
+    """
+    del validate_indices
+    if partition_strategy not in _STRATEGIES:
+        raise ValueError(
+            "embedding_lookup: partition_strategy must be 'mod' or 'div', "
+            f"got {partition_strategy!r}"
+        )
+    several = isinstance(params, (list, tuple)) and len(params) > 1
+    if several and partition_strategy == "mod":
+        raise ValueError(
+            f"embedding_lookup: {len(params)} tables numbered by 'mod' are not looked up here\n"
+            "  Try: one table, or partition_strategy='div'"
+        )
+    return embedding.embedding_lookup(params, ids, max_norm, name)
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """max(0, x @ weights + biases)."""
+    return rectifiers.relu(xw_plus_b(x, weights, biases), name=name)
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """x @ weights + biases; x [batch, in], weights [in, out], biases [out]."""
+    product = products.matmul(x, weights)
+    return _biases_added(product, biases, name)
+
+
+def _biases_added(x: Any, added: Any, name: str | None) -> Tensor:
+    return biases.bias_add(x, convert_to_tensor(added), name=name)
+
+
+__getattr__ = giver("tf.nn", globals())
+__dir__ = lister("tf.nn", globals())

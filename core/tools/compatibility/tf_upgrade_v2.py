@@ -1,0 +1,19 @@
+"""`pinnace upgrade` where TensorFlow has it: a module to run."""
+
+import sys
+from collections.abc import Sequence
+
+from pinnace.deploy.cli.main import main as run_command
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Upgrade programs of TensorFlow 1; the exit code.
+
+    Args:
+        argv: flags of `pinnace upgrade`; None: those of the process.
+    """
+    return run_command(["upgrade", *(sys.argv[1:] if argv is None else argv)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

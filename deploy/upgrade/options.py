@@ -1,0 +1,28 @@
+"""What a person chooses of an upgrade."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TENSORFLOW = "tensorflow"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How programs are rewritten.
+
+    Attributes:
+        safety: names stay as they are, and what is imported is version 1 of them.
+        upgrade_version_1_imports: `import tensorflow.compat.v1 as tf` is a program of version 1,
+            too, and becomes `import tensorflow as tf`; otherwise it stays.
+        module: what programs import in TensorFlow's place: `tensorflow` itself, or a package with
+            its names, such as `pinnace`.
+    """
+
+    safety: bool = False
+    upgrade_version_1_imports: bool = True
+    module: str = TENSORFLOW
+
+    def __post_init__(self) -> None:
+        if not all(part.isidentifier() for part in self.module.split(".")):
+            raise ValueError(f"module must be what stands after `import`, got {self.module!r}")

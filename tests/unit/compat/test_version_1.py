@@ -1,0 +1,167 @@
+"""`tf.compat.v1`: names are found when they are named; those of graph mode say why not."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.compat.v1.earlier import _all
+from pinnace.compat.v1.names import same_names
+from support.fresh_process import run_fresh
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+v1 = tf.compat.v1
+
+
+def test_names_of_version_2_are_the_same_objects() -> None:
+    assert v1.log is tf.math.log
+    assert v1.nn.relu is tf.nn.relu
+    assert v1.errors.NotFoundError is tf.errors.NotFoundError
+    assert v1.io.gfile is tf.io.gfile
+    assert v1.float32 is tf.float32
+    assert v1.newaxis is None
+    from pinnace.compat.v1.math import exp
+
+    assert exp is tf.exp
+
+
+def test_every_function_with_other_arguments_can_be_made() -> None:
+    made = 0
+    for space, functions in _all().items():
+        for name in functions:
+            value: object = v1
+            for part in f"{space}.{name}".split(".")[1:]:
+                value = getattr(value, part)
+            assert callable(value)
+            assert f"tf.{functions[name].of}" in (value.__doc__ or "")
+            made += 1
+    assert made > 140
+
+
+def test_names_are_listed() -> None:
+    assert {"reduce_sum", "log", "to_float", "nn", "gfile", "losses"} <= set(dir(v1))
+    assert {"Exists", "GFile", "Walk"} <= set(dir(v1.gfile))
+    assert "relu" in dir(v1.nn)
+    assert len(same_names()) > 40
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("global_variables_initializer", "nothing is run to set them"),
+        ("variable_scope", "Try: tf.Variable"),
+        ("get_variable", "belong to a graph"),
+        ("ConfigProto", "there are no sessions"),
+        ("train.Saver", "Try: tf.train.Checkpoint"),
+        ("layers", "Try: the layers of tf.keras.layers"),
+        ("metrics", "tf.keras.metrics"),
+        ("summary", "Try: tf.summary"),
+        ("nn.dynamic_rnn", "tf.keras.layers.RNN"),
+        ("no_such_name", "is not in pinnace"),
+    ],
+)
+def test_names_of_graph_mode_say_why_and_what_to_use(name: str, said: str) -> None:
+    space, _, last = name.rpartition(".")
+    module = getattr(v1, space) if space else v1
+    assert not hasattr(module, last)
+    with pytest.raises(AttributeError, match=f"tf.compat.v1.{name} is not in pinnace") as raised:
+        getattr(module, last)
+    assert said in str(raised.value)
+
+
+def test_version_2_is_always_on() -> None:
+    for name in ("enable_eager_execution", "enable_v2_behavior", "enable_resource_variables"):
+        assert getattr(v1, name)() is None
+    assert v1.executing_eagerly()
+    for name in ("disable_eager_execution", "disable_v2_behavior", "disable_tensor_equality"):
+        with pytest.raises(RuntimeError, match=f"tf.compat.v1.{name}: .*\n  Try: ") as raised:
+            getattr(v1, name)()
+        assert "pinnace upgrade" in str(raised.value)
+
+
+def test_old_words_for_arguments_are_the_new_ones() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(
+        v1.reduce_sum(x, reduction_indices=[1], keep_dims=True), [[3.0], [12.0]]
+    )
+    with pytest.raises(ValueError, match="reduce_sum: axis was given twice: reduction_indices is"):
+        v1.reduce_sum(x, axis=0, reduction_indices=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'dimensions'"):
+        v1.argmax(x, dimensions=1)
+
+
+def test_weights_of_losses_count_what_is_not_zero() -> None:
+    labels, found = np.zeros((2, 2)), np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert float(v1.losses.mean_squared_error(labels, found, [[1.0], [0.0]])) == 2.5  # (1 + 4) / 2
+    assert float(v1.losses.absolute_difference(labels, found, 0.0)) == 0.0
+    with pytest.raises(ValueError, match="weights must be a scalar, or of the rank"):
+        v1.losses.mean_squared_error(labels, found, [1.0, 2.0])
+    with pytest.raises(ValueError, match="reduction must be one of"):
+        v1.losses.mean_squared_error(labels, found, reduction="mean")
+
+
+def test_messages_go_to_the_logger(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "tensorflow"):
+        v1.logging.info("a %s", "b")
+        for number in range(5):
+            v1.logging.log_every_n(v1.logging.WARN, "every %d", 2, number)
+            v1.logging.log_first_n(v1.logging.WARN, "first %d", 2, number)
+    assert caplog.messages == ["a b", "every 0", "first 0", "first 1", "every 2", "every 4"]
+
+
+def test_files_are_those_of_gfile(tmp_path: Path) -> None:
+    folder = str(tmp_path / "a" / "b")
+    v1.gfile.MakeDirs(dirname=folder)
+    with v1.gfile.GFile(f"{folder}/c", "w") as file:
+        file.write("x")
+    v1.gfile.Copy(oldpath=f"{folder}/c", newpath=f"{folder}/d")
+    assert v1.gfile.Exists(filename=f"{folder}/d")
+    assert sorted(v1.gfile.ListDirectory(folder)) == ["c", "d"]
+    v1.gfile.DeleteRecursively(folder)
+    assert not v1.gfile.Exists(folder)
+
+
+PROGRAM = """
+import sys
+sys.argv = ["p", "--steps=3", "rest"]
+if {without}:
+    sys.modules["absl"] = sys.modules["absl.app"] = sys.modules["absl.flags"] = None
+import pinnace.compat.v1 as tf
+if not {without}:
+    tf.flags.DEFINE_integer("steps", 1, "How many.")
+
+def main(argv):
+    print(argv, None if {without} else tf.flags.FLAGS.steps)
+
+tf.app.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("without", "said"),
+    [(True, "['p', '--steps=3', 'rest'] None"), (False, "['p', 'rest'] 3")],
+)
+def test_a_program_is_run_with_and_without_absl(without: bool, said: str) -> None:
+    if not without:
+        pytest.importorskip("absl")
+    assert run_fresh(PROGRAM.format(without=without)).strip() == said
+
+
+def test_without_absl_flags_say_what_to_install() -> None:
+    told = run_fresh(
+        "import sys\nsys.modules['absl'] = None\nimport pinnace as tf\n"
+        "try:\n    tf.compat.v1.flags\nexcept ModuleNotFoundError as error:\n    print(error)"
+    )
+    assert "needs the package absl-py" in told
+
+
+def test_namespaces_can_be_imported() -> None:
+    for name in ("nn", "losses", "gfile", "logging", "math", "errors", "train"):
+        assert importlib.import_module(f"pinnace.compat.v1.{name}") is not None
