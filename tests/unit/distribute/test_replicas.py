@@ -169,12 +169,11 @@ def test_devices_are_checked(devices: list[str]) -> None:
 def test_logical_devices_are_the_replicas() -> None:
     cpu = tf.config.list_physical_devices("CPU")[0]
     parts = [tf.config.LogicalDeviceConfiguration()] * 2
-    before = tf.config.get_logical_device_configuration(cpu)
     tf.config.set_logical_device_configuration(cpu, parts)
     try:
         strategy = distribute.MirroredStrategy()
     finally:
-        tf.config.set_logical_device_configuration(cpu, before)
+        tf.config.set_logical_device_configuration(cpu, None)
     assert strategy.extended.worker_devices == (
         "/job:localhost/replica:0/task:0/device:CPU:0",
         "/job:localhost/replica:0/task:0/device:CPU:1",
