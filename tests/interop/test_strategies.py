@@ -12,13 +12,15 @@ import pytest
 from support.fresh_process import run_fresh
 
 PROGRAMS = Path(__file__).parent / "strategies"
+# TensorFlow traces each of many programs twice, on a machine that may be busy.
+SECONDS = 1200.0
 # Cases that TensorFlow refuses with another class of error.
 OTHERWISE = {"reduce of unequal shapes", "gather of scalars"}
 
 
 def found_by(library: str, program: str, *arguments: str, python: str | None = None) -> Any:
     code = (PROGRAMS / f"{program}.py").read_text()
-    options: Any = {} if python is None else {"python": python}
+    options: Any = {"timeout_s": SECONDS} | ({} if python is None else {"python": python})
     return json.loads(run_fresh(code, library, *arguments, **options).splitlines()[-1])
 
 
@@ -61,3 +63,64 @@ def test_training_gives_what_keras_gives(tensorflow_python: str) -> None:
     theirs = found_by("tensorflow", "fit", python=tensorflow_python)
     # Three epochs of steps in another order of additions.
     assert_same(ours, theirs, "fit", 2e-5)
+
+
+SAVE = """
+import importlib, json, sys
+import numpy as np
+tf = importlib.import_module(sys.argv[1])
+folder = sys.argv[2]
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+strategy = tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"])
+A, S = tf.VariableAggregation, tf.VariableSynchronization
+x = np.linspace(-1, 1, 24).reshape(8, 3).astype("float32")
+with strategy.scope():
+    model = tf.keras.Sequential([
+        tf.keras.Input([3]), tf.keras.layers.Dense(4, "tanh"),
+        tf.keras.layers.BatchNormalization(), tf.keras.layers.Dense(2),
+    ])
+    model.compile("adam", "mse", metrics=["mae"])
+    total = tf.Variable(0.0, synchronization=S.ON_READ, aggregation=A.SUM)
+model.fit(x, x[:, :2], batch_size=4, epochs=2, verbose=0)
+strategy.run(lambda: (total.assign_add(1.5), None)[1])
+model.save(folder + "/model.keras")
+model.export(folder + "/model", verbose=False)
+tf.train.Checkpoint(kernel=model.layers[0].kernel, total=total).write(folder + "/checkpoint")
+print(json.dumps([model.predict(x, verbose=0).tolist(), model.layers[0].kernel.numpy().tolist()]))
+"""
+OPEN = """
+import importlib, json, sys
+import numpy as np
+tf = importlib.import_module(sys.argv[1])
+folder = sys.argv[2]
+x = np.linspace(-1, 1, 24).reshape(8, 3).astype("float32")
+model = tf.keras.models.load_model(folder + "/model.keras")
+served = tf.saved_model.load(folder + "/model").signatures["serving_default"]
+(answer,) = served(tf.constant(x)).values()
+total, kernel = tf.Variable(0.0), tf.Variable(tf.zeros([3, 4]))
+tf.train.Checkpoint(kernel=kernel, total=total).read(folder + "/checkpoint").assert_consumed()
+found = [model.predict(x, verbose=0).tolist(), answer.numpy().tolist()]
+print(json.dumps([*found, kernel.numpy().tolist(), float(total.numpy()), len(model.weights)]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader"),
+    [("pinnace", "tensorflow"), ("tensorflow", "pinnace")],
+)
+def test_what_is_saved_under_a_strategy_is_opened_without(
+    writer: str, reader: str, tmp_path: Path, tensorflow_python: str
+) -> None:
+    options: dict[str, Any] = {
+        "pinnace": {"timeout_s": SECONDS},
+        "tensorflow": {"timeout_s": SECONDS, "python": tensorflow_python},
+    }
+    written = run_fresh(SAVE, writer, tmp_path, **options[writer]).splitlines()[-1]
+    outputs, kernel = json.loads(written)
+    opened = run_fresh(OPEN, reader, tmp_path, **options[reader]).splitlines()[-1]
+    *answers, restored, total, count = json.loads(opened)
+    for answer in answers:
+        np.testing.assert_allclose(answer, outputs, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(restored, kernel)
+    assert (total, count) == (3.0, 8)
