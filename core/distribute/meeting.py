@@ -80,12 +80,12 @@ class Meeting:
 
     def call(self, replica: int) -> Any:
         """Run the function as one replica, in this thread."""
-        place = Place(self._strategy, replica, self)
         saved = state.scope
         if replica:
             state.scope = f"{self._scope}replica_{replica}/"
         try:
-            with tapes_hidden(), entered(place), self._sharing(replica):
+            here = entered(Place(self._strategy, replica), self)
+            with tapes_hidden(), here, self._sharing(replica):
                 return self._function(*select(replica, self._args), **select(replica, self._kwargs))
         finally:
             state.scope = saved

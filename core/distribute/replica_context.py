@@ -76,9 +76,9 @@ class ReplicaContext:
         """
         function = merge_fn if state.convert is None else state.convert(merge_fn)
         arguments, named = tuple(args), dict(kwargs or {})
-        place = current()
-        if place is not None and place.meeting is not None:
-            return place.meeting.merge(place.replica, function, arguments, named)
+        place, meeting = current(), state.meeting
+        if place is not None and meeting is not None:
+            return meeting.merge(place.replica, function, arguments, named)
         # Alone: there is nobody to wait for.
         with entered(Place(self._strategy)):
             return function(self._strategy, *arguments, **named)

@@ -85,6 +85,8 @@ class State(threading.local):
     creators: tuple[Callable[..., Variable], ...] = ()
     # Which strategy, and which of its replicas, this thread is in (`framework/places.py`).
     place: Any = None
+    # Where the replicas of this run meet; no part of `place`, which graphs are kept by.
+    meeting: Any = None
 
 
 state = State()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.context import state
@@ -21,14 +21,12 @@ class Place:
     Attributes:
         strategy: the strategy, compared by identity.
         replica: its number, from 0; None between the replicas.
-        meeting: where the replicas of this run meet; None if there is one replica.
         updates: the copies of variables that are read and written between the replicas; None for
             all of them.
     """
 
     strategy: Any
     replica: int | None = None
-    meeting: Any = field(default=None, compare=False)
     updates: int | None = None
 
 
@@ -49,17 +47,24 @@ def replica_of(strategy: object) -> int | None:
 def replica_count() -> int:
     """How many replicas share a batch: those of the strategy around, 1 without one."""
     place = current()
-    return 1 if place is None else place.strategy.num_replicas_in_sync
+    count: int = 1 if place is None else place.strategy.num_replicas_in_sync
+    return count
 
 
 @contextlib.contextmanager
-def entered(place: Place | None) -> Iterator[None]:
-    """Be there inside the block."""
-    saved, state.place = state.place, place
+def entered(place: Place | None, meeting: Any = None) -> Iterator[None]:
+    """Be there inside the block.
+
+    Args:
+        place: where.
+        meeting: where the replicas of this run meet; None if there is none to wait for.
+    """
+    saved = state.place, state.meeting
+    state.place, state.meeting = place, meeting
     try:
         yield
     finally:
-        state.place = saved
+        state.place, state.meeting = saved
 
 
 def require_between_replicas(what: str) -> None:
