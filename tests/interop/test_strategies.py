@@ -87,7 +87,9 @@ strategy.run(lambda: (total.assign_add(1.5), None)[1])
 model.save(folder + "/model.keras")
 model.export(folder + "/model", verbose=False)
 tf.train.Checkpoint(kernel=model.layers[0].kernel, total=total).write(folder + "/checkpoint")
-print(json.dumps([model.predict(x, verbose=0).tolist(), model.layers[0].kernel.numpy().tolist()]))
+# Each replica of predict has moving averages of its own; those of the first one are saved.
+outputs = model(x, training=False).numpy()
+print(json.dumps([outputs.tolist(), model.layers[0].kernel.numpy().tolist()]))
 """
 OPEN = """
 import importlib, json, sys
