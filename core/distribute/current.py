@@ -61,7 +61,7 @@ _lasting: list[Scope] = []
 def get_strategy() -> Strategy:
     """The strategy around: that of the scope or of the replica, else a default one."""
     place = current()
-    return _default if place is None else place.strategy  # type: ignore[no-any-return]
+    return _default if place is None else place.strategy
 
 
 def has_strategy() -> bool:

@@ -349,7 +349,8 @@ def _class_of(kind: type[DistributedVariable], like: type[Variable]) -> Any:
     """The class of such variables that has what a subclass of Variable adds."""
     if like is Variable:
         return kind
-    return type(like)(kind.__name__, (like, kind), {"__module__": kind.__module__})
+    make: Any = type(like)
+    return make(kind.__name__, (like, kind), {"__module__": kind.__module__})
 
 
 def _take_over(variable: Any, primary: Variable, strategy: Any, copies: int) -> None:

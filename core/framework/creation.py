@@ -19,7 +19,7 @@ class Created(type):
         """A variable of this class, or what a creator makes instead."""
         if not state.creators or not _is_plainly_made(cls):
             return super().__call__(*args, **kwargs)
-        bound = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
+        bound = inspect.signature(vars(_maker(cls))["__init__"]).bind(None, *args, **kwargs)
         bound.apply_defaults()
         options = dict(bound.arguments)
         del options["self"]
@@ -40,9 +40,14 @@ class Created(type):
         return super().__call__(**options)
 
 
+def _maker(cls: type) -> type:
+    """The class whose constructor it has."""
+    return next(kind for kind in cls.__mro__ if "__init__" in vars(kind))
+
+
 def _is_plainly_made(cls: type) -> bool:
     """Whether the constructor is that of Variable: others may take other arguments."""
-    owner = next(kind for kind in cls.__mro__ if "__init__" in vars(kind))
+    owner = _maker(cls)
     return type(owner) is Created and not any(type(kind) is Created for kind in owner.__mro__[1:])
 
 

@@ -210,13 +210,16 @@ def reduce_weighted_values(
     if reduction == "mean_with_sample_weight" and weights is not None:
         # Every element counts with its weight, also where weights broadcast.
         counted = arithmetic.multiply(weights, arithmetic.multiply(values, 0.0) + 1.0)
-        return replicas.shared(division.divide_no_nan(total, reduction_of_all(counted)))
+        total = division.divide_no_nan(total, reduction_of_all(counted))
+        shared: Tensor = replicas.shared(total)
+        return shared
     count = values.shape.num_elements()
     if count is None:
         mean = division.divide_no_nan(total, casting.cast(shapes.size(values), kind))
     else:
         mean = total / float(count) if count else arithmetic.multiply(total, 0.0)
-    return replicas.shared(mean)
+    result: Tensor = replicas.shared(mean)
+    return result
 
 
 def masked_weights(
