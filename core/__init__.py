@@ -36,6 +36,7 @@ from pinnace.framework.context import init_scope as init_scope
 from pinnace.framework.context import inside_function as inside_function
 from pinnace.framework.context import name_scope as name_scope
 from pinnace.framework.convert import convert_to_tensor as convert_to_tensor
+from pinnace.framework.creation import variable_creator_scope as variable_creator_scope
 from pinnace.framework.devices import device as device
 from pinnace.framework.dtypes import DType as DType
 from pinnace.framework.dtypes import as_dtype as as_dtype
@@ -251,6 +252,7 @@ if TYPE_CHECKING:
     from pinnace import compat as compat
     from pinnace import data as data
     from pinnace import deploy as deploy
+    from pinnace import distribute as distribute
     from pinnace import estimator as estimator
     from pinnace import graph_util as graph_util
     from pinnace import io as io
@@ -329,6 +331,7 @@ _ON_FIRST_USE = {
     "constant_initializer": "pinnace.keras.initializers:Constant",
     "data": "pinnace.data",
     "deploy": "pinnace.deploy",
+    "distribute": "pinnace.distribute",
     "edit_distance": "pinnace.ops.composites.distances:edit_distance",
     "eig": "pinnace.ops.linalg.eigen:eig",
     "eigvals": "pinnace.ops.linalg.eigen:eigvals",

@@ -88,7 +88,11 @@ TABLE: dict[str, str] = {
     "onnx": "pinnace.deploy.onnx",
 }
 # Modules with the specs of composite values, imported when a file has one.
-SPEC_MODULES = ("pinnace.ops.composites.ragged.spec", "pinnace.ops.composites.sparse.tensor")
+SPEC_MODULES = (
+    "pinnace.ops.composites.ragged.spec",
+    "pinnace.ops.composites.sparse.tensor",
+    "pinnace.distribute.values",
+)
 
 if TYPE_CHECKING:  # the table again
     from pinnace import saved_model as saved_model

@@ -24,3 +24,5 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     tf.config.run_functions_eagerly(False)
     tf.config.disable_op_determinism()
     tf.config.threading.set_intra_op_parallelism_threads(0)
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, None)

@@ -79,6 +79,9 @@ EXAMPLES = [
         ("reinforcement_learning.py",),
         ("--episodes=3",),
     ),
+    Example(
+        "strategies", ("strategies.py",), ("--epochs=1",), expected="all learned the same: True"
+    ),
     Example("text_model", ("text_model.py",), expected="A great, LOVELY town! -> good"),
     Example("upgraded_program", ("upgraded_program.py",), ("--steps=60",), expected="right: "),
     Example("revnet", ("revnet/train.py",), ("--steps=4",), expected="accuracy"),

@@ -304,7 +304,8 @@ def _owners(tree: Tree) -> dict[int, int]:
     owners: dict[int, int] = {}
     for number, one in enumerate(tree.objects):
         if is_variable(one):
-            owners[id(one.resource)] = number  # type: ignore[attr-defined]  # a variable has one
+            for resource in one.stored_as():  # type: ignore[attr-defined]  # a variable has them
+                owners[id(resource)] = number
         elif isinstance(one, TrackableResource):
             owners[id(_resource(one.resource_handle))] = number
         elif isinstance(one, Asset):

@@ -212,7 +212,7 @@ def slots_of(owner: Trackable) -> Iterable[tuple[Trackable, str, Trackable]]:
 def values_of(target: Trackable) -> dict[str, Callable[[], Array]]:
     """What an object has to store: name -> the value when it is asked for."""
     if is_variable(target):
-        return {VARIABLE_VALUE: target.resource.read}  # type: ignore[attr-defined]  # a variable has one
+        return {VARIABLE_VALUE: target.stored_value}  # type: ignore[attr-defined]  # a variable has one
     serialise = getattr(target, "_serialize_to_tensors", None)
     if serialise is None:
         return {}

@@ -279,7 +279,7 @@ def write_variable(variable: Any, value: Any, where: str) -> None:
         raise InvalidArgumentError(
             f"{where} is {value.dtype}, variable {variable.name!r} is {variable.dtype.name}"
         )
-    variable.resource.write(value)
+    variable.restore_value(value)
 
 
 def _listed(names: list[str]) -> str:

@@ -81,9 +81,33 @@ class State(threading.local):
     autocast: DType | None = None
     # Who is told of each variable that is made.
     collectors: tuple[Callable[[Variable], None], ...] = ()
+    # Who makes variables, the innermost last: each is given the next one to ask.
+    creators: tuple[Callable[..., Variable], ...] = ()
+    # Which strategy, and which of its replicas, this thread is in (`framework/places.py`).
+    place: Any = None
+    # Where the replicas of this run meet; no part of `place`, which graphs are kept by.
+    meeting: Any = None
 
 
 state = State()
+# What threads that go on with the work of another one begin with, beside `state`.
+_carried: list[threading.local] = [state]
+
+
+def carried(local: threading.local) -> None:
+    """Have `local` taken along when a thread goes on with the work of another one."""
+    _carried.append(local)
+
+
+def taken_along() -> Callable[[], None]:
+    """What this thread is in the middle of: a call in another thread puts that there too."""
+    held = [(local, dict(vars(local))) for local in _carried]
+
+    def put() -> None:
+        for local, values in held:
+            vars(local).update(values)
+
+    return put
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope, state
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.creation import Created
 from pinnace.framework.errors import FailedPreconditionError
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
@@ -37,7 +38,11 @@ if TYPE_CHECKING:
 
 
 class VariableSynchronization(IntEnum):
-    """Accepted for TensorFlow's sake: there is one copy of each variable here."""
+    """When the copies that a strategy makes of a variable are made equal.
+
+    ON_WRITE, which AUTO is: as soon as one is written; ON_READ: their sum or mean is what is read
+    outside of the replicas. NONE is refused under a strategy. Without one nothing depends on it.
+    """
 
     __str__ = Enum.__str__
 
@@ -48,7 +53,10 @@ class VariableSynchronization(IntEnum):
 
 
 class VariableAggregation(IntEnum):
-    """Accepted for TensorFlow's sake: there is one copy of each variable here."""
+    """What is made of the values that the replicas of a strategy assign to a variable.
+
+    NONE leaves each replica its own. Without a strategy nothing depends on it.
+    """
 
     __str__ = Enum.__str__
 
@@ -165,7 +173,7 @@ def handle_of(resource: object) -> Tensor:
 _numbers = itertools.count()
 
 
-class Variable(VariableParts, Operands, Trackable):
+class Variable(VariableParts, Operands, Trackable, metaclass=Created):
     """A tensor-like value that can be replaced, shared by everything that refers to this object.
 
     Args:
@@ -175,8 +183,8 @@ class Variable(VariableParts, Operands, Trackable):
         name: its name in graphs and files; `Variable` if None.
         dtype: element type; that of the initial value if None.
         constraint: what an optimizer applies to the value after each step.
-        synchronization: kept, and without effect: there is one copy of each variable.
-        aggregation: likewise.
+        synchronization: when the copies that a strategy makes of it are made equal.
+        aggregation: what is made of the values that the replicas of a strategy assign.
         shape: what later values must fit, `TensorShape(None)` for any; the shape of the initial
             value if None.
 
@@ -186,6 +194,8 @@ class Variable(VariableParts, Operands, Trackable):
     """
 
     _is_variable = True
+    # Whether reading it is more than reading one resource: copies are summed (`distribute`).
+    _is_spread = False
     # Whether it is read in the dtype that the layer around computes in: a weight of Keras.
     _autocasts = False
     _constraint: Callable[[Tensor], Tensor] | None
@@ -385,6 +395,18 @@ class Variable(VariableParts, Operands, Trackable):
     def is_initialized(self) -> bool:
         """Whether there is a value."""
         return self._resource.is_initialized
+
+    def stored_value(self) -> Array:
+        """What checkpoints and SavedModels keep."""
+        return self._resource.read()
+
+    def restore_value(self, value: Array) -> None:
+        """Take what was kept."""
+        self._resource.write(value)
+
+    def stored_as(self) -> tuple[Resource, ...]:
+        """The resources that a graph may know it by: in a file they are one."""
+        return (self.resource,)
 
     def ref(self) -> Reference:
         """A hashable stand-in, for sets and dictionary keys."""

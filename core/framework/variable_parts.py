@@ -45,7 +45,7 @@ class _Assignable:
         """
         del use_locking
         variable, key = self._origin
-        late.assign_slice(variable, key, value, name)
+        variable.assign_part(value, key, name)
         return variable if read_value else None
 
     def assign_add(
@@ -135,6 +135,10 @@ class VariableParts:
 
     def __getitem__(self: Any, key: object) -> Any:
         return late.getitem_of(self, key)
+
+    def assign_part(self: Any, value: TensorLike, key: Any, name: str | None = None) -> None:
+        """Replace `variable[key]`; the value is broadcast to it."""
+        late.assign_slice(self, key, value, name)
 
     def sparse_read(self: Any, indices: TensorLike, name: str | None = None) -> Tensor:
         """The rows that `indices` names."""

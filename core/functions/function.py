@@ -117,6 +117,16 @@ class Function(Trackable, Generic[P, R]):
         """The name graphs are named after."""
         return self._name
 
+    def made_of(self, python_function: Callable[..., Any]) -> Function[..., Any]:
+        """A function like this one, of another Python function that takes any arguments."""
+        relax, name = self._reduce_retracing, self._name
+        return Function(python_function, None, False, relax, name, jit_compile=self._jit_compile)
+
+    @property
+    def converts(self) -> bool:
+        """Whether AutoGraph converts the Python function."""
+        return self._autograph
+
     def concrete_functions(self) -> list[ConcreteFunction]:
         """Every graph traced so far, in the order they were traced."""
         return list(self._concrete.values())
@@ -167,7 +177,7 @@ class Function(Trackable, Generic[P, R]):
                 with compiling(True):
                     return self(*args, **kwargs)
             if not kwargs and state.tracer is None and args and self._by_shapes:
-                key: list[object] = [state.autocast]
+                key: list[object] = [state.autocast, state.place]
                 tensors: list[Tensor] = []
                 if gather(args, key, tensors):
                     found = self._by_shapes.get(tuple(key))
@@ -208,7 +218,7 @@ class Function(Trackable, Generic[P, R]):
         concrete: ConcreteFunction,
     ) -> None:
         """Note the graph for calls like this one, if they are told by their tensors alone."""
-        key: list[object] = [state.autocast]
+        key: list[object] = [state.autocast, state.place]
         gathered: list[Tensor] = []
         if (
             gather(args, key, gathered)

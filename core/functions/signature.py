@@ -207,6 +207,8 @@ def call_key(args: Any, kwargs: dict[str, Any]) -> tuple[object, ...]:
         parts.append(_layout(kwargs))
     if state.autocast is not None:  # weights are read in another dtype
         parts.append(state.autocast)
+    if state.place is not None:  # another replica reads other copies of variables
+        parts.append(state.place)
     return tuple(parts)
 
 

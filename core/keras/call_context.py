@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from pinnace.framework.context import carried
+
 if TYPE_CHECKING:
     from pinnace.keras.layer import Layer
 
@@ -21,3 +23,4 @@ class CallContext(threading.local):
 
 
 calls = CallContext()
+carried(calls)

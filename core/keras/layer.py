@@ -431,13 +431,13 @@ class Layer(Module):
             autocast: whether it is read in the dtype that the layer computes in.
             regularizer: what it adds to the loss.
             constraint: what it is brought back to after each step.
-            aggregation: accepted for Keras' sake.
+            aggregation: what is made of the values that the replicas of a strategy assign: "none",
+                "sum", "mean" or "only_first_replica".
             **options: `overwrite_with_gradient`, `use_resource`, …: accepted for Keras' sake.
 
         Raises:
             ValueError: a size that is unknown or negative.
         """
-        ignored("Layer.add_weight", "there is one replica", aggregation=aggregation)
         ignored("Layer.add_weight", "it is no argument of it", **options)
         return self._weight_store.add(
             args,
@@ -449,6 +449,7 @@ class Layer(Module):
             regularizer=regularizer,
             constraint=constraint,
             autocast=autocast,
+            aggregation=aggregation,
         )
 
     def add_variable(self, *args: Any, **kwargs: Any) -> Variable:

@@ -12,7 +12,7 @@ from pinnace.framework.module import Module
 from pinnace.framework.shapes import Shape
 from pinnace.framework.trackable import is_variable
 from pinnace.framework.variable import Variable
-from pinnace.keras import constraints, initializers, regularizers, restoring
+from pinnace.keras import constraints, initializers, regularizers, replicas, restoring
 from pinnace.keras.part import Part
 from pinnace.keras.seeds import SeedGenerator
 
@@ -53,6 +53,7 @@ class WeightStore(Part):
         regularizer: regularizers.RegularizerLike,
         constraint: constraints.ConstraintLike,
         autocast: bool,
+        aggregation: Any,
     ) -> Variable:
         """A new variable; see `Layer.add_weight`."""
         layer = self._owner
@@ -74,6 +75,7 @@ class WeightStore(Part):
                 dtype=kind,
                 name=name or "variable",
                 constraint=constraints.get(constraint),
+                **replicas.kept(replicas.aggregation_of(who, aggregation)),
             )
         if variable.shape != sizes:
             raise ValueError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.framework.context import init_scope, state
+from pinnace.framework.context import carried, init_scope, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import FailedPreconditionError
 from pinnace.framework.no_effect import ignored
@@ -33,6 +33,7 @@ class _Defaults(threading.local):
 
 
 _defaults = _Defaults()
+carried(_defaults)
 
 
 class SummaryWriter:

@@ -22,6 +22,7 @@ LAYERS = {
     "checkpoint": 6,
     "functions": 7,
     "data": 8,
+    "distribute": 8.5,
     "lookup": 8,
     "profiler": 7.5,
     "summary": 8,

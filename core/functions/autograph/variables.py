@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
+from pinnace.framework.context import carried
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
@@ -70,6 +71,7 @@ class _Probing(threading.local):
 
 
 probing = _Probing()
+carried(probing)
 
 
 def probed(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 from pinnace.framework import dtypes, structure
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Operands, Tensor
-from pinnace.keras import registry
+from pinnace.keras import registry, replicas
 from pinnace.keras.dtype_policy import DTypePolicy, floatx
 from pinnace.keras.masks import mask_of
 from pinnace.keras.names import class_name_in_snake_case
@@ -210,11 +210,16 @@ def reduce_weighted_values(
     if reduction == "mean_with_sample_weight" and weights is not None:
         # Every element counts with its weight, also where weights broadcast.
         counted = arithmetic.multiply(weights, arithmetic.multiply(values, 0.0) + 1.0)
-        return division.divide_no_nan(total, reduction_of_all(counted))
+        total = division.divide_no_nan(total, reduction_of_all(counted))
+        shared: Tensor = replicas.shared(total)
+        return shared
     count = values.shape.num_elements()
     if count is None:
-        return division.divide_no_nan(total, casting.cast(shapes.size(values), kind))
-    return total / float(count) if count else arithmetic.multiply(total, 0.0)
+        mean = division.divide_no_nan(total, casting.cast(shapes.size(values), kind))
+    else:
+        mean = total / float(count) if count else arithmetic.multiply(total, 0.0)
+    result: Tensor = replicas.shared(mean)
+    return result
 
 
 def masked_weights(

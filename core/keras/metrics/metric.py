@@ -10,8 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.no_effect import ignored
-from pinnace.keras import initializers, registry
+from pinnace.keras import initializers, registry, replicas
 from pinnace.keras.dtype_policy import DTypePolicy, floatx
 from pinnace.keras.metrics.state import StateVariable
 from pinnace.keras.names import class_name_in_snake_case, unique_name
@@ -52,7 +51,7 @@ class Metric(AutoTrackable):
         shape: Any = (),
         initializer: initializers.InitializerLike = "zeros",
         dtype: Any = None,
-        aggregation: Any = None,
+        aggregation: Any = "sum",
         name: str | None = None,
     ) -> Variable:
         """A variable of the state.
@@ -61,17 +60,18 @@ class Metric(AutoTrackable):
             shape: every size known.
             initializer: of its value, now and at each reset.
             dtype: that of the metric if None.
-            aggregation: accepted for Keras' sake.
+            aggregation: what is made of the states of the replicas of a strategy where it is read:
+                "sum", "mean", "only_first_replica" or "none".
             name: ends its name.
         """
-        ignored("Metric.add_variable", "there is one replica", aggregation=aggregation)
+        how = replicas.kept(replicas.aggregation_of("add_variable", aggregation), on_read=True)
         if isinstance(shape, str):  # the older order: name, shape
             shape, name = (), shape
         make = initializers.get(initializer)
         with init_scope():
             value = make(list(shape), dtype=dtypes.as_dtype(dtype or self._dtype))
             variable = StateVariable(
-                value, trainable=False, name=f"{self.name}/{name or 'variable'}"
+                value, trainable=False, name=f"{self.name}/{name or 'variable'}", **how
             )
         first = np.asarray(value.numpy())
         self._state.append((variable, first))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Unpack
 
+    from pinnace.distribute.strategy import Strategy
     from pinnace.framework.trackable import Trackable
     from pinnace.functions.concrete import ConcreteFunction
     from pinnace.keras.call_signature import CallSignature
@@ -308,19 +309,26 @@ class Model(Layer):
         if scales and chosen is not None and not isinstance(chosen, optimizers.LossScaleOptimizer):
             chosen = optimizers.LossScaleOptimizer(chosen, name="loss_scale_optimizer")
         self.optimizer = chosen
-        self._compilation.set(
-            {
-                "optimizer": optimizer,
-                "loss": loss,
-                "loss_weights": loss_weights,
-                "metrics": metrics,
-                "weighted_metrics": weighted_metrics,
-                "run_eagerly": run_eagerly,
-                "steps_per_execution": steps_per_execution,
-            }
-        )
+        given = {
+            "optimizer": optimizer,
+            "loss": loss,
+            "loss_weights": loss_weights,
+            "metrics": metrics,
+            "weighted_metrics": weighted_metrics,
+            "run_eagerly": run_eagerly,
+            "steps_per_execution": steps_per_execution,
+        }
+        with self._step_functions.scope():
+            self._compilation.set(given)
         self._step_functions.clear()
         self.stop_training = False
+
+    @property
+    def distribute_strategy(self) -> Strategy:
+        """The strategy that the model was made in; the default one if there was none."""
+        from pinnace.distribute.current import get_strategy  # most models are made in none
+
+        return self._step_functions.strategy or get_strategy()
 
     @property
     def compiled(self) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.functions.control.conditional import cond
-from pinnace.keras import registry
+from pinnace.keras import registry, replicas
 from pinnace.keras.optimizers.optimizer import Optimizer
 from pinnace.ops.array import casting, joining
 from pinnace.ops.math import arithmetic, comparison, division, reduction
@@ -113,11 +113,27 @@ class LossScaleOptimizer(Optimizer):
         if not any(gradient is not None for gradient in grads):
             self.inner_optimizer.apply(grads, variables)  # which tells it
             return
+        if replicas.in_several():
+            replicas.once(self._apply_on_all, self.check_finite(grads), list(grads), variables)
+            return
         cond(
             self.check_finite(grads),
-            lambda: self._step(grads, variables),
+            lambda: self._apply_counted(grads, variables),
             lambda: self._set(0, 0.5),
         )
+
+    def _apply_on_all(
+        self, strategy: Any, finite: Any, grads: Sequence[Any], variables: Sequence[Variable]
+    ) -> None:
+        """The step between the replicas: a gradient of any of them decides for all."""
+        flags = joining.stack(list(strategy.experimental_local_results(finite)))
+
+        def step() -> None:
+            extended = strategy.extended
+            extended.call_for_each_replica(self._apply_unscaled, args=(grads, variables))
+            self._count()
+
+        cond(reduction.reduce_all(flags), step, lambda: self._set(0, 0.5))
 
     def check_finite(self, grads: Sequence[Any]) -> Any:
         """Whether no element of a gradient is infinite or NaN, a scalar of bool."""
@@ -128,18 +144,24 @@ class LossScaleOptimizer(Optimizer):
         ]
         return reduction.reduce_all(joining.stack(found))
 
-    def _step(self, grads: Sequence[Any], variables: Sequence[Variable]) -> None:
+    def _apply_unscaled(self, grads: Sequence[Any], variables: Sequence[Variable]) -> None:
         scale = self.dynamic_scale.value()
         unscaled = [None if gradient is None else _divided(gradient, scale) for gradient in grads]
         self.inner_optimizer.apply(unscaled, variables)
-        is_due = comparison.equal(self.step_counter.value(), self.dynamic_growth_steps - 1)
-        cond(is_due, lambda: self._set(0, 2.0), lambda: self._count())
 
     def _set(self, steps: int, factor: float) -> None:
         self.step_counter.assign(steps)
         self.dynamic_scale.assign(self.dynamic_scale.value() * factor)
 
+    def _apply_counted(self, grads: Sequence[Any], variables: Sequence[Variable]) -> None:
+        self._apply_unscaled(grads, variables)
+        self._count()
+
     def _count(self) -> None:
+        is_due = comparison.equal(self.step_counter.value(), self.dynamic_growth_steps - 1)
+        cond(is_due, lambda: self._set(0, 2.0), lambda: self._one_more())
+
+    def _one_more(self) -> None:
         self.step_counter.assign_add(1)
 
     @property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 from pinnace.framework.context import init_scope
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.framework.variable import Variable
+from pinnace.keras import replicas
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.keras.optimizers.optimizer_state import LearningRate, OptimizerState
 from pinnace.keras.optimizers.schedules import LearningRateSchedule
@@ -162,6 +163,18 @@ class Optimizer(OptimizerState):
             factor = self.loss_scale_factor
             gradients = [dense(gradient) / factor for gradient in gradients]
         gradients = self._clipped(gradients)
+        if replicas.in_several():
+            gradients = replicas.summed(gradients)
+            replicas.once(lambda _: self._step_once(gradients, variables))
+        else:
+            self._step_once(gradients, variables)
+
+    def _step_once(self, gradients: list[Any], variables: Sequence[Variable]) -> None:
+        """Change the variables, once for all replicas, and count the step."""
+        with replicas.first_copies([*variables, *self._variables]):
+            self._step(gradients, variables)
+
+    def _step(self, gradients: list[Any], variables: Sequence[Variable]) -> None:
         if not self._takes_slices:
             gradients = [dense(gradient) for gradient in gradients]
         rate = self._current_learning_rate()

@@ -7,8 +7,8 @@ from typing import Any, Self, TypeAlias
 
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope, state
-from pinnace.framework.variable import Variable
-from pinnace.keras import initializers, registry
+from pinnace.framework.variable import Variable, VariableAggregation
+from pinnace.keras import initializers, registry, replicas
 from pinnace.keras.optimizers.schedules import LearningRateSchedule
 
 LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any]
@@ -57,7 +57,13 @@ class OptimizerState(AutoTrackable):
 
     def _own_variable(self, value: Any, dtype: str, name: str) -> Variable:
         with init_scope():
-            variable = Variable(value, dtype=dtype, trainable=False, name=f"{self.name}/{name}")
+            variable = Variable(
+                value,
+                dtype=dtype,
+                trainable=False,
+                name=f"{self.name}/{name}",
+                **replicas.kept(VariableAggregation.ONLY_FIRST_REPLICA),
+            )
         self._variables.append(variable)
         return variable
 

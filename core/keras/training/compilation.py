@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from pinnace.framework import structure
-from pinnace.keras import registry
+from pinnace.keras import registry, replicas
 from pinnace.keras.metrics.means import Mean
 from pinnace.keras.metrics.metric import Metric
 from pinnace.keras.part import Part
@@ -115,7 +115,7 @@ class Compilation(Part):
         parts = []
         if self.loss is not None and y is not None:
             parts.append(self.loss(y, y_pred, sample_weight))
-        parts.extend(casting.cast(loss, "float32") for loss in self._owner.losses)
+        parts.extend(replicas.shared(casting.cast(loss, "float32")) for loss in self._owner.losses)
         if not parts:
             raise ValueError(
                 f"{self._owner._described()}: there is no loss\n"
@@ -138,7 +138,8 @@ class Compilation(Part):
         size = first.shape[0] if first.shape.rank else 1
         count = shapes.shape(first)[0] if size is None else float(size)
         if self.tracker is not None:
-            self.tracker.update_state(loss, sample_weight=casting.cast(count, "float32"))
+            weight = casting.cast(count, "float32")
+            self.tracker.update_state(replicas.whole(loss), sample_weight=weight)
 
 
 def without_effect(steps: Any, jit_compile: Any, older: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Tensor
 from pinnace.keras import losses as _losses
+from pinnace.keras import replicas
 from pinnace.keras.losses.loss import Loss, LossFunctionWrapper
 from pinnace.keras.metrics.means import Mean
 from pinnace.keras.training.outputs import aligned, outputs_by_name, spread
@@ -79,7 +80,7 @@ class CompileLoss:
                 raise InvalidArgumentError(_told(loss, true, predicted, error)) from None
             value = casting.cast(found, "float32")
             if self.trackers:
-                next(trackers).update_state(value)
+                next(trackers).update_state(replicas.whole(value))
             if factor is not None:
                 value = value * factor
             total = value if total is None else total + value

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
 from pinnace.framework.context import init_scope
+from pinnace.framework.places import current
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.function import Function
@@ -16,6 +17,7 @@ from pinnace.keras.training.data_adapter import Batch, batches_of, unpack_x_y_sa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pinnace.distribute.strategy import Strategy
     from pinnace.keras.models.model import Model
 
 # Batches that hold all there is.
@@ -27,6 +29,7 @@ class StepFunctions(Part):
 
     Attributes:
         made: (kind, whether it is quiet, whether it is Python, layout of the batch) -> function.
+        strategy: in whose scope the model was made, None for none.
     """
 
     _owner: Model
@@ -34,25 +37,43 @@ class StepFunctions(Part):
     def __init__(self, owner: Model) -> None:
         super().__init__(owner)
         self.made: dict[Any, Callable[..., Any]] = {}
+        place = current()
+        self.strategy: Strategy | None = None if place is None else place.strategy
 
     def __getstate__(self) -> dict[str, Any]:
-        """Traced functions are traced again."""
-        return {**vars(self), "made": {}}
+        """Traced functions are traced again; a strategy is of one process."""
+        return {**vars(self), "made": {}, "strategy": None}
+
+    def scope(self) -> Any:
+        """The block of the strategy that the model was made in."""
+        return contextlib.nullcontext() if self.strategy is None else self.strategy.scope()
+
+    def _several(self) -> bool:
+        return self.strategy is not None and self.strategy.num_replicas_in_sync > 1
 
     def clear(self) -> None:
         """What a step does has changed."""
         self.made = {}
 
-    def function(self, kind: str, batch: Batch, *, quiet: bool) -> Callable[..., Any]:
-        """Takes a batch's tensors, flat; gives the step's result, or nothing if `quiet`."""
-        key = (kind, quiet, self._owner.run_eagerly, _layout(batch))
+    def function(
+        self, kind: str, batch: Batch, *, quiet: bool, whole: bool = False
+    ) -> Callable[..., Any]:
+        """Takes a batch's tensors, flat; gives the step's result, or nothing if `quiet`.
+
+        With several replicas each gets its piece of the batch, or all of it if it is to be `whole`.
+        """
+        key = (kind, quiet, whole, self._owner.run_eagerly, _layout(batch))
         found = self.made.get(key)
         if found is None:
-            found = self.made[key] = self._make(kind, batch, quiet)
+            found = self.made[key] = self._make(kind, batch, quiet, whole)
         return found
 
-    def _make(self, kind: str, batch: Batch, quiet: bool) -> Callable[..., Any]:
+    def _make(self, kind: str, batch: Batch, quiet: bool, whole: bool) -> Callable[..., Any]:
         step = getattr(self._owner, f"{kind}_step")
+        if self._several():
+            from pinnace.keras.training import dealing  # most models have no replicas
+
+            step = dealing.on_replicas(self.strategy, step, joins=kind == "predict")
         given = structure.map_structure(lambda x: x is not None, batch)
 
         def run(*tensors: Any) -> Any:
@@ -65,10 +86,13 @@ class StepFunctions(Part):
             result = step(data[0] if alone else data)
             return None if quiet else result
 
-        if self._owner.run_eagerly:
-            return run
         # The first batch size has a graph of its own, all others share one.
-        return Function(run, reduce_retracing=True, name=f"{kind}_function")
+        made: Callable[..., Any] = (
+            run
+            if self._owner.run_eagerly
+            else Function(run, reduce_retracing=True, name=f"{kind}_function")
+        )
+        return dealing.dealt(self.strategy, made, whole) if self._several() else made
 
     def is_plain(self, kind: str) -> bool:
         """Whether a step does what Model's does, so that its result is that of the metrics."""
@@ -87,6 +111,14 @@ class StepFunctions(Part):
 
     def prepare(self, batch: Batch, *, training: bool) -> None:
         """Make weights, metrics and the optimizer's variables, so that no step makes any."""
+        if self._several():
+            from pinnace.keras.training import dealing
+
+            batch = dealing.first_replicas(batch)
+        with self.scope():
+            self._prepare(batch, training)
+
+    def _prepare(self, batch: Batch, training: bool) -> None:
         model = self._owner
         loss, metrics = model._compilation.loss, model._compilation.metrics
         needed = not model.built or (
@@ -136,7 +168,8 @@ class StepFunctions(Part):
         batch = next(batches.epoch())
         self.prepare(batch, training=kind == "train")
         self._owner.reset_metrics()  # Keras: what is told is of this batch alone
-        logs = self.function(kind, batch, quiet=False)(*tensors_of(batch))
+        # Keras: one batch alone is not split.
+        logs = self.function(kind, batch, quiet=False, whole=True)(*tensors_of(batch))
         found = numbers_of(logs)
         return found if return_dict else in_order(self._owner, found)
 

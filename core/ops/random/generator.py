@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnace.framework import places
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
@@ -96,6 +97,7 @@ class Generator(AutoTrackable):
             )
         self._alg = int(algorithm_number(alg))
         size = _STATE_SIZES[self._alg]
+        self._is_shared = places.current() is not None
         if isinstance(state, Variable):
             state.shape.assert_is_compatible_with(Shape([size]))
             self._state_var = state
@@ -168,7 +170,25 @@ class Generator(AutoTrackable):
         """
         count = casting.cast(convert_to_tensor(delta), uint64)
         alg = constants.constant(self._alg, int32)
+        place = places.current()
+        if place is None or place.replica is None:
+            # Every copy that a strategy made of it, or they would differ from here on.
+            for copy in getattr(self._state_var, "values", ())[1:]:
+                execute_one(RNG_READ_AND_SKIP, copy, alg, count)
         return execute_one(RNG_READ_AND_SKIP, self._state_var, alg, count)
+
+    def _key_of_replica(self, key: Tensor) -> Tensor:
+        """The key, which each replica of a strategy changes in its way.
+
+        Source:
+            TensorFlow: a number drawn from the key at the place of the replica's number.
+        """
+        place = places.current()
+        if not self._is_shared or place is None or place.replica is None:
+            return key
+        counter = constants.constant(np.array([place.replica, 0], np.uint64))
+        op = stateless.UNIFORM_FULL_INT_V2
+        return execute_one(op, [1], key, counter, self._alg, dtype=uint64)
 
     def _draw(self, op: OpDef, shape: Tensor, *more: Any, **attrs: Any) -> Tensor:
         """Numbers from the present place of the stream, which then moves on."""
@@ -177,7 +197,7 @@ class Generator(AutoTrackable):
         return execute_one(
             op,
             shape,
-            casting.bitcast(key, uint64),
+            self._key_of_replica(casting.bitcast(key, uint64)),
             casting.bitcast(counter, uint64),
             self._alg,
             *more,

@@ -41,6 +41,8 @@ def read_variable(variable: Variable) -> Tensor:
     if kind is not None and variable._autocasts and variable.dtype.is_floating:
         value = _read(variable)
         return value if value.dtype is kind else late.cast(value, kind)
+    if variable._is_spread:
+        return variable.read_value()
     return _read(variable)
 
 

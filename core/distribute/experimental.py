@@ -1,0 +1,8 @@
+"""`tf.distribute.experimental`."""
+
+from pinnace.distribute.inputs import ValueContext as ValueContext
+from pinnace.distribute.options import CollectiveCommunication as CollectiveCommunication
+from pinnace.distribute.options import CollectiveHints as CollectiveHints
+from pinnace.distribute.options import CommunicationImplementation as CommunicationImplementation
+from pinnace.distribute.options import CommunicationOptions as CommunicationOptions
+from pinnace.distribute.strategies import CentralStorageStrategy as CentralStorageStrategy

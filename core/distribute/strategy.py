@@ -1,0 +1,250 @@
+"""Strategy: how a program runs on several replicas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.distribute import inputs
+from pinnace.distribute.options import RunOptions
+from pinnace.distribute.reductions import ReduceOp, divided, known_op, total
+from pinnace.distribute.scope import Scope
+from pinnace.distribute.values import DistributedValues, PerReplica, local_values, select
+from pinnace.framework import structure
+from pinnace.framework.context import state
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.places import current, require_between_replicas
+from pinnace.functions.function import Function
+from pinnace.ops.array import joining, shapes
+from pinnace.ops.math import reduction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.data.dataset import Dataset
+    from pinnace.distribute.extended import StrategyExtended
+
+
+class Strategy:
+    """How a program runs on several replicas: a base class, which `MirroredStrategy` is one of.
+
+    Args:
+        extended: what it is made of, a StrategyExtended.
+    """
+
+    def __init__(self, extended: StrategyExtended) -> None:
+        self._extended = extended
+
+    @property
+    def extended(self) -> StrategyExtended:
+        """What libraries ask of it."""
+        return self._extended
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas add up their gradients."""
+        return self._extended._num_replicas
+
+    @property
+    def cluster_resolver(self) -> None:
+        """None: there is one process."""
+        return
+
+    def scope(self) -> Any:
+        """A block whose variables have a copy per replica; Keras models belong in it.
+
+        Raises:
+            RuntimeError: inside a replica, or in the block of another strategy.
+        """
+        return Scope(self, self._extended._creator)
+
+    def run(
+        self,
+        fn: Callable[..., Any],
+        args: Any = (),
+        kwargs: dict[str, Any] | None = None,
+        options: RunOptions | None = None,
+    ) -> Any:
+        """Call a function once per replica.
+
+        The replicas take turns: they go on in one thread at a time, and share the cores.
+
+        Args:
+            fn: a Python function or a `function`. Of a PerReplica among its arguments it gets what
+                is its replica's.
+            args: its arguments.
+            kwargs: likewise by name.
+            options: hints for TPUs.
+
+        Returns:
+            What `fn` gives, in its structure; PerReplica where the replicas' values are not the
+            same object. With one replica, what it gives.
+
+        Raises:
+            RuntimeError: inside a replica, or in the scope of another strategy; the replicas meet
+                a different number of times.
+        """
+        if options is not None and not isinstance(options, RunOptions):
+            raise TypeError(f"run: options must be RunOptions, got {options!r}")
+        if not callable(fn):
+            raise TypeError(f"run: fn: {type(fn).__name__!r} object is not callable, got {fn!r}")
+        if not isinstance(args, (tuple, list)):
+            raise TypeError(f"run: args must be a tuple or list, got {type(args).__name__}")
+        function = fn
+        if state.convert is not None and not isinstance(fn, Function):
+            function = state.convert(fn)
+        with self.scope():
+            return self._extended.call_for_each_replica(function, tuple(args), kwargs)
+
+    def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
+        """The sum or mean of a value over the replicas.
+
+        Args:
+            reduce_op: a ReduceOp or its name.
+            value: a PerReplica, or a structure of them.
+            axis: an axis, or several, that are summed or averaged too; None leaves all. A mean
+                counts rows: a replica with more of them weighs more.
+
+        Returns:
+            The structure of `value`, of tensors.
+
+        Raises:
+            RuntimeError: inside a replica.
+            ValueError: the sum of a value that all replicas share: once, or once for each?
+            InvalidArgumentError: shapes that differ after `axis` is gone.
+        """
+        require_between_replicas("Strategy.reduce")
+        op = known_op(reduce_op)
+        with self.scope():
+            return structure.map_structure(lambda leaf: self._reduced(op, leaf, axis), value)
+
+    def _reduced(self, op: ReduceOp, value: Any, axis: Any) -> Any:
+        if axis is None:
+            return self._extended.reduce_to(op, value, value)
+        axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+        local = self.experimental_local_results(value)
+        if len(local) == 1:  # every replica has it
+            local *= self.num_replicas_in_sync
+        tensors = [convert_to_tensor(one) for one in local]
+        sums = total([reduction.reduce_sum(one, axis=axes) for one in tensors])
+        if op is ReduceOp.SUM:
+            return sums
+        return divided(sums, total([_rows(one, axes) for one in tensors]))
+
+    def gather(self, value: Any, axis: int) -> Any:
+        """The values of the replicas one after the other.
+
+        Args:
+            value: a PerReplica of tensors, or a structure of them.
+            axis: the axis to join along; all others must have equal sizes.
+
+        Raises:
+            RuntimeError: inside a replica.
+            ValueError: a scalar.
+            InvalidArgumentError: other sizes differ.
+        """
+        place = current()
+        if place is not None and place.replica is not None:
+            raise RuntimeError(
+                "tf.distribute.Strategy.gather method requires cross-replica context, use "
+                "get_replica_context().all_gather() instead"
+            )
+
+        def gathered(leaf: Any) -> Any:
+            tensors = [convert_to_tensor(one) for one in self.experimental_local_results(leaf)]
+            if any(one.shape.rank == 0 for one in tensors):
+                raise ValueError(f"gather: a scalar has no axis {axis} to join along, got {leaf}")
+            return joining.concat(tensors, axis)
+
+        return structure.map_structure(gathered, value)
+
+    def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
+        """What each replica of this process has of a value, in their order.
+
+        Args:
+            value: a PerReplica, a variable, or a structure of them.
+
+        Returns:
+            A value per replica; of a value that does not differ, it alone.
+        """
+        leaves = structure.flatten(value)
+        if not any(isinstance(leaf, DistributedValues) for leaf in leaves):
+            return (value,)
+        count = next(len(x.values) for x in leaves if isinstance(x, DistributedValues))
+        if not structure.is_nested(value):
+            return tuple(local_values(value, count))
+        return tuple(select(replica, value) for replica in range(count))
+
+    def experimental_distribute_dataset(
+        self, dataset: Dataset, options: inputs.InputOptions | None = None
+    ) -> Any:
+        """A dataset of batches whose batches are split over the replicas.
+
+        A batch of n samples is cut into pieces of ceil(n / replicas): the last replicas get fewer,
+        or none.
+
+        Args:
+            dataset: its batches are for all replicas together.
+            options: hints for devices of other kinds.
+
+        Returns:
+            What can be iterated over, outside and inside of a `function`: PerReplica elements; with
+            one replica, those of the dataset.
+
+        Raises:
+            ValueError: the elements are no batches.
+            NotImplementedError: `options` ask for a pipeline per replica.
+        """
+        return self._extended._distributed_dataset(self, dataset, options)
+
+    def distribute_datasets_from_function(
+        self,
+        dataset_fn: Callable[[inputs.InputContext], Dataset],
+        options: inputs.InputOptions | None = None,
+    ) -> Any:
+        """A dataset whose elements go to the replicas in turn.
+
+        Args:
+            dataset_fn: takes an InputContext and gives a dataset, batched for one replica.
+            options: hints for devices of other kinds; with `InputReplicationMode.PER_REPLICA`
+                `dataset_fn` is called for each replica, which reads its own dataset.
+
+        Returns:
+            What can be iterated over: PerReplica elements.
+        """
+        return self._extended._dataset_from_function(self, dataset_fn, options)
+
+    experimental_distribute_datasets_from_function = distribute_datasets_from_function
+
+    def experimental_distribute_values_from_function(self, value_fn: Callable[[Any], Any]) -> Any:
+        """A PerReplica made by a function.
+
+        Args:
+            value_fn: takes a ValueContext, and gives the value of that replica, or a structure.
+
+        Raises:
+            RuntimeError: inside a replica.
+        """
+        require_between_replicas("Strategy.experimental_distribute_values_from_function")
+        count = self.num_replicas_in_sync
+        values = [value_fn(inputs.ValueContext(replica, count)) for replica in range(count)]
+        if not self._extended._wraps_one:
+            return values[0]
+        return structure.map_structure(lambda *leaves: PerReplica(leaves), *values)
+
+    def update_config_proto(self, config_proto: Any) -> Any:
+        """The configuration as it is: there are no servers.
+
+        Args:
+            config_proto: the message.
+        """
+        return config_proto
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Strategy:
+        return self  # a copy of a variable stays in its strategy
+
+
+def _rows(tensor: Any, axes: tuple[int, ...]) -> Any:
+    """How many elements of a tensor are added into one along these axes, a scalar of int64."""
+    sizes = shapes.shape(tensor, out_type="int64")
+    rank = tensor.shape.rank
+    return reduction.reduce_prod(joining.stack([sizes[axis % rank] for axis in axes]))

@@ -1,0 +1,95 @@
+"""Where a thread is: in no strategy, between the replicas of one, or in one of its replicas."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.context import state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A strategy, and the replica of it that runs.
+
+    Equal places share the graphs of a function: what a replica reads is decided when it is traced.
+
+    Attributes:
+        strategy: the strategy, compared by identity.
+        replica: its number, from 0; None between the replicas.
+        updates: the copies of variables that are read and written between the replicas; None for
+            all of them.
+    """
+
+    strategy: Any
+    replica: int | None = None
+    updates: int | None = None
+
+
+def current() -> Place | None:
+    """Where this thread is, None in no strategy."""
+    place: Place | None = state.place
+    return place
+
+
+def replica_of(strategy: object) -> int | None:
+    """The replica of this strategy that runs, or whose copies are updated; None if none is."""
+    place = current()
+    if place is None or place.strategy is not strategy:
+        return None
+    return place.updates if place.replica is None else place.replica
+
+
+def replica_count() -> int:
+    """How many replicas share a batch: those of the strategy around, 1 without one."""
+    place = current()
+    count: int = 1 if place is None else place.strategy.num_replicas_in_sync
+    return count
+
+
+@contextlib.contextmanager
+def entered(place: Place | None, meeting: Any = None) -> Iterator[None]:
+    """Be there inside the block.
+
+    Args:
+        place: where.
+        meeting: where the replicas of this run meet; None if there is none to wait for.
+    """
+    saved = state.place, state.meeting
+    state.place, state.meeting = place, meeting
+    try:
+        yield
+    finally:
+        state.place, state.meeting = saved
+
+
+def require_between_replicas(what: str) -> None:
+    """Refuse what is not for replicas.
+
+    Raises:
+        RuntimeError: one of them runs.
+    """
+    place = current()
+    if place is not None and place.replica is not None:
+        raise RuntimeError(
+            f"{what}: Method requires being in cross-replica context, use "
+            "get_replica_context().merge_call()"
+        )
+
+
+def require_same(strategy: object) -> None:
+    """Refuse another strategy than the one around.
+
+    Raises:
+        RuntimeError: there is another one.
+    """
+    place = current()
+    if place is not None and place.strategy is not strategy:
+        raise RuntimeError(
+            f"Mixing different tf.distribute.Strategy objects: {place.strategy!r} is not "
+            f"{strategy!r}"
+        )
