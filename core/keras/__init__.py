@@ -37,6 +37,7 @@ from pinnace.keras.symbolic import KerasTensor as KerasTensor
 
 if TYPE_CHECKING:
     from pinnace.keras import backend as backend
+    from pinnace.keras import datasets as datasets
     from pinnace.keras import dtype_policies as dtype_policies
     from pinnace.keras import mixed_precision as mixed_precision
     from pinnace.keras import preprocessing as preprocessing
@@ -45,7 +46,7 @@ utils = _utils_namespace
 # The Keras whose names, files and numbers these are.
 __version__ = "3.15.1"
 # What older programs want is loaded when one does.
-_LATE = ("backend", "dtype_policies", "mixed_precision", "preprocessing")
+_LATE = ("backend", "datasets", "dtype_policies", "mixed_precision", "preprocessing")
 
 
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
