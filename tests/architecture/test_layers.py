@@ -60,6 +60,8 @@ HOMES: dict[str, tuple[str, ...]] = {
     "malt": ("functions.autograph",),
     "rich": ("keras", "deploy.cli"),
     "h5py": ("keras.saving", "deploy.cli"),
+    "pydot": ("keras.drawing",),
+    "IPython": ("keras.drawing",),
     "PIL": ("keras", "deploy.cli"),
     "fastapi": ("serving",),
     "starlette": ("serving",),

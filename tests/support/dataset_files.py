@@ -60,9 +60,9 @@ def write_all(home: Path) -> None:
     np.savez(folder / "boston_housing.npz", x=rng.random((11, 13)), y=rng.random(11))
     california = rng.random((604, 8)).astype(np.float32), rng.random(604).astype(np.float32)
     np.savez(folder / "california_housing.npz", x=california[0], y=california[1])
-    texts = {"x_train": _texts(rng, 9), "x_test": _texts(rng, 7)}
-    labels = {"y_train": rng.integers(0, 2, 9), "y_test": rng.integers(0, 2, 7)}
-    np.savez(folder / "imdb.npz", **texts, **labels)
+    texts: dict[str, Any] = {"x_train": _texts(rng, 9), "x_test": _texts(rng, 7)}
+    texts |= {"y_train": rng.integers(0, 2, 9), "y_test": rng.integers(0, 2, 7)}
+    np.savez(folder / "imdb.npz", **texts)
     np.savez(folder / "reuters.npz", x=_texts(rng, 12), y=rng.integers(0, 46, 12))
     for name in ("imdb", "reuters"):
         words = {"the": 1, "café": 2, name: 30979}
@@ -70,15 +70,13 @@ def write_all(home: Path) -> None:
 
 
 def _write_images(folder: Path, rng: np.random.Generator) -> None:
-    images = {
+    found: dict[str, Any] = {
         name: rng.integers(0, 256, (count, 28, 28), np.uint8)
         for name, count in (("x_train", 4), ("x_test", 2))
     }
-    labels = {
-        name: rng.integers(0, 10, count, np.uint8)
-        for name, count in (("y_train", 4), ("y_test", 2))
-    }
-    np.savez_compressed(folder / "mnist.npz", **images, **labels)
+    for name, count in (("y_train", 4), ("y_test", 2)):
+        found[name] = rng.integers(0, 10, count, np.uint8)
+    np.savez_compressed(folder / "mnist.npz", **found)
     ten = {f"data_batch_{i}": _batch(rng, 1, ("labels",)) for i in range(1, 6)}
     _archive(folder, "cifar-10-batches-py", {**ten, "test_batch": _batch(rng, 3, ("labels",))})
     kinds = ("fine_labels", "coarse_labels")

@@ -59,7 +59,7 @@ class _Kind:
         order = order.decode("ascii") if isinstance(order, bytes) else order
         if order not in {"<", ">", "|", "="} or (subdtype, names, fields) != (None, None, None):
             raise ValueError("an array of a dtype with parts")
-        self.dtype = self.dtype.newbyteorder(order)
+        self.dtype = self.dtype.newbyteorder(order)  # type: ignore[arg-type]
         return self
 
 
