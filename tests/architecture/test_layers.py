@@ -75,7 +75,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "onnx": ("deploy.onnx", "deploy.cli"),
     "onnxruntime": ("deploy.onnx", "deploy.cli", "serving.models.engines"),
     "typer": ("deploy.cli",),
-    "scipy": (),
+    "scipy": ("keras.augmentation",),
     "sklearn": (),
     "tensorflow": (),
 }
