@@ -104,7 +104,7 @@ def _single(image: Any, kind: Any) -> dict[str, Any]:
 
 
 def _batches(kind: Any, folder: Path) -> dict[str, Any]:
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped, unused-ignore]
 
     found: dict[str, Any] = {}
     x, y, weight = pictures(), np.arange(10) % 2, np.arange(10) / 4
@@ -115,14 +115,15 @@ def _batches(kind: Any, folder: Path) -> dict[str, Any]:
     plain = change.flow(x, y, 3, shuffle=False, sample_weight=weight)
     np.random.seed(9)  # noqa: NPY002
     found["weights"] = [next(plain), plain[2]]
-    for name, options in {
+    of_folders: dict[str, dict[str, Any]] = {
         "default": {},
         "sparse": {"class_mode": "sparse", "color_mode": "grayscale", "target_size": (5, 4)},
         "binary": {"class_mode": "binary", "subset": "training", "classes": ["dogs", "cats"]},
         "input": {"class_mode": "input", "subset": "validation", "interpolation": "bilinear"},
         "none": {"class_mode": None, "color_mode": "rgba", "shuffle": False},
         "ratio": {"keep_aspect_ratio": True, "target_size": (12, 4)},
-    }.items():
+    }
+    for name, options in of_folders.items():
         flow = change.flow_from_directory(
             folder, seed=4, batch_size=4, **{"target_size": (6, 8), **options}
         )
@@ -139,7 +140,7 @@ def _batches(kind: Any, folder: Path) -> dict[str, Any]:
             "weight": [1, 2, 3, 4, 5],
         }
     )
-    for name, options in {
+    of_tables: dict[str, dict[str, Any]] = {
         "default": {},
         "several": {"y_col": "many"},
         "some": {"y_col": "many", "classes": ["b", "a"]},
@@ -148,7 +149,8 @@ def _batches(kind: Any, folder: Path) -> dict[str, Any]:
         "rows": {"class_mode": "raw", "y_col": ["number", "weight"]},
         "outputs": {"class_mode": "multi_output", "y_col": ["number", "weight"]},
         "subset": {"class_mode": None, "subset": "training"},
-    }.items():
+    }
+    for name, options in of_tables.items():
         flow = change.flow_from_dataframe(
             table, str(folder / "cats"), seed=4, batch_size=2, target_size=(6, 8), **options
         )

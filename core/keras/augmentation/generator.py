@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +13,9 @@ from pinnace.keras import config
 from pinnace.keras.augmentation import global_random
 from pinnace.keras.augmentation.affine import apply_affine_transform
 from pinnace.keras.augmentation.file_iterators import DirectoryIterator
-from pinnace.keras.augmentation.iterators import NumpyArrayIterator, check_pictures
+from pinnace.keras.augmentation.iterators import NumpyArrayIterator
 from pinnace.keras.augmentation.shades import apply_brightness_shift, apply_channel_shift
+from pinnace.keras.augmentation.standards import Standards
 from pinnace.keras.augmentation.table_iterator import DataFrameIterator
 from pinnace.keras.dtype_policy import floatx
 
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-# Beside a deviation that may be 0.
-_LITTLE = 1e-6
 
-
-class ImageDataGenerator:
+class ImageDataGenerator(Standards):
     """Changes pictures at random, scales them, and makes batches of them.
 
     Newer programs use `image_dataset_from_directory` and layers such as RandomRotation.
@@ -130,9 +127,7 @@ class ImageDataGenerator:
                 f"{brightness_range!r}"
             )
         self.brightness_range = brightness_range
-        self.mean: Array | None = None
-        self.std: Array | None = None
-        self.zca_whitening_matrix: Array | None = None
+        self.mean = self.std = self.zca_whitening_matrix = None
         self._settle()
 
     def _settle(self) -> None:
@@ -279,29 +274,6 @@ class ImageDataGenerator:
 
     # One picture.
 
-    def standardize(self, x: Any) -> Any:
-        """A picture or a batch, scaled as was asked for; `x` itself is changed.
-
-        Args:
-            x: [..., height, width, channels] of floats.
-        """
-        if self.preprocessing_function:
-            x = self.preprocessing_function(x)
-        if self.rescale:
-            x *= self.rescale
-        if self.samplewise_center:
-            x -= np.mean(x, keepdims=True)
-        if self.samplewise_std_normalization:
-            x /= np.std(x, keepdims=True) + _LITTLE
-        mean, std, matrix = self.mean, self.std, self.zca_whitening_matrix
-        if self.featurewise_center and _fitted("featurewise_center", mean):
-            x -= mean
-        if self.featurewise_std_normalization and _fitted("featurewise_std_normalization", std):
-            x /= std + _LITTLE
-        if self.zca_whitening and _fitted("zca_whitening", matrix):
-            x = np.reshape(x.reshape(-1, math.prod(x.shape[-3:])) @ matrix, x.shape)
-        return x
-
     def get_random_transform(
         self, img_shape: Sequence[int], seed: int | None = None
     ) -> dict[str, Any]:
@@ -380,49 +352,6 @@ class ImageDataGenerator:
             seed: of NumPy's generator; None leaves it as it is.
         """
         return self.apply_transform(x, self.get_random_transform(x.shape, seed))
-
-    def fit(self, x: Any, augment: bool = False, rounds: int = 1, seed: int | None = None) -> None:
-        """Find the means, deviations and the whitening matrix that were asked for.
-
-        Args:
-            x: [n, height, width, channels].
-            augment: whether pictures are changed at random before.
-            rounds: how often each is, then.
-            seed: of NumPy's generator; None leaves it as it is.
-
-        Raises:
-            ValueError: other axes.
-        """
-        x = np.array(x, self.dtype)
-        check_pictures("ImageDataGenerator.fit: x", x, self.data_format)
-        if seed is not None:
-            global_random.seed(seed)
-        if self.rescale:
-            x *= self.rescale
-        if augment:
-            x = np.array([self.random_transform(each) for _ in range(rounds) for each in x])
-            x = x.astype(self.dtype, copy=False)
-        axes = (0, self.row_axis, self.col_axis)
-        if self.featurewise_center:
-            self.mean = np.mean(x, axis=axes, keepdims=True)[0]
-            x -= self.mean
-        if self.featurewise_std_normalization:
-            self.std = np.std(x, axis=axes, keepdims=True)[0]
-            x /= self.std + _LITTLE
-        if self.zca_whitening:
-            u, s, _ = np.linalg.svd(x.reshape(len(x), -1).T, full_matrices=False)
-            scale = np.sqrt(len(x)) / (s + self.zca_epsilon)
-            self.zca_whitening_matrix = (u * scale).dot(u.T)
-
-
-def _fitted(name: str, value: Array | None) -> TypeGuard[Array]:
-    if value is None:
-        warnings.warn(
-            f"ImageDataGenerator: {name} has no effect before `fit`\n  Try: fit(x) first",
-            UserWarning,
-            stacklevel=3,
-        )
-    return value is not None
 
 
 def _zoom(given: Any) -> list[float]:
