@@ -30,6 +30,8 @@ from pinnace.keras.metrics.metric import Metric as Metric
 from pinnace.keras.models.functional import Functional as Functional
 from pinnace.keras.models.model import Model as Model
 from pinnace.keras.models.sequential import Sequential as Sequential
+from pinnace.keras.naming import name_scope as name_scope
+from pinnace.keras.naming import version as version
 from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
 from pinnace.keras.regularizers import Regularizer as Regularizer
 from pinnace.keras.seeds import SeedGenerator as SeedGenerator
@@ -43,8 +45,7 @@ if TYPE_CHECKING:
     from pinnace.keras import preprocessing as preprocessing
 
 utils = _utils_namespace
-# The Keras whose names, files and numbers these are.
-__version__ = "3.15.1"
+__version__ = version()
 # What older programs want is loaded when one does.
 _LATE = ("backend", "datasets", "dtype_policies", "mixed_precision", "preprocessing")
 
