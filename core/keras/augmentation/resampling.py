@@ -107,11 +107,11 @@ def _linear(planes: Array, y: Array, x: Array, mode: str) -> Array:
 
 
 def _cast(found: Array, dtype: np.dtype[Any]) -> Array:
-    if dtype.kind not in "iu":
-        return found.astype(dtype)
-    bounds = np.iinfo(dtype)
-    rounded = np.trunc(found + np.where(found > 0, 0.5, -0.5 if dtype.kind == "i" else 0.0))
-    return np.clip(rounded, float(bounds.min), float(bounds.max)).astype(dtype)
+    if dtype.kind in "iu":
+        bounds = np.iinfo(dtype)
+        found = np.trunc(found + np.where(found > 0, 0.5, -0.5 if dtype.kind == "i" else 0.0))
+        found = np.clip(found, float(bounds.min), float(bounds.max))
+    return found.astype(dtype)
 
 
 def _splines(

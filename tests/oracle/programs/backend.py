@@ -36,7 +36,7 @@ def _shapes(k: Any, x: Any, y: Any) -> list[Any]:
         k.batch_dot(x, y),
         k.batch_dot(x, y, 1),
         k.batch_dot(cube, x),
-        k.batch_dot(x, cube, 2),
+        k.batch_dot(x, cube, (1, 2)),
     ]
     found += [k.batch_dot(cube, cube, (2, 2)), k.batch_dot(cube, k.transpose(k.transpose(cube)), 1)]
     deep = k.stack([cube, cube + 1, cube * 2], axis=1)
