@@ -30,6 +30,8 @@ from pinnace.keras.metrics.metric import Metric as Metric
 from pinnace.keras.models.functional import Functional as Functional
 from pinnace.keras.models.model import Model as Model
 from pinnace.keras.models.sequential import Sequential as Sequential
+from pinnace.keras.naming import name_scope as name_scope
+from pinnace.keras.naming import version as version
 from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
 from pinnace.keras.regularizers import Regularizer as Regularizer
 from pinnace.keras.seeds import SeedGenerator as SeedGenerator
@@ -38,15 +40,22 @@ from pinnace.keras.symbolic import KerasTensor as KerasTensor
 if TYPE_CHECKING:
     from pinnace.keras import applications as applications
     from pinnace.keras import backend as backend
+    from pinnace.keras import datasets as datasets
     from pinnace.keras import dtype_policies as dtype_policies
     from pinnace.keras import mixed_precision as mixed_precision
     from pinnace.keras import preprocessing as preprocessing
 
 utils = _utils_namespace
-# The Keras whose names, files and numbers these are.
-__version__ = "3.15.1"
+__version__ = version()
 # What few programs want is loaded when one does.
-_LATE = ("applications", "backend", "dtype_policies", "mixed_precision", "preprocessing")
+_LATE = (
+    "applications",
+    "backend",
+    "datasets",
+    "dtype_policies",
+    "mixed_precision",
+    "preprocessing",
+)
 
 
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass

@@ -62,7 +62,7 @@ def get_file(
     if origin is None:
         raise ValueError("get_file: origin must be a URL, got None")
     digest = md5_hash if file_hash is None else file_hash
-    path, target = _places(cache_folder(cache_dir) / cache_subdir, fname, origin, extract or untar)
+    path, target = places(cache_folder(cache_dir) / cache_subdir, fname, origin, extract or untar)
     path.parent.mkdir(parents=True, exist_ok=True)
     if force_download or not path.is_file() or not _has_digest(path, digest, hash_algorithm):
         _fetch(origin, path, digest, hash_algorithm)
@@ -75,12 +75,23 @@ def get_file(
 
 
 def cache_folder(given: str | os.PathLike[str] | None = None) -> Path:
-    """Where files are kept: `~/.keras` if nothing is given, or what `KERAS_HOME` says."""
-    return Path(given or os.environ.get("KERAS_HOME") or Path.home() / ".keras").expanduser()
+    """The folder that files are kept in: the given one, that of `KERAS_HOME`, or `~/.keras`."""
+    folder = Path(given or os.environ.get("KERAS_HOME") or Path.home() / ".keras")
+    return folder.expanduser()
 
 
-def _places(folder: Path, fname: Any, origin: str, unpacks: bool) -> tuple[Path, Path | None]:
-    """The path of the file, and the folder it is extracted to."""
+def places(folder: Path, fname: Any, origin: str, unpacks: bool) -> tuple[Path, Path | None]:
+    """The path of the file, and the folder it is extracted to; None if it is no archive.
+
+    Args:
+        folder: what it is kept in.
+        fname: its name there; the last part of the URL if None.
+        origin: the URL.
+        unpacks: whether it is an archive that is unpacked.
+
+    Raises:
+        ValueError: `fname` has folders, or there is no name.
+    """
     given = "" if fname is None else os.fspath(fname)
     if os.sep in given:
         raise ValueError(f"get_file: fname must be a name without folders, got {given!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from pinnace.keras.encoding import normalize as normalize
@@ -30,22 +31,27 @@ from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight as unpa
 
 if TYPE_CHECKING:
     from pinnace.keras.downloads import get_file as get_file
+    from pinnace.keras.drawing.plotting import model_to_dot as model_to_dot
+    from pinnace.keras.drawing.plotting import plot_model as plot_model
 
 # Older names.
 Sequence = PyDataset
 CustomObjectScope = custom_object_scope
+# They need archives, connections and other processes, which most programs do not.
+_LATE = {
+    "get_file": "pinnace.keras.downloads",
+    "model_to_dot": "pinnace.keras.drawing.plotting",
+    "plot_model": "pinnace.keras.drawing.plotting",
+}
 
 
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
     def __getattr__(name: str) -> Any:
-        # It needs archives, digests and connections, which most programs do not.
-        if name == "get_file":
-            from pinnace.keras.downloads import get_file
-
-            return get_file
-        raise AttributeError(f"module 'pinnace.keras.utils' has no attribute {name!r}")
+        if name not in _LATE:
+            raise AttributeError(f"module 'pinnace.keras.utils' has no attribute {name!r}")
+        return getattr(importlib.import_module(_LATE[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "get_file"})
+    return sorted({*globals(), *_LATE})

@@ -64,6 +64,8 @@ HOMES: dict[str, tuple[str, ...]] = {
     "malt": ("functions.autograph",),
     "rich": ("keras", "deploy.cli"),
     "h5py": ("keras.saving", "deploy.cli"),
+    "pydot": ("keras.drawing",),
+    "IPython": ("keras.drawing",),
     "PIL": ("keras", "deploy.cli"),
     "fastapi": ("serving",),
     "starlette": ("serving",),
@@ -77,7 +79,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "onnx": ("deploy.onnx", "deploy.cli"),
     "onnxruntime": ("deploy.onnx", "deploy.cli", "serving.models.engines"),
     "typer": ("deploy.cli",),
-    "scipy": (),
+    "scipy": ("keras.augmentation",),
     "sklearn": (),
     "tensorflow": (),
 }

@@ -57,6 +57,7 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     "lookup.": ({"experimental_is_anonymous"}, _HOLDS),
     ".BackupAndRestore.": ({"double_checkpoint"}, _HOLDS),
     ".argsort": ({"stable"}, _HOLDS),
+    ".apply_channel_shift": ({"channel_axis"}, "all channels get the same number"),
     ".SeedGenerator.next": ({"ordered"}, _HOLDS),
     ".set_loop_options": (
         {"parallel_iterations", "swap_memory", "maximum_iterations", "shape_invariants"},

@@ -15,6 +15,7 @@ PAGES = ["autodiff", "data", "function", "keras", "mathematics", "random", "tens
 OTHERWISE = {
     "doubled(": "TensorFlow wants a TensorArray where we grow a list",
     "issubclass(tf.errors": "our errors are Python's errors too",
+    "two_heads.png": "TensorFlow draws with Graphviz and pydot alone",
     "counter(1)": "tf.print writes past Python's sys.stdout there",
 }
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")

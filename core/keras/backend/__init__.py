@@ -1,5 +1,7 @@
 """`keras.backend`: settings, and functions of tensors that older programs write losses with."""
 
+from pinnace.framework.context import name_scope as name_scope
+from pinnace.keras.backend.batches import *
 from pinnace.keras.backend.losses import binary_crossentropy as binary_crossentropy
 from pinnace.keras.backend.losses import categorical_crossentropy as categorical_crossentropy
 from pinnace.keras.backend.losses import (

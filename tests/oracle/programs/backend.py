@@ -32,6 +32,19 @@ def _shapes(k: Any, x: Any, y: Any) -> list[Any]:
     found += [k.temporal_padding(cube), k.spatial_2d_padding(k.expand_dims(cube), ((1, 0), (2, 1)))]
     found += [k.gather(x, k.cast([1, 0], "int32")), k.one_hot(k.argmax(x), 4), k.arange(4)]
     found += [k.bias_add(cube, x[0]), k.dot(x, k.transpose(y)), k.dot(cube, k.transpose(y))]
+    found += [
+        k.batch_dot(x, y),
+        k.batch_dot(x, y, 1),
+        k.batch_dot(cube, x),
+        k.batch_dot(x, cube, (1, 2)),
+    ]
+    found += [k.batch_dot(cube, cube, (2, 2)), k.batch_dot(cube, k.transpose(k.transpose(cube)), 1)]
+    deep = k.stack([cube, cube + 1, cube * 2], axis=1)
+    found += [
+        k.batch_dot(deep, cube, (3, -1)),
+        k.batch_dot(cube, deep, (1, 2)),
+        k.batch_dot(deep, deep, 1),
+    ]
     found += [k.switch(x > 0, x, y), k.switch(k.sum(x) > 0, lambda: x, lambda: y)]
     found += [k.in_top_k(x, k.cast(k.argmax(y), "int32"), 1)]
     return found

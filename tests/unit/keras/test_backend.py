@@ -76,3 +76,48 @@ def test_values_and_facts() -> None:
     assert k.standardize_dtype(tf.int64) == "int64"
     with pytest.raises(ValueError, match="x must be a matrix, got shape"):
         k.repeat(tf.ones([2]), 3)
+
+
+def test_batch_dot_multiplies_sample_by_sample() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.random((3, 4, 5)), rng.random((3, 5, 2))
+    np.testing.assert_allclose(
+        k.batch_dot(x, y), np.stack([a @ b for a, b in zip(x, y, strict=True)])
+    )
+    u, v = rng.random((3, 5)), rng.random((3, 5))
+    np.testing.assert_allclose(k.batch_dot(u, v), [[a @ b] for a, b in zip(u, v, strict=True)])
+    np.testing.assert_allclose(
+        k.batch_dot(x, u, (2, 1)), [a @ b for a, b in zip(x, u, strict=True)]
+    )
+    deep = rng.random((3, 2, 5, 6))
+    wanted = [np.tensordot(a, b, [[1], [1]]) for a, b in zip(x, deep, strict=True)]
+    np.testing.assert_allclose(k.batch_dot(x, deep, 2), wanted)
+    wrong = {
+        "must have 2 axes or more": (u[0], v, None),
+        "batches must have one size, got 3 and 2": (u, v[:2], None),
+        "axes that are summed must have one size, got 4 and 5": (x, y, 1),
+        "not the batch's, 0": (u, v, 0),
+        r"a pair of axes, got \[\[1\], \[1\]\]": (u, v, [[1], [1]]),
+    }
+    for told, arguments in wrong.items():
+        with pytest.raises(ValueError, match=told):
+            k.batch_dot(*arguments)
+
+
+def test_blocks_name_what_is_made_in_them() -> None:
+    with k.name_scope("a/b") as prefix:
+        assert prefix == "a/b/"
+        assert tf.Variable(1.0, name="v").name == "a/b/v:0"
+    dense = tf.keras.layers.Dense(2, name="d")
+    block = tf.keras.name_scope("outer")
+    with block as same:
+        assert same is block
+        dense(tf.ones([1, 3]))
+    # Keras 3.15: outer/d/kernel.
+    assert dense.kernel.path == "outer/d/kernel"
+    assert tf.Variable(1.0, name="v").name == "v:0"
+    with pytest.raises(ValueError, match="name must be a text without a slash, got 'a/b'"):
+        tf.keras.name_scope("a/b")
+    with pytest.raises(TypeError, match="there is no argument 'values'"):
+        tf.keras.name_scope("a", values=[])
+    assert tf.keras.version() == tf.keras.__version__

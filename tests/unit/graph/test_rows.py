@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinnace.saved_model.picture.rows import Rows, in_rows
+from pinnace.graph.rows import Rows, in_rows
 
 Edges = list[tuple[int, int]]
 

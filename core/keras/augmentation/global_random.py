@@ -1,0 +1,13 @@
+"""NumPy's one generator for the whole process: what programs seed with `numpy.random.seed`.
+
+Keras draws from it here, and so do we: the same seed gives the same pictures.
+"""
+
+import numpy as np
+
+seed = np.random.seed
+uniform = np.random.uniform
+choice = np.random.choice
+random = np.random.random
+randint = np.random.randint
+permutation = np.random.permutation

@@ -1,0 +1,192 @@
+"""model_to_dot and plot_model: a model as a graph for Graphviz, and as a picture."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import shutil
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.extras import install_command
+from pinnace.keras.drawing import dot
+from pinnace.keras.drawing.boxes import Frame, Shown, frame_of
+from pinnace.keras.drawing.pixels import as_image
+from pinnace.keras.drawing.scene import scene_of
+from pinnace.keras.drawing.svg import as_svg
+from pinnace.storage.atomic import write_file
+
+if TYPE_CHECKING:
+    import os
+
+
+def model_to_dot(
+    model: Any,
+    show_shapes: bool = False,
+    show_dtype: bool = False,
+    show_layer_names: bool = True,
+    rankdir: str = "TB",
+    expand_nested: bool = False,
+    dpi: int = 200,
+    subgraph: bool = False,
+    show_layer_activations: bool = False,
+    show_trainable: bool = False,
+    splines: str = "ortho",
+    **kwargs: Any,
+) -> Any:
+    """A model as a graph for Graphviz.
+
+    Args:
+        model: that was built.
+        show_shapes: whether the shapes of inputs and outputs are shown.
+        show_dtype: whether the dtype of outputs is shown.
+        show_layer_names: whether names are shown beside classes.
+        rankdir: which way the data goes: `TB` down, `LR` to the right, `BT`, `RL`.
+        expand_nested: whether models in it are shown with their layers.
+        dpi: pixels an inch, of pictures with pixels.
+        subgraph: whether a cluster is given, to be put into another graph.
+        show_layer_activations: whether activations are shown.
+        show_trainable: whether it is shown what training changes.
+        splines: how Graphviz draws edges: `ortho`, `curved`, `polyline`, `spline`, `line`.
+        **kwargs: none.
+
+    Returns:
+        A `pydot.Dot` (`pydot.Cluster`) where pydot is installed; else a graph of our own with
+        `to_string`, `create`, `write`, `write_png`, `write_svg`, `write_pdf` and `write_dot`.
+
+    Raises:
+        ValueError: the model is not built, or an argument is unknown.
+    """
+    _check("model_to_dot", model, kwargs)
+    shown = Shown(show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable)
+    frame = frame_of(model, shown, expand_nested)
+    settings = _settings(rankdir, dpi, splines)
+    pydot = _pydot()
+    if pydot is not None:
+        return dot.as_pydot(pydot, frame, settings, subgraph)
+    return dot.Dot(frame, settings, subgraph)
+
+
+def plot_model(
+    model: Any,
+    to_file: str | os.PathLike[str] = "model.png",
+    show_shapes: bool = False,
+    show_dtype: bool = False,
+    show_layer_names: bool = False,
+    rankdir: str = "TB",
+    expand_nested: bool = False,
+    dpi: int = 200,
+    show_layer_activations: bool = False,
+    show_trainable: bool = False,
+    splines: str = "ortho",
+    **kwargs: Any,
+) -> Any:
+    """Draw a model into a file.
+
+    Graphviz draws if its program `dot` is there. Without it, this library does: SVG, and with
+    Pillow what Pillow can write, such as PNG and PDF; without Pillow, an SVG file beside the wanted
+    one, and a warning that says so.
+
+    Args:
+        model: that was built.
+        to_file: the file, whose ending says what is written; PNG without one. `.dot` and `.gv` are
+            the graph itself.
+        show_shapes: see `model_to_dot`, and so for all others.
+        show_dtype: likewise.
+        show_layer_names: likewise.
+        rankdir: likewise.
+        expand_nested: likewise.
+        dpi: likewise.
+        show_layer_activations: likewise.
+        show_trainable: likewise.
+        splines: likewise; without Graphviz `line` and `polyline` are straight, all others curved.
+        **kwargs: none.
+
+    Returns:
+        The picture for a notebook, where one runs; else None.
+
+    Raises:
+        ValueError: the model is not built, an argument is unknown, or nothing here writes that
+            kind of file.
+        OSError: it cannot be written, or Graphviz refuses.
+    """
+    _check("plot_model", model, kwargs)
+    shown = Shown(show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable)
+    frame = frame_of(model, shown, expand_nested)
+    path = Path(to_file)
+    kind = path.suffix[1:].lower() or "png"
+    settings = _settings(rankdir, dpi, splines)
+    graph = dot.Dot(frame, settings)
+    if kind in dot.TEXTS or shutil.which("dot") is not None:
+        graph.write(path, format=kind)
+    else:
+        path, kind = _drawn(frame, path, kind, settings)
+    return None if kind in (*dot.TEXTS, "pdf") else _shown(path, kind)
+
+
+def _check(who: str, model: Any, more: dict[str, Any]) -> None:
+    if more.pop("layer_range", None) is not None:
+        raise ValueError(
+            f"{who}: layer_range must be None, in Keras 3 too\n"
+            "  Try: model.summary(layer_range=...)"
+        )
+    if more:
+        raise ValueError(f"{who}: there is no argument {', '.join(map(repr, more))}")
+    if not model.built:
+        raise ValueError(
+            f"{who}: the model {model.name!r} has no weights and shapes yet\n"
+            "  Try: model.build(input_shape), or call it on data first"
+        )
+
+
+def _settings(rankdir: str, dpi: int, splines: str) -> dict[str, Any]:
+    return {"rankdir": rankdir, "concentrate": True, "dpi": dpi, "splines": splines}
+
+
+def _pydot() -> Any:
+    try:
+        return importlib.import_module("pydot")
+    except ImportError:
+        return None
+
+
+def _drawn(frame: Frame, path: Path, kind: str, settings: dict[str, Any]) -> tuple[Path, str]:
+    """Draw without Graphviz; where it went, and what it is."""
+    scene = scene_of(frame, settings["rankdir"], settings["splines"])
+    if kind != "svg":
+        try:
+            from PIL import Image
+        except ImportError:
+            beside = path.with_suffix(".svg")
+            warnings.warn(
+                f"plot_model: {path.name} needs Graphviz or Pillow, and neither is there; the "
+                f"picture is in {beside.name}\n  Try: {install_command('image')}",
+                UserWarning,
+                stacklevel=3,
+            )
+            path, kind = beside, "svg"
+        else:
+            form = Image.registered_extensions().get(f".{kind}")
+            if form not in Image.SAVE:
+                raise ValueError(
+                    f"plot_model: to_file must end in what Pillow writes, or in .svg or .dot, got "
+                    f"{path.name!r}; Graphviz, which writes more, is not there"
+                )
+            out = io.BytesIO()
+            as_image(Image, scene, settings["dpi"]).save(
+                out, form, dpi=(settings["dpi"], settings["dpi"])
+            )
+            write_file(path, out.getvalue())
+            return path, kind
+    write_file(path, as_svg(scene, frame.name).encode())
+    return path, kind
+
+
+def _shown(path: Path, kind: str) -> Any:
+    """The picture for a notebook; nothing is imported where none runs."""
+    if "IPython" not in sys.modules:
+        return None
+    display = importlib.import_module("IPython.display")
+    return display.SVG(filename=str(path)) if kind == "svg" else display.Image(filename=str(path))
