@@ -14,6 +14,7 @@ from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope, state
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.eager_members import VariableMembers
 from pinnace.framework.errors import FailedPreconditionError
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
@@ -166,7 +167,7 @@ def handle_of(resource: object) -> Tensor:
 _numbers = itertools.count()
 
 
-class Variable(VariableParts, Operands, Trackable):
+class Variable(VariableParts, VariableMembers, Operands, Trackable):
     """A tensor-like value that can be replaced, shared by everything that refers to this object.
 
     Args:
