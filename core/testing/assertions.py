@@ -66,8 +66,9 @@ class Assertions(unittest.TestCase):
         """Two sequences of one length whose elements are almost equal, as `assertAlmostEqual`."""
         if len(expected_seq) != len(actual_seq):
             self._refuse(msg, f"lengths {len(expected_seq)} and {len(actual_seq)} differ")
+        almost: Any = self.assertAlmostEqual  # it takes places or delta, says its type
         for index, (a, b) in enumerate(zip(expected_seq, actual_seq, strict=True)):
-            self.assertAlmostEqual(a, b, places=places, msg=msg or f"at {index}", delta=delta)
+            almost(a, b, places=places, msg=msg or f"at {index}", delta=delta)
 
     def assertDictAlmostEqual(
         self,
@@ -79,10 +80,9 @@ class Assertions(unittest.TestCase):
     ) -> None:
         """Two mappings of the same keys whose values are almost equal, as `assertAlmostEqual`."""
         self.assertSameElements(a, b, msg)
+        almost: Any = self.assertAlmostEqual  # it takes places or delta, says its type
         for key, value in a.items():
-            self.assertAlmostEqual(
-                value, b[key], places=places, msg=msg or f"of {key!r}", delta=delta
-            )
+            almost(value, b[key], places=places, msg=msg or f"of {key!r}", delta=delta)
 
     def assertMappingEqual(
         self,
@@ -253,7 +253,8 @@ class Assertions(unittest.TestCase):
                 found.append(json.loads(text))
             except ValueError as error:
                 self._refuse(msg, f"{text!r} is not JSON: {error}")
-        self.assertSameStructure(*found, aname="first", bname="second", msg=msg)
+        one, other = found
+        self.assertSameStructure(one, other, "first", "second", msg)
 
     def assertSameStructure(
         self, a: Any, b: Any, aname: str = "a", bname: str = "b", msg: object = None
