@@ -290,8 +290,8 @@ class TestCase(Assertions):
         if wanted == validate_message:
             return
         if relative_tolerance is not None:
-            pair = [json_format.MessageToDict(one) for one in (wanted, validate_message)]
-            if _near(*pair, relative_tolerance):
+            as_dict = json_format.MessageToDict
+            if _near(as_dict(wanted), as_dict(validate_message), relative_tolerance):
                 return
         self.assertMultiLineEqual(str(wanted), str(validate_message), msg)
         self.fail(_said(msg, f"the messages differ: {wanted!r} and {validate_message!r}"))
