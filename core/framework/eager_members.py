@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pinnace.framework.no_effect import ignored
+
 if TYPE_CHECKING:
     from pinnace.framework.shapes import Shape
     from pinnace.framework.tensor import Reference, Tensor
@@ -128,9 +130,9 @@ class VariableMembers:
 
         Args:
             value: of the shape and dtype of the variable.
-            session: not used: there are no sessions.
+            session: without effect: there are no sessions.
         """
-        del session
+        ignored("Variable.load", "there are no sessions", session=session)
         self.assign(value)
 
     def eval(self, session: Any = None) -> NoReturn:
