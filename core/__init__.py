@@ -35,6 +35,9 @@ from pinnace.framework.context import get_current_name_scope as get_current_name
 from pinnace.framework.context import init_scope as init_scope
 from pinnace.framework.context import inside_function as inside_function
 from pinnace.framework.context import name_scope as name_scope
+from pinnace.framework.conversions import (
+    register_tensor_conversion_function as register_tensor_conversion_function,
+)
 from pinnace.framework.convert import convert_to_tensor as convert_to_tensor
 from pinnace.framework.creation import variable_creator_scope as variable_creator_scope
 from pinnace.framework.devices import device as device

@@ -1,6 +1,23 @@
-"""Which pinnace this is, and which version of TensorFlow's graphs it writes."""
+"""Which pinnace this is, and which versions of TensorFlow's graphs it writes and reads."""
+
+import platform
 
 from pinnace.framework.versions import VERSION as VERSION
 from pinnace.graph.codec.graphs import PRODUCER as GRAPH_DEF_VERSION
 
-__all__ = ["GRAPH_DEF_VERSION", "VERSION"]
+__all__ = [
+    "COMPILER_VERSION",
+    "GIT_VERSION",
+    "GRAPH_DEF_VERSION",
+    "GRAPH_DEF_VERSION_MIN_CONSUMER",
+    "GRAPH_DEF_VERSION_MIN_PRODUCER",
+    "VERSION",
+]
+
+# What compiled the interpreter: nothing of this library is compiled before it is used.
+COMPILER_VERSION = platform.python_compiler()
+# A release is the tag of its version.
+GIT_VERSION = f"v{VERSION}"
+# TensorFlow's, which refuses no graph for its age.
+GRAPH_DEF_VERSION_MIN_CONSUMER = 0
+GRAPH_DEF_VERSION_MIN_PRODUCER = 0

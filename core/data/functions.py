@@ -7,7 +7,6 @@ makes is a template, the stages with symbolic tensors in the place of what each 
 from __future__ import annotations
 
 import functools
-import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from pinnace.framework.errors import OpError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
+from pinnace.functions.autograph.conversion import converted_as_around
 from pinnace.functions.control.batching import Rows, Stacked
 from pinnace.functions.function import trace
 from pinnace.ops.batch_rules import UnbatchableError
@@ -62,7 +62,7 @@ class Traced(Bindable):
         self.name = f"{who}_{getattr(function, '__name__', 'function')}".replace(
             "<lambda>", "lambda"
         )
-        user = converted(function)
+        user = converted_as_around(function)
 
         def normal(*args: Any) -> Any:
             return normalised(user(*args), lambda leaf: _tensor(leaf, who))
@@ -159,20 +159,6 @@ def of_many(one: ConcreteFunction) -> tuple[ConcreteFunction, list[bool]] | None
     return None if all(constant) or function.captured else (function, constant)
 
 
-@functools.cache
-def _autograph() -> Any:
-    try:
-        return importlib.import_module("pinnace.functions.autograph")
-    except ImportError:
-        return None
-
-
-def converted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with its Python control flow on tensors as ops, where AutoGraph can do that."""
-    convert = getattr(_autograph(), "tf_convert", None)
-    return function if convert is None else convert(function)
-
-
 def _tensor(leaf: Any, who: str) -> Any:
     if leaf is None:
         raise TypeError(f"{who}: the function must return tensors, got None")
@@ -197,7 +183,7 @@ class Direct(Bindable):
     def __init__(
         self, function: Callable[..., Any], spec: Nest, who: str, public: Callable[[Stage], Any]
     ) -> None:
-        self._function = function
+        self._function = converted_as_around(function)
         self._element_spec = spec
         self._who = who
         self._public = public
@@ -272,6 +258,7 @@ class StageMaker(Bindable):
     def __init__(
         self, function: Callable[..., Any], spec: Nest, who: str, public: Callable[[Stage], Any]
     ) -> None:
+        user = converted_as_around(function)
         leaves = structure.flatten(spec)
         self._absent: dict[int, Stage] = {}
         made: list[Stage] = []
@@ -286,7 +273,7 @@ class StageMaker(Bindable):
                 else:
                     arguments.append(next(found))
             packed = structure.pack_sequence_as(spec, arguments)
-            result = converted(function)(*arguments_of(packed))
+            result = user(*arguments_of(packed))
             stage = getattr(result, "stage", None)
             if not isinstance(stage, Stage):
                 raise TypeError(f"{who}: the function must return a Dataset, got {result!r}")

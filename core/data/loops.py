@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from pinnace.data import traced_iterator
 from pinnace.data.dataset import Dataset
 from pinnace.data.elements import packed
 from pinnace.data.iterator import DatasetIterator
+from pinnace.framework import dtypes, structure
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.specs import TensorSpec
+from pinnace.functions.autograph import operators
 from pinnace.functions.control.looping import while_loop
 from pinnace.ops.dataset import iterators
 from pinnace.ops.math import logic
@@ -54,13 +56,59 @@ def for_dataset(
 
 
 def register() -> None:
-    """Register loops over datasets and iterators with AutoGraph, if it was imported."""
-    try:
-        operators: Any = importlib.import_module("pinnace.functions.autograph.operators")
-    except ImportError:
-        return
+    """Tell AutoGraph of loops over datasets and iterators, and of built-ins that take them."""
     for kind in (Dataset, DatasetIterator, traced_iterator.TracedIterator):
         operators.register_iteration(kind, for_dataset)
+    operators.register_python_functions(
+        Dataset,
+        {
+            all: _all,
+            any: _any,
+            enumerate: lambda dataset, start: dataset.enumerate(start),
+            filter: lambda predicate, dataset: dataset.filter(predicate or (lambda x: x)),
+            len: _len,
+            map: _map,
+            zip: _zip,
+        },
+    )
+
+
+def _zip(*datasets: Dataset, strict: bool = False) -> Dataset:
+    if strict:
+        raise NotImplementedError(
+            "zip: strict=True cannot be had of datasets while a function is traced: their lengths "
+            "are not known\n  Try: zip without strict, which ends with the shortest"
+        )
+    return Dataset.zip(datasets)
+
+
+def _map(function: Callable[..., Any], *datasets: Dataset) -> Dataset:
+    # One dataset is zipped too: an element that is a tuple is one argument, as `map` has it.
+    return Dataset.zip(datasets).map(function)
+
+
+def _truths(dataset: Dataset, who: str) -> Dataset:
+    specs = structure.flatten(dataset.element_spec)
+    if len(specs) != 1 or not TensorSpec((), dtypes.bool).is_compatible_with(specs[0]):
+        raise ValueError(
+            f"{who}: the elements of a dataset must be scalar bools while a function is traced, "
+            f"got {dataset.element_spec}"
+        )
+    return dataset
+
+
+def _any(dataset: Dataset) -> Tensor:
+    found = _truths(dataset, "any").filter(lambda x: x).take(1)
+    return found.reduce(convert_to_tensor(False), lambda _, last: last)  # type: ignore[no-any-return]
+
+
+def _all(dataset: Dataset) -> Tensor:
+    found = _truths(dataset, "all").filter(logic.logical_not).take(1)
+    return found.reduce(convert_to_tensor(True), lambda _, last: last)  # type: ignore[no-any-return]
+
+
+def _len(dataset: Dataset) -> Tensor:
+    return convert_to_tensor(len(dataset), dtypes.int64)
 
 
 def _in_python(

@@ -25,6 +25,7 @@ from pinnace.data.row_wise import CoalescedBatches
 from pinnace.data.stage import Indices, Rows, Run, Stage
 from pinnace.data.workers import InParallelIfSlow
 from pinnace.framework import structure
+from pinnace.functions.autograph.conversion import converted_as_around
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -255,14 +256,15 @@ class StateFunction:
     def __init__(
         self, initial: Any, function: Callable[..., Any], spec: Any, who: str, gives: bool
     ) -> None:
+        user = converted_as_around(function)
         state = normalised(initial)
         self.initial: tuple[Any, ...] = tuple(array_of_tensor(leaf) for leaf in leaves_of(state))
         state_spec = structure.map_structure(spec_of, state)
 
         def called(state: Any, *arguments: Any) -> Any:
             if gives:
-                return function(state, *_packed(arguments, spec))
-            return (function(state, *_packed(arguments, spec)), ())
+                return user(state, *_packed(arguments, spec))
+            return (user(state, *_packed(arguments, spec)), ())
 
         while True:
             self.traced = Traced(called, (state_spec, *arguments_of(spec)), who)

@@ -13,6 +13,7 @@ from pinnace.data.stage import Run, Stage
 from pinnace.framework import dtypes, structure
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
+from pinnace.functions.autograph.conversion import converted_as_around
 from pinnace.functions.function import trace
 from pinnace.graph.graph import FunctionRef
 from pinnace.ops.dataset import iterators
@@ -46,11 +47,12 @@ def traced_reduce(
         initial_state: the state at the start.
         reduce_func: takes a state and an element, gives the new state.
     """
+    user = converted_as_around(reduce_func)
     initial = normalised(initial_state)
     specs = structure.map_structure(spec_of, initial)
 
     def step(current: Nest, element: Nest) -> Nest:
-        result = normalised(reduce_func(current, element))
+        result = normalised(user(current, element))
         structure.assert_same_structure(initial, result)
         return result
 

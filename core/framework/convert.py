@@ -10,6 +10,7 @@ from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.columns import column_array, is_column
 from pinnace.framework.context import state
+from pinnace.framework.conversions import converted
 from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
@@ -248,6 +249,9 @@ def convert_to_tensor(
     converter = getattr(value, "__tf_tensor__", None)
     if converter is not None:
         return converter(dtype, name)  # type: ignore[no-any-return]
+    made = converted(value, wanted, name)
+    if made is not None:
+        return made
     if isinstance(value, (list, tuple)) and holds_tensor(value):
         return _packed(value, wanted)
     array = array_of(value, wanted, None if dtype_hint is None else dtypes.as_dtype(dtype_hint))

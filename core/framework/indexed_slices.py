@@ -91,7 +91,7 @@ class IndexedSlices(CompositeTensor):
     @property
     def graph(self) -> Any:
         """The graph the slices are in, while a function is traced."""
-        return self._values.graph  # type: ignore[attr-defined]
+        return self._values.graph
 
     @property
     def spec(self) -> IndexedSlicesSpec:

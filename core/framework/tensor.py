@@ -9,6 +9,7 @@ import numpy as np
 from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
+from pinnace.framework.eager_members import TensorMembers
 from pinnace.framework.errors import OperatorNotAllowedInGraphError
 from pinnace.framework.shapes import Shape
 
@@ -88,7 +89,7 @@ class Reference:
         return f"<Reference wrapping {self._target!r}>"
 
 
-class Tensor(Operands):
+class Tensor(Operands, TensorMembers):
     """An array of one dtype whose value is known.
 
     Made by `constant`, `convert_to_tensor` and every op; never changes.

@@ -15,6 +15,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.creation import Created
+from pinnace.framework.eager_members import VariableMembers
 from pinnace.framework.errors import FailedPreconditionError
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
@@ -23,6 +24,7 @@ from pinnace.framework.tensor import (
     Array,
     Operands,
     Reference,
+    SymbolicTensor,
     Tensor,
     TensorLike,
     values_text,
@@ -173,11 +175,13 @@ def handle_of(resource: object) -> Tensor:
 _numbers = itertools.count()
 
 
-class Variable(VariableParts, Operands, Trackable, metaclass=Created):
+class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Created):
     """A tensor-like value that can be replaced, shared by everything that refers to this object.
 
     Args:
-        initial_value: a value, or a function without arguments that gives it.
+        initial_value: a value, or a function without arguments that gives it. In a function that
+            is traced a tensor it computes, too: that is computed at once, from the arguments of
+            the call.
         trainable: whether a GradientTape watches it and `trainable_variables` lists it.
         validate_shape: False leaves the shape open, so that values of other shapes can be assigned.
         name: its name in graphs and files; `Variable` if None.
@@ -189,8 +193,8 @@ class Variable(VariableParts, Operands, Trackable, metaclass=Created):
             value if None.
 
     Raises:
-        ValueError: no initial value, or one that does not fit `shape`; a symbolic initial value;
-            a constraint that is no function.
+        ValueError: no initial value, or one that does not fit `shape`; one that a traced function
+            computes from what has no value yet; a constraint that is no function.
     """
 
     _is_variable = True
@@ -236,12 +240,13 @@ class Variable(VariableParts, Operands, Trackable, metaclass=Created):
         with init_scope():
             value = initial_value() if callable(initial_value) else initial_value
             tensor = convert_to_tensor(value, dtype)
-            if type(tensor).__name__ == "SymbolicTensor":
-                raise ValueError(
-                    f"Variable: the initial value {tensor!r} is computed by the function that is "
-                    "being traced.\n  Try: pass a function, Variable(lambda: ...), so that it can "
-                    "be computed outside the trace"
-                )
+            if isinstance(tensor, SymbolicTensor):
+                if creating is None:
+                    raise ValueError(
+                        f"Variable: the initial value {tensor!r} belongs to a function that was "
+                        "traced.\n  Try: return it from that function"
+                    )
+                tensor = creating.initial_value(tensor, f"{prefix}{name or 'Variable'}:0")  # type: ignore[attr-defined]
         held = tensor.shape if shape is None and validate_shape else Shape(shape)
         if not held.is_compatible_with(tensor.shape):
             raise ValueError(

@@ -389,6 +389,7 @@ def trace(
     """
     tracer = FunctionTracer(name, state.tracer)  # type: ignore[arg-type]
     tracer.may_create = may_create
+    values = structure.flatten((args, kwargs))
     if signature is not None:
         args = (*signature, *args[len(signature) :])
     leaves = structure.flatten((args, kwargs))
@@ -409,6 +410,7 @@ def trace(
         else:
             symbols.append(leaf)
             specs.append(leaf)
+    _note_values(tracer, values, symbols)
     call_args, call_kwargs = structure.pack_sequence_as((args, kwargs), symbols)
     given = structure.pack_sequence_as((args, kwargs), symbols)
     saved = state.tracer, state.tapes, state.scope
@@ -425,6 +427,21 @@ def trace(
     graph = tracer.graph.finish()
     concrete = ConcreteFunction(graph, captured, packed, result_specs, _variables_behind(captured))
     return concrete, tracer.created
+
+
+def _note_values(tracer: FunctionTracer, values: Sequence[Any], symbols: Sequence[Any]) -> None:
+    """Tell the tracer what the arguments are, for variables made of them."""
+    if len(values) != len(symbols):
+        return
+    for value, symbol in zip(values, symbols, strict=True):
+        if isinstance(value, Tensor):
+            tracer.given[symbol.value] = value
+        elif value is not symbol and is_composite(value):
+            parts = structure.flatten([value, symbol], expand_composites=True)
+            half = len(parts) // 2
+            for part, inner in zip(parts[:half], parts[half:], strict=True):
+                if isinstance(inner, SymbolicTensor):
+                    tracer.given[inner.value] = part
 
 
 def _composite_symbol(tracer: FunctionTracer, spec: CompositeSpec, label: str) -> Any:

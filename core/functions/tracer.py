@@ -15,6 +15,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor
+from pinnace.functions.lifting import value_now
 from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node, Value
 from pinnace.ops.array.constants import CONST, PLACEHOLDER
 from pinnace.ops.opdef import OpDef
@@ -127,6 +128,8 @@ class FunctionTracer:
         # By id; the tensors are held so that ids stay theirs.
         self.captures: dict[int, tuple[Tensor, Value]] = {}
         self._constants: dict[int, tuple[Tensor, Value]] = {}
+        # What the arguments are in the call that is traced for, as far as they have values.
+        self.given: dict[Value, Tensor] = {}
         self.created: list[Variable] = []
         self.may_create = True
 
@@ -219,15 +222,23 @@ class FunctionTracer:
             return f"{name}_resource".lower().replace("/", "_")
         return "captured"
 
+    def initial_value(self, tensor: SymbolicTensor, name: str) -> Tensor:
+        """The value of a tensor that is traced, for a variable that is about to be made of it."""
+        self._check_may_create(name)
+        return value_now(tensor, self)
+
     def variable_created(self, variable: Variable) -> None:
         """A Variable was made while tracing."""
+        self._check_may_create(variable.name)
+        self.created.append(variable)
+
+    def _check_may_create(self, name: str) -> None:
         if not self.may_create:
             raise ValueError(
-                f"function {self.graph.name!r} made variable {variable.name!r} on a later call; "
+                f"function {self.graph.name!r} made variable {name!r} on a later call; "
                 "variables may be made on the first call only.\n"
                 "  Try: make it once, outside or behind `if self.v is None`"
             )
-        self.created.append(variable)
 
 
 def handle_spec(tensor: Tensor) -> TensorSpec | None:

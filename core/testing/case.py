@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import shutil
 import tempfile
 import unittest
 from contextlib import contextmanager
@@ -17,20 +19,26 @@ from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.ops import random
+from pinnace.testing.assertions import Assertions
+from pinnace.testing.temporary import TempDir, TempFile, TempFileCleanup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pinnace.framework.tensor import Array
 
 _SEED = 87654321
 
 
-class TestCase(unittest.TestCase):
+class TestCase(Assertions):
     """`unittest.TestCase` whose assertions take tensors, variables, arrays and nests of them.
 
     Before each test the global random seed is set.
     """
+
+    # When the files of `create_tempfile` and `create_tempdir` are removed.
+    tempfile_cleanup = TempFileCleanup.ALWAYS
+    _passed = False
 
     def setUp(self) -> None:
         """Seed the random ops."""
@@ -45,6 +53,49 @@ class TestCase(unittest.TestCase):
             self._folder = tempfile.TemporaryDirectory(prefix=f"{self._testMethodName}-")
             self.addCleanup(self._folder.cleanup)
         return self._folder.name
+
+    def _callTestMethod(self, method: Callable[[], Any]) -> None:
+        super()._callTestMethod(method)  # type: ignore[misc]  # unittest's, in every version
+        self._passed = True
+
+    def create_tempdir(
+        self, name: str | None = None, cleanup: TempFileCleanup | None = None
+    ) -> TempDir:
+        """A new folder for this test.
+
+        Args:
+            name: of the folder; any if None.
+            cleanup: when it is removed; as the class has it if None.
+        """
+        made = tempfile.mkdtemp(prefix=f"{self._testMethodName}-")
+        self.addCleanup(self._removed, made, cleanup or self.tempfile_cleanup)
+        return TempDir(made) if name is None else TempDir(made).mkdir(name)
+
+    def create_tempfile(
+        self,
+        file_path: str | None = None,
+        content: str | bytes | None = None,
+        mode: str = "w",
+        encoding: str = "utf8",
+        errors: str = "strict",
+        cleanup: TempFileCleanup | None = None,
+    ) -> TempFile:
+        """A new file for this test, in a folder of its own.
+
+        Args:
+            file_path: of the file in that folder; any if None.
+            content: what it holds; nothing if None.
+            mode: as `open` has it.
+            encoding: of the text.
+            errors: what to do with characters that the encoding lacks.
+            cleanup: when it is removed; as the class has it if None.
+        """
+        folder = self.create_tempdir(cleanup=cleanup)
+        return folder.create_file(file_path, content, mode, encoding, errors)
+
+    def _removed(self, folder: str, when: TempFileCleanup) -> None:
+        if when is TempFileCleanup.ALWAYS or (when is TempFileCleanup.SUCCESS and self._passed):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def evaluate(self, tensors: Any) -> Any:
         """The nest with a NumPy value in place of every tensor."""
@@ -205,10 +256,56 @@ class TestCase(unittest.TestCase):
         """`assertRaisesWithPredicateMatch` for errors of ops."""
         return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)
 
-    def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
-        """The text begins so."""
-        if not actual.startswith(expected_start):
-            self.fail(_said(msg, f"{actual!r} does not start with {expected_start!r}"))
+    def assertNDArrayNear(
+        self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None
+    ) -> None:
+        """The norm of the difference of two arrays is below `err`."""
+        difference = np.linalg.norm(_array(ndarray1) - _array(ndarray2))
+        if not difference < err:
+            self.fail(_said(msg, f"the arrays are {difference} apart, and must be less than {err}"))
+
+    def assertProtoEquals(
+        self,
+        expected_message_maybe_ascii: Any,
+        validate_message: Any,
+        msg: str | None = None,
+        relative_tolerance: float | None = None,
+    ) -> None:
+        """Two messages are equal, of which the first may be given as text.
+
+        Args:
+            expected_message_maybe_ascii: a message, or the text of one of the other's type.
+            validate_message: a message.
+            msg: what an error begins with.
+            relative_tolerance: how far apart numbers may be; they must be equal if None.
+        """
+        from google.protobuf import json_format, text_format  # late: most tests have no messages
+
+        wanted = expected_message_maybe_ascii
+        if isinstance(wanted, (str, bytes)):
+            wanted = text_format.Parse(wanted, type(validate_message)())
+        elif type(wanted) is not type(validate_message):
+            kinds = f"{type(wanted).__name__} and {type(validate_message).__name__}"
+            self.fail(_said(msg, f"the messages are of different types: {kinds}"))
+        if wanted == validate_message:
+            return
+        if relative_tolerance is not None:
+            as_dict = json_format.MessageToDict
+            if _near(as_dict(wanted), as_dict(validate_message), relative_tolerance):
+                return
+        self.assertMultiLineEqual(str(wanted), str(validate_message), msg)
+        self.fail(_said(msg, f"the messages differ: {wanted!r} and {validate_message!r}"))
+
+
+def _near(a: Any, b: Any, tolerance: float) -> bool:
+    """Whether two nests are equal but for floats, which may be as far apart."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_near(a[key], b[key], tolerance) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_near, a, b, [tolerance] * len(a)))
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=tolerance)
+    return bool(a == b)
 
 
 def _value(x: Any) -> Any:

@@ -47,6 +47,7 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".Layer.get_updates_for": ({"inputs"}, "there are no updates, of whatever inputs"),
     ".GradientTape.record_customised": ({"computed"}, _OVERRIDDEN),
     ".Operation.run": ({"feed_dict", "session"}, "it is refused, whatever is given"),
+    "Members.eval": ({"feed_dict", "session"}, "it is refused, whatever is given"),
     ".from_variant": ({"structure"}, _HOLDS),
     ".DatasetSpec.": ({"dataset_shape"}, "a dataset is a scalar; saved specs say so"),
     ".copy_to_device": ({"source_device", "target_device"}, "there is one device"),

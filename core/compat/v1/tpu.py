@@ -1,3 +1,8 @@
-"""`tf.compat.v1.tpu`."""
+"""`tf.compat.v1.tpu`, with what was `tf.contrib.tpu` before it was `estimator.tpu`."""
 
 from pinnace.estimator.tpu import CrossShardOptimizer as CrossShardOptimizer
+from pinnace.estimator.tpu import InputPipelineConfig as InputPipelineConfig
+from pinnace.estimator.tpu import RunConfig as RunConfig
+from pinnace.estimator.tpu import TPUConfig as TPUConfig
+from pinnace.estimator.tpu import TPUEstimator as TPUEstimator
+from pinnace.estimator.tpu import TPUEstimatorSpec as TPUEstimatorSpec

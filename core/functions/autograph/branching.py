@@ -8,6 +8,7 @@ from pinnace.framework import dtypes, structure
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Tensor
+from pinnace.framework.variable import Variable
 from pinnace.functions.autograph.variables import (
     Split,
     as_tensors,
@@ -56,18 +57,33 @@ def if_stmt(
         def traced() -> Any:
             set_state(start)
             branch()
-            found = Split(get_state()[:nouts])
+            found = Split([_read(value) if read else value for value in get_state()[:nouts]])
             split.append(found)
             return found.tensors
 
         return traced
 
+    # Whether Variables count as their values: only where the sides do not leave the same one.
+    read = False
     try:
-        results = _build_if(cond, run(body), run(orelse), split, names)
+        try:
+            results = _build_if(cond, run(body), run(orelse), split, names)
+        except _MixedError:
+            read = True
+            split.clear()
+            results = _build_if(cond, run(body), run(orelse), split, names)
     except BaseException:
         set_state(start)
         raise
     set_state((*split[0].joined(results), *start[nouts:]))
+
+
+class _MixedError(Exception):
+    """One side leaves a Variable where the other leaves a tensor, or another Variable."""
+
+
+def _read(value: Any) -> Any:
+    return value.value() if isinstance(value, Variable) else value
 
 
 def _filled_sides(
@@ -118,6 +134,10 @@ def _check_sides(body: Split, orelse: Split, names: Sequence[str]) -> None:
     ):
         if mine and theirs:
             continue
+        if isinstance(a, Variable) and (theirs or (isinstance(b, Variable) and a is not b)):
+            raise _MixedError
+        if isinstance(b, Variable) and mine:
+            raise _MixedError
         if mine != theirs:
             side = "else" if mine else "if"
             what = b if mine else a

@@ -59,7 +59,7 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        saved, state.convert = state.convert, None
+        saved, state.convert = state.convert, _as_it_is
         try:
             return func(*args, **kwargs)
         finally:
@@ -68,12 +68,21 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     return autograph_artifact(wrapper)
 
 
+def _as_it_is(function: Any) -> Any:
+    """What `do_not_convert` has in the place of `callback`."""
+    return function
+
+
+def converted_as_around(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`converted`, for a function that library code traces: not inside of `do_not_convert`."""
+    return function if state.convert is _as_it_is else converted(function)
+
+
 def converted(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function for a tracer to call: Python control flow on tensors in it becomes ops.
 
     The function itself is converted if it has control flow, or calls functions that may have; else
-    it
-    is called as it is, and malt is not even imported.
+    it is called as it is, and malt is not even imported.
     """
 
     @functools.wraps(function)
@@ -89,7 +98,7 @@ def converted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def callback(function: Any) -> Any:
     """A user's function that library code is about to call: converted if the caller was."""
-    if state.convert is None or function is None or getattr(function, _MARK, False):
+    if state.convert is not callback or function is None or getattr(function, _MARK, False):
         return function
     if not callable(function) or _is_library(function):
         return function
@@ -103,7 +112,7 @@ def callback(function: Any) -> Any:
 def converted_call(f: Any, args: tuple[Any, ...], kwargs: Any, scope: Any = None) -> Any:
     """f(*args, **kwargs), converted if it is a user's function."""
     kwargs = kwargs or {}
-    if state.convert is None or getattr(f, _MARK, False):
+    if state.convert is not callback or getattr(f, _MARK, False):
         return f(*args, **kwargs)
     overload = _overload(f)
     if overload is not None:

@@ -17,6 +17,9 @@ from pinnace.functions.autograph.iteration import register_iteration as register
 from pinnace.functions.autograph.loops import run_loop as run_loop
 from pinnace.functions.autograph.loops import while_stmt as while_stmt
 from pinnace.functions.autograph.python_functions import OVERLOADS as OVERLOADS
+from pinnace.functions.autograph.python_functions import (
+    register_python_functions as register_python_functions,
+)
 from pinnace.functions.autograph.variables import Undefined as Undefined
 from pinnace.functions.autograph.variables import UndefinedReturnValue as UndefinedReturnValue
 from pinnace.functions.autograph.variables import ld as ld

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
+from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.functions.autograph.growing_lists import concat, stack
-from pinnace.functions.autograph.iteration import Steps, ZippedIteration, special_iteration
+from pinnace.functions.autograph.iteration import Steps, ZippedIteration
 from pinnace.functions.autograph.variables import is_symbolic
 from pinnace.ops.array import joining, shapes, sorting
 from pinnace.ops.composites.tensor_array import TensorArray
@@ -16,6 +17,32 @@ from pinnace.ops.math import arithmetic, reduction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+# Built-in -> class -> what it is of values of that class; `data` adds datasets.
+_of_kinds: dict[Any, dict[type, Callable[..., Any]]] = {}
+
+
+def register_python_functions(kind: type, functions: dict[Any, Callable[..., Any]]) -> None:
+    """Tell AutoGraph what built-in functions are of values of a class while a function is traced.
+
+    Args:
+        kind: the class; its subclasses too.
+        functions: by built-in. Each takes what the built-in takes, of which everything that is
+            iterated over is of that class.
+    """
+    for function, replacement in functions.items():
+        _of_kinds.setdefault(function, {})[kind] = replacement
+
+
+def _of_kind(function: Any, *iterated: Any) -> Callable[..., Any] | None:
+    """What a built-in is of these; None: what it always is."""
+    if state.tracer is None or not iterated:
+        return None
+    for kind, replacement in _of_kinds.get(function, {}).items():
+        if all(isinstance(one, kind) for one in iterated):
+            return replacement
+    return None
 
 
 def _print(*objects: Any, **kwargs: Any) -> None:
@@ -33,7 +60,7 @@ def _len(x: Any) -> Any:
         tensor = convert_to_tensor(x)
         known = tensor.shape[0] if tensor.shape.rank else None
         return shapes.shape(tensor)[0] if known is None else known
-    return len(x)
+    return (_of_kind(len, x) or len)(x)
 
 
 def _range(*args: Any) -> Any:
@@ -79,19 +106,17 @@ def _sum(x: Any, *start: Any) -> Any:
 
 
 def _any(x: Any) -> Any:
-    return reduction.reduce_any(x) if is_symbolic(x) else any(x)
+    return reduction.reduce_any(x) if is_symbolic(x) else (_of_kind(any, x) or any)(x)
 
 
 def _all(x: Any) -> Any:
-    return reduction.reduce_all(x) if is_symbolic(x) else all(x)
+    return reduction.reduce_all(x) if is_symbolic(x) else (_of_kind(all, x) or all)(x)
 
 
 def _enumerate(x: Any, start: Any = 0) -> Any:
     if is_symbolic(x) or isinstance(x, (Steps, ZippedIteration)):
         return ZippedIteration([x], start)
-    if hasattr(x, "enumerate") and special_iteration(x) is not None:
-        return x.enumerate(start)
-    return enumerate(x, start)
+    return (_of_kind(enumerate, x) or enumerate)(x, start)
 
 
 def _zip(*parts: Any, **kwargs: Any) -> Any:
@@ -99,7 +124,15 @@ def _zip(*parts: Any, **kwargs: Any) -> Any:
         is_symbolic(part) or isinstance(part, (Steps, ZippedIteration)) for part in parts
     ):
         return ZippedIteration(parts)
-    return zip(*parts, **kwargs)  # noqa: B905 (the user's own arguments)
+    return (_of_kind(zip, *parts) or zip)(*parts, **kwargs)
+
+
+def _map(function: Any, *parts: Any) -> Any:
+    return (_of_kind(map, *parts) or map)(function, *parts)
+
+
+def _filter(function: Any, part: Any) -> Any:
+    return (_of_kind(filter, part) or filter)(function, part)
 
 
 def _sorted(x: Any, **kwargs: Any) -> Any:
@@ -113,7 +146,9 @@ OVERLOADS: dict[Any, Callable[..., Any]] = {
     all: _all,
     any: _any,
     enumerate: _enumerate,
+    filter: _filter,
     len: _len,
+    map: _map,
     max: _max,
     min: _min,
     print: _print,

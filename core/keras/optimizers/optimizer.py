@@ -9,6 +9,7 @@ from pinnace.framework.context import init_scope
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.framework.variable import Variable
 from pinnace.keras import replicas
+from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.keras.optimizers.optimizer_state import LearningRate, OptimizerState
 from pinnace.keras.optimizers.schedules import LearningRateSchedule
@@ -125,7 +126,7 @@ class Optimizer(OptimizerState):
         if isinstance(learning_rate, LearningRateSchedule) or callable(learning_rate):
             self._learning_rate: Any = learning_rate
         else:
-            self._learning_rate = self._own_variable(learning_rate, "float32", "learning_rate")
+            self._learning_rate = self._own_variable(learning_rate, floatx(), "learning_rate")
 
     # A step.
 

@@ -455,6 +455,12 @@ def test_a_tpu_estimator_trains_on_the_processor(tmp_path) -> None:
     assert result["error"] == pytest.approx(result["loss"], rel=1e-5)
 
 
+def test_the_names_of_contrib_are_those_of_the_estimator() -> None:
+    names = ("TPUEstimator", "TPUEstimatorSpec", "TPUConfig", "RunConfig", "InputPipelineConfig")
+    for name in names:
+        assert getattr(tf.compat.v1.tpu, name) is getattr(tpu, name)
+
+
 def test_there_are_no_tpus(tmp_path) -> None:
     with pytest.raises(NotImplementedError, match="use_tpu=False"):
         tpu.TPUEstimator(tpu_model_fn, str(tmp_path), train_batch_size=8)

@@ -222,7 +222,21 @@ def test_an_initial_value_function_runs_outside_the_trace() -> None:
     np.testing.assert_array_equal(model.step(tf.constant([1.0, 2.0])), [5, 7])
 
 
-def test_a_symbolic_initial_value_is_refused_with_advice() -> None:
+def test_an_initial_value_is_computed_from_the_arguments_of_the_call() -> None:
+    kept: list[tf.Variable] = []
+
+    @tf.function
+    def f(x: tf.Tensor) -> tf.Tensor:
+        if not kept:
+            kept.append(tf.Variable(x * 2.0))
+        return kept[0] + x
+
+    assert float(f(tf.constant(3.0))) == 9
+    assert float(f(tf.constant(1.0))) == 7
+    assert kept[0].shape == []
+
+
+def test_an_initial_value_without_a_value_is_refused_with_advice() -> None:
     kept: list[tf.Variable] = []
 
     @tf.function
@@ -230,9 +244,34 @@ def test_a_symbolic_initial_value_is_refused_with_advice() -> None:
         kept.append(tf.Variable(x * 2.0))
         return x
 
-    with pytest.raises(ValueError, match="is computed by the function that is being traced") as e:
-        f(tf.constant(1.0))
-    assert "Variable(lambda: ...)" in str(e.value)
+    with pytest.raises(ValueError, match="from 'x', which has no value yet") as e:
+        f.get_concrete_function(tf.TensorSpec([], tf.float32))
+    assert "Try: call the function with values before" in str(e.value)
+    leaked = []
+
+    @tf.function
+    def g(x: tf.Tensor) -> tf.Tensor:
+        leaked.append(x * 2.0)
+        return x
+
+    g(tf.constant(1.0))
+    with pytest.raises(ValueError, match="belongs to a function that was traced"):
+        tf.Variable(leaked[0])
+
+
+def test_what_ran_before_in_the_function_does_not_run_for_an_initial_value() -> None:
+    counted = tf.Variable(0)
+    kept: list[tf.Variable] = []
+
+    @tf.function
+    def f(x: tf.Tensor) -> tf.Tensor:
+        counted.assign_add(1)
+        if not kept:
+            kept.append(tf.Variable(tf.random.normal([2]) * 0.0 + x))
+        return kept[0] * 1.0
+
+    f(tf.constant(2.0))
+    assert int(counted) == 1
 
 
 def test_a_variable_takes_the_place_of_a_tensor() -> None:

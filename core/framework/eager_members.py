@@ -1,0 +1,145 @@
+"""Members of tensors and variables that only a graph, or only an eager value, can answer for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pinnace.framework.no_effect import ignored
+
+if TYPE_CHECKING:
+    from pinnace.framework.shapes import Shape
+    from pinnace.framework.tensor import Reference, Tensor
+
+
+def _meaningless(name: str) -> AttributeError:
+    return AttributeError(
+        f"{name} has no meaning while ops run eagerly: only what is in a graph has one"
+    )
+
+
+class TensorMembers:
+    """Of an eager tensor; a symbolic one has those of its graph instead."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def device(self) -> str: ...  # noqa: D102 (the tensor describes its own)
+        def ref(self) -> Reference: ...  # noqa: D102 (likewise)
+
+    @property
+    def graph(self) -> Any:
+        """Only a symbolic tensor has one."""
+        raise _meaningless("Tensor.graph")
+
+    @property
+    def value_index(self) -> int:
+        """Only a symbolic tensor has one."""
+        raise _meaningless("Tensor.value_index")
+
+    def consumers(self) -> Any:
+        """Refused: only a symbolic tensor has some.
+
+        Raises:
+            NotImplementedError: always; TensorFlow's class.
+        """
+        raise NotImplementedError(str(_meaningless("Tensor.consumers")))
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> NoReturn:
+        """Refused: there are no sessions.
+
+        Raises:
+            NotImplementedError: always; TensorFlow's class.
+        """
+        del feed_dict, session
+        raise NotImplementedError("Tensor.eval: there are no sessions\n  Try: .numpy()")
+
+    @property
+    def backing_device(self) -> str:
+        """Where its memory is, in TensorFlow's words: always the CPU."""
+        return self.device
+
+    @property
+    def is_packed(self) -> bool:
+        """False: no tensor is one of several devices."""
+        return False
+
+    def cpu(self) -> Tensor:
+        """The tensor itself: it is on the CPU."""
+        return self  # type: ignore[return-value]  # the mixin of it
+
+    def experimental_ref(self) -> Reference:
+        """The older name of `ref`."""
+        return self.ref()
+
+
+class VariableMembers:
+    """Of a variable: it belongs to no graph, and has its value since it was made."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> Shape: ...  # noqa: D102 (the variable describes its own)
+        def assign(self, value: Any) -> Any: ...  # noqa: D102 (likewise)
+        def read_value(self) -> Tensor: ...  # noqa: D102 (likewise)
+
+    @property
+    def graph(self) -> Any:
+        """Refused: it belongs to no graph."""
+        raise _meaningless("Variable.graph")
+
+    @property
+    def op(self) -> Any:
+        """Refused: no operation of a graph stands for it."""
+        raise _meaningless("Variable.op")
+
+    @property
+    def initializer(self) -> None:
+        """None: there is nothing to run, it has its value."""
+        return
+
+    @property
+    def initial_value(self) -> Any:
+        """Refused: the value that it began with is not kept.
+
+        Raises:
+            RuntimeError: always; TensorFlow's class.
+        """
+        raise RuntimeError(
+            "Variable.initial_value is not kept\n  Try: read_value(), the present one"
+        )
+
+    def read_value_no_copy(self) -> Tensor:
+        """The value: reading never copies."""
+        return self.read_value()
+
+    def set_shape(self, shape: Any) -> None:
+        """Check that the shape fits.
+
+        Args:
+            shape: of any value.
+
+        Raises:
+            ValueError: it does not.
+        """
+        self.shape.assert_is_compatible_with(type(self.shape)(shape))
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Assign a value.
+
+        Args:
+            value: of the shape and dtype of the variable.
+            session: without effect: there are no sessions.
+        """
+        ignored("Variable.load", "there are no sessions", session=session)
+        self.assign(value)
+
+    def eval(self, session: Any = None) -> NoReturn:
+        """Refused: there are no sessions.
+
+        Raises:
+            RuntimeError: always; TensorFlow's class.
+        """
+        del session
+        raise RuntimeError("Variable.eval: there are no sessions\n  Try: .numpy()")

@@ -1,0 +1,78 @@
+"""Initial values that a traced function computes, computed at once: the variables it makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.engine.build import plan_of
+from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
+from pinnace.graph.copying import Copy
+from pinnace.graph.graph import GraphBuilder
+
+if TYPE_CHECKING:
+    from pinnace.functions.tracer import FunctionTracer
+    from pinnace.graph.graph import Node, Value
+
+
+def value_now(tensor: SymbolicTensor, tracer: FunctionTracer) -> Tensor:
+    """What a tensor of a function that is being traced is, before that function runs.
+
+    Only what the tensor is computed from runs. What the function wrote to variables before is not
+    seen, for the function was not called yet.
+
+    Args:
+        tensor: of the graph of `tracer`, or of one around it.
+        tracer: what traces.
+
+    Returns:
+        An eager tensor.
+
+    Raises:
+        ValueError: it depends on an argument that has no value yet: a TensorSpec's, a loop's.
+    """
+    found: FunctionTracer | None = tracer
+    while found is not None and found.graph is not tensor.graph:
+        found = found.outer
+    if found is None:
+        raise _unknown(tensor, "a value of another function")
+    known = {id(value): outside for outside, value in found.captures.values()}
+    known.update((id(value), given) for value, given in found.given.items())
+    copy = Copy(GraphBuilder("initial_value"))
+    inputs: list[Tensor] = []
+    for node in _nodes_behind(tensor.value):
+        if node.op.name != "Placeholder":
+            copy.node(node)
+            continue
+        (value,) = node.outputs
+        given = known.get(id(value))
+        if given is None:
+            raise _unknown(tensor, f"{node.name!r}")
+        inputs.append(value_now(given, found) if isinstance(given, SymbolicTensor) else given)
+        copy.values[value] = copy.target.add_input(node.op, value.spec, node.name, value.handle)
+    copy.target.set_outputs([copy.values[tensor.value]])
+    (array,) = plan_of(copy.target.finish())([one._array for one in inputs])
+    return wrap(np.asarray(array), tensor.dtype)
+
+
+def _nodes_behind(value: Value) -> list[Node]:
+    """The nodes that a value is computed from, each after those it takes values from."""
+    ordered: dict[Node, None] = {}
+    waiting = [(value.node, False)]
+    while waiting:
+        node, ready = waiting.pop()
+        if ready:
+            ordered[node] = None
+        elif node not in ordered:
+            waiting.append((node, True))
+            waiting += [(one.node, False) for one in node.inputs if one.node not in ordered]
+    return list(ordered)
+
+
+def _unknown(tensor: Tensor, what: str) -> ValueError:
+    return ValueError(
+        f"Variable: the initial value {tensor!r} is computed by the function that is being traced, "
+        f"from {what}, which has no value yet.\n  Try: call the function with values before "
+        "get_concrete_function, or pass a function of nothing that is traced, Variable(lambda: ...)"
+    )
