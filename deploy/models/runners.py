@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.deploy.cli.models import FROZEN, ONNX, SAVED_MODEL, find_model, unknown_name
+from pinnace.deploy.models.finding import FROZEN, ONNX, SAVED_MODEL, find_model, unknown_name
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.extras import install_command
