@@ -34,6 +34,7 @@ LAYERS = {
     "estimator": 11,
     "compat": 11.2,
     "serving": 12,
+    "deploy.score": 12.5,
     "deploy.cli": 13,
 }
 # `core/__init__.py` and the files beside it bind public names; nothing in the library imports them.
@@ -65,12 +66,13 @@ HOMES: dict[str, tuple[str, ...]] = {
     "fastapi": ("serving",),
     "starlette": ("serving",),
     "uvicorn": ("serving",),
-    "orjson": ("serving",),
+    "orjson": ("serving", "deploy.score"),
     "simdjson": ("serving.fast",),
     "prometheus_client": ("serving",),
     "opentelemetry": ("serving",),
     "httpx": ("serving.client",),
     "grpc": ("serving.grpc", "serving.fast.grpc"),
+    "pyarrow": ("deploy.score",),
     "onnx": ("deploy.onnx", "deploy.cli"),
     "onnxruntime": ("deploy.onnx", "deploy.models", "serving.models.engines"),
     "typer": ("deploy.cli",),
