@@ -92,6 +92,8 @@ def _together(values: Any, spec: RowSpec, *, textual: bool) -> Array | None:
         array = np.array(values)
     except (ValueError, TypeError, OverflowError):
         return None
+    if array.dtype.kind == "f" and spec.dtype.numpy.kind in "iu":
+        return None  # large integers beside a float were rounded
     return array if array.dtype.kind in "biuf" or array.dtype == spec.dtype.numpy else None
 
 
@@ -168,7 +170,22 @@ def _number_array(value: Any, spec: RowSpec) -> Array:
         if any(one is None for one in flat):
             raise _BadRowError("a value in it is missing")
         raise _BadRowError(f"{_told(value)} is no {spec.dtype.name}")
+    if array.dtype.kind == "f" and spec.dtype.numpy.kind in "iu" and isinstance(value, list):
+        return _whole_numbers(value, spec)
     return array
+
+
+def _whole_numbers(value: list[Any], spec: RowSpec) -> Array:
+    """Integers and floats beside each other, as integers: NumPy would round the large ones."""
+    objects = np.array(value, object)
+    flat = objects.reshape(-1).tolist()
+    for one in flat:
+        if isinstance(one, float) and not one.is_integer():
+            raise _BadRowError(f"{_told(one)} is no {spec.dtype.name}")
+    try:
+        return np.array([int(one) for one in flat], spec.dtype.numpy).reshape(objects.shape)
+    except OverflowError:
+        raise _BadRowError(f"{_told(value)} is no {spec.dtype.name}") from None
 
 
 def _text_array(value: Any) -> Array:
