@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinnace.deploy.cli.terminal import Terminal, print_json, time_text
-from pinnace.framework.errors import InvalidArgumentError, OpError
+from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError, OpError
 from pinnace.framework.visible_text import visible
 
 if TYPE_CHECKING:
@@ -187,6 +187,12 @@ def _engine(name: str, workers: int | None, address: str | None) -> "Engine | No
         if address is not None:
             raise InvalidArgumentError("--ray-address is for --engine ray")
         return None
+    try:
+        import ray  # noqa: F401 - whether it is there
+    except ImportError:
+        raise FailedPreconditionError(
+            "--engine ray needs Ray\n  Try: pip install ray, here and on the cluster"
+        ) from None
     from pinnace.integrations.ray import actor_pool
 
     return actor_pool(address, workers)

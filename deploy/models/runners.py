@@ -27,7 +27,7 @@ DEFAULT_SIGNATURE = "serving_default"
 _ONNX_TYPES = {"float": "float32", "double": "float64"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Runner:
     """One signature of a model, ready to run.
 

@@ -113,6 +113,11 @@ def list_parts(
     seen: set[str] = set()
     for pattern in patterns:
         found = [one for one in find_files(pattern) if not is_output(one.location)]
+        if not found:
+            raise InvalidArgumentError(
+                f"--input: all files at {pattern} are in the folder of --output, and so are taken "
+                "for results\n  Try: another --output"
+            )
         fresh = [one for one in found if one.location not in seen]
         seen.update(one.location for one in fresh)
         for name, source in _sources(fresh, input_format):

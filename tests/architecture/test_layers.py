@@ -35,6 +35,7 @@ LAYERS = {
     "compat": 11.2,
     "serving": 12,
     "deploy.score": 12.5,
+    "integrations": 12.7,
     "deploy.cli": 13,
 }
 # `core/__init__.py` and the files beside it bind public names; nothing in the library imports them.
@@ -73,6 +74,9 @@ HOMES: dict[str, tuple[str, ...]] = {
     "httpx": ("serving.client",),
     "grpc": ("serving.grpc", "serving.fast.grpc"),
     "pyarrow": ("deploy.score",),
+    "ray": ("integrations.ray", "deploy.cli"),
+    "pyspark": ("integrations.spark",),
+    "apache_beam": ("integrations.beam",),
     "onnx": ("deploy.onnx", "deploy.cli"),
     "onnxruntime": ("deploy.onnx", "deploy.models", "serving.models.engines"),
     "typer": ("deploy.cli",),

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from architecture.sources import ROOT
 from pinnace.deploy.score.staging import Staged, sweep
 from support.command_line import pinnace
 from support.scoring import (
@@ -107,6 +107,7 @@ def test_files_of_others_are_not_taken_for_results(rowwise: Path, tmp_path: Path
         *("score", rowwise, "--input", tmp_path / "data/*", "--output", tmp_path / "data")
     )
     assert into_itself.code == 1
+    assert "are in the folder of --output" in into_itself.err
     assert len(read_results(tmp_path / "data" / "0.parquet")) == 50
 
 
@@ -154,9 +155,7 @@ def test_files_in_the_making_of_dead_processes_go_and_those_of_others_stay(
     assert sweep(tmp_path / "out") == 0
 
 
-def test_bad_rows_of_earlier_runs_still_decide_the_exit_code(
-    rowwise: Path, tmp_path: Path
-) -> None:
+def test_bad_rows_of_earlier_runs_still_decide_the_exit_code(rowwise: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     write_jsonl(tmp_path / "data" / "a.jsonl", [[1, 2, 3, 4], "no"])
     write_jsonl(tmp_path / "data" / "b.jsonl", [[1, 2, 3, 4]])
@@ -167,15 +166,14 @@ def test_bad_rows_of_earlier_runs_still_decide_the_exit_code(
     assert "1 bad rows" in answer.out
 
 
-_FILES, _ROWS, _KILLS = 6, 1000, 5
+_FILES, _ROWS = 5, 600
+_PROGRAM = ROOT / "tests" / "support" / "kill_while_scoring.py"
 
 
-@pytest.mark.parametrize("workers", [1, 2])
 def test_a_run_that_is_killed_again_and_again_ends_with_every_row_once(
-    workers: int, rowwise: Path, tmp_path: Path
+    rowwise: Path, tmp_path: Path
 ) -> None:
     """Its files are those of a run that nobody killed, byte for byte."""
-    draw = random.Random(workers)
     (tmp_path / "data").mkdir()
     for number in range(_FILES):
         rows: list[object] = [
@@ -183,34 +181,16 @@ def test_a_run_that_is_killed_again_and_again_ends_with_every_row_once(
         ]
         rows[number] = {"id": number * _ROWS + number, "x": "bad"}
         write_jsonl(tmp_path / "data" / f"{number:02}.jsonl", rows)
-    flags = ["--keep", "id", "--batch-size", "4", "--rows-per-part", "400"]
+    flags = ["--keep", "id", "--batch-size", "4", "--rows-per-part", "300"]
     whole = tmp_path / "whole"
-    wanted = pinnace(
-        *("score", rowwise, "--input", tmp_path / "data", "--output", whole, *flags)
-    )
+    wanted = pinnace("score", rowwise, "--input", tmp_path / "data", "--output", whole, *flags)
     assert wanted.code == 3
-    command = [sys.executable, "-m", "pinnace.deploy.cli.main"]
-    command += map(str, arguments(rowwise, tmp_path, *flags, "--workers", str(workers)))
-    kills = 0
-    there = -1
-    while True:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        # From when something is written on, at any moment.
-        while process.poll() is None and _count(tmp_path / "out") <= there:
-            time.sleep(0.001)
-        try:
-            process.wait(draw.random() * 0.3 if kills < _KILLS else 60)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            kills += 1
-        process.communicate()
-        if process.returncode != -signal.SIGKILL:
-            break
-        there = _count(tmp_path / "out")
-        for path in (tmp_path / "out").glob("*.jsonl"):
-            assert path.read_bytes() == (whole / path.name).read_bytes()
-    assert process.returncode == 3
-    assert kills >= 2
+    command = [sys.executable, _PROGRAM, tmp_path / "out", "8", "1"]
+    command += arguments(rowwise, tmp_path, *flags)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    kills, code = map(int, done.stdout.split())
+    assert kills >= 3
+    assert code == 3
     assert visible_files(tmp_path / "out") == visible_files(whole)
     for name in visible_files(whole):
         assert (tmp_path / "out" / name).read_bytes() == (whole / name).read_bytes()
@@ -221,22 +201,17 @@ def test_a_run_that_is_killed_again_and_again_ends_with_every_row_once(
     assert sorted(found) == [n for n in range(_FILES * _ROWS) if n % _ROWS != n // _ROWS]
 
 
-def _count(folder: Path) -> int:
-    return len(list(folder.glob("*.jsonl")))
-
-
 def test_a_run_that_is_asked_to_end_leaves_no_file_in_the_making(
     rowwise: Path, tmp_path: Path
 ) -> None:
-    write_data(tmp_path, 40, rows=2000)
+    write_data(tmp_path, 20, rows=2000)
     command = [sys.executable, "-m", "pinnace.deploy.cli.main"]
-    command += map(str, arguments(rowwise, tmp_path, "--batch-size", "1", "--workers", "2"))
+    command += map(str, arguments(rowwise, tmp_path, "--batch-size", "1"))
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         deadline = time.monotonic() + 60
         while not list((tmp_path / "out").glob("*.parquet")):
             assert time.monotonic() < deadline
-            time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
     finally:
