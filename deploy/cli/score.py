@@ -235,7 +235,10 @@ def _state(summary: "Summary") -> str:
 
 def _tell(summary: "Summary", seconds: float, *, as_json: bool) -> None:
     for text in _some(summary.errors):
-        sys.stderr.write(visible(f"pinnace score: {text}\n"))
+        problem, _, advice = text.partition("\n  Try: ")
+        sys.stderr.write(visible(f"pinnace score: {' '.join(problem.split())}\n"))
+        if advice:
+            sys.stderr.write(visible(f"  Try: {advice}\n"))
     if as_json:
         print_json({**asdict(summary), "seconds": seconds})
         return
