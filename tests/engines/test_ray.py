@@ -22,7 +22,7 @@ FILES, ROWS = 6, 2000
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    os.environ["RAY_raylet_start_wait_time_s"] = "300"  # a machine may be busy
+    os.environ["RAY_raylet_start_wait_time_s"] = "300"  # noqa: SIM112 - Ray's name; for busy machines
     started = ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     address = started.address_info["address"]
     yield address
