@@ -3,14 +3,15 @@
     make score-demo
     make score-demo ARGS="--rows 100000"
 
-The killed run must end with the files of the whole one, byte for byte; the loop is the loaded
-model called on the same batches, read by PyArrow, with nothing written.
+The killed run must end with the rows of the whole one, each once and in order. Their numbers may
+differ in the last bits: code is compiled while a process runs, and so begins at another batch in a
+process that began later (`PINNACE_TIER=plan` compiles nothing). The loop is the loaded model called
+on the same batches, read by PyArrow, with nothing written.
 """
 
 from __future__ import annotations
 
 import argparse
-import filecmp
 import signal
 import subprocess
 import sys
@@ -55,8 +56,8 @@ def save_model(folder: Path) -> None:
 
         @tf.function(input_signature=[tf.TensorSpec([None, WIDTH], tf.float32, name="x")])
         def serve(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-            logits = tf.matmul(tf.nn.relu(tf.matmul(x, self.first)), self.second)
-            return {"scores": tf.nn.softmax(logits), "label": tf.argmax(logits, axis=1)}
+            hidden = tf.nn.relu(tf.matmul(x, self.first))
+            return {"scores": tf.nn.softmax(tf.matmul(hidden, self.second))}
 
     module = Classifier()
     tf.saved_model.save(module, folder, signatures=module.serve)
@@ -101,9 +102,17 @@ def plain_loop(folder: Path) -> tuple[int, float]:
         for batch in pq.ParquetFile(path).iter_batches(BATCH, columns=["x"]):
             x = batch.column("x").flatten().to_numpy().reshape(-1, WIDTH)
             found = signature(x=tf.constant(x))
-            assert len(found["label"].numpy()) == len(x)
+            assert len(found["scores"].numpy()) == len(x)
             rows += len(x)
     return rows, time.perf_counter() - begun
+
+
+def difference(folder: Path, name: str) -> float:
+    """How far the scores of both runs are apart at most; the rows must be the same."""
+    whole, killed = (pq.read_table(folder / run / name) for run in ("whole", "killed"))
+    assert whole["id"].equals(killed["id"]), f"the rows of {name} differ"
+    a, b = (one["scores"].combine_chunks().flatten().to_numpy() for one in (whole, killed))
+    return float(np.abs(a - b).max())
 
 
 def main() -> None:
@@ -121,13 +130,10 @@ def main() -> None:
         whole = time.perf_counter() - begun
         resumed = killed_and_resumed(folder, options.kills)
         names = sorted(path.name for path in (folder / "whole").iterdir())
-        same, other, missing = filecmp.cmpfiles(
-            folder / "whole", folder / "killed", names, shallow=False
-        )
-        assert not other, f"these files differ: {other}"
-        assert not missing, f"these files are missing: {missing}"
-        left = [path.name for path in (folder / "killed").iterdir() if path.name not in names]
-        assert not left, f"these were left: {left}"
+        found = sorted(path.name for path in (folder / "killed").iterdir())
+        assert found == names, f"there are {found}, and not {names}"
+        farthest = max(difference(folder, name) for name in names if name.endswith(".parquet"))
+        assert farthest < 1e-6, f"the scores differ by up to {farthest}"
         ids = [
             pq.read_table(path)["id"].to_numpy()
             for path in sorted((folder / "killed").glob("*.parquet"))
@@ -136,7 +142,7 @@ def main() -> None:
         np.testing.assert_array_equal(np.concatenate(ids), np.arange(rows))
         looped, seconds = plain_loop(folder)
         assert looped == rows
-        print(f"{len(same)} files of both runs are equal, byte for byte; {rows:,} rows, each once")
+        print(f"{rows:,} rows, each once, in both runs; scores differ by {farthest:.1g} at most")
         print(f"pinnace score     {rows / whole:>12,.0f} rows a second, with its start")
         print(f"  the killed one  {rows / resumed:>12,.0f} rows a second, with its starts")
         print(f"plain loop        {rows / seconds:>12,.0f} rows a second, loaded, nothing written")

@@ -32,7 +32,7 @@ def claim(output: Output, recorded: Mapping[str, Any], names: Iterable[str]) -> 
     """
     found = output.read(RECORD)
     there = output.names() - {RECORD}
-    if found is not None and not there:
+    if found is not None and not there and _differences(output, found, recorded):
         # Nothing was made with what it says: flags may be put right.
         output.remove(RECORD)
         found = None
@@ -46,10 +46,16 @@ def claim(output: Output, recorded: Mapping[str, Any], names: Iterable[str]) -> 
         document = {"version": _VERSION, "made_with": dict(recorded)}
         output.create(RECORD, (json.dumps(document, indent=2) + "\n").encode())
         found = output.read(RECORD)  # another process may have been first
-    _compare(output, found or b"", recorded)
+    others = _differences(output, found or b"", recorded)
+    if others:
+        raise FailedPreconditionError(
+            f"{output.shown} holds results of another run: {'; '.join(others)}\n"
+            "  Try: the same model and flags, or another --output"
+        )
 
 
-def _compare(output: Output, found: bytes, recorded: Mapping[str, Any]) -> None:
+def _differences(output: Output, found: bytes, recorded: Mapping[str, Any]) -> list[str]:
+    """What a record says otherwise."""
     try:
         document = json.loads(found)
         version, made_with = document["version"], dict(document["made_with"])
@@ -62,16 +68,11 @@ def _compare(output: Output, found: bytes, recorded: Mapping[str, Any]) -> None:
             f"{output.shown} holds results of another version of `pinnace score`\n"
             "  Try: another --output"
         )
-    others = [name for name in recorded if made_with.get(name) != recorded[name]]
-    if others:
-        listed = "; ".join(
-            f"{_option(name)} was {_text(made_with.get(name))}, is {_text(recorded[name])}"
-            for name in others
-        )
-        raise FailedPreconditionError(
-            f"{output.shown} holds results of another run: {listed}\n"
-            "  Try: the same model and flags, or another --output"
-        )
+    return [
+        f"{_option(name)} was {_text(made_with.get(name))}, is {_text(recorded[name])}"
+        for name in recorded
+        if made_with.get(name) != recorded[name]
+    ]
 
 
 def _option(name: str) -> str:

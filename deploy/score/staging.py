@@ -44,6 +44,8 @@ class Staged:
         """
         with explained("write", target):
             sync_file(self.file)
+            if fcntl is None:
+                self.file.close()  # Windows gives open files no other name
             self.path.replace(target)
             self.file.close()
             sync_folder(target.parent)
