@@ -17,12 +17,13 @@ from support.scoring import bad_rows, read_results, rows_of, visible_files, writ
 
 pytestmark = pytest.mark.engines
 ray = pytest.importorskip("ray")
-FILES, ROWS = 6, 2000
+FILES, ROWS = 5, 800
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
     os.environ["RAY_raylet_start_wait_time_s"] = "300"  # noqa: SIM112 - Ray's name; for busy machines
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - as above
     started = ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     address = started.address_info["address"]
     yield address

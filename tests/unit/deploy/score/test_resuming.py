@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 
 from architecture.sources import ROOT
 from pinnace.deploy.score.staging import Staged, sweep
+from support import waiting
 from support.command_line import pinnace
 from support.scoring import (
     bad_rows,
@@ -209,9 +209,7 @@ def test_a_run_that_is_asked_to_end_leaves_no_file_in_the_making(
     command += map(str, arguments(rowwise, tmp_path, "--batch-size", "1"))
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        deadline = time.monotonic() + 60
-        while not list((tmp_path / "out").glob("*.parquet")):
-            assert time.monotonic() < deadline
+        waiting.until(lambda: bool(list((tmp_path / "out").glob("*.parquet"))), 120)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
     finally:
