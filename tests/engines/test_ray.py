@@ -93,7 +93,7 @@ def _processes(actor: str) -> list[int]:
             title = (folder / "cmdline").read_bytes().decode(errors="replace")
         except OSError:
             continue
-        if title.startswith("ray::") and actor in title and "score" in title:
+        if title.startswith("ray::") and actor in title:
             found.append(int(folder.name))
     return found
 
