@@ -78,7 +78,7 @@ def actor_pool(address: str | None = None, actors: int | None = None) -> Engine:
 def _score(
     settings: ScoreSettings, parts: Sequence[Part], count: int, report: Callable[[int], object]
 ) -> Iterator[PartResult]:
-    made = ray.remote(num_cpus=1, max_restarts=-1)(_Actor)
+    made = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=_TRIES - 1)(_Actor)
     pool = [made.remote(settings) for _ in range(count)]
     waiting = deque((part, 1) for part in parts)
     running: dict[Any, tuple[Any, Part, int]] = {}
