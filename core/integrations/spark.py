@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,9 @@ def model_udf(model: str, signature: str | None = None, *, batch_size: int = 102
             )
             return {name: np.asarray(array) for name, array in found.items()}
 
+        # Spark counts the parameters to know how many columns there are.
+        columns = [Parameter(f"column{n}", Parameter.POSITIONAL_ONLY) for n in range(len(shapes))]
+        vars(predict)["__signature__"] = Signature(columns)
         return predict
 
     return predict_batch_udf(
