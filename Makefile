@@ -40,7 +40,6 @@ EDGE_PINS := onnxruntime-node@1.30.0 onnxruntime-web@1.30.0 playwright-core@1.65
 # Types as editors see them; the package brings no runtime of its own.
 PYRIGHT_PINS := pyright@1.1.414
 # Engines that run models, an environment each; this checkout's code is what they import.
-RAY_PINS := ray==2.60.0 pyarrow==26.0.1 pytest==9.2.0 hypothesis==6.170.15
 SPARK_PINS := pyspark==4.3.0 pyarrow==26.0.1 pandas==2.3.3 pytest==9.2.0 hypothesis==6.170.15
 BEAM_PINS := apache-beam==2.77.0 pyarrow==25.0.1 pytest==9.2.0 hypothesis==6.170.15
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
@@ -62,7 +61,6 @@ SCHEMATHESIS := $(CACHE)/venvs/schemathesis-$(call sum,$(SCHEMATHESIS_PINS))
 PAGE := $(CACHE)/venvs/page-$(call sum,$(PAGE_PINS))
 EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
 PYRIGHT := $(CACHE)/node/pyright-$(call sum,$(PYRIGHT_PINS))
-RAY := $(CACHE)/venvs/ray-$(call sum,$(RAY_PINS))
 SPARK := $(CACHE)/venvs/spark-$(call sum,$(SPARK_PINS))
 BEAM := $(CACHE)/venvs/beam-$(call sum,$(BEAM_PINS))
 PROTOC := $(CACHE)/venvs/protoc-$(call sum,$(PROTOC_PINS))
@@ -179,10 +177,6 @@ $(TEXT)/.installed: $(TENSORFLOW)/.installed
 	@touch $@
 
 # With the dependencies of pinnace, which is the checkout all the same: PYTHONPATH is first.
-$(RAY)/.installed:
-	$(call venv,$(RAY),-e . $(RAY_PINS),$(RAY_PINS))
-	@touch $@
-
 $(SPARK)/.installed:
 	$(call venv,$(SPARK),-e . $(SPARK_PINS),$(SPARK_PINS))
 	@touch $@
@@ -350,11 +344,7 @@ edge: $(INSTALLED) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported m
 	PINNACE_CHROMIUM=$${PINNACE_CHROMIUM:-$$(command -v chromium || command -v chromium-browser)} \
 	  $(VENV)/bin/pytest -q -m edge tests/edge $(ARGS)
 
-ray-test spark-test beam-test: export PYTHONPATH = $(abspath $(LINKS))
-
-.PHONY: ray-test
-ray-test: links $(RAY)/.installed ## score with actors of Ray, some of which are killed
-	$(RAY)/bin/python -m pytest -q -m engines tests/engines/test_ray.py $(ARGS)
+spark-test beam-test: export PYTHONPATH = $(abspath $(LINKS))
 
 .PHONY: spark-test
 spark-test: links $(SPARK)/.installed ## run a model on columns of Spark

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinnace.deploy.cli.terminal import Terminal, print_json, time_text
-from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError, OpError
+from pinnace.framework.errors import InvalidArgumentError, OpError
 from pinnace.framework.visible_text import visible
 
 if TYPE_CHECKING:
     from pinnace.deploy.score import PartResult, Plan, Summary
-    from pinnace.deploy.score.run import Engine
 
 BAD_ROWS = 3
 _FAILED = 1
 _TOLD = 5  # errors and files with bad rows that are printed
-_ENGINES = ("local", "ray")
 
 
 def score(
@@ -116,15 +114,7 @@ def score(
             metavar="I/N",
         ),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Processes, or actors of Ray; 1, or as many as the cluster has CPUs."),
-    ] = None,
-    engine: Annotated[str, typer.Option(help="local, or ray for a cluster of Ray.")] = "local",
-    ray_address: Annotated[
-        str | None,
-        typer.Option(help="Of the cluster; RAY_ADDRESS, or one on this machine."),
-    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes, each with the model.")] = 1,
     tags: Annotated[
         str | None,
         typer.Option("--tags", "--tag_set", help="Tag set, comma-separated.", metavar="TAGS"),
@@ -161,11 +151,12 @@ def score(
         allow_io=allow_io,
     )
     share = (0, 1) if shard is None else parse_shard(shard)
-    driver = _engine(engine, workers, ray_address)
+    if workers < 1:
+        raise InvalidArgumentError(f"--workers must be at least 1, got {workers}")
     plan = plan_run(settings, share)
     with _progress(plan) as (report, finished):
         try:
-            summary = run_plan(plan, workers or 1, driver, report, finished)
+            summary = run_plan(plan, workers, report=report, finished=finished)
         except OpError as error:
             raise type(error)(f"{error}; {_state(plan.summary)}") from error
     _tell(summary, time.perf_counter() - begun, as_json=as_json)
@@ -176,26 +167,6 @@ def score(
 
 def _names(text: str | None) -> tuple[str, ...]:
     return tuple(one.strip() for one in (text or "").split(",") if one.strip())
-
-
-def _engine(name: str, workers: int | None, address: str | None) -> "Engine | None":
-    if name not in _ENGINES:
-        raise InvalidArgumentError(f"--engine must be one of {', '.join(_ENGINES)}, got {name!r}")
-    if workers is not None and workers < 1:
-        raise InvalidArgumentError(f"--workers must be at least 1, got {workers}")
-    if name == "local":
-        if address is not None:
-            raise InvalidArgumentError("--ray-address is for --engine ray")
-        return None
-    try:
-        import ray  # noqa: F401 - whether it is there
-    except ImportError:
-        raise FailedPreconditionError(
-            "--engine ray needs Ray\n  Try: pip install ray, here and on the cluster"
-        ) from None
-    from pinnace.integrations.ray import actor_pool
-
-    return actor_pool(address, workers)
 
 
 @contextmanager

@@ -91,7 +91,6 @@ def test_a_missing_column_is_named_with_what_there_is(rowwise: Path, tmp_path: P
         (["--batch-size", "0"], "--batch-size must be at least 1, got 0"),
         (["--features", "a,b,c,d", "--keep", "total"], "'total' is also an output of the model"),
         (["--workers", "0"], "--workers must be at least 1, got 0"),
-        (["--engine", "dask"], "--engine must be one of local, ray, got 'dask'"),
     ],
 )
 def test_wrong_flags_are_one_error(
