@@ -15,7 +15,7 @@ ORACLE_SEED ?= 1
 INTEROP_PATHS ?= v2,v1,c,lite,resave
 
 # The environments of peers and generators are named by a sum of their pins: a new pin makes a new one.
-EXTRAS := onnx,grpc,image,dev
+EXTRAS := onnx,grpc,image,score,dev
 TENSORFLOW_PINS := tensorflow-cpu==2.21.0 fastapi==0.115.12 uvicorn[standard]==0.34.2 google-crc32c==1.9.0 threadpoolctl==3.8.0 diastatic-malt==2.15.3
 # A peer of the benchmarks, beside TensorFlow and ONNX Runtime, which the development environment has.
 JAX_PINS := jax==0.10.2 jaxlib==0.10.2 optax==0.2.8
@@ -39,6 +39,9 @@ TF2ONNX_PINS := tensorflow-cpu==2.21.0 tf2onnx==1.17.0 onnx==1.23.2 onnxslim==0.
 EDGE_PINS := onnxruntime-node@1.30.0 onnxruntime-web@1.30.0 playwright-core@1.65.1
 # Types as editors see them; the package brings no runtime of its own.
 PYRIGHT_PINS := pyright@1.1.414
+# Engines that run models, an environment each; this checkout's code is what they import.
+SPARK_PINS := pyspark==4.3.0 pyarrow==26.0.1 pandas==2.3.3 pytest==9.2.0 hypothesis==6.170.15
+BEAM_PINS := apache-beam==2.77.0 pyarrow==25.0.1 pytest==9.2.0 hypothesis==6.170.15
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
@@ -58,6 +61,8 @@ SCHEMATHESIS := $(CACHE)/venvs/schemathesis-$(call sum,$(SCHEMATHESIS_PINS))
 PAGE := $(CACHE)/venvs/page-$(call sum,$(PAGE_PINS))
 EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
 PYRIGHT := $(CACHE)/node/pyright-$(call sum,$(PYRIGHT_PINS))
+SPARK := $(CACHE)/venvs/spark-$(call sum,$(SPARK_PINS))
+BEAM := $(CACHE)/venvs/beam-$(call sum,$(BEAM_PINS))
 PROTOC := $(CACHE)/venvs/protoc-$(call sum,$(PROTOC_PINS))
 LINKS := build/links
 DIGITS := models/digits/1
@@ -169,6 +174,15 @@ $(KERAS2)/.installed: $(TENSORFLOW)/.installed
 $(TEXT)/.installed: $(TENSORFLOW)/.installed
 	@echo "$(TEXT): installing $(TEXT_PINS)"
 	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(TEXT) $(TEXT_PINS)
+	@touch $@
+
+# With the dependencies of pinnace, which is the checkout all the same: PYTHONPATH is first.
+$(SPARK)/.installed:
+	$(call venv,$(SPARK),-e . $(SPARK_PINS),$(SPARK_PINS))
+	@touch $@
+
+$(BEAM)/.installed:
+	$(call venv,$(BEAM),-e . $(BEAM_PINS),$(BEAM_PINS))
 	@touch $@
 
 $(PROTOC)/.installed:
@@ -329,6 +343,25 @@ edge: $(INSTALLED) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported m
 	  echo "make edge needs Chromium, and could not install it. Try: sudo apt install chromium" >&2; exit 1; }
 	PINNACE_CHROMIUM=$${PINNACE_CHROMIUM:-$$(command -v chromium || command -v chromium-browser)} \
 	  $(VENV)/bin/pytest -q -m edge tests/edge $(ARGS)
+
+spark-test beam-test: export PYTHONPATH = $(abspath $(LINKS))
+
+.PHONY: spark-test
+spark-test: links $(SPARK)/.installed ## run a model on columns of Spark
+	@command -v java >/dev/null || { \
+	  echo "installing Java"; \
+	  { apt-get update -qq && apt-get install -qq -y --no-install-recommends default-jre-headless; } >/dev/null 2>&1; } || { \
+	  echo "make spark-test needs Java 17 or newer, and could not install it. Try: sudo apt install default-jre-headless" >&2; exit 1; }
+	PYSPARK_PYTHON=$(abspath $(SPARK))/bin/python $(SPARK)/bin/python -m pytest -q -m engines tests/engines/test_spark.py $(ARGS)
+
+.PHONY: beam-test
+beam-test: links $(BEAM)/.installed ## run a model in Beam's RunInference
+	$(BEAM)/bin/python -m pytest -q -m engines tests/engines/test_beam.py $(ARGS)
+
+# Two minutes; ARGS="--rows 100000" is a short form.
+.PHONY: score-demo
+score-demo: $(INSTALLED) ## score a million rows of Parquet, killed and resumed, beside a plain loop
+	$(VENV)/bin/python benchmarks/score_demo.py $(ARGS)
 
 # MINUTES=1 is a short form.
 .PHONY: soak

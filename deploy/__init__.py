@@ -1,4 +1,4 @@
-"""A loaded model elsewhere: ONNX, the command line."""
+"""A loaded model elsewhere: ONNX, files of rows, the command line."""
 
 from __future__ import annotations
 

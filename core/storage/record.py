@@ -140,6 +140,13 @@ class RecordWriter:
         self.close()
 
 
+def framed(record: bytes) -> bytes:
+    """A record with its length and checksums, as it stands in a file that is not compressed."""
+    length = struct.pack("<Q", len(record))
+    head = length + _FOOTER.pack(masked_crc32c(length))
+    return b"".join((head, record, _FOOTER.pack(masked_crc32c(record))))
+
+
 class _Source(Protocol):
     def read(self, count: int) -> bytes:
         """The next `count` bytes; fewer only at the end."""
@@ -156,7 +163,10 @@ class _Plain:
         self.read = file.read
 
     def may_hold(self, count: int) -> bool:
-        status = os.fstat(self._file.fileno())  # each time: the file may be growing
+        try:
+            status = os.fstat(self._file.fileno())  # each time: the file may be growing
+        except OSError:  # no file of this system, but one in a store
+            return True
         # A pipe has no size: it is read in pieces, and ends where it ends.
         return not stat.S_ISREG(status.st_mode) or count <= status.st_size - self._file.tell()
 
@@ -249,6 +259,22 @@ def _records(path: StrPath, window: int | None) -> Iterator[bytes]:
     with explained("read", path), Path(path).open("rb", _CHUNK) as file:
         source: _Source = _Plain(file) if window is None else _Inflated(file, window, name)
         yield from _parse(source, name)
+
+
+def open_records(file: IO[bytes], name: str, compression: str | None = None) -> Iterator[bytes]:
+    """The records of an open file from where it stands on; offsets count from there.
+
+    Args:
+        file: open for reading bytes; it stays open.
+        name: for messages.
+        compression: None, `"GZIP"` or `"ZLIB"`.
+
+    Raises:
+        DataLossError: the file is damaged or ends inside a record.
+        InvalidArgumentError: `compression` is not one of the three.
+    """
+    window = _window(compression)
+    return _parse(_Plain(file) if window is None else _Inflated(file, window, name), name)
 
 
 def _parse(source: _Source, name: str) -> Iterator[bytes]:

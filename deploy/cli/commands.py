@@ -17,6 +17,7 @@ _COMMANDS = {
     "scan": _LOOK,
     "diff": _LOOK,
     "run": _USE,
+    "score": _USE,
     "serve": _USE,
     "warmup": _USE,
     "replay": _USE,

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from pinnace.deploy.cli.models import find_model
 from pinnace.deploy.cli.terminal import Terminal, print_json
+from pinnace.deploy.models.finding import find_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pinnace.deploy.cli.differences import ArrayDifference, Differences
-    from pinnace.deploy.cli.runners import Runner
+    from pinnace.deploy.models.runners import Runner
 
 DIFFERENT = 1
 _LARGEST = 10
@@ -79,7 +79,7 @@ def _outputs(
 ) -> "tuple[ArrayDifference, ...]":
     from pinnace.deploy.cli.differences import array_difference, is_beyond
     from pinnace.deploy.cli.run import gathered_inputs
-    from pinnace.deploy.cli.runners import load_runner
+    from pinnace.deploy.models.runners import load_runner
 
     runners: list[Runner] = [load_runner(path, signature, tags) for path in paths]
     arrays = gathered_inputs(runners[0], given, 0, "255", fill=fill)

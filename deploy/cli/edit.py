@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from pinnace.deploy.cli.models import find_model, unknown_name
 from pinnace.deploy.cli.terminal import Terminal, size_text
+from pinnace.deploy.models.finding import find_model, unknown_name
 from pinnace.framework.errors import AlreadyExistsError, InvalidArgumentError
 
 

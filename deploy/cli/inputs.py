@@ -6,17 +6,16 @@ import io
 import json
 import math
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.deploy.cli.expressions import evaluate
-from pinnace.deploy.cli.models import unknown_name
+from pinnace.deploy.models.finding import unknown_name
+from pinnace.deploy.models.pictures import PICTURES, SCALES, PictureScale, read_picture
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
-from pinnace.framework.extras import install_command
 from pinnace.storage.regular_files import open_regular
 
 if TYPE_CHECKING:
@@ -25,26 +24,13 @@ if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.framework.tensor import Array
 
-_PICTURES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"})
 _TEXTS = frozenset({".txt", ".csv", ".tsv"})
-_FILES = _PICTURES | _TEXTS | {".npy", ".npz", ".json"}
+_FILES = PICTURES | _TEXTS | {".npy", ".npz", ".json"}
 _FILE = re.compile(r"(?P<path>.+?)(?:\[(?P<key>[^\[\]]*)\])?\Z", re.DOTALL)
 _NAME = re.compile(r"[\w./:-]+")
 _ANY_SIZE = frozenset({"?", "-1", "None"})
 _SIZE = re.compile(r"\?|-1|None|[0-9]{1,9}", re.ASCII)
-_MOST_PIXELS = 1 << 28
 _RANDOM_SIZE = 2  # of an axis that may have any length
-
-
-@dataclass(frozen=True, slots=True)
-class PictureScale:
-    """What the brightest and the darkest value of a picture become."""
-
-    low: float
-    high: float
-
-
-SCALES = {"255": PictureScale(0, 255), "1": PictureScale(0, 1), "-1": PictureScale(-1, 1)}
 
 
 def read_inputs(
@@ -308,9 +294,9 @@ def _read_file(
         raise InvalidArgumentError(f"{path} has no parts; [{key}] is for .npz files")
     with open_regular(path) as file:
         data = file.read()
-    if suffix in _PICTURES:
+    if suffix in PICTURES:
         is_string = spec.dtype is dtypes.string
-        return np.array(data, object) if is_string else _read_picture(path, data, spec, scale)
+        return np.array(data, object) if is_string else read_picture(path, data, spec, scale)
     try:
         text = data.decode()
         if suffix == ".json":
@@ -345,38 +331,3 @@ def _read_numpy(path: Path, key: str | None) -> Any:
         if isinstance(error, InvalidArgumentError):
             raise
         raise InvalidArgumentError(f"{path} is no NumPy file: {error}") from None
-
-
-def _read_picture(path: Path, data: bytes, spec: TensorSpec, scale: PictureScale) -> Array:
-    """A picture as the input wants it: its size and number of colours, channels last or first."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        raise InvalidArgumentError(
-            f"{path} needs Pillow to be read\n  Try: {install_command('image')}"
-        ) from None
-    dims = spec.shape.dims
-    sizes = [None, None, None] if dims is None else list(dims[-3:])
-    first = len(sizes) == 3 and sizes[0] in (1, 3, 4) and sizes[2] not in (1, 3, 4)
-    if first:
-        sizes = [sizes[1], sizes[2], sizes[0]]
-    colours = sizes[2] if len(sizes) == 3 else 1
-    try:
-        with Image.open(io.BytesIO(data)) as opened:
-            if opened.width * opened.height > _MOST_PIXELS:
-                raise InvalidArgumentError(f"{path} has more than {_MOST_PIXELS:,} pixels")
-            picture = opened.convert({1: "L", 4: "RGBA"}.get(colours or 3, "RGB"))
-    except (UnidentifiedImageError, OSError) as error:
-        raise InvalidArgumentError(f"{path} is no picture: {error}") from None
-    high, wide = sizes[0] or picture.height, sizes[1] or picture.width
-    if (wide, high) != picture.size:
-        picture = picture.resize((wide, high), Image.Resampling.BILINEAR)
-    array = np.asarray(picture)
-    if len(sizes) == 3 and array.ndim == 2:
-        array = array[:, :, None]
-    if first:
-        array = np.moveaxis(array, -1, 0)
-    if spec.dtype.numpy.kind in "iub":
-        return array
-    width = scale.high - scale.low
-    return array.astype(np.float32) * np.float32(width / 255) + np.float32(scale.low)

@@ -13,9 +13,9 @@ import numpy as np
 import typer
 
 from pinnace.deploy.cli.inputs import example_of, given_names, names_of, random_input, read_inputs
-from pinnace.deploy.cli.models import unknown_name
-from pinnace.deploy.cli.runners import Runner, load_runner
 from pinnace.deploy.cli.terminal import Terminal, print_json, time_text
+from pinnace.deploy.models.finding import unknown_name
+from pinnace.deploy.models.runners import Runner, load_runner
 from pinnace.framework.errors import AlreadyExistsError, InvalidArgumentError
 
 if TYPE_CHECKING:

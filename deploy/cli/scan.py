@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from pinnace.deploy.cli.findings import LEVELS, Findings, Scan
-from pinnace.deploy.cli.models import KERAS, ONNX, SAVED_MODEL, find_model
 from pinnace.deploy.cli.terminal import Terminal, print_json
+from pinnace.deploy.models.finding import KERAS, ONNX, SAVED_MODEL, find_model
 from pinnace.framework.errors import InvalidArgumentError
 
 FOUND = 1

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pinnace.deploy.cli.models import FROZEN, ONNX, SAVED_MODEL, find_model, unknown_name
 from pinnace.deploy.cli.terminal import Terminal, print_json, size_text
+from pinnace.deploy.models.finding import FROZEN, ONNX, SAVED_MODEL, find_model, unknown_name
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.visible_text import visible
 

@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from pinnace.deploy.cli.inputs import random_input
-from pinnace.deploy.cli.models import SAVED_MODEL, find_model, unknown_name
 from pinnace.deploy.cli.terminal import Terminal, print_json, size_text, time_text
+from pinnace.deploy.models.finding import SAVED_MODEL, find_model, unknown_name
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec

@@ -124,7 +124,7 @@ class RemoteVersion:
 
     def _files(self) -> dict[str, tuple[object, ...]]:
         """Size and marks of each file, by its path below the version."""
-        with _asking(self.base, self.url):
+        with asking(self.base, self.url):
             self.store.invalidate_cache()
             if self.is_file:
                 info = self.store.info(self.path)
@@ -147,7 +147,7 @@ class RemoteVersion:
         seen = {base}
         count = 0
         while folders:
-            with _asking(self.base, self.url):
+            with asking(self.base, self.url):
                 entries: list[Mapping[str, Any]] = self.store.ls(folders.pop(), detail=True)
             for entry in entries:
                 name = str(entry["name"])
@@ -183,7 +183,7 @@ class RemoteVersion:
             )
             if known is None:
                 too_long = self._without_space(to, room)
-            with _asking(self.base, f"{self.url}, {name}"):
+            with asking(self.base, f"{self.url}, {name}"):
                 most = _at_most(room if known is None else known, too_long)
                 self.store.get_file(source, str(target), callback=most)
             came = target.stat().st_size
@@ -215,13 +215,13 @@ def find_remote_versions(base_url: str) -> dict[int, RemoteVersion]:
     shown = public_url(base_url)
     if not hasattr(os, "getuid"):
         raise UnimplementedError(f"{shown}: models at URLs need a system with file locks")
-    store, path = _open_store(base_url)
+    store, path = open_store(base_url)
     base = path.rstrip("/")
 
     def version(url: str, at: str, is_file: bool = False) -> RemoteVersion:
         return RemoteVersion(base_url, url, store, at, is_file)
 
-    with _asking(base_url):
+    with asking(base_url):
         store.invalidate_cache()
         if base.endswith(".onnx") and store.isfile(base):
             return {1: version(shown, base, is_file=True)}
@@ -240,14 +240,14 @@ def find_remote_versions(base_url: str) -> dict[int, RemoteVersion]:
     return found
 
 
-def _open_store(url: str) -> tuple[Any, str]:
+def open_store(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it."""
     shown = public_url(url)
     try:
         import fsspec
     except ImportError:
         raise FailedPreconditionError(
-            f"{shown}: models at URLs need fsspec\n  Try: {install_command('remote')}"
+            f"{shown}: URLs need fsspec\n  Try: {install_command('remote')}"
         ) from None
     scheme = url.partition(":")[0].lower()
     try:
@@ -302,7 +302,7 @@ def _at_most(size: int, error: OpError) -> Any:
 
 
 @contextmanager
-def _asking(url: str, what: str = "") -> Iterator[None]:
+def asking(url: str, what: str = "") -> Iterator[None]:
     """A block in which a store is asked: what it raises becomes one of this library's errors.
 
     Args:

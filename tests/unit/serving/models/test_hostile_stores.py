@@ -288,7 +288,7 @@ def test_credentials_reach_neither_log_nor_status(
             return [entry("https://host/m/1", "directory")]
 
     store = Store()
-    monkeypatch.setattr(remote, "_open_store", lambda _: (store, "https://host/m"))
+    monkeypatch.setattr(remote, "open_store", lambda _: (store, "https://host/m"))
     with caplog.at_level(logging.DEBUG):
         settings = Settings(
             models=(ModelConfig("m", url),),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.deploy.cli.models import FROZEN, ONNX, SAVED_MODEL, find_model, unknown_name
+from pinnace.deploy.models.finding import FROZEN, ONNX, SAVED_MODEL, find_model, unknown_name
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.extras import install_command
@@ -27,7 +27,7 @@ DEFAULT_SIGNATURE = "serving_default"
 _ONNX_TYPES = {"float": "float32", "double": "float64"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Runner:
     """One signature of a model, ready to run.
 
@@ -35,14 +35,14 @@ class Runner:
         path: the model.
         signature: its name; empty for ONNX and frozen graphs, which have one.
         inputs: specs by name.
-        outputs: names.
+        outputs: specs by name; None for what is no tensor, which ONNX has.
         run: arrays by name to arrays by name.
     """
 
     path: Path
     signature: str
     inputs: Mapping[str, TensorSpec]
-    outputs: tuple[str, ...]
+    outputs: Mapping[str, TensorSpec | None]
     run: Run
 
 
@@ -92,7 +92,7 @@ def _saved_model_runner(
         raise unknown_name("signature", name, signatures, path)
     function = signatures[name]
     inputs: dict[str, TensorSpec] = function.array_inputs
-    return Runner(path, name, dict(inputs), tuple(function.array_outputs), function.run_arrays)
+    return Runner(path, name, dict(inputs), dict(function.array_outputs), function.run_arrays)
 
 
 def _frozen_runner(
@@ -105,7 +105,7 @@ def _frozen_runner(
     inputs = placeholders(path, outputs, given)
     function = load_frozen_graph(path, inputs, outputs, LoadOptions(allow_io=allow_io))
     specs: dict[str, TensorSpec] = function.structured_input_signature[1]
-    return Runner(path, "", dict(specs), tuple(function.structured_outputs), function.run_arrays)
+    return Runner(path, "", dict(specs), dict(function.array_outputs), function.run_arrays)
 
 
 def _refuse_signature(
@@ -133,7 +133,10 @@ def _onnx_runner(path: Path, signature: str | None) -> Runner:
     except Exception as error:  # its errors share no class of their own
         raise InvalidArgumentError(f"{path}: ONNX Runtime refuses it: {error}") from None
     inputs = {one.name: _onnx_spec(one, path) for one in session.get_inputs()}
-    outputs = tuple(one.name for one in session.get_outputs())
+    outputs = {
+        one.name: _onnx_spec(one, path) if one.type.startswith("tensor(") else None
+        for one in session.get_outputs()
+    }
 
     def run(arrays: Mapping[str, Array]) -> dict[str, Array]:
         try:

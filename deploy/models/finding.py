@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
@@ -12,6 +11,7 @@ from pinnace.saved_model import layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
 SAVED_MODEL, ONNX, KERAS, FROZEN = "SavedModel", "ONNX", "Keras", "frozen graph"
 _SUFFIXES = {
@@ -55,7 +55,7 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
             f"there is no {what} at {path}: there is no such file or folder{_advice(_nearby(path))}"
         )
     if kind == KERAS and KERAS not in kinds and SAVED_MODEL in kinds:
-        from pinnace.deploy.cli.keras_files import saved_model_of
+        from pinnace.deploy.models.keras_files import saved_model_of
 
         return saved_model_of(path), SAVED_MODEL
     if kind not in kinds:

@@ -1,0 +1,1 @@
+"""Files of rows, each format in a file of its own."""

@@ -1,0 +1,89 @@
+"""Folders of pictures: a row for each file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.deploy.models.pictures import SCALES, read_picture
+from pinnace.deploy.score.chunks import UNNAMED, Chunk
+from pinnace.deploy.score.reading.reader import Place, evenly
+from pinnace.framework import dtypes
+from pinnace.framework.errors import InvalidArgumentError, OpError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import IO, Any
+
+    from pinnace.deploy.score.fitting import RowSpec
+
+FILE = "file"
+
+
+class PictureReader:
+    """Pictures, each a row; the column `file` has their names.
+
+    Args:
+        files: name and place of each, in order; of a part, those of the part.
+        spec: of a row of the model's one input.
+        scale: of their values for floats, a key of `SCALES`.
+        open_file: opens one.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[tuple[str, str]],
+        spec: RowSpec,
+        scale: str,
+        open_file: Callable[[str], IO[bytes]],
+    ) -> None:
+        self._files = list(files)
+        self._spec = TensorSpec.of(Shape(spec.sizes), spec.dtype)
+        self._scale = SCALES[scale]
+        self._open = open_file
+
+    def columns(self) -> None:
+        """As `Reader.columns`: pictures have no names."""
+
+    def places(self, rows: int) -> list[Place]:
+        """As `Reader.places`."""
+        return evenly(len(self._files), rows)
+
+    def chunks(
+        self,
+        begin: Place,
+        stop: int | None,
+        wanted: Sequence[str],
+        kept: Sequence[str],
+        rows: int,
+    ) -> Iterator[Chunk]:
+        """As `Reader.chunks`; the files are those of the part alone."""
+        del wanted, stop
+        for first in range(0, len(self._files), rows):
+            some = self._files[first : first + rows]
+            values: list[Any] = []
+            bad: dict[int, str] = {}
+            for place, (name, path) in enumerate(some):
+                try:
+                    values.append(self._read(name, path))
+                except InvalidArgumentError as error:
+                    values.append(None)
+                    bad[place] = str(error)
+            yield Chunk(
+                begin.row + first,
+                len(some),
+                {UNNAMED: values},
+                {FILE: [name for name, _ in some]} if FILE in kept else {},
+                bad,
+            )
+
+    def _read(self, name: str, path: str) -> Any:
+        try:
+            with self._open(path) as file:
+                data = file.read()
+        except OpError as error:
+            raise InvalidArgumentError(str(error)) from None
+        if self._spec.dtype is dtypes.string:
+            return data
+        return read_picture(name, data, self._spec, self._scale)

@@ -1,0 +1,1 @@
+"""Files of results, each format in a file of its own."""

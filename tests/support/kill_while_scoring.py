@@ -1,0 +1,61 @@
+"""Kill a process again and again while it scores files, and let the next one go on.
+
+Run as `python kill_while_scoring.py FOLDER KILLS SEED ARGUMENTS…`: the arguments are those of
+`pinnace score`, whose results go to FOLDER. A child is forked for each kill, which comes at a
+random moment after something new is there; the last child is let be. Prints how often it killed,
+and the exit code of the last one.
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pinnace.deploy.score.scorer
+from pinnace.deploy.cli.main import main as pinnace
+
+
+def child(arguments: list[str]) -> int:
+    """Fork, and run the command there; the process."""
+    process = os.fork()
+    if not process:
+        code = 1
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            code = pinnace(arguments)
+        finally:
+            os._exit(code)
+    return process
+
+
+def entries(folder: Path) -> int:
+    """How many files are in a folder, hidden ones too."""
+    return len(list(folder.rglob("*"))) if folder.exists() else 0
+
+
+def main(folder: Path, kills: int, seed: int, arguments: list[str]) -> None:
+    """The whole test."""
+    draw = random.Random(seed)
+    killed = 0
+    status = 0
+    for turn in range(kills + 1):
+        before = entries(folder)
+        process = child(arguments)
+        if turn < kills:
+            deadline = time.monotonic() + 30
+            while entries(folder) <= before and time.monotonic() < deadline:
+                if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                    break
+            time.sleep(draw.expovariate(1 / 0.05))
+            os.kill(process, signal.SIGKILL)
+        _, status = os.waitpid(process, 0)
+        killed += os.WIFSIGNALED(status)
+        if not os.WIFSIGNALED(status):
+            break
+    sys.stdout.write(f"{killed} {os.waitstatus_to_exitcode(status)}\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
