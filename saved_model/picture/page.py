@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.saved_model.picture.families import INPUT
 from pinnace.graph.rows import in_rows
+from pinnace.saved_model.picture.families import INPUT
 from pinnace.saved_model.picture.scene import ROOT, Scene, scene_of
 
 if TYPE_CHECKING:
