@@ -193,10 +193,10 @@ def _text_array(value: Any) -> Array:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     value = _bytes_of(value)
-    array = np.empty((), object)
     if not isinstance(value, list):
-        array[()] = value
-        return array
+        one: Array = np.empty((), object)
+        one[()] = value
+        return one
     sizes: list[int] = []
     inner: Any = value
     while isinstance(inner, list):

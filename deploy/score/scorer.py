@@ -8,7 +8,7 @@ import json
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pinnace.deploy.models.runners import load_runner
 from pinnace.deploy.score.batches import Batches
@@ -128,7 +128,8 @@ class Scorer:
                 binding = bind(specs, self._features, names, part.source.shown)
             staged = stack.enter_context(self._output.stage(part.target))
             sink = _Sink(staged.file, f"{self._output.shown}/{part.target}")
-            writer = open_writer(part.format, sink, kept, reader, self._batches.outputs)
+            file = cast("IO[bytes]", sink)
+            writer = open_writer(part.format, file, kept, reader, self._batches.outputs)
             stack.callback(writer.abandon)
             troubles = _Troubles(self._output, part, stack)
             rows = 0

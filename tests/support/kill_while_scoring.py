@@ -6,6 +6,7 @@ random moment after something new is there; the last child is let be. Prints how
 and the exit code of the last one.
 """
 
+import importlib
 import os
 import random
 import signal
@@ -13,8 +14,10 @@ import sys
 import time
 from pathlib import Path
 
-import pinnace.deploy.score.scorer
-from pinnace.deploy.cli.main import main as pinnace
+from pinnace.deploy.cli.main import main as run
+
+# Before the forks: what a command imports late would take each child a second.
+importlib.import_module("pinnace.deploy.score.scorer")
 
 
 def child(arguments: list[str]) -> int:
@@ -24,7 +27,7 @@ def child(arguments: list[str]) -> int:
         code = 1
         try:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            code = pinnace(arguments)
+            code = run(arguments)
         finally:
             os._exit(code)
     return process

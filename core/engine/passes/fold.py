@@ -130,13 +130,13 @@ def outcome(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...] | None:
         node: of an op that has neither state nor effects.
         arrays: one for each of its inputs.
     """
-    if len(arrays) < len(node.inputs) or node.op.kernel is None:
+    op, kernel = node.op, node.op.kernel
+    if len(arrays) < len(node.inputs) or kernel is None:
         return None
-    op = node.op
     options = {name: node.attrs[name] for name in op.kernel_attrs}
     try:
         with np.errstate(all="ignore"):
-            result = flushing(op.kernel)(*op.pack_inputs(arrays, node.attrs), **options)
+            result = flushing(kernel)(*op.pack_inputs(arrays, node.attrs), **options)
     except (OpError, ValueError, TypeError, IndexError):
         return None  # it fails at run time, with its node's name, if it runs at all
     if len(op.outputs) == 1 and not op.outputs[0].is_list:

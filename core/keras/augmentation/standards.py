@@ -58,7 +58,8 @@ class Standards:
             x -= np.mean(x, keepdims=True)
         if self.samplewise_std_normalization:
             x /= np.std(x, keepdims=True) + _LITTLE
-        mean, std, matrix = self.mean, self.std, self.zca_whitening_matrix
+        mean, matrix = self.mean, self.zca_whitening_matrix
+        std: Any = self.std
         if self.featurewise_center and _fitted("featurewise_center", mean):
             x -= mean
         if self.featurewise_std_normalization and _fitted("featurewise_std_normalization", std):

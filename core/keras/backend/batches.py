@@ -54,7 +54,7 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Tensor:
                 f"batch_dot: {what} must have one size, got {one} and {other} of shapes {x.shape} "
                 f"and {y.shape}"
             )
-    batch, along, *letters = string.ascii_lowercase
+    batch, along, *letters = list(string.ascii_lowercase)
     first = [batch, *letters[: ranks[0] - 2]]
     second = [batch, *letters[ranks[0] - 2 : sum(ranks) - 4]]
     result = "".join([*first, *second[1:]])
