@@ -67,8 +67,6 @@ HOMES: dict[str, tuple[str, ...]] = {
     "malt": ("functions.autograph",),
     "rich": ("keras", "deploy.cli"),
     "h5py": ("keras.saving", "deploy.cli"),
-    "pydot": ("keras.drawing",),
-    "IPython": ("keras.drawing",),
     "PIL": ("keras", "deploy.models"),
     "fastapi": ("serving",),
     "starlette": ("serving",),

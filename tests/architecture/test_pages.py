@@ -13,7 +13,14 @@ from architecture.sources import ROOT
 RAN = {"ranks": 331, "sizes": 25, "first argument": 7}
 
 # Public names of modules that show none of their own.
-MODULES = {"tf.deploy", "tf.serving", "tf.raw_ops", "tf.math.histograms", "tf.strings.splitting"}
+MODULES = {
+    "tf.deploy",
+    "tf.serving",
+    "tf.raw_ops",
+    "tf.math.histograms",
+    "tf.strings.splitting",
+    "tf.distribute.cluster_resolver",  # whose names say why they are not there
+}
 
 
 def rows(page: str, folder: Path) -> dict[str, list[list[str]]]:

@@ -65,6 +65,16 @@ DECLARED: dict[str, tuple[set[str], str]] = {
         "AutoGraph reads the call; the function itself does nothing",
     ),
     ".control_dependencies": ({"control_inputs"}, _ORDER),
+    "compat.v1.functions.assign": (
+        {"use_locking", "validate_shape"},
+        "version 2 of TensorFlow passes neither on to its variables",
+    ),
+    "compat.v1.functions.name_scope": ({"values"}, "they say which graph, and there is one"),
+    "distribute.reductions.": (
+        {"destinations", "options"},
+        "copies are made by who asks; hints are to a transport that there is not",
+    ),
+    "ReplicaContext.all_gather": ({"options"}, "hints are to a transport that there is not"),
     ".group_tuple": ({"control_inputs"}, _ORDER),
 }
 

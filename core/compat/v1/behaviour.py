@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from pinnace.framework.no_effect import ignored
+
 __all__ = [
     "control_flow_v2_enabled",
     "disable_control_flow_v2",
@@ -29,11 +31,17 @@ def enable_eager_execution(
     """Nothing: ops run when they are called.
 
     Args:
-        config: without effect, as in TensorFlow 2.
-        device_policy: without effect here: there are no devices to copy between.
-        execution_mode: without effect here.
+        config: without effect, as in TensorFlow 2; says so.
+        device_policy: without effect: there are no devices to copy between; says so.
+        execution_mode: without effect: ops run one after another; says so.
     """
-    del config, device_policy, execution_mode
+    ignored(
+        "compat.v1.enable_eager_execution",
+        "ops run when they are called, on one device",
+        config=config,
+        device_policy=device_policy,
+        execution_mode=execution_mode,
+    )
 
 
 def enable_v2_behavior() -> None:
