@@ -10,6 +10,7 @@ import pytest
 
 import pinnace as tf
 from oracle import comparing
+from oracle.drawing import ASKED
 from oracle.networks import ANSWER_S, Case, close, differ
 from oracle.programs import applications, configured
 from pinnace.keras.applications import (
@@ -81,7 +82,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+# A short form takes every eighth: most of the time goes into making networks in Keras.
+@pytest.mark.parametrize("case", CASES[:: 8 if ASKED else 1], ids=str)
 def test_a_network_is_configured_as_that_of_keras(case: Case, peer: Peer, tmp_path: Path) -> None:
     """Layers, calls, initializers, numbers of weights; and outputs, if weights are written."""
     path = str(tmp_path / f"file{case.ending}") if case.ending else ""
