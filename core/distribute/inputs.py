@@ -6,6 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pinnace.data.dataset import Dataset
+from pinnace.data.iterator import IteratorSpec
 from pinnace.distribute import feeding
 from pinnace.distribute.values import PerReplica, PerReplicaSpec
 from pinnace.framework import structure
@@ -203,7 +204,8 @@ class DistributedIterator(CompositeTensor):
     @property
     def spec(self) -> DistributedIteratorSpec:
         """The spec by which a function knows it."""
-        return DistributedIteratorSpec(self.parts.spec)
+        # Inside of a function the parts are a traced iterator, which has no spec of its own.
+        return DistributedIteratorSpec(IteratorSpec(self.parts.element_spec))
 
     def __iter__(self) -> DistributedIterator:
         return self

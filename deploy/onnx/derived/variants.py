@@ -21,6 +21,8 @@ KINDS = ("float16", "int8", "int8_static")
 FLOAT16_LARGEST = 65504.0
 # Convolutions with sizes measured at run time are slower than those of float32.
 _DYNAMIC = ("MatMul", "Gemm", "LSTM")
+# A product of uint8 and 8-bit int8 saturates on x86 without VNNI; with 7 bits for weights not.
+_SEVEN_BITS = True
 _INT8 = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
 
 Feeds = Mapping[str, Array]
@@ -119,6 +121,7 @@ def _quantised(
                 target,
                 op_types_to_quantize=list(_DYNAMIC),
                 per_channel=True,
+                reduce_range=_SEVEN_BITS,
                 weight_type=QuantType.QInt8,
                 extra_options={"EnableSubgraph": True},
             )
@@ -129,8 +132,7 @@ def _quantised(
                 _Reader(calibration),
                 quant_format=QuantFormat.QDQ,
                 per_channel=True,
-                # A product of uint8 and 8-bit int8 saturates on x86 without VNNI; with 7 bits not.
-                reduce_range=True,
+                reduce_range=_SEVEN_BITS,
                 activation_type=QuantType.QUInt8,
                 weight_type=QuantType.QInt8,
             )

@@ -136,9 +136,6 @@ WITHOUT: dict[str, Callable[[], Any]] = {
         lambda: k.TextVectorization().adapt(["a b"], batch_size=1)
     ),
     "StringLookup.adapt: batch_size": lambda: k.StringLookup().adapt(["a"], batch_size=1),
-    "Layer.add_weight: aggregation": (
-        lambda: k.Layer().add_weight(shape=(), aggregation="mean", name="w")
-    ),
     "function: experimental_implements": (
         lambda: tf.function(lambda x: x, experimental_implements="f")
     ),

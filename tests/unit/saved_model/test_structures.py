@@ -86,10 +86,10 @@ def test_what_cannot_be_held_is_told(value: Any) -> None:
 
 
 def test_the_spec_of_an_unknown_class_passes_through() -> None:
-    message = StructuredValue(type_spec_value=TypeSpecProto(type_spec_class=8))
+    message = StructuredValue(type_spec_value=TypeSpecProto(type_spec_class=10))
     spec = decode_structure(message, "here")
     assert isinstance(spec, OpaqueSpec)
-    assert repr(spec) == "<PER_REPLICA_SPEC>"
+    assert repr(spec) == "<ROW_PARTITION_SPEC>"
     assert encode_structure(spec) == message
 
 

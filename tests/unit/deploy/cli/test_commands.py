@@ -96,4 +96,4 @@ def test_the_shell_completes_commands() -> None:
         text=True,
         check=False,
     )
-    assert done.stdout.split() == ["show", "scan", "serve"]
+    assert done.stdout.split() == ["show", "scan", "score", "serve"]

@@ -14,6 +14,7 @@ import pinnace as tf
 from pinnace.engine import tiers
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import clusters, compiler
+from pinnace.engine.codegen import regions as fusing
 from pinnace.engine.codegen.attention import Attention
 from pinnace.engine.codegen.chains import Chain
 from pinnace.engine.codegen.dense import Dense
@@ -43,6 +44,14 @@ def _hot() -> Iterator[None]:
         patch.setattr(tiles, "WORTH_PACKING", 1)
         patch.setattr(config.settings, "tier", "auto")
         patch.setattr(config.settings, "fusion", True)
+        yield
+
+
+@pytest.fixture
+def _without_tables() -> Iterator[None]:
+    """Products whose weights stay are regions: a network's table would take them all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fusing, "find_networks", lambda *_: [])
         yield
 
 
@@ -163,6 +172,7 @@ def test_a_number_of_each_row_that_others_need_is_computed_for_them() -> None:
     np.testing.assert_allclose(found.numpy(), (wide - wanted) * 2 + wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.usefixtures("_without_tables")
 @settings(max_examples=12, deadline=None)
 @given(
     rows=st.integers(2, 300),
@@ -229,6 +239,7 @@ class Block(tf.Module):
         return y, np.einsum("btf,fhd->bthd", y, self.heads.numpy().astype(np.float64)) + 1
 
 
+@pytest.mark.usefixtures("_without_tables")
 @pytest.mark.parametrize("batch", [1, 5])
 def test_a_chain_computes_what_its_parts_do(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(team, "WORTH_PRODUCTS", 1)
