@@ -37,7 +37,8 @@ def load_all() -> None:
 def _load_below(name: str) -> None:
     package = importlib.import_module(name)
     for found in pkgutil.iter_modules(package.__path__, f"{name}."):
-        if found.name.endswith(".__main__"):
+        # What runs a program, and what needs an engine that is no dependency.
+        if found.name.endswith((".__main__", ".integrations")):
             continue
         if found.ispkg:
             _load_below(found.name)
