@@ -258,7 +258,7 @@ def _is_mask(reader: Reader, mask: Value, scores: Value) -> bool:
 
 def _second(reader: Reader, place: int, weights: Value) -> _Matrices | None:
     node = reader.steps[place].node
-    if node.controls or node.inputs[0] is node.inputs[1] or weights not in node.inputs:
+    if node.controls or len(node.inputs) != 2 or node.inputs[0] is node.inputs[1]:
         return None
     found = _product(reader, node, swapped=node.inputs[1] is weights, by_left=True)
     if found is None or found.left is not weights:

@@ -40,7 +40,7 @@ def read_rows(reader: Reader, place: int, node: Node) -> bool:
     """Whether the reduction at a place, and steps behind it, are a program now."""
     x = node.inputs[0]
     shape = reader.shape(x)
-    if shape is None or not 1 < shape[-1] <= fields.REGISTER_SIZE:
+    if not shape or not 1 < shape[-1] <= fields.REGISTER_SIZE:
         return False
     rows = _Rows(reader, shape)
     return rows.add(place, node) and _grow(reader, rows, place)

@@ -51,6 +51,8 @@ _SCALINGS = {
     REAL_DIV: "divide",
 }
 _SUMS = frozenset({ADD_V2, ADD})
+# Constants below it, or above its inverse, do not go into weights.
+_LEAST_SCALE = 1e-12
 
 
 def _window(
@@ -225,6 +227,18 @@ def _reads_windows(reader: Reader, place: int, value: Value) -> bool:
     return bool(node.attrs["padding"] == "VALID" and node.attrs["ksize"][3] == 1)
 
 
+def _goes_into_weights(value: Value) -> bool:
+    """Whether weights scaled by a constant give what scaling behind the sum does.
+
+    Infinities, and what is near them or near 0, overflow or vanish at another time there.
+    """
+    array = constant_of(value)
+    if array is None:
+        return True  # a variable's, which nobody knows yet
+    size = np.abs(array)
+    return bool(np.all((array == 0) | ((size > _LEAST_SCALE) & (size < 1 / _LEAST_SCALE))))
+
+
 def _scaled(reader: Reader, place: int, node: Node) -> bool:
     """A sum or a product with one number for each channel, behind a product."""
     x, other = node.inputs
@@ -239,6 +253,8 @@ def _scaled(reader: Reader, place: int, node: Node) -> bool:
         return False
     out = node.outputs[0]
     if reader.sizes[out] != reader.sizes[x] or not reader.is_per_channel(other, x, layer):
+        return False
+    if not _goes_into_weights(other):
         return False
     layer.scalings.append(Scaling(what, (other,)))
     return reader.extend(layer, place, x, out)

@@ -196,3 +196,33 @@ def test_a_turned_tensor_that_others_take_is_made() -> None:
 
     wanted, found = (_called(attend, [x], tier) for tier in ("plan", "compiled"))
     np.testing.assert_allclose(found, wanted, rtol=0, atol=_BOUND * 4)
+
+
+def test_scores_that_no_second_product_takes_are_no_attention() -> None:
+    """Found by drawn graphs: what follows the softmax may have one input."""
+    weights = np.random.default_rng(8).standard_normal((2, 6, 2, 8)).astype(np.float32)
+    x = np.random.default_rng(9).standard_normal((2, 9, 6)).astype(np.float32)
+
+    @tf.function
+    def attend(x: Any) -> Any:
+        q, k = (tf.einsum("btc,cnh->btnh", x, one) for one in weights)
+        return tf.tanh(tf.nn.softmax(tf.einsum("btnh,bsnh->bnts", q, k)))
+
+    wanted, found = (_called(attend, [x], tier) for tier in ("plan", "compiled"))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=_BOUND)
+
+
+@pytest.mark.parametrize("scale", [np.inf, 3e38, 1e-38])
+def test_extreme_scales_stay_behind_the_sum(scale: float) -> None:
+    """Found by drawn graphs: in the weights they would overflow before the sum."""
+    weights = np.random.default_rng(8).uniform(0.1, 1, (40, 64)).astype(np.float32)
+    x = np.random.default_rng(9).uniform(-1, 1, (9, 40)).astype(np.float32)
+
+    @tf.function
+    def dense(x: Any) -> Any:
+        y = tf.matmul(tf.matmul(x, weights) * np.float32(scale), weights.T)
+        return tf.matmul(y, weights)
+
+    wanted, found = (_called(dense, [x], tier) for tier in ("plan", "compiled"))
+    assert np.array_equal(np.isnan(found), np.isnan(wanted))
+    assert np.array_equal(np.isinf(found), np.isinf(wanted))
