@@ -46,7 +46,10 @@ print(json.dumps({"own": run(concrete), "ours": run(pruned), "outputs": names}))
 def test_frozen_graphs_cross_over_in_files(tmp_path: Path, tensorflow_python: str) -> None:
     source = tmp_path / "read.py"  # AutoGraph reads the source of a file
     source.write_text(READ, "utf-8")
-    load = f"exec(compile(open({str(source)!r}).read(), {str(source)!r}, 'exec'))"
+    load = (
+        f"import pathlib; source = pathlib.Path({str(source)!r});"
+        " exec(compile(source.read_text(), source, 'exec'))"
+    )
     scope: dict[str, Any] = {"tf": tf}
     exec(load, scope)
     frozen = tf.graph_util.convert_variables_to_constants_v2(scope["concrete"])
