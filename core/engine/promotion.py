@@ -12,9 +12,11 @@ import threading
 from typing import TYPE_CHECKING, TypeAlias
 
 from pinnace.engine.contests import Contest
+from pinnace.engine.rejections import reject
 from pinnace.engine.versions import version_of
 from pinnace.engine.waiting import is_tried
 from pinnace.framework import config
+from pinnace.graph.text import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -100,7 +102,7 @@ class Promotion:
                 return None
             if self._waits and self._fused is None:
                 # Made meanwhile: no later call waits for them if one kernel loses its contest.
-                self._fused = self._wanted(arrays)
+                self._fused = self._wanted(arrays, forced)
             if self._may_be_small:
                 found = self._as_one_kernel(arrays, forced)
                 if self._may_be_small:
@@ -137,7 +139,7 @@ class Promotion:
     def _by_regions(self, arrays: Sequence[Array], forced: bool) -> RegionTrial | Layout | None:
         """As `advance`; sets `is_over` if nothing comes of it."""
         if self._fused is None:
-            self._fused = self._wanted(arrays)
+            self._fused = self._wanted(arrays, forced)
         regions = [one for one in self._fused.values() if one is not None]
         if not all(is_tried(one.kernel, wait=forced or self._waits) for one in regions):
             return None
@@ -158,24 +160,32 @@ class Promotion:
         self.is_over = not made
         return self._layout.with_regions(made) if made else None
 
-    def _wanted(self, arrays: Sequence[Array]) -> Mapping[int, Region | None]:
+    def _wanted(self, arrays: Sequence[Array], forced: bool) -> Mapping[int, Region | None]:
         """The regions to compile, asked for; empty where settings want plans as they are."""
         if not is_compiling():
             return {}
         from pinnace.engine.codegen.regions import fuse
 
         inputs = zip(self._plan.graph.inputs, arrays, self._versions, strict=True)
-        return fuse(
-            self._plan.steps,
-            self._layout.known,
-            self._plan.graph.outputs,
-            settled=self._layout.settled,
-            steady={
-                value
-                for value, array, version in inputs
-                if version is not None and version_of(array) == version
-            },
-        )
+        try:
+            return fuse(
+                self._plan.steps,
+                self._layout.known,
+                self._plan.graph.outputs,
+                settled=self._layout.settled,
+                steady={
+                    value
+                    for value, array, version in inputs
+                    if version is not None and version_of(array) == version
+                },
+            )
+        except Exception as error:
+            if forced:  # tests want to know
+                raise
+            # A defect of ours must not end a call that the plan can answer.
+            graph = self._plan.graph
+            reject("search", graph.name, f"{type(error).__name__}: {error}", text_of(graph))
+            return {}
 
 
 def is_compiling() -> bool:

@@ -1,4 +1,7 @@
-"""Kernels that did not agree with the plan: never used, counted and logged once."""
+"""Compiled code that failed: never used, counted and logged once.
+
+Kernels that did not agree with the plan, and plans that could not be looked through.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,10 @@ class Rejection:
     """One kernel whose first results were not the plan's.
 
     Attributes:
-        kind: region, small plan, loop, recurrence or turns (the clusters of a loop's body).
+        kind: region, small plan, loop, recurrence, turns (the clusters of a loop's body) or search
+            (looking for regions failed: there is no kernel).
         function: name of the graph that it is a part of.
-        difference: the first number that was another.
+        difference: the first number that was another, or the error.
         text: the graph that the kernel was to compute.
     """
 
@@ -79,9 +83,9 @@ def reject(kind: str, function: str, difference: str, text: str) -> None:
     import logging  # late: most processes never come here
 
     logging.getLogger("pinnace").error(
-        "compiled code of %s did not agree with its plan and is not used; please report this\n"
-        "  %s: %s\n%s",
+        "compiled code of %s %s and is not used; please report this\n  %s: %s\n%s",
         function,
+        "could not be made" if kind == "search" else "did not agree with its plan",
         kind,
         difference,
         text,

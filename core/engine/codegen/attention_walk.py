@@ -38,7 +38,7 @@ _TILE = """
 ATTENTION = (
     '''
 @njit(nogil=True, error_model="numpy")
-def down(a, c, t, limit, count, b, b_step, length, a_step, width, zeros):
+def multiply_tiles(a, c, t, limit, count, b, b_step, length, a_step, width, zeros):
     """Tiles of `count` rows, whose offsets in a and c stand in t, by `width` columns."""
     section = t[3 * limit :].ctypes.data
     i = 0
@@ -64,7 +64,7 @@ def pack_keys(q, n, h, room):
 
 
 @njit(nogil=True, error_model="numpy")
-def weigh(q, n, h, query, scores):
+def softmax_scores(q, n, h, query, scores):
     """The softmax of one query's scores, scaled and masked, in their place."""
     keys, kind, step = q[KEYS], q[MASKING], q[MASK_STEP]
     given = numbers(q[BIAS], 2)
@@ -125,12 +125,12 @@ def attention_piece(q, t, room, piece):
                 t[limit + i] = t[limit + count - 1]
             x = q[X] + 4 * (n * q[X_IMAGE] + h * q[X_HEAD])
             for j in range(0, keys, WIDE):
-                down(
+                multiply_tiles(
                     x, scores[j:].ctypes.data, t, limit, count, room[j * depth :].ctypes.data,
                     WIDE, depth, q[X_STEP], min(WIDE, keys - j), nothing,
                 )
             for i in range(count):
-                weigh(q, n, h, first + i, scores[i * keys : (i + 1) * keys])
+                softmax_scores(q, n, h, first + i, scores[i * keys : (i + 1) * keys])
                 t[i] = i * keys
                 t[limit + i] = (first + i) * q[Y_ROW]
             for i in range(count, count + ROWS):
@@ -139,7 +139,7 @@ def attention_piece(q, t, room, piece):
             y = q[Y] + 4 * (n * q[Y_IMAGE] + h * q[Y_HEAD])
             z = q[Z] + 4 * (n * q[Z_IMAGE] + h * q[Z_HEAD])
             for j in range(0, outputs, WIDE):
-                down(
+                multiply_tiles(
                     scores.ctypes.data, y + 4 * j, t, limit, count, z + 4 * j,
                     q[Z_ROW], keys, 1, min(WIDE, outputs - j), nothing,
                 )

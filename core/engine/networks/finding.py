@@ -11,7 +11,8 @@ from pinnace.engine.networks.reading import Reader
 from pinnace.engine.networks.region import Network, Part
 from pinnace.engine.networks.steady import find_steady, keep_weights, roots_of
 from pinnace.graph.graph import constant_of
-from pinnace.ops.math.products import MAT_MUL
+from pinnace.ops.math.einstein import EINSUM
+from pinnace.ops.math.products import BATCH_MAT_MUL_V2, MAT_MUL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # Multiplications from which a network is worth a table, if it has but one product.
 _WORTH = 1 << 20
+_OF_MATRICES = frozenset({MAT_MUL, BATCH_MAT_MUL_V2, EINSUM})
 
 
 def find(
@@ -138,17 +140,12 @@ class _Search:
 
 
 def _is_worth_it(reader: Reader) -> bool:
-    """Whether a table is quicker than the plan's other regions.
-
-    Matrices with elementwise steps between them, as in transformers, are better off as chains:
-    their rows stay in the cache from one product to the next.
-    """
+    """Whether a table is quicker than the plan's other regions: not for one product of matrices."""
     products = [layer for layer in reader.layers if layer.is_product]
-    if not products or (len(products) == 1 and _work(products[0], reader) < _WORTH):
-        return False
-    if any(layer.node.op is not MAT_MUL for layer in products):
-        return True
-    return len(products) > 1
+    if len(products) != 1:
+        return len(products) > 1
+    (product,) = products
+    return product.node.op not in _OF_MATRICES and _work(product, reader) >= _WORTH
 
 
 def _work(layer: Layer, reader: Reader) -> int:

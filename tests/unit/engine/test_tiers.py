@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import pinnace as tf
+from pinnace.engine import tiers
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import compiler, loops, recurrences
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.small_plans import SmallPlan
+from pinnace.engine.contests import Decision
 from pinnace.framework import config
 
 if TYPE_CHECKING:
@@ -144,6 +146,29 @@ def test_many_shapes_are_each_compiled(calls: dict[str, int]) -> None:
     for rows in range(20, 40):
         function(tf.constant(normal(rows, 512)))
     assert sum(calls.values()) == 20
+
+
+def test_shapes_beside_one_that_is_compiled_are_compiled_sooner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Most of their kernels are there; one that lost its contest says nothing of others."""
+    monkeypatch.setattr(config.settings, "tier", "auto")
+    monkeypatch.setattr(tiers, "perf_counter", lambda: 0.0)
+    function = tf.function(region, input_signature=[tf.TensorSpec([None, 512], tf.float32)])
+    tier = plan_of(function.get_concrete_function().graph).tiers._tier
+
+    def first_of(rows: int) -> Any:
+        """A new shape, once it is prepared; its calls take no time."""
+        for _ in range(tiers._PATIENCE):
+            function(tf.constant(normal(rows, 512)))
+        return tier.prepared[((rows, 512),)]
+
+    first = first_of(20)
+    assert first.seconds == 0.0
+    first.decision = Decision("regions", 1.0, 2.0, is_kept=False)
+    assert first_of(21).seconds == 0.0
+    first.decision = Decision("regions", 2.0, 1.0, is_kept=True)
+    assert first_of(22).seconds == tiers._WARM_S
 
 
 def test_the_eager_tier_runs_without_memory_of_its_own() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import loop_tiers, rejections, tiers, trials
-from pinnace.engine.codegen import compiler
+from pinnace.engine.codegen import compiler, regions
 from pinnace.framework import config
 from tests.unit.engine.test_tiers import PROGRAMS, arrays, normal, region, small
 
@@ -96,6 +96,30 @@ def test_a_wrong_kernel_never_answers_and_is_told_once(
     (record,) = caplog.records
     assert "did not agree with its plan and is not used" in record.getMessage()
     assert one.text in record.getMessage()
+
+
+def test_a_search_that_fails_ends_no_call(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The plan stays; a pinned tier, which tests use, hands the error on."""
+
+    def failing(*_: Any, **__: Any) -> Any:
+        raise IndexError("no such step")
+
+    x = tf.constant(normal(64, 512))
+    wanted = plain(region, x)
+    monkeypatch.setattr(regions, "fuse", failing)
+    function = tf.function(region)
+    with caplog.at_level(logging.ERROR, "pinnace"):
+        for _ in range(6):
+            np.testing.assert_array_equal(function(x).numpy(), wanted)
+    (one,) = rejections.rejected()
+    assert (one.kind, one.difference) == ("search", "IndexError: no such step")
+    (record,) = caplog.records
+    assert "could not be made and is not used" in record.getMessage()
+    config.set_tier("compiled")
+    with pytest.raises(IndexError, match="no such step"):
+        tf.function(region)(x)
 
 
 @pytest.mark.parametrize("kind", PROGRAMS)
