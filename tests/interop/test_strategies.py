@@ -14,14 +14,16 @@ from support.fresh_process import run_fresh
 PROGRAMS = Path(__file__).parent / "strategies"
 # TensorFlow traces each of many programs twice, on a machine that may be busy.
 SECONDS = 1200.0
+# From its file: AutoGraph reads sources.
+RUN = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
 # Cases that TensorFlow refuses with another class of error.
 OTHERWISE = {"reduce of unequal shapes", "gather of scalars"}
 
 
 def found_by(library: str, program: str, *arguments: str, python: str | None = None) -> Any:
-    code = (PROGRAMS / f"{program}.py").read_text()
     options: Any = {"timeout_s": SECONDS} | ({} if python is None else {"python": python})
-    return json.loads(run_fresh(code, library, *arguments, **options).splitlines()[-1])
+    path = PROGRAMS / f"{program}.py"
+    return json.loads(run_fresh(RUN, path, library, *arguments, **options).splitlines()[-1])
 
 
 def assert_same(ours: Any, theirs: Any, where: str, rtol: float) -> None:

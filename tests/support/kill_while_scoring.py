@@ -2,8 +2,8 @@
 
 Run as `python kill_while_scoring.py FOLDER KILLS SEED ARGUMENTS…`: the arguments are those of
 `pinnace score`, whose results go to FOLDER. A child is forked for each kill, which comes at a
-random moment after something new is there; the last child is let be. Prints how often it killed,
-and the exit code of the last one.
+random moment after one or two new files are there; the last child is let be. Prints how often it
+killed, and the exit code of the last one.
 """
 
 import importlib
@@ -44,14 +44,14 @@ def main(folder: Path, kills: int, seed: int, arguments: list[str]) -> None:
     killed = 0
     status = 0
     for turn in range(kills + 1):
-        before = entries(folder)
+        wanted = entries(folder) + draw.choice((1, 1, 2))
         process = child(arguments)
         if turn < kills:
             deadline = time.monotonic() + 30
-            while entries(folder) <= before and time.monotonic() < deadline:
+            while entries(folder) < wanted and time.monotonic() < deadline:
                 if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                     break
-            time.sleep(draw.expovariate(1 / 0.05))
+            time.sleep(draw.expovariate(1 / 0.01))
             os.kill(process, signal.SIGKILL)
         _, status = os.waitpid(process, 0)
         killed += os.WIFSIGNALED(status)

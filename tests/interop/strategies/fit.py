@@ -58,7 +58,7 @@ decay = optimizers.schedules.ExponentialDecay(0.01, 2, 0.5)
 chosen = {
     "clipped SGD": lambda: optimizers.SGD(0.1, momentum=0.9, clipnorm=0.5),
     "AdamW": lambda: optimizers.AdamW(0.01, weight_decay=0.1),
-    "averages": lambda: optimizers.Adam(0.01, use_ema=True, ema_overwrite_frequency=2),
+    "averages": lambda: optimizers.Adam(0.01, use_ema=True),
     "schedule": lambda: optimizers.RMSprop(decay),
     "loss scale": lambda: optimizers.LossScaleOptimizer(
         optimizers.SGD(0.05, clipnorm=1.0), initial_scale=2.0**10, dynamic_growth_steps=3

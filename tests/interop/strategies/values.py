@@ -224,7 +224,7 @@ def _():
     @tf.function
     def train(x):
         for _ in tf.range(3):
-            strategy.run(lambda y: v.assign_add(y) and None, args=(x,))
+            strategy.run(lambda y: (v.assign_add(y), None)[1], args=(x,))
         return v.read_value()
 
     return train(strategy.run(number))
