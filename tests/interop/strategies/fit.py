@@ -108,6 +108,8 @@ with strategy.scope():
     optimizer = optimizers.Adam(0.05)
     loss_of = keras.losses.MeanSquaredError(reduction="none")
     seen = keras.metrics.Mean(name="seen")
+    # Slots that are made in a traced step of replicas are more than TensorFlow takes.
+    optimizer.build(made.trainable_variables)
 
 
 def step(batch):
