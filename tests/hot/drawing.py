@@ -387,7 +387,7 @@ def transformer(d: Draft) -> Case:
     draw = d.draw
     b, t, h = d.size(), d.sizes.choice((1, 2, 5, 8, 9)), d.sizes.choice((1, 2, 3))
     n, c = d.sizes.choice((1, 3, 8)), d.sizes.choice((2, 8, 9, 17))
-    is_held, scale, mask = (draw.randrange(n) for n in (3, 2, 4))
+    is_held, scale, mask, is_late = (draw.randrange(n) for n in (3, 2, 4, 2))
     x = d.input(dtypes.float32, (b, t, c))
 
     def product(value: Value, rows: int, columns: int) -> Value:
@@ -396,13 +396,14 @@ def transformer(d: Draft) -> Case:
         )
         return made
 
-    def heads(value: Value) -> Value:
-        y = product(value, c, h * n)
+    def heads(y: Value) -> Value:
         y = d.op("Reshape", y, d.constant(np.array([b, t, h, n], np.int32)))
         return d.op("AddV2", y, d.constant(_weights(d, h, n))) if draw.randrange(2) else y
 
     before = _normed(d, x, c) if draw.randrange(2) else x
-    query, key, value = (heads(before) for _ in range(3))
+    query, key, value = (product(before, c, h * n) for _ in range(3))
+    query, key = heads(query), heads(key)
+    value = value if is_late else heads(value)
     scores = d.op("Einsum", [query, key], equation="btnh,bsnh->bnts")
     if scale:
         scores = d.op("Mul", scores, d.constant(np.float32(0.25)))
@@ -412,7 +413,9 @@ def transformer(d: Draft) -> Case:
     elif mask == 2:
         earlier = d.constant(np.tril(np.ones((t, t), bool)))
         scores = d.op("SelectV2", earlier, scores, d.constant(np.float32(-1e9)))
-    y = d.op("Einsum", [d.op("Softmax", scores), value], equation="bnts,bsnh->btnh")
+    chosen = d.op("Softmax", scores)
+    value = heads(value) if is_late else value
+    y = d.op("Einsum", [chosen, value], equation="bnts,bsnh->btnh")
     y = product(d.op("Reshape", y, d.constant(np.array([b, t, h * n], np.int32))), h * n, c)
     y = d.op("AddV2", x, y) if draw.randrange(2) else y
     y = _normed(d, y, c) if draw.randrange(2) else y

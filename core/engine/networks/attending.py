@@ -72,11 +72,14 @@ def read_attention(reader: Reader, place: int, node: Node) -> bool:
             continue
         places, scores, weights = between
         (end,) = reader.uses[weights]
-        second = _second(reader, end, weights)
-        if second is None or not _is_alone(reader, range(place + 1, end), places):
+        # Values may get their heads here, after the softmax.
+        early = _takers(reader, range(place + 1, end), places)
+        if not reader.read_early(early):
             return False
-        layer = _layer(reader, end, first, second, scores)
-        if layer is None:
+        second = _second(reader, end, weights)
+        layer = None if second is None else _layer(reader, end, first, second, scores)
+        if second is None or layer is None:
+            reader.put_back(early)
             return False
         reader.claim([*places, end])
         after = _turned_after(reader, end, second, layer)
@@ -126,7 +129,7 @@ def _turned_after(reader: Reader, place: int, second: _Matrices, layer: Layer) -
     (at,) = takers
     node = reader.steps[at].node
     order = constant_of(node.inputs[1]) if node.op is TRANSPOSE and not node.controls else None
-    if order is None or not _is_alone(reader, range(place + 1, at), [at]):
+    if order is None or _takers(reader, range(place + 1, at), [at]):
         return None
     out = node.outputs[0]
     along = _contiguous(reader.sizes[out])
@@ -139,17 +142,21 @@ def _turned_after(reader: Reader, place: int, second: _Matrices, layer: Layer) -
     return at
 
 
-def _is_alone(reader: Reader, between: range, places: Sequence[int]) -> bool:
-    """Whether no other step between two places takes what the network makes.
+def _takers(reader: Reader, between: range, places: Sequence[int]) -> list[int]:
+    """Other steps between two places that take what the network makes.
 
     Such a step might end the network before the second place.
     """
-    return not any(
-        reader.root(value) in reader.made
-        for place in between
-        if place in reader.running and place not in places
-        for value in reader.steps[place].node.inputs
-    )
+    found: list[int] = []
+    made: set[Value] = set()  # by those steps
+    for place in between:
+        if place not in reader.running or place in places:
+            continue
+        node = reader.steps[place].node
+        if any(reader.root(value) in reader.made or value in made for value in node.inputs):
+            found.append(place)
+            made.update(node.outputs)
+    return found
 
 
 def _product(

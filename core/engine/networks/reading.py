@@ -18,6 +18,7 @@ from pinnace.engine.networks.row_programs import read_rows
 from pinnace.engine.networks.rules import RULES
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
+from pinnace.ops.array.permutations import TRANSPOSE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -94,6 +95,26 @@ class Reader:
         if found:
             self._take(place)
         return found
+
+    def read_early(self, places: Sequence[int]) -> bool:
+        """Read views and turned tensors before their turn: all of these places, or none."""
+        for count, place in enumerate(places):
+            op = self.steps[place].node.op
+            if (op.view != "reshaped" and op is not TRANSPOSE) or not self.read(place):
+                self.put_back(places[:count])
+                return False
+        self._claimed.update(places)
+        return True
+
+    def put_back(self, places: Sequence[int]) -> None:
+        """Forget what `read_early` read."""
+        self._claimed.difference_update(places)
+        for place in places:
+            self.members.remove(place)
+            for value in self.steps[place].node.outputs:
+                self.made.discard(value)
+                for names in (self.roots, self.views, self.turned):
+                    names.pop(value, None)
 
     def claim(self, places: Collection[int]) -> None:
         """Steps behind the one that is read are part of its layer."""

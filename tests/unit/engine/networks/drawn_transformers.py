@@ -175,6 +175,7 @@ class DrawnTransformer:
         out = self._weight(self.heads, self.depth, self.width, inner=self.heads * self.depth)
         crossed, how = bool(self._random.random() < 0.3), self._pick("einsum", "matmul", "keys")
         before, after = self._scale()
+        late = bool(self._random.random() < 0.5)  # values get their heads after the softmax
         mask = self._mask() if crossed else lambda scores, *_: scores  # of the others' length
 
         def einstein(q: Any, k: Any, v: Any, *masks: Any) -> Any:
@@ -184,12 +185,18 @@ class DrawnTransformer:
             return tf.einsum("btnh,nhc->btc", y, out)
 
         def turned(q: Any, k: Any, v: Any, *masks: Any) -> Any:
-            q, v = (tf.transpose(one, [0, 2, 1, 3]) for one in (q, v))
+            q = tf.transpose(q, [0, 2, 1, 3])
+            v = v if late else tf.transpose(v, [0, 2, 1, 3])
             if how == "keys":
                 scores = tf.matmul(q, tf.transpose(k, [0, 2, 3, 1]))
             else:
                 scores = tf.matmul(q, tf.transpose(k, [0, 2, 1, 3]), transpose_b=True)
-            y = tf.matmul(tf.nn.softmax(mask(after(scores), *masks)), v)
+            weights = tf.nn.softmax(mask(after(scores), *masks))
+            if late:
+                v = tf.reshape(v, [self.batch, -1, self.heads * self.depth])
+                v = tf.reshape(v, [self.batch, -1, self.heads, self.depth])
+                v = tf.transpose(v, [0, 2, 1, 3])
+            y = tf.matmul(weights, v)
             y = tf.reshape(tf.transpose(y, [0, 2, 1, 3]), [self.batch, -1, self.heads * self.depth])
             return tf.matmul(y, tf.reshape(out, [self.heads * self.depth, self.width]))
 

@@ -198,6 +198,45 @@ def test_a_turned_tensor_that_others_take_is_made() -> None:
     np.testing.assert_allclose(found, wanted, rtol=0, atol=_BOUND * 4)
 
 
+_LATE = {
+    "heads": lambda v: tf.transpose(tf.reshape(v, [2, 9, 3, 4]), [0, 2, 1, 3]),
+    "elementwise": lambda v: tf.transpose(tf.reshape(v * v, [2, 9, 3, 4]), [0, 2, 1, 3]),
+    "numbers apart": lambda v: tf.transpose(tf.reshape(v, [2, 9, 4, 3]), [0, 3, 1, 2]),
+    "others' rows": lambda v: tf.reshape(tf.reshape(v, [2, 9, 3, 4]), [2, 3, 9, 4]),
+}
+
+
+@pytest.mark.parametrize("late", _LATE)
+def test_values_that_get_their_heads_after_the_softmax(late: str) -> None:
+    """As BERT's first program wrote it, on rows of [batch * tokens]."""
+    random = np.random.default_rng(4)
+    weights = random.standard_normal((4, 12, 12)).astype(np.float32) / 4
+    x = random.standard_normal((2, 9, 12)).astype(np.float32)
+    mask = (random.random((2, 9, 9)) < 0.6).astype(np.int32)
+    mask[..., 0] = 1
+
+    @tf.function
+    def attend(x: Any, mask: Any) -> Any:
+        rows = tf.reshape(x, [18, 12])
+        q, k, v = (tf.matmul(rows, one) + 0.5 for one in weights[:3])
+        q, k = (tf.transpose(tf.reshape(one, [2, 9, 3, 4]), [0, 2, 1, 3]) for one in (q, k))
+        scores = tf.matmul(q, k, transpose_b=True) * np.float32(0.5)
+        scores += (1.0 - tf.cast(tf.expand_dims(mask, 1), tf.float32)) * -10000.0
+        chosen = tf.nn.softmax(scores)
+        y = tf.transpose(tf.matmul(chosen, _LATE[late](v)), [0, 2, 1, 3])
+        return tf.nn.relu(tf.matmul(tf.reshape(y, [18, 12]), weights[3]))
+
+    kinds = [kind for kinds in _layers(attend, [x, mask]) for kind in kinds]
+    assert ("ATTENTION" in kinds) == (late in {"heads", "others' rows"})
+    wanted, found = (_called(attend, [x, mask], tier) for tier in ("plan", "compiled"))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=_BOUND)
+    if late == "heads":
+        rows = x.reshape(18, 12).astype(np.float64)
+        q, k, v = ((rows @ one + 0.5).reshape(2, 9, 3, 4) for one in weights[:3])
+        y = _attention(q, k, v, mask[:, None] != 0).reshape(18, 12) @ weights[3]
+        np.testing.assert_allclose(found, np.maximum(y, 0), rtol=0, atol=_BOUND)
+
+
 def test_scores_that_no_second_product_takes_are_no_attention() -> None:
     """Found by drawn graphs: what follows the softmax may have one input."""
     weights = np.random.default_rng(8).standard_normal((2, 6, 2, 8)).astype(np.float32)
