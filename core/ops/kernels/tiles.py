@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 # Bytes of images worked on at a time: with a panel of weights they fit the second-level cache.
 _BLOCK_BYTES = 1 << 18
+# The same for a filter's gradient: every tile of taps goes over the whole block once more, so that
+# it is to stay in the first-level cache.
+_SLOPE_BLOCK_BYTES = 1 << 15
 # Room for the rows that fill a tile up.
 _MOST_ROWS = 16
 # Rows of a result below which a thread is given columns rather than rows.
@@ -202,7 +205,7 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
     channels, outputs = x.shape[-1], dy.shape[-1]
     inner = g.window[0] * g.window[1] * channels
     extra = (outputs, g.counts[0], 0, inner)
-    job = _job(x.shape, x.strides, g, dy.shape, dy.strides, extra, _BLOCK_BYTES)
+    job = _job(x.shape, x.strides, g, dy.shape, dy.strides, extra, _SLOPE_BLOCK_BYTES)
     job = job._replace(limit=inner + _MOST_ROWS, sections=job.most_images * job.most_rows)
     threads = _pieces_of(inner * dy.size)
     if inner * outputs <= _PARTIAL and job.last_image >= threads > 1:
@@ -414,6 +417,7 @@ def _job(
     most_rows = max(1, min(rows, block_bytes // per_row))
     while most_rows < rows and most_rows * positions < _FEW_ROWS:
         most_rows += 1
+    most_rows = -(-rows // -(-rows // most_rows))  # no short block at the end
     most_images = 1
     if most_rows == rows:
         most_images = max(1, min(batch, block_bytes // (per_row * rows)))
