@@ -289,7 +289,9 @@ def grpc_client(balancer: Balancer, certificate: bytes | None, tell: Tell) -> On
     request.model_spec.name = "m"
     request.inputs["x"].CopyFrom(encode_tensor(x))
     data = request.SerializeToString()
-    options = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)]
+    # No policy to try again. What a server never saw, as it had just sent GOAWAY, any client of
+    # gRPC's sends to the next one by itself.
+    options = [("grpc.use_local_subchannel_pool", 1)]
     address = f"localhost:{balancer.grpc_port}"
     if certificate is None:
         channel = grpc.insecure_channel(address, options)
