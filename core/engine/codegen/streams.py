@@ -40,21 +40,22 @@ MADE = types.Array(float32, 4, "C")
       cache=True, nogil=True, error_model="numpy")
 def kernel(start, stop, down, along, x, y, dy, dx):
     channels = x.shape[3]
-    free = np.empty(channels, np.float32)
+    # dy until it is sent, then zeros: a flag beside it is no vector code.
+    left = np.empty(channels, np.float32)
     for n in range(start, stop):
         for i in range(y.shape[1]):
             for j in range(y.shape[2]):
                 most, sent = y[n, i, j], dy[n, i, j]
                 for c in range(channels):
-                    free[c] = 1
+                    left[c] = sent[c]
                 for a in range(down):
                     for b in range(along):
                         one = x[n, i * down + a, j * along + b]
                         made = dx[n, i * down + a, j * along + b]
                         for c in range(channels):
-                            hit = one[c] == most[c] and free[c] > 0
-                            made[c] = sent[c] if hit else np.float32(0)
-                            free[c] = np.float32(0) if hit else free[c]
+                            hit, mine = one[c] == most[c], left[c]
+                            made[c] = mine if hit else np.float32(0)
+                            left[c] = np.float32(0) if hit else mine
 """
 
 TEXTS = {"maxima": _MAXIMA, "philox": _PHILOX}

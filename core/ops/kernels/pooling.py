@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pinnace.ops.kernels import compiled
+from pinnace.ops.kernels import compiled, recycling, team
 from pinnace.ops.kernels.patches import Pads
 from pinnace.ops.kernels.precision import Array, computed_in
 from pinnace.ops.kernels.windows import window_counts
@@ -25,6 +25,8 @@ Tap: TypeAlias = tuple[tuple[slice, ...], tuple[slice, ...]]
 
 # Bytes of images whose gradient is worked on at a time: five arrays of about this size are in use.
 BLOCK_BYTES = 1 << 19
+# Numbers from which threads are worth waking.
+_SHARED = 1 << 18
 
 
 def max_pool(x: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads) -> Array:
@@ -161,9 +163,7 @@ def max_pool_gradient(
     if written and ties == "first" and x.ndim == 4:
         kernel = _compiled_maxima(x, y, dy_exact)
         if kernel is not None:
-            dx = np.empty(x.shape, compute)
-            kernel(0, len(x), ksize[0], ksize[1], x, y, dy_exact, dx)
-            return dx.astype(dy.dtype, copy=False)
+            return _by_images(kernel, ksize, x, y, dy_exact)
     dx = np.empty(x.shape, compute) if written else np.zeros(x.shape, compute)
     with compiled.watched:
         _send_in_parts(x, y, dy_exact, dx, (ksize, strides, pads), ties)
@@ -177,6 +177,21 @@ def _compiled_maxima(x: Array, y: Array, dy: Array) -> Callable[..., Any] | None
     ):
         return None
     return compiled.made("maxima")
+
+
+def _by_images(
+    kernel: Callable[..., Any], ksize: Sequence[int], x: Array, y: Array, dy: Array
+) -> Array:
+    """What the machine code for windows side by side makes, images shared among threads."""
+    dx = recycling.empty(x.shape, np.float32)
+    pieces = min(len(x), team.members()) if x.size >= _SHARED else 1
+    step = max(1, -(-len(x) // pieces))
+
+    def work(piece: int) -> None:
+        kernel(piece * step, min(len(x), (piece + 1) * step), ksize[0], ksize[1], x, y, dy, dx)
+
+    team.share(max(1, -(-len(x) // step)), work)
+    return dx
 
 
 def _send_in_parts(

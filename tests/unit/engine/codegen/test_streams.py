@@ -67,3 +67,21 @@ def test_a_gradient_goes_to_the_first_maximum(
     np.testing.assert_array_equal(found, wanted)
     by_numpy = pooling.max_pool_gradient(x, y, dy, window, window, ((0, 0), (0, 0)))
     np.testing.assert_array_equal(by_numpy, wanted)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_images_are_shared_among_threads(
+    count: int, kernels: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(count)
+    x = random.integers(0, 3, (count, 6, 4, 5)).astype(np.float32)
+    y = x.reshape(count, 3, 2, 2, 2, 5).max((2, 4))
+    dy = random.standard_normal(y.shape).astype(np.float32)
+    arguments = (x, y, dy, (2, 2), (2, 2), ((0, 0), (0, 0)))
+    wanted = pooling.max_pool_gradient(*arguments)
+    asked: list[str] = []
+    monkeypatch.setattr(pooling, "_SHARED", 1)
+    monkeypatch.setattr(pooling.team, "members", lambda: 3)
+    monkeypatch.setattr(pooling.compiled, "made", lambda name: asked.append(name) or kernels[name])
+    np.testing.assert_array_equal(pooling.max_pool_gradient(*arguments), wanted)
+    assert asked == ["maxima"]
