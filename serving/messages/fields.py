@@ -19,6 +19,8 @@ M = TypeVar("M", bound=Message)
 
 _SMALL_BYTES = 2**16
 _MAX_FIELDS = 4096  # inputs, outputs and parameters of a request together
+# How protobuf's parser says that it was given no memory; it has no class of its own for that.
+_NO_MEMORY = "alloc failed"
 _MAX_MESSAGES = 2**15  # within it: axes of shapes, entries of maps
 
 
@@ -32,12 +34,15 @@ def parse(kind: type[M], data: bytes, name: str = "") -> M:
 
     Raises:
         InvalidArgumentError: there is none, or it holds more than a request can need.
+        MemoryError: the process has no memory for it.
     """
     message = kind()
     try:
         check_fields(data, kind)
         message.ParseFromString(data)
-    except DecodeError:
+    except DecodeError as error:
+        if _NO_MEMORY in str(error):
+            raise MemoryError("there is no memory for the request") from None
         raise InvalidArgumentError(f"The request is no {name or kind.DESCRIPTOR.name}") from None
     return message
 

@@ -1,5 +1,7 @@
 """Messages within messages are counted before any of them is made."""
 
+import sys
+
 import numpy as np
 import pytest
 from google.protobuf.message import DecodeError, Message
@@ -23,6 +25,7 @@ from pinnace.serving.messages.examples import encode_regressions, read_input
 from pinnace.serving.messages.fields import parse
 from pinnace.serving.messages.model_infer import Infer
 from pinnace.storage.varints import field_header
+from support.fresh_process import run_fresh
 from unit.serving.numpy_models import echo
 
 MEGABYTE = 2**20
@@ -204,3 +207,28 @@ def test_long_lists_of_numbers_are_read_in_pieces(dtype: str) -> None:
     asked = request.inputs.add(name="x", datatype=names[dtype], shape=[len(array)])
     getattr(asked.contents, typed[dtype]).extend(array.tolist())
     np.testing.assert_array_equal(Infer(request)._feeds()["x"], array, strict=True)
+
+
+NO_MEMORY = """
+import resource
+from pinnace.proto.predict_pb2 import PredictRequest
+from pinnace.serving.errors import canonical_code
+from pinnace.serving.messages.fields import parse
+message = PredictRequest()
+message.inputs["x"].tensor_content = bytes(60 << 20)
+data = message.SerializeToString()
+del message
+with open("/proc/self/statm") as file:
+    most = int(file.read().split()[0]) * resource.getpagesize() + (20 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+try:
+    parse(PredictRequest, data)
+except MemoryError as error:
+    print(canonical_code(error), error)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a limit of memory")
+def test_a_message_for_which_there_is_no_memory_is_not_called_wrong() -> None:
+    """The parser has one class of error for both."""
+    assert run_fresh(NO_MEMORY) == "8 there is no memory for the request\n"  # RESOURCE_EXHAUSTED
