@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # `make image`: build the images without a registry and without Docker, run them, ask them, stop them.
 #
-#   deploy/containers/image.sh WHEEL MODEL [slim|full|onnx]...
+#   deploy/containers/image.sh [--run] WHEEL MODEL [slim|full|onnx]...
 #
 # Debian's mmdebstrap makes the two base images, buildah builds the Dockerfile from wheels alone, twice,
 # with one image ID, and runc runs the OCI image as a user without a name, on a root that is only
 # read, in a network that is a loopback interface and nothing else. `onnx` is `full` with the extra.
 # It needs root; buildah, iproute2, mmdebstrap and runc of Debian are installed where they are
 # missing. The images stay in build/images, and the bases, too: remove base-*.tar for newer
-# packages of Debian.
+# packages of Debian. With --run they are not built again, only run.
 set -euo pipefail
+only_run=
+[ "${1-}" != --run ] || { only_run=yes && shift; }
 wheel=$(realpath "$1") model=$(realpath "$2")
 shift 2
 [ $# -gt 0 ] || set -- slim full onnx
@@ -82,22 +84,24 @@ base() { # NAME ARGUMENTS: a base image of Debian 12
   printf 'FROM scratch\nADD root.tar /\n' >"$scratch/$name/Dockerfile"
   store bud --quiet --timestamp 0 -t "localhost/pinnace-$name" "$scratch/$name" >/dev/null
 }
-# Files alone, without what packages run when they are installed: where images run, no shell and no
-# package manager.
-base build --include=dash,coreutils,findutils,python3,python3-venv,python3-pip
-base run --include=python3,libstdc++6,libgcc-s1,ca-certificates,netbase
+prepare() { # the bases, and the wheels that are installed
+  # Files alone, without what packages run when they are installed: where images run, there is no
+  # shell and no package manager.
+  base build --include=dash,coreutils,findutils,python3,python3-venv,python3-pip
+  base run --include=python3,libstdc++6,libgcc-s1,ca-certificates,netbase
 
-echo "== wheels for Debian's Python"
-machine=$(uname -m)
-extras=grpc
-case " $* " in *" onnx "*) extras=grpc,onnx ;; esac
-timeout --kill-after=10 "$patience" "$python" -m pip download --quiet --disable-pip-version-check \
-  --dest "$scratch/context" --only-binary :all: \
-  --python-version 3.11 --implementation cp --abi cp311 --abi abi3 --abi none \
-  --platform "manylinux_2_28_$machine" --platform "manylinux_2_27_$machine" \
-  --platform "manylinux_2_17_$machine" --platform "manylinux2014_$machine" --platform any \
-  "pinnace[$extras] @ file://$wheel"
-cp "$wheel" "$scratch/context/"
+  echo "== wheels for Debian's Python"
+  local machine extras=grpc
+  machine=$(uname -m)
+  case " $* " in *" onnx "*) extras=grpc,onnx ;; esac
+  timeout --kill-after=10 "$patience" "$python" -m pip download --quiet --disable-pip-version-check \
+    --dest "$scratch/context" --only-binary :all: \
+    --python-version 3.11 --implementation cp --abi cp311 --abi abi3 --abi none \
+    --platform "manylinux_2_28_$machine" --platform "manylinux_2_27_$machine" \
+    --platform "manylinux_2_17_$machine" --platform "manylinux2014_$machine" --platform any \
+    "pinnace[$extras] @ file://$wheel"
+  cp "$wheel" "$scratch/context/"
+}
 
 check() { # asks the server, on the loopback interface of its network
   timeout --kill-after=10 "$patience" nsenter --net="$network" "$python" - "$patience" <<'P'
@@ -157,21 +161,28 @@ build() { # TARGET FILE: the image, its ID in the file
     { grep -v HEALTHCHECK || true; } >&2
 }
 
-report=()
-for target in "$@"; do
-  echo "== $target: build, twice"
+built() { # TARGET FILE: the archive, of two builds that give one image; its seconds and its ID
+  local begun took
+  echo "== $1: build, twice"
   begun=$(milliseconds)
-  build "$target" "$scratch/first"
+  build "$1" "$scratch/first"
   took=$((($(milliseconds) - begun) / 1000))
-  build "$target" "$scratch/second"
+  build "$1" "$scratch/second"
   if ! cmp -s "$scratch/first" "$scratch/second"; then
-    echo "$target: two builds differ: $(cat "$scratch/first") and $(cat "$scratch/second")" >&2
+    echo "$1: two builds differ: $(cat "$scratch/first") and $(cat "$scratch/second")" >&2
     exit 1
   fi
+  rm -f "$2"
+  store push --quiet "localhost/pinnace:$1" "oci-archive:$2:pinnace:$1"
+  echo "$took s, $(cut -c 8-19 <"$scratch/first")" >"$out/built-$1"
+}
+
+[ -n "$only_run" ] || prepare "$@"
+report=()
+for target in "$@"; do
   file=$out/pinnace-$target.tar
-  rm -f "$file"
-  store push --quiet "localhost/pinnace:$target" "oci-archive:$file:pinnace:$target"
-  from=$(store from "localhost/pinnace:$target")
+  [ -n "$only_run" ] || built "$target" "$file"
+  from=$(store from --quiet "oci-archive:$file")
   root=$(store mount "$from")
 
   echo "== $target: run, by runc as user $user"
@@ -188,14 +199,15 @@ for target in "$@"; do
   (cd "$bundle" && runc spec)
   ip netns add "$container"
   ip -n "$container" link set lo up
-  store inspect --type image --format '{{json .OCIv1.Config}}' "localhost/pinnace:$target" |
-    "$python" -c '
+  store inspect "$from" >"$scratch/image"
+  "$python" -c '
 import json
 import sys
 from pathlib import Path
 
-file, root, network, model, user = sys.argv[1:]
-image, spec = json.load(sys.stdin), json.loads(Path(file).read_text())
+file, image, root, network, model, user = sys.argv[1:]
+image = json.loads(Path(image).read_text())["OCIv1"]["config"]
+spec = json.loads(Path(file).read_text())
 process = spec["process"]
 process |= {"terminal": False, "env": image["Env"], "cwd": "/", "noNewPrivileges": True}
 process["args"] = image["Entrypoint"] + image["Cmd"]
@@ -211,7 +223,7 @@ spec["mounts"] += [
 spaces = [one for one in spec["linux"]["namespaces"] if one["type"] not in ("network", "cgroup")]
 spec["linux"]["namespaces"] = [*spaces, {"type": "network", "path": network}]
 Path(file).write_text(json.dumps(spec))
-' "$bundle/config.json" "$root" "$network" "$served" "$user"
+' "$bundle/config.json" "$scratch/image" "$root" "$network" "$served" "$user"
   begun=$(milliseconds)
   run run --bundle "$bundle" "$container" >"$scratch/log" 2>&1 &
   runner=$!
@@ -254,9 +266,8 @@ print("\n".join(json.loads(re.search(r"^HEALTHCHECK .*\\\n +CMD (\[.*\])$", text
 P
   mapfile -t health <"$scratch/health"
   run exec "$container" "${health[@]}"
-  entry=$(store inspect --type image --format '{{index .OCIv1.Config.Entrypoint 0}}' \
-    "localhost/pinnace:$target")
-  run exec "$container" "$entry" --version
+  # Where KServe looks for it.
+  run exec "$container" /usr/bin/tensorflow_model_server --version
   begun=$(milliseconds)
   run kill "$container" TERM
   code=0
@@ -267,12 +278,12 @@ P
     cat "$scratch/log" >&2
     exit 1
   fi
-  report+=("$(printf '%-6s %7s %11s %8s %12s %8s  %s' "$target" "$(du -sm "$root" | cut -f 1)" \
-    "$(du -m "$file" | cut -f 1)" "$took" "$answered" "$ended" "$(cut -c 8-19 <"$scratch/first")")")
+  report+=("$(printf '%-6s %7s %11s %13s %8s  %s' "$target" "$(du -sm "$root" | cut -f 1)" \
+    "$(du -m "$file" | cut -f 1)" "$answered" "$ended" "$(cat "$out/built-$target")")")
   run delete --force "$container" >/dev/null 2>&1 || true
   ip netns delete "$container"
   store rm "$from" >/dev/null
 done
 echo
-printf '%-6s %7s %11s %8s %12s %8s  %s\n' image MiB "MiB, packed" "s, built" "ms to answer" "ms, end" ID
+printf '%-6s %7s %11s %13s %8s  %s\n' image MiB "MiB, packed" "ms to answer" "ms, end" "built in, ID"
 printf '%s\n' "${report[@]}"
