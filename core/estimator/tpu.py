@@ -282,10 +282,10 @@ class CrossShardOptimizer:
         gradients = [gradient for gradient, _ in pairs]
         if not isinstance(self._opt, KerasOptimizer):
             found = replicas.summed(gradients) if self._adds else replicas.averaged(gradients)
-        else:  # it adds up what the replicas give it
-            found = (
-                gradients if self._adds else [divided(one, replica_count()) for one in gradients]
-            )
+        elif self._adds:
+            found = gradients  # it adds up what the replicas give it
+        else:
+            found = [divided(one, replica_count()) for one in gradients]
         return [(gradient, variable) for gradient, (_, variable) in zip(found, pairs, strict=True)]
 
     def __getattr__(self, name: str) -> Any:
