@@ -33,7 +33,7 @@ BOUND_S = 570
 SIZES = pytest.mark.parametrize("size", [2, 3])
 
 
-def mpirun(size: int, program: str, *args: Any) -> subprocess.CompletedProcess[str]:
+def mpirun(size: int, program: str | Path, *args: Any) -> subprocess.CompletedProcess[str]:
     command = [MPIRUN, *OPTIONS, "-n", size, sys.executable, PROGRAMS / program, *args]
     return subprocess.run(
         [str(part) for part in command],
@@ -194,6 +194,16 @@ def test_training_goes_on_where_a_process_was_killed(tmp_path: Path) -> None:
         assert one["apart"] < 2e-6
         assert one["steps"] == 10
         assert not one["left"]
+
+
+def test_the_example_trains(tmp_path: Path) -> None:
+    program = Path(__file__).parents[2] / "examples" / "processes.py"
+    done = mpirun(2, program, "--epochs", 1, "--backup", tmp_path / "backup")
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stdout.splitlines() if "the same in all" in line]
+    losses = {line.partition("loss ")[2] for line in told}
+    assert (len(told), len(losses)) == (2, 1), done.stdout
+    assert done.stdout.count("Epoch 1/1") == 1
 
 
 def test_one_process_is_one_replica() -> None:
