@@ -314,7 +314,7 @@ def resolver_of(who: str, given: Any, rank: int, size: int) -> ClusterResolver:
         ValueError: another number of processes, another number of this one, or a task that does
             not train.
     """
-    resolver = TFConfigClusterResolver() if given is None else given
+    resolver: ClusterResolver = TFConfigClusterResolver() if given is None else given
     spec = ClusterSpec(resolver.cluster_spec())
     if not spec:
         return _JobResolver(rank, size)
@@ -341,7 +341,7 @@ def resolver_of(who: str, given: Any, rank: int, size: int) -> ClusterResolver:
             f"{rank} of {size}\n"
             "  Try: without TF_CONFIG, or set in each process as MPI counts them: chief first"
         )
-    return resolver  # type: ignore[no-any-return]  # the user's
+    return resolver
 
 
 def _hosts(spec: ClusterSpec) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -229,7 +229,7 @@ class Processes:
             self._gone.add(source)
         return bool(self._gone)
 
-    def _explain(self, what: str) -> None:
+    def _explain(self, what: str) -> NoReturn:
         """All processes are here, and not for the same reason: each says for which."""
         width = 400
         own = np.frombuffer(what.encode()[:width].ljust(width), np.uint8)
@@ -249,7 +249,7 @@ class Processes:
             "alone writes what all of them save",
         )
 
-    def _fail(self, kind: type[Exception], text: str) -> None:
+    def _fail(self, kind: type[Exception], text: str) -> NoReturn:
         self._broken = text
         raise kind(text)
 

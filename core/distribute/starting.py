@@ -117,11 +117,10 @@ def _begin(mpi: Any, who: str, limit_s: float) -> None:
     watch = threading.Timer(limit_s, give_up)
     watch.daemon = True
     watch.start()
-    try:
-        # mpi4py holds Python's lock while it begins: then no thread could watch.
+    begin: Any = None
+    # mpi4py holds Python's lock while it begins MPI: then no thread could watch.
+    with contextlib.suppress(OSError, AttributeError):
         begin = ctypes.CDLL(mpi.__file__).MPI_Init_thread
-    except (OSError, AttributeError):
-        begin = None
     try:
         if begin is None:
             mpi.Init_thread(mpi.THREAD_MULTIPLE)
