@@ -173,10 +173,11 @@ def test_a_process_that_is_killed_ends_all(tmp_path: Path) -> None:
 
 
 def test_a_process_that_hangs_is_not_waited_for_longer_than_was_said(tmp_path: Path) -> None:
-    done = mpirun(2, "ending.py", "sleeps", tmp_path, 5)
+    # The limit holds for the start, too, where processes of a busy machine come one by one.
+    done = mpirun(2, "ending.py", "sleeps", tmp_path, 40)
     assert done.returncode != 0
-    assert "DeadlineExceededError: process 0 of 2 has waited 5 s for the others" in done.stderr
-    assert time.time() - float((tmp_path / "since").read_text()) < 60
+    assert "DeadlineExceededError: process 0 of 2 has waited 40 s for the others" in done.stderr
+    assert time.time() - float((tmp_path / "since").read_text()) < 100
 
 
 def test_a_process_that_never_starts_is_told(tmp_path: Path) -> None:
