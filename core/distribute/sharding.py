@@ -52,7 +52,8 @@ def share_of(dataset: Dataset, processes: Processes) -> Stage:
         InvalidArgumentError: there are fewer files than processes.
         ValueError: the elements are no batches.
     """
-    given = dataset.options().experimental_distribute.auto_shard_policy
+    options: Any = dataset.options()
+    given = options.experimental_distribute.auto_shard_policy
     policy = AutoShardPolicy.AUTO if given is None else AutoShardPolicy(given)
     stage = dataset.stage
     rank, size = processes.rank, processes.size

@@ -129,7 +129,7 @@ class Strategy:
         sums = self._extended._summed(sums)
         if op is ReduceOp.SUM:
             return sums
-        rows = self._extended._summed(total([_rows(one, axes) for one in tensors]))
+        rows: Any = self._extended._summed(total([_rows(one, axes) for one in tensors]))
         return divided(sums, rows)
 
     def gather(self, value: Any, axis: int) -> Any:
