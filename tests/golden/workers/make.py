@@ -52,6 +52,6 @@ if __name__ == "__main__":
     for size in (2, 3):
         with tempfile.TemporaryDirectory() as folder:
             facts[str(size)] = run(size, Path(folder))
-    (HERE / "facts.json").write_text(json.dumps(facts, indent=1) + "\n")
+    (HERE / "facts.json").write_text(json.dumps(facts) + "\n")
     made_with = f"tensorflow {tf.__version__}"
     record("workers/facts.json", script="workers/make.py", made_with=made_with)
