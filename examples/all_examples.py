@@ -8,6 +8,7 @@ python examples/all_examples.py revnet      # those whose name holds this
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import subprocess
 import sys
@@ -29,6 +30,7 @@ class Example:
         short: arguments that make it do less.
         typed: what its user types.
         expected: a part of what it must print.
+        needs: a package without which it is left out.
     """
 
     name: str
@@ -36,6 +38,12 @@ class Example:
     short: tuple[str, ...] = ()
     typed: str = ""
     expected: str = ""
+    needs: str = ""
+
+    @property
+    def can_run(self) -> bool:
+        """Whether the package is there that it needs."""
+        return not self.needs or importlib.util.find_spec(self.needs) is not None
 
 
 EXAMPLES = [
@@ -81,6 +89,13 @@ EXAMPLES = [
     ),
     Example(
         "strategies", ("strategies.py",), ("--epochs=1",), expected="all learned the same: True"
+    ),
+    Example(
+        "processes",
+        ("processes.py",),
+        ("--epochs=1",),
+        expected="the same in all",
+        needs="mpi4py",  # with several processes `make mpi-test` runs it
     ),
     Example("text_model", ("text_model.py",), expected="A great, LOVELY town! -> good"),
     Example("upgraded_program", ("upgraded_program.py",), ("--steps=60",), expected="right: "),
@@ -130,6 +145,9 @@ def main() -> int:
     failed = []
     for number, example in enumerate(chosen, 1):
         print(f"[{number}/{len(chosen)}] {example.name}", end=" ", flush=True)
+        if not example.can_run:
+            print(f"left out: {example.needs} is not installed", flush=True)
+            continue
         start = time.perf_counter()
         try:
             right, output = run(example, short=options.short)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY, VARIABLE_VALUE, checkpoint_key
 from pinnace.checkpoint.object_graph import describe, encode_object_graph
-from pinnace.framework import dtypes
+from pinnace.framework import dtypes, jobs
 from pinnace.framework.context import init_scope
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import SCALAR, UNKNOWN
@@ -38,7 +39,6 @@ from pinnace.storage.bundle_writer import BundleWriter
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
 
     from pinnace.framework.dtypes import DType
@@ -85,13 +85,14 @@ def save(
         snapshot = take_snapshot(obj, signatures)
         model = _Model(snapshot, chosen)
         message = model.message()
-        parent = Path(export_dir).parent
-        with explained("save to", export_dir):
-            parent.mkdir(parents=True, exist_ok=True)
-        with replace_folder(export_dir) as folder:
-            model.write_variables(folder)
-            copy_assets(folder, snapshot.assets.values(), model.asset_names)
-            _write_message(message, folder)
+        path = os.fspath(export_dir)
+        with jobs.chief_path(f"saving {path!r}", path) as own:
+            with explained("save to", own):
+                Path(own).parent.mkdir(parents=True, exist_ok=True)
+            with replace_folder(own) as folder:
+                model.write_variables(folder)
+                copy_assets(folder, snapshot.assets.values(), model.asset_names)
+                _write_message(message, folder)
 
 
 def _write_message(message: SavedModel, folder: Path) -> None:

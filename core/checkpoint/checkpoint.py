@@ -12,7 +12,7 @@ from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY
 from pinnace.checkpoint.object_graph import describe, encode_object_graph, own_children, tree_of
 from pinnace.checkpoint.restoring import NothingRestored, Restoration, restore
 from pinnace.checkpoint.state_file import write_state
-from pinnace.framework import dtypes
+from pinnace.framework import dtypes, jobs
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.framework.no_effect import ignored
@@ -140,7 +140,8 @@ class Checkpoint(AutoTrackable):
         """
         path = os.fspath(file_prefix)
         chosen = options or CheckpointOptions()
-        write_objects(path, self._top, self._children_of_all, chosen.max_shard_bytes)
+        with jobs.chief_path(f"writing checkpoint {path!r}", path) as own:
+            write_objects(own, self._top, self._children_of_all, chosen.max_shard_bytes)
         for callback in chosen.experimental_write_callbacks:
             _notify(callback, path)
         return path
@@ -160,8 +161,10 @@ class Checkpoint(AutoTrackable):
         counter = self.save_counter
         with init_scope():
             counter.assign_add(np.int64(1))
-        path = self.write(f"{os.fspath(file_prefix)}-{int(counter.numpy())}", options)
-        write_state(os.path.dirname(path), path, [path])  # noqa: PTH120 (a text, not a file)
+        with jobs.chief_writes(f"saving checkpoint {os.fspath(file_prefix)!r}") as writes:
+            path = self.write(f"{os.fspath(file_prefix)}-{int(counter.numpy())}", options)
+            if writes:
+                write_state(os.path.dirname(path), path, [path])  # noqa: PTH120 (a text)
         return path
 
     def read(

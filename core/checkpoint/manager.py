@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.checkpoint.state_file import checkpoint_exists, read_state, write_state
+from pinnace.framework import jobs
 from pinnace.framework.context import init_scope
 from pinnace.storage.bundle import index_path
 from pinnace.storage.system_errors import explained
@@ -142,15 +143,17 @@ class CheckpointManager:
         with init_scope():
             counter.assign_add(np.int64(1))
         number = int(counter) if checkpoint_number is None else int(checkpoint_number)
-        path = self._checkpoint.write(f"{Path(self._directory, self._name)}-{number}", options)
-        self._kept.pop(path, None)
-        self._kept[path] = time.time()
-        self._latest = path
-        old = self._take_old()
-        # The file first: what it names must be there whenever it is read.
-        self._write_state()
-        for one in old:
-            _delete(one)
+        with jobs.chief_writes(f"saving a checkpoint in {self._directory!r}") as writes:
+            path = self._checkpoint.write(f"{Path(self._directory, self._name)}-{number}", options)
+            self._kept.pop(path, None)
+            self._kept[path] = time.time()
+            self._latest = path
+            old = self._take_old()
+            if writes:
+                # The file first: what it names must be there whenever it is read.
+                self._write_state()
+                for one in old:
+                    _delete(one)
         return path
 
     def _take_old(self) -> list[str]:

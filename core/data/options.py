@@ -9,7 +9,11 @@ from pinnace.framework.no_effect import ignored
 
 
 class AutoShardPolicy(IntEnum):
-    """Accepted for TensorFlow's sake: there is one worker."""
+    """What each process of a job reads of a dataset that a strategy over processes is given.
+
+    FILE: files of its own; DATA: its pieces of each batch; AUTO: FILE if all of it is read from
+    files, else DATA; OFF and HINT: everything.
+    """
 
     OFF = -1
     AUTO = 0
@@ -111,8 +115,13 @@ class ThreadingOptions(_Choices):
 
 
 class DistributeOptions(_Choices):
-    """Accepted for TensorFlow's sake: there is one worker."""
+    """How a dataset is shared out to the processes of a job.
 
+    auto_shard_policy: an AutoShardPolicy; it has an effect in a strategy over several processes.
+    num_devices: accepted.
+    """
+
+    _heeded = frozenset({"auto_shard_policy"})
     _names = ("auto_shard_policy", "num_devices")
 
 
@@ -149,7 +158,8 @@ class Options(_Choices):
     Attributes:
         deterministic: False lets parallel stages give elements as they are ready.
         experimental_deterministic: an older name.
-        autotune, threading, experimental_distribute, experimental_optimization, others: accepted.
+        experimental_distribute: what each process of a job reads.
+        autotune, threading, experimental_optimization, others: accepted.
     """
 
     _heeded = frozenset({"deterministic"})

@@ -1,9 +1,12 @@
-"""`tf.distribute`: several replicas of a program in one process.
+"""`tf.distribute`: several replicas of a program, in one process or in several.
 
 A strategy has replicas (`strategies`), which run a function in turn and meet where they merge
 (`meeting`). A thread knows where it is (`framework/places.py`), and so do variables (`variables`):
 each replica has a copy. What differs between replicas is a PerReplica (`values`), which becomes one
 by a `CrossDeviceOps` (`reductions`); datasets give such (`inputs`, `feeding`). ADR 30 says why.
+
+Over several processes (`workers`) each has one replica. MPI starts them (`starting`) and joins them
+(`processes`, `collectives`); each reads its share of a dataset (`sharding`). ADR 32 says why.
 """
 
 from pinnace.distribute import cluster_resolver as cluster_resolver
@@ -31,5 +34,6 @@ from pinnace.distribute.strategies import MirroredStrategy as MirroredStrategy
 from pinnace.distribute.strategies import OneDeviceStrategy as OneDeviceStrategy
 from pinnace.distribute.strategy import Strategy as Strategy
 from pinnace.distribute.values import DistributedValues as DistributedValues
+from pinnace.distribute.workers import MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy
 
 _loops.register()  # with AutoGraph

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pinnace.distribute.strategy import Strategy
+    from pinnace.framework.tensor import Tensor
 
 
 class StrategyExtended:
@@ -42,6 +43,7 @@ class StrategyExtended:
         self._num_replicas = 1
         self._devices: tuple[str, ...] = ()
         self._reducer: CrossDeviceOps = ReductionToOneDevice()
+        self._cluster_resolver: Any = None
         # A function -> the function that runs it on all replicas.
         self._around: weakref.WeakKeyDictionary[Any, Function[..., Any]] = (
             weakref.WeakKeyDictionary()
@@ -68,6 +70,25 @@ class StrategyExtended:
         """False: shapes may be open."""
         return False
 
+    @property
+    def _replica_numbers(self) -> range:
+        """The replicas of this process, among those of all."""
+        return range(self._num_replicas)
+
+    @property
+    def _spans_processes(self) -> bool:
+        """Whether there are replicas in other processes."""
+        return len(self._replica_numbers) < self._num_replicas
+
+    def _summed(self, tensor: Tensor) -> Tensor:
+        """The sum of a tensor over the processes."""
+        return tensor
+
+    def _gathered(self, tensors: Sequence[Tensor], axis: int) -> list[Tensor]:
+        """Tensors of all processes one after the other along an axis."""
+        del axis
+        return list(tensors)
+
     def _creator(self, next_creator: Callable[..., Any], **options: Any) -> Any:
         """Makes the variables of the scope."""
         return next_creator(**options)
@@ -84,7 +105,7 @@ class StrategyExtended:
         require_between_replicas("Strategy.run")
         require_same(strategy)
         arguments, named = tuple(args), dict(kwargs or {})
-        if self._num_replicas == 1:
+        if len(self._replica_numbers) == 1:
             with entered(Place(strategy, 0)):
                 return fn(*select(0, arguments), **select(0, named))
         if isinstance(fn, Function):

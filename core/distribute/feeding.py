@@ -19,7 +19,7 @@ from pinnace.framework.tensor import Array, wrap
 from pinnace.ops.composites.ragged.spec import RaggedTensorSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pinnace.data.elements import Element
 
@@ -115,7 +115,7 @@ class Dealt(Stage):
         leaves: list[Any] = []
         for part, _ in groups_of(self._source.spec):
             sizes = [size or 0 for size in part.shape] if part.shape.rank else []
-            leaves.extend(_zeros(part, sizes))
+            leaves.extend(zeros(part, sizes))
         return tuple(leaves)
 
     def cardinality(self) -> int:
@@ -147,19 +147,42 @@ def bounds(size: int, replica: int, count: int) -> tuple[int, int]:
     return min(replica * piece, size), min((replica + 1) * piece, size)
 
 
-def _piece(part: Any, components: Components, replica: int, count: int) -> Components:
+def rows_of(part: Any, components: Components) -> int:
+    """The size of the first axis of a part of an element.
+
+    Args:
+        part: its spec.
+        components: its tensors.
+    """
     if isinstance(part, TensorSpec):
-        start, stop = bounds(len(components[0]), replica, count)
+        return len(components[0])
+    if isinstance(part, RaggedTensorSpec):
+        return len(components[1]) - 1 if len(components) > 1 else len(components[0])
+    return int(components[2][0])
+
+
+def _piece(part: Any, components: Components, replica: int, count: int) -> Components:
+    return cut(part, components, lambda size: bounds(size, replica, count))
+
+
+def cut(part: Any, components: Components, between: Callable[[int], tuple[int, int]]) -> Components:
+    """Some rows of a part of an element.
+
+    Args:
+        part: its spec.
+        components: its tensors.
+        between: takes the number of rows, gives the first, and that after the last.
+    """
+    start, stop = between(rows_of(part, components))
+    if isinstance(part, TensorSpec):
         return (components[0][start:stop],)
     if isinstance(part, RaggedTensorSpec):
-        return _ragged_piece(components, replica, count)
-    return _sparse_piece(components, replica, count)
+        return _ragged_rows(components, start, stop)
+    return _sparse_rows(components, start, stop)
 
 
-def _ragged_piece(components: Components, replica: int, count: int) -> Components:
+def _ragged_rows(components: Components, start: int, stop: int) -> Components:
     flat, *nested = components
-    size = len(nested[0]) - 1 if nested else len(flat)
-    start, stop = bounds(size, replica, count)
     splits = []
     for level in nested:
         part = level[start : stop + 1]
@@ -168,9 +191,8 @@ def _ragged_piece(components: Components, replica: int, count: int) -> Component
     return (flat[start:stop], *splits)
 
 
-def _sparse_piece(components: Components, replica: int, count: int) -> Components:
+def _sparse_rows(components: Components, start: int, stop: int) -> Components:
     indices, values, shape = components
-    start, stop = bounds(int(shape[0]), replica, count)
     inside = (indices[:, 0] >= start) & (indices[:, 0] < stop)
     moved = indices[inside]
     moved[:, 0] -= start
@@ -179,7 +201,13 @@ def _sparse_piece(components: Components, replica: int, count: int) -> Component
     return moved, values[inside], sizes
 
 
-def _zeros(part: Any, sizes: list[int]) -> Components:
+def zeros(part: Any, sizes: list[int]) -> Components:
+    """The components of a part of an element, of zeros or of nothing.
+
+    Args:
+        part: its spec.
+        sizes: of its axes.
+    """
     kind = part.dtype.numpy
     if isinstance(part, TensorSpec):
         found = np.zeros(sizes, kind)

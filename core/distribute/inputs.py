@@ -15,6 +15,13 @@ from pinnace.framework.composite import CompositeSpec, CompositeTensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pinnace.data.stage import Stage
+
+
+_PER_REPLICA = (
+    "InputReplicationMode.PER_REPLICA is only supported in `distribute_datasets_from_function`."
+)
+
 
 class InputReplicationMode(Enum):
     """How many pipelines there are: one for all replicas, or one for each."""
@@ -303,17 +310,18 @@ def split_over_replicas(
 ) -> DistributedDataset:
     """See `Strategy.experimental_distribute_dataset`."""
     who = "experimental_distribute_dataset"
+    _require_dataset(who, dataset)
+    if _mode(who, options) is InputReplicationMode.PER_REPLICA:
+        raise NotImplementedError(_PER_REPLICA)
+    return DistributedDataset(feeding.split(dataset, strategy.num_replicas_in_sync))
+
+
+def _require_dataset(who: str, dataset: Any) -> None:
     if not isinstance(dataset, Dataset):
         raise TypeError(
             f"{who}: dataset must be a Dataset, got {type(dataset).__name__}\n"
             "  Try: tf.data.Dataset.from_tensor_slices(...).batch(...)"
         )
-    if _mode(who, options) is InputReplicationMode.PER_REPLICA:
-        raise NotImplementedError(
-            "InputReplicationMode.PER_REPLICA is only supported in "
-            "`distribute_datasets_from_function`."
-        )
-    return DistributedDataset(feeding.split(dataset, strategy.num_replicas_in_sync))
 
 
 def from_function(
@@ -338,3 +346,34 @@ def _mode(who: str, options: Any) -> InputReplicationMode:
     if not isinstance(options, InputOptions):
         raise TypeError(f"{who}: options must be InputOptions, got {options!r}")
     return options.experimental_replication_mode
+
+
+def shared_out(processes: Any, dataset: Any, options: InputOptions | None) -> DistributedDataset:
+    """What one process of a job reads of a dataset; see `experimental_distribute_dataset`."""
+    from pinnace.distribute import sharding  # for jobs of several processes
+
+    who = "experimental_distribute_dataset"
+    _require_dataset(who, dataset)
+    if _mode(who, options) is InputReplicationMode.PER_REPLICA:
+        raise NotImplementedError(_PER_REPLICA)
+    return _alone(sharding.share_of(dataset, processes))
+
+
+def from_function_of_process(
+    processes: Any, dataset_fn: Callable[[InputContext], Any], options: InputOptions | None
+) -> DistributedDataset:
+    """A dataset of its own for each process; see `distribute_datasets_from_function`."""
+    from pinnace.distribute import sharding
+
+    who = "distribute_datasets_from_function"
+    _mode(who, options)
+    count = processes.size
+    dataset = dataset_fn(InputContext(count, processes.rank, count))
+    if not isinstance(dataset, Dataset):
+        raise TypeError(f"{who}: dataset_fn must give a Dataset, gave {type(dataset).__name__}")
+    return _alone(sharding.InStep(dataset.stage, processes))
+
+
+def _alone(stage: Stage) -> DistributedDataset:
+    """Elements of one replica."""
+    return DistributedDataset(Dataset.zip((Dataset(stage),)))

@@ -147,12 +147,12 @@ class ReplicaContext:
         flat = [_gatherable(leaf, axis) for leaf in structure.flatten(value)]
         if self.num_replicas_in_sync == 1:
             return structure.pack_sequence_as(value, flat)
-        sizes = [shapes.shape(leaf)[axis] for leaf in flat]
+        sizes = [reshaping.reshape(shapes.shape(leaf)[axis], [1]) for leaf in flat]
 
         def merge(strategy: Any, *groups: Any) -> tuple[list[Any], list[Any]]:
             tensors, lengths = groups[: len(flat)], groups[len(flat) :]
             joined = [strategy.gather(group, axis) for group in tensors]
-            return joined, [joining.stack(group.values) for group in lengths]
+            return joined, [strategy.gather(group, 0) for group in lengths]
 
         held, lengths = self.merge_call(merge, args=(*map(_own, flat), *sizes))
         with tapes_hidden():

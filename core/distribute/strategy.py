@@ -45,9 +45,9 @@ class Strategy:
         return self._extended._num_replicas
 
     @property
-    def cluster_resolver(self) -> None:
-        """None: there is one process."""
-        return
+    def cluster_resolver(self) -> Any:
+        """What knows the processes of the cluster; None of a strategy of one process."""
+        return self._extended._cluster_resolver
 
     def scope(self) -> Any:
         """A block whose variables have a copy per replica; Keras models belong in it.
@@ -123,12 +123,14 @@ class Strategy:
         axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
         local = self.experimental_local_results(value)
         if len(local) == 1:  # every replica has it
-            local *= self.num_replicas_in_sync
+            local *= len(self._extended._replica_numbers)
         tensors = [convert_to_tensor(one) for one in local]
         sums = total([reduction.reduce_sum(one, axis=axes) for one in tensors])
+        sums = self._extended._summed(sums)
         if op is ReduceOp.SUM:
             return sums
-        return divided(sums, total([_rows(one, axes) for one in tensors]))
+        rows: Any = self._extended._summed(total([_rows(one, axes) for one in tensors]))
+        return divided(sums, rows)
 
     def gather(self, value: Any, axis: int) -> Any:
         """The values of the replicas one after the other.
@@ -153,7 +155,8 @@ class Strategy:
             tensors = [convert_to_tensor(one) for one in self.experimental_local_results(leaf)]
             if any(one.shape.rank == 0 for one in tensors):
                 raise ValueError(f"gather: a scalar has no axis {axis} to join along, got {leaf}")
-            return joining.concat(tensors, axis)
+            joined = tensors[0] if len(tensors) == 1 else joining.concat(tensors, axis)
+            return self._extended._gathered([joined], axis)[0]
 
         return structure.map_structure(gathered, value)
 
@@ -226,7 +229,8 @@ class Strategy:
         """
         require_between_replicas("Strategy.experimental_distribute_values_from_function")
         count = self.num_replicas_in_sync
-        values = [value_fn(inputs.ValueContext(replica, count)) for replica in range(count)]
+        numbers = self._extended._replica_numbers
+        values = [value_fn(inputs.ValueContext(replica, count)) for replica in numbers]
         if not self._extended._wraps_one:
             return values[0]
         return structure.map_structure(lambda *leaves: PerReplica(leaves), *values)

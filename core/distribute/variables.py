@@ -271,7 +271,7 @@ class SyncOnReadVariable(DistributedVariable):
 
     def _share(self, value: Any) -> Any:
         """What each copy is given so that their sum is `value`."""
-        shared = casting.cast(value, self.dtype) / len(self._values)
+        shared = casting.cast(value, self.dtype) / self._strategy.num_replicas_in_sync
         return casting.cast(shared, self.dtype)
 
     def stored_value(self) -> Array:

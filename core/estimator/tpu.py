@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pinnace.distribute.reductions import divided
 from pinnace.estimator.estimator import Estimator
 from pinnace.estimator.run_config import RunConfig as _RunConfig
 from pinnace.estimator.specs import _MISSING, EstimatorSpec, ModeKeys
 from pinnace.framework.no_effect import ignored
+from pinnace.framework.places import replica_count
+from pinnace.keras import replicas
+from pinnace.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 
 if TYPE_CHECKING:
     import os
@@ -221,11 +225,12 @@ class TPUEstimator(Estimator):
 class CrossShardOptimizer:
     """Applies the mean over all shards of each gradient.
 
-    The processor is one shard, whose gradients are the mean.
+    The shards are the replicas of a strategy, in one process or in several. Outside of all
+    strategies the processor is one shard, whose gradients are the mean.
 
     Args:
         opt: any optimizer with `apply_gradients`.
-        reduction: "weighted_mean" or "weighted_sum"; one shard makes no difference.
+        reduction: "weighted_mean", or "weighted_sum" for the sum over the shards.
         name: accepted for TensorFlow's sake.
         group_assignment: must be None: groups are of several shards.
 
@@ -249,6 +254,7 @@ class CrossShardOptimizer:
             raise ValueError("CrossShardOptimizer: group_assignment must be None: one shard")
         del name
         self._opt = opt
+        self._adds = reduction in {"weighted_sum", "sum"}
 
     def minimize(self, *args: Any, **kwargs: Any) -> Any:
         """As the optimizer inside."""
@@ -264,10 +270,23 @@ class CrossShardOptimizer:
         global_step: Variable | None = None,
         name: str | None = None,
     ) -> Any:
-        """One step by the optimizer inside: the gradients of the one shard are the mean."""
+        """One step by the optimizer inside, with the gradients of all shards."""
+        if replicas.in_several():
+            grads_and_vars = self._over_shards(list(grads_and_vars))
         if global_step is None:
             return self._opt.apply_gradients(grads_and_vars, name=name)
         return self._opt.apply_gradients(grads_and_vars, global_step=global_step, name=name)
+
+    def _over_shards(self, pairs: list[tuple[Any, Variable]]) -> list[tuple[Any, Variable]]:
+        pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
+        gradients = [gradient for gradient, _ in pairs]
+        if not isinstance(self._opt, KerasOptimizer):
+            found = replicas.summed(gradients) if self._adds else replicas.averaged(gradients)
+        elif self._adds:
+            found = gradients  # it adds up what the replicas give it
+        else:
+            found = [divided(one, replica_count()) for one in gradients]
+        return [(gradient, variable) for gradient, (_, variable) in zip(found, pairs, strict=True)]
 
     def __getattr__(self, name: str) -> Any:
         if name == "_opt":

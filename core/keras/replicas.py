@@ -40,6 +40,12 @@ def summed(gradients: Sequence[Any]) -> list[Any]:
     return found
 
 
+def averaged(gradients: Sequence[Any]) -> list[Any]:
+    """The means of the gradients of all replicas."""
+    found: list[Any] = _context().all_reduce("MEAN", list(gradients))
+    return found
+
+
 @contextlib.contextmanager
 def first_copies(variables: Iterable[Any]) -> Iterator[None]:
     """The block reads and writes the first copies of variables; the others become equal after it.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pinnace.framework import dtypes
+from pinnace.framework import dtypes, jobs
 from pinnace.framework.context import carried, init_scope, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import FailedPreconditionError
@@ -111,7 +111,8 @@ def create_file_writer(
     """A writer of a new event file in `logdir`, which TensorBoard reads while it grows.
 
     Args:
-        logdir: the folder, made if it is not there.
+        logdir: the folder, made if it is not there. In a job of several processes the chief writes,
+            and the others are given a writer that writes nothing.
         max_queue: how many events may wait before they are handed to the system; 10 if None.
         flush_millis: how long they may wait; two minutes if None.
         filename_suffix: end of the file's name; ".v2" if None.
@@ -121,6 +122,8 @@ def create_file_writer(
     del name
     why = "no checkpoint holds a writer"
     ignored("create_file_writer", why, False, experimental_trackable=experimental_trackable)
+    if not jobs.is_chief():
+        return create_noop_writer()
     with init_scope():
         return SummaryWriter(
             EventFile(

@@ -74,6 +74,10 @@ DECLARED: dict[str, tuple[set[str], str]] = {
         {"destinations", "options"},
         "copies are made by who asks; hints are to a transport that there is not",
     ),
+    "ClusterResolver.num_accelerators": (
+        {"task_type", "task_id", "config_proto"},
+        "no process has another number of them than this one: none",
+    ),
     "ReplicaContext.all_gather": ({"options"}, "hints are to a transport that there is not"),
     ".group_tuple": ({"control_inputs"}, _ORDER),
 }

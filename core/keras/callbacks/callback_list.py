@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework import jobs
 from pinnace.keras.callbacks.callback import BATCH_HOOKS, Callback
 from pinnace.keras.callbacks.history import History
 from pinnace.keras.callbacks.progress import ProgbarLogger
@@ -44,13 +45,21 @@ class CallbackList:
             if not hasattr(callback, "set_model"):
                 raise TypeError(f"callbacks must hold Callbacks, got {callback!r}")
         level = 1 if verbose == "auto" else int(verbose)
+        if not jobs.is_chief():
+            level = 0
+            given = [one for one in given if not getattr(one, "of_the_chief", False)]
         self.callbacks = given
         self.initial_epoch = initial_epoch
         self.progress: ProgbarLogger | None = None
         self._history: History | None = None
         if add:
             self._add_own(level, batches, kind, epochs)
-        self.wants_batches = any(_overrides_batches(callback) for callback in self.callbacks)
+        # All processes of a job ask for the numbers of a batch, or none does.
+        wants = any(_overrides_batches(callback) for callback in self.callbacks)
+        steps = getattr(model, "_step_functions", None)
+        if steps is not None:
+            wants = steps.any_of(wants, "whether callbacks are told of batches")
+        self.wants_batches = wants
         params = {
             "verbose": level,
             "epochs": epochs,

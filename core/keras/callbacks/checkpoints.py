@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pinnace.checkpoint.checkpoint import Checkpoint
+from pinnace.framework import jobs
 from pinnace.keras.callbacks.callback import Callback
 from pinnace.keras.callbacks.stopping import Monitor
 from pinnace.storage.atomic import write_file
@@ -120,7 +121,7 @@ class ModelCheckpoint(Monitor):
         return True
 
     def _say(self, text: str) -> None:
-        if self.verbose:
+        if self.verbose and jobs.is_chief():
             sys.stdout.write(f"\nEpoch {self._epoch + 1}: {text}\n")
 
 
@@ -166,9 +167,10 @@ class BackupAndRestore(Callback):
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Before training: puts back what was written."""
         note = self.backup_dir / "training_metadata.json"
-        if not note.is_file():
+        found = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else None
+        found = jobs.agreed(found, "whether there is a backup to go on from")
+        if found is None:
             return
-        found = json.loads(note.read_text(encoding="utf-8"))
         self._number = int(found["number"])
         self._checkpoint().read(str(self.backup_dir / f"backup-{self._number}")).expect_partial()
         self.model._model_trainer.first_epoch = int(found["epoch"])
@@ -192,17 +194,25 @@ class BackupAndRestore(Callback):
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         """After training: takes the backup away."""
-        if self.delete_checkpoint and self.backup_dir.is_dir():
-            shutil.rmtree(self.backup_dir)
+        if self.delete_checkpoint:
+            with jobs.chief_writes("taking the backup away") as writes:
+                if writes and self.backup_dir.is_dir():
+                    shutil.rmtree(self.backup_dir)
 
     def _checkpoint(self) -> Checkpoint:
         # The optimizer is a child of the model: its slots are matched with the weights.
         return Checkpoint(model=self.model)
 
     def _write(self, epoch: int, batch: int) -> None:
-        self.backup_dir.mkdir(parents=True, exist_ok=True)
         before, self._number = self._number, self._number + 1
-        self._checkpoint().write(str(self.backup_dir / f"backup-{self._number}"))
+        with jobs.chief_writes("writing a backup") as writes:
+            if writes:
+                self.backup_dir.mkdir(parents=True, exist_ok=True)
+            self._checkpoint().write(str(self.backup_dir / f"backup-{self._number}"))
+            if writes:
+                self._note(epoch, batch, before)
+
+    def _note(self, epoch: int, batch: int, before: int) -> None:
         # What the note names is whole: it is written last.
         note = {"epoch": epoch, "batch": batch, "number": self._number}
         write_file(self.backup_dir / "training_metadata.json", json.dumps(note).encode())

@@ -30,6 +30,8 @@ class CSVLogger(Callback):
         append: whether rows are added to a table that is there.
     """
 
+    of_the_chief = True
+
     def __init__(
         self, filename: str | os.PathLike[str], separator: str = ",", append: bool = False
     ) -> None:
@@ -116,6 +118,8 @@ class TensorBoard(Callback):
         embeddings_freq: without effect, and told so.
         embeddings_metadata: likewise.
     """
+
+    of_the_chief = True
 
     def __init__(
         self,

@@ -26,6 +26,7 @@ _BAR = "━" * 20
 class ProgbarLogger(Callback):
     """Shows how far training is, with loss and metrics."""
 
+    of_the_chief = True
     wants_batches = False
 
     def __init__(self) -> None:

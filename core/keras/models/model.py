@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pinnace import late
 from pinnace.autodiff.tape import GradientTape
-from pinnace.framework import structure, tracebacks
+from pinnace.framework import jobs, structure, tracebacks
 from pinnace.framework.context import state
 from pinnace.framework.no_effect import no_effect
 from pinnace.framework.specs import TensorSpec
@@ -639,10 +639,12 @@ class Model(Layer):
             FileExistsError: the file is there and must not be replaced.
         """
         path = Path(filepath)
-        if path.exists() and not overwrite:
+        if not overwrite and jobs.is_chief() and path.exists():
             raise FileExistsError(f"Model.save: {str(filepath)!r} is there already")
         if path.suffix in {".keras", ".h5", ".hdf5"}:
-            model_files.write(self, str(path), kwargs.get("include_optimizer", True))
+            with jobs.chief_writes(f"saving {str(path)!r}") as writes:
+                if writes:
+                    model_files.write(self, str(path), kwargs.get("include_optimizer", True))
             return
         _check_folder("Model.save", path)
         options: dict[str, Any] = {

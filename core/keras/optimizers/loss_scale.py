@@ -8,7 +8,7 @@ from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.functions.control.conditional import cond
 from pinnace.keras import registry, replicas
 from pinnace.keras.optimizers.optimizer import Optimizer
-from pinnace.ops.array import casting, joining
+from pinnace.ops.array import casting, joining, reshaping
 from pinnace.ops.math import arithmetic, comparison, division, reduction
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ class LossScaleOptimizer(Optimizer):
             self.inner_optimizer.apply(grads, variables)  # which tells it
             return
         if replicas.in_several():
-            replicas.once(self._apply_on_all, self.check_finite(grads), list(grads), variables)
+            finite = reshaping.reshape(self.check_finite(grads), [1])
+            replicas.once(self._apply_on_all, finite, list(grads), variables)
             return
         cond(
             self.check_finite(grads),
@@ -126,7 +127,7 @@ class LossScaleOptimizer(Optimizer):
         self, strategy: Any, finite: Any, grads: Sequence[Any], variables: Sequence[Variable]
     ) -> None:
         """The step between the replicas: a gradient of any of them decides for all."""
-        flags = joining.stack(list(strategy.experimental_local_results(finite)))
+        flags = strategy.gather(finite, 0)
 
         def step() -> None:
             extended = strategy.extended

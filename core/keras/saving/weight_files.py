@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.checkpoint.checkpoint import Checkpoint
 from pinnace.checkpoint.state_file import write_state
+from pinnace.framework import jobs
 from pinnace.keras.saving import hdf5, hdf5_files, keras_files, listed_weights
 
 if TYPE_CHECKING:
@@ -25,14 +26,16 @@ def save_weights(model: Model, filepath: Any, overwrite: bool) -> None:
         )
     is_hdf5 = _is_hdf5(path)
     there = path if is_hdf5 else f"{path}.index"
-    if not overwrite and os.path.exists(there):  # noqa: PTH110 (a text that may be a URL)
+    if not overwrite and jobs.is_chief() and os.path.exists(there):  # noqa: PTH110 (a text that may be a URL)
         raise FileExistsError(f"save_weights: {path!r} is there already")
-    if is_hdf5:
-        hdf5.write(model, path)
-        return
-    Checkpoint(root=model).write(path)
-    folder = os.path.dirname(path)  # noqa: PTH120 (a text)
-    write_state(folder, path, [path])
+    with jobs.chief_writes(f"saving weights {path!r}") as writes:
+        if not is_hdf5:
+            Checkpoint(root=model).write(path)
+        if writes and is_hdf5:
+            hdf5.write(model, path)
+        elif writes:
+            folder = os.path.dirname(path)  # noqa: PTH120 (a text)
+            write_state(folder, path, [path])
 
 
 def load_weights(model: Model, filepath: Any, skip_mismatch: bool, **kwargs: Any) -> Any:

@@ -38,6 +38,9 @@ class Batches:
     def end_epoch(self) -> None:
         """An epoch is over."""
 
+    def shuffle_as(self, agreed: Callable[[int], int]) -> None:
+        """Draw orders from another seed, if it shuffles: what a function makes of its own."""
+
 
 class ArrayBatches(Batches):
     """Slices of arrays.
@@ -58,6 +61,11 @@ class ArrayBatches(Batches):
         self.count = math.ceil(self.size / batch_size)
         self._shuffle = shuffle
         self._generator = np.random.default_rng(make_default_seed()) if shuffle else None
+
+    def shuffle_as(self, agreed: Callable[[int], int]) -> None:
+        """See `Batches.shuffle_as`."""
+        if self._generator is not None:
+            self._generator = np.random.default_rng(agreed(make_default_seed()))
 
     def epoch(self) -> Iterator[Batch]:
         """The batches of one epoch."""
@@ -132,6 +140,11 @@ class SequenceBatches(Batches):
         self._source = source
         self._weigh = weigh
         self._generator = np.random.default_rng(make_default_seed()) if shuffle else None
+
+    def shuffle_as(self, agreed: Callable[[int], int]) -> None:
+        """See `Batches.shuffle_as`."""
+        if self._generator is not None:
+            self._generator = np.random.default_rng(agreed(make_default_seed()))
 
     @property
     def count(self) -> int | None:  # type: ignore[override]  # asked each time: it may change
@@ -253,6 +266,10 @@ class _Limited(Batches):
     def end_epoch(self) -> None:
         """An epoch is over."""
         self._inner.end_epoch()
+
+    def shuffle_as(self, agreed: Callable[[int], int]) -> None:
+        """See `Batches.shuffle_as`."""
+        self._inner.shuffle_as(agreed)
 
 
 def array_parts(who: str, x: Any, y: Any = None, sample_weight: Any = None) -> Batch:

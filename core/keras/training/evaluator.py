@@ -10,11 +10,11 @@ from pinnace.framework import structure
 from pinnace.framework.no_effect import no_effect
 from pinnace.keras.callbacks.callback_list import CallbackList
 from pinnace.keras.part import Part
-from pinnace.keras.training.data_adapter import Batches, batches_of
 from pinnace.keras.training.step_functions import in_order, numbers_of, tensors_of
 
 if TYPE_CHECKING:
     from pinnace.keras.models.model import Model
+    from pinnace.keras.training.data_adapter import Batches
 
 
 class Evaluator(Part):
@@ -35,7 +35,9 @@ class Evaluator(Part):
     ) -> Any:
         """Loss and metrics over all batches; see `Model.evaluate`."""
         self._owner._compilation.require("evaluate")
-        batches = batches_of("evaluate", x, y, sample_weight, batch_size=batch_size, steps=steps)
+        batches = self._owner._step_functions.batches_of(
+            "evaluate", x, y, sample_weight, batch_size=batch_size, steps=steps
+        )
         hooks = CallbackList(
             callbacks, model=self._owner, verbose=verbose, batches=batches, kind="test"
         )
@@ -61,7 +63,7 @@ class Evaluator(Part):
             if not plain:
                 logs = result
             if hooks.progress is not None:
-                hooks.progress.advance(index, lambda found=logs: self.logs(found, plain))  # type: ignore[misc]  # binds the value
+                hooks.progress.advance(index, lambda found=logs: self.now(found, plain))  # type: ignore[misc]  # binds the value
             if hooks.wants_batches:
                 hooks.on_test_batch_end(index, self.logs(logs, plain))
             if getattr(self._owner, "stop_evaluating", False):
@@ -74,11 +76,18 @@ class Evaluator(Part):
         """What a step gave, or what the metrics say, as numbers by name in alphabetical order."""
         return numbers_of(self._owner.get_metrics_result() if plain else logs)
 
+    def now(self, logs: dict[str, Any], plain: bool) -> dict[str, Any]:
+        """As `logs`, in the midst of an epoch: of several processes this one's share."""
+        with self._owner._step_functions.in_own_share():
+            return self.logs(logs, plain)
+
     def predict(
         self, x: Any, batch_size: int | None, verbose: int | str, steps: int | None, callbacks: Any
     ) -> Any:
         """The outputs for all batches, joined, as arrays; see `Model.predict`."""
-        batches = batches_of("predict", x, batch_size=batch_size, steps=steps)
+        batches = self._owner._step_functions.batches_of(
+            "predict", x, batch_size=batch_size, steps=steps
+        )
         hooks = CallbackList(
             callbacks, model=self._owner, verbose=verbose, batches=batches, kind="predict"
         )

@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework import structure
+from pinnace.framework import jobs, structure
 from pinnace.framework.context import init_scope
-from pinnace.framework.places import current
+from pinnace.framework.places import Place, current, entered
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.function import Function
 from pinnace.keras.part import Part
-from pinnace.keras.training.data_adapter import Batch, batches_of, unpack_x_y_sample_weight
+from pinnace.keras.training.data_adapter import (
+    Batch,
+    Batches,
+    batches_of,
+    unpack_x_y_sample_weight,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
     from pinnace.distribute.strategy import Strategy
     from pinnace.keras.models.model import Model
 
+_nowhere = contextlib.nullcontext
 # Batches that hold all there is.
 _WHOLE = 2**31 - 1
 
@@ -46,7 +52,29 @@ class StepFunctions(Part):
 
     def scope(self) -> Any:
         """The block of the strategy that the model was made in."""
-        return contextlib.nullcontext() if self.strategy is None else self.strategy.scope()
+        return _nowhere() if self.strategy is None else self.strategy.scope()
+
+    def batches_of(self, who: str, x: Any, *args: Any, **options: Any) -> Batches:
+        """What a training method was given, as batches; of several processes, this one's."""
+        if not self._several():
+            return batches_of(who, x, *args, **options)
+        from pinnace.keras.training import dealing
+
+        x = dealing.distributed(self.strategy, x)
+        return dealing.own_batches(self.strategy, batches_of(who, x, *args, **options), x)
+
+    def in_own_share(self) -> Any:
+        """A block in which metrics tell of the share of this process alone: nobody is asked."""
+        return entered(Place(self.strategy, 0)) if self.spans_processes else _nowhere()
+
+    @property
+    def spans_processes(self) -> bool:
+        """Whether other processes train the model in step with this one."""
+        return self.strategy is not None and self.strategy.extended._spans_processes
+
+    def any_of(self, flag: bool, what: str) -> bool:
+        """Whether a flag is set, on one of the processes that train the model."""
+        return jobs.any_of(flag, what) if self.spans_processes else flag
 
     def _several(self) -> bool:
         return self.strategy is not None and self.strategy.num_replicas_in_sync > 1
@@ -73,7 +101,7 @@ class StepFunctions(Part):
         if self._several():
             from pinnace.keras.training import dealing  # most models have no replicas
 
-            step = dealing.on_replicas(self.strategy, step, joins=kind == "predict")
+            step = dealing.on_replicas(self.strategy, step, kind == "predict", quiet)
         given = structure.map_structure(lambda x: x is not None, batch)
 
         def run(*tensors: Any) -> Any:

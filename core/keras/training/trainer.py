@@ -9,7 +9,6 @@ from pinnace.keras.part import Part
 from pinnace.keras.training.data_adapter import (
     Batches,
     array_parts,
-    batches_of,
     split,
     unpack_x_y_sample_weight,
 )
@@ -59,7 +58,8 @@ class Trainer(Part):
             parts = array_parts("fit", x, y, sample_weight)
             training, validation_data = split(parts, validation_split)
             x, y, sample_weight = unpack_x_y_sample_weight(training)
-        batches = batches_of(
+        steps = self._owner._step_functions
+        batches = steps.batches_of(
             "fit",
             x,
             y,
@@ -117,12 +117,19 @@ class Trainer(Part):
                 logs.update({f"val_{name}": value for name, value in found.items()})
             hooks.on_epoch_end(epoch, logs)
             batches.end_epoch()
+            self._agree_to_stop()
             if self._owner.stop_training:
                 break
         optimizer = self._owner.optimizer
         if optimizer is not None and optimizer.built and epochs:
             optimizer.finalize_variable_values(self._owner.trainable_variables)
         hooks.on_train_end(logs)
+
+    def _agree_to_stop(self) -> None:
+        """One of the processes that train together stops all of them."""
+        asked = "whether training stops here"
+        if self._owner._step_functions.any_of(self._owner.stop_training, asked):
+            self._owner.stop_training = True
 
     def _train_over(self, epoch: int, batches: Batches, hooks: CallbackList) -> dict[str, Any]:
         """One epoch of training; gives what the metrics say."""
@@ -141,9 +148,10 @@ class Trainer(Part):
             if not plain:
                 logs = result
             if hooks.progress is not None:
-                hooks.progress.advance(index, lambda found=logs: evaluator.logs(found, plain))  # type: ignore[misc]  # binds the value
+                hooks.progress.advance(index, lambda found=logs: evaluator.now(found, plain))  # type: ignore[misc]  # binds the value
             if hooks.wants_batches:
                 hooks.on_train_batch_end(index, evaluator.logs(logs, plain))
+                self._agree_to_stop()
             if self._owner.stop_training:
                 break
         if index < 0:
@@ -153,10 +161,12 @@ class Trainer(Part):
             )
         return evaluator.logs(logs, plain)
 
-    @staticmethod
-    def _validation_batches(data: Any, batch_size: int | None, steps: int | None) -> Batches | None:
+    def _validation_batches(
+        self, data: Any, batch_size: int | None, steps: int | None
+    ) -> Batches | None:
         if data is None:
             return None
+        batches_of = self._owner._step_functions.batches_of
         if isinstance(data, (tuple, list)):
             x, y, sample_weight = unpack_x_y_sample_weight(tuple(data))
             return batches_of(

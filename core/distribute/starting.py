@@ -1,0 +1,187 @@
+"""How a process finds the job it is one of: MPI is loaded, begun in bounded time, and ended."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import importlib
+import os
+import socket
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pinnace.distribute.processes import Processes
+from pinnace.framework import jobs
+from pinnace.framework.errors import DeadlineExceededError
+from pinnace.framework.extras import install_command
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+# How long the processes of a job may take to start, where nobody says otherwise (seconds).
+START_S = 300.0
+# Where launchers say how many processes they start: Open MPI, MPICH and Intel MPI, MVAPICH.
+_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
+# How long a process waits to be ended, when the chief has the same error to tell (seconds).
+_AFTER_CHIEF_S = 5.0
+# How long a launcher is given to pass on what a process said last (seconds).
+_HEARD_S = 1.0
+_LIBRARY = str(Path(__file__).parents[1])
+
+
+class _Started:
+    """The processes of this job, once they have met; MPI begins once in a process."""
+
+    processes: Processes | None = None
+
+
+_started = _Started()
+_lock = threading.Lock()
+
+
+def processes_of_job(who: str, timeout_s: float | None) -> Processes:
+    """The processes of this job: those that `mpirun` started, or this one alone.
+
+    The first call begins MPI, and waits until every process of the job has made it.
+
+    Args:
+        who: for messages.
+        timeout_s: how long to wait for the others now, in seconds (300 if None), and in each later
+            exchange (without end if None).
+
+    Raises:
+        ImportError: mpi4py, or an MPI library, is missing.
+        DeadlineExceededError: not all have come in time.
+    """
+    with _lock:
+        if _started.processes is None:
+            _started.processes = _start(who, timeout_s)
+        elif timeout_s:
+            _started.processes.timeout_s = timeout_s
+        return _started.processes
+
+
+def _start(who: str, timeout_s: float | None) -> Processes:
+    mpi = _loaded(who)
+    limit_s = timeout_s or START_S
+    if not mpi.Is_initialized():
+        _begin(mpi, who, limit_s)
+    mpi.COMM_WORLD.Set_errhandler(mpi.ERRORS_RETURN)
+    communicator, request = mpi.COMM_WORLD.Idup()
+    began = time.monotonic()
+    while not request.Test():
+        if time.monotonic() - began > limit_s:
+            raise DeadlineExceededError(_late(who, limit_s))
+        time.sleep(1e-3)
+    found = Processes(mpi, communicator, timeout_s or None)
+    if found.size > 1:
+        jobs.enter(found)
+        _end_together(found)
+    else:
+        atexit.register(_finalize, mpi)
+    return found
+
+
+def _loaded(who: str) -> Any:
+    """The module mpi4py.MPI, which does not begin MPI by being imported."""
+    advice = (
+        f"\n  Try: {install_command('mpi')}\n  and: mpirun -n 2 python program.py, where each "
+        "process is a replica"
+    )
+    try:
+        package: Any = importlib.import_module("mpi4py")
+        package.rc.initialize = False
+        return importlib.import_module("mpi4py.MPI")
+    except ImportError as error:
+        raise ImportError(
+            f"{who} joins its processes by MPI, and mpi4py cannot be imported: {error}{advice}"
+        ) from None
+    except RuntimeError as error:  # mpi4py: no MPI library is found
+        raise ImportError(f"{who}: mpi4py finds no MPI library: {error}{advice}") from None
+
+
+def _begin(mpi: Any, who: str, limit_s: float) -> None:
+    """Begin MPI, which waits for the other processes, for a limited time."""
+
+    def give_up() -> None:
+        # The main thread is inside of MPI: no exception reaches it.
+        sys.stderr.write(f"{DeadlineExceededError.__name__}: {_late(who, limit_s)}\n")
+        sys.stderr.flush()
+        os._exit(1)
+
+    watch = threading.Timer(limit_s, give_up)
+    watch.daemon = True
+    watch.start()
+    begin: Any = None
+    # mpi4py holds Python's lock while it begins MPI: then no thread could watch.
+    with contextlib.suppress(OSError, AttributeError):
+        begin = ctypes.CDLL(mpi.__file__).MPI_Init_thread
+    try:
+        if begin is None:
+            mpi.Init_thread(mpi.THREAD_MULTIPLE)
+        elif begin(None, None, mpi.THREAD_MULTIPLE, ctypes.byref(ctypes.c_int())):
+            raise RuntimeError(f"{who}: MPI cannot begin\n  Try: mpirun -n 1 python program.py")
+    finally:
+        watch.cancel()
+
+
+def _late(who: str, limit_s: float) -> str:
+    wanted = next((os.environ[name] for name in _SIZES if name in os.environ), "several")
+    return (
+        f"{who}: after {limit_s:g} s not all {wanted} processes of the job have started; process "
+        f"{os.getpid()} on {socket.gethostname()} waits\n"
+        "  Try: the same program in each process; a larger timeout_seconds of "
+        "CommunicationOptions, if they start slowly"
+    )
+
+
+def _in_short(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> str:
+    """An error of the job, with the user's lines alone: what waited for whom says the message."""
+    whole = traceback.TracebackException(kind, error, trace)
+    frames = [frame for frame in whole.stack if not frame.filename.startswith(_LIBRARY)]
+    whole.stack = traceback.StackSummary.from_list(frames)
+    whole.__context__ = whole.__cause__ = None
+    return "".join(whole.format())
+
+
+# How a job ends.
+
+
+def _end_together(processes: Processes) -> None:
+    """An exception that ends this process ends the job; the others hear of its end."""
+    told = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if processes.failed_together and processes.rank:
+            time.sleep(_AFTER_CHIEF_S)  # the chief tells of it, and ends this process
+        where = f"process {processes.rank} of {processes.size} on {socket.gethostname()}"
+        sys.stderr.write(f"{where} ends the job:\n")
+        if processes.has_failed:
+            sys.stderr.write(_in_short(kind, error, trace))
+        else:
+            told(kind, error, trace)
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        time.sleep(_HEARD_S)
+        processes.abort()
+
+    sys.excepthook = hook
+    atexit.register(_leave, processes)
+
+
+def _leave(processes: Processes) -> None:
+    mpi = processes._mpi
+    if not mpi.Is_finalized():
+        processes.leave()
+        _finalize(mpi)
+
+
+def _finalize(mpi: Any) -> None:
+    if not mpi.Is_finalized():
+        mpi.Finalize()

@@ -1,0 +1,127 @@
+"""The job that this process belongs to: processes that train one model together, or it alone.
+
+`distribute/processes.py` enters one when a strategy over several processes is made. What writes
+files asks here who writes: the first process, the chief, does it for all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Job(Protocol):
+    """Processes that do the same steps in the same order."""
+
+    rank: int
+    size: int
+
+    def meet(self, what: str, *, or_gone: bool = False) -> None:
+        """Wait until all processes are here, for the same reason.
+
+        With `or_gone`, processes that have ended are not waited for.
+        """
+        ...
+
+    def agreed(self, value: Any, what: str) -> Any:
+        """The chief's value, on every process."""
+        ...
+
+    def any(self, flag: bool, what: str) -> bool:
+        """Whether the flag is set on one of the processes."""
+        ...
+
+
+class _Present:
+    """The job of this process, if there is one, and how deep it is in blocks of `chief_writes`."""
+
+    job: Job | None = None
+    depth = 0
+
+
+_present = _Present()
+
+
+def enter(job: Job) -> None:
+    """From here on this process is one of several."""
+    _present.job = job
+
+
+def current() -> Job | None:
+    """The job of this process, None if it is alone."""
+    return _present.job
+
+
+def is_chief() -> bool:
+    """Whether this process writes files: it is alone, or the first of its job."""
+    return _present.job is None or _present.job.rank == 0
+
+
+def agreed(value: Any, what: str) -> Any:
+    """The chief's value; this one if the process is alone.
+
+    Args:
+        value: that of this process; any that pickle takes.
+        what: for messages: "the seed of a shuffle".
+    """
+    return value if _present.job is None else _present.job.agreed(value, what)
+
+
+def any_of(flag: bool, what: str) -> bool:
+    """Whether a flag is set on one of the processes of the job.
+
+    Args:
+        flag: that of this process.
+        what: for messages.
+    """
+    return flag if _present.job is None else _present.job.any(flag, what)
+
+
+@contextlib.contextmanager
+def chief_writes(what: str) -> Iterator[bool]:
+    """A block that writes files for the whole job; all processes leave it when they are written.
+
+    Args:
+        what: for messages: "saving 'model.keras'".
+
+    Yields:
+        Whether this process writes.
+
+    Raises:
+        FailedPreconditionError: the other processes do something else meanwhile.
+    """
+    job = _present.job
+    _present.depth += 1
+    try:
+        yield is_chief()
+    finally:
+        _present.depth -= 1
+    if job is not None and not _present.depth:
+        # The end of a program may be the chief's alone.
+        job.meet(what, or_gone=job.rank == 0)
+
+
+@contextlib.contextmanager
+def chief_path(what: str, path: str) -> Iterator[str]:
+    """A block in which all processes write a file that only the chief's of is kept.
+
+    For what has values that all processes must be asked for.
+
+    Args:
+        what: for messages.
+        path: where the chief writes.
+
+    Yields:
+        Where this process writes: the others into a folder that goes away.
+    """
+    with chief_writes(what) as writes:
+        if writes:
+            yield path
+            return
+        with tempfile.TemporaryDirectory(prefix="pinnace-") as folder:
+            yield str(Path(folder, Path(path).name))
