@@ -475,6 +475,11 @@ wheel: $(INSTALLED) ## dist/*.whl
 	  --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist
 
+# On the tag vVERSION; elsewhere a rehearsal. ARGS="--pythons python3.13" tries it with one interpreter.
+.PHONY: release
+release: docs $(RELEASE)/.installed ## dist/: sdist and wheel, built twice and compared, tried, with SBOM and licences
+	$(VENV)/bin/python tools/release.py --programs $(RELEASE)/bin --site build/site.zip $(ARGS)
+
 .PHONY: clean
 clean: ## remove what was built (not .venv, .cache and models)
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache/mypy

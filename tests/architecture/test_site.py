@@ -139,3 +139,25 @@ def test_the_packed_site_has_the_same_bytes_whenever_it_is_packed(tmp_path: Path
     assert documentation.pack(site, tmp_path / "two.zip").read_bytes() == first
     with zipfile.ZipFile(tmp_path / "one.zip") as packed:
         assert packed.namelist() == ["a.html", "inner/b.html"]
+
+
+def test_the_plots_are_those_of_the_tables() -> None:
+    import plots
+
+    for name, text in plots.plots().items():
+        said = "python tools/plots.py --write makes them again"
+        assert (plots.FOLDER / name).read_text() == text, said
+
+
+def test_a_plot_has_a_bar_for_each_row_as_long_as_its_value() -> None:
+    import plots
+
+    table = "| w | peer | a | b | ratio |\n| x | tensorflow | 1 | 2 | 0.5× |\n" + (
+        "| y | tensorflow | 2 | 1 | 2× |\n| z | jax | 1 | 2 | 0.5× |\n"
+    )
+    drawn = plots.ratios(table)
+    assert re.findall(r'text-anchor="end">(\w)<', drawn) == ["x", "y"]
+    longest, least = map(float, re.findall(r'class="bar".*? width="([\d.]+)"', drawn))
+    assert (longest, least) == (plots.WIDTH - plots.LABELS - plots.SPACE, 1.0)
+    assert ">2×<" in drawn
+    assert ">0.5×<" in drawn
