@@ -152,7 +152,8 @@ def test_the_plots_are_those_of_the_tables() -> None:
 def test_a_plot_has_a_bar_for_each_row_as_long_as_its_value() -> None:
     import plots
 
-    table = "| w | peer | a | b | ratio |\n| x | tensorflow | 1 | 2 | 0.5× |\n" + (
+    table = (
+        "| w | peer | a | b | ratio |\n| x | tensorflow | 1 | 2 | 0.5× |\n"
         "| y | tensorflow | 2 | 1 | 2× |\n| z | jax | 1 | 2 | 0.5× |\n"
     )
     drawn = plots.ratios(table)
