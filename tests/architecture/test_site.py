@@ -153,8 +153,9 @@ def test_a_plot_has_a_bar_for_each_row_as_long_as_its_value() -> None:
     import plots
 
     table = (
-        "| w | peer | a | b | ratio |\n| x | tensorflow | 1 | 2 | 0.5× |\n"
-        "| y | tensorflow | 2 | 1 | 2× |\n| z | jax | 1 | 2 | 0.5× |\n"
+        "| w | peer | a | b | ratio |\n| x | tensorflow | 1 ms | 2 ms | 0.5× |\n"
+        "| y | tensorflow | 2 s | 1 s | 2× |\n| z | jax | 1 s | 2 s | 0.5× |\n"
+        "| m | tensorflow | 1 MB | 2 MB | 0.5× |\n"
     )
     drawn = plots.ratios(table)
     assert re.findall(r'text-anchor="end">(\w)<', drawn) == ["x", "y"]
