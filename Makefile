@@ -399,7 +399,7 @@ threads: $(INSTALLED) ## eight threads and one model, changing shapes, kernels s
 
 .PHONY: page
 page: export PINNACE_PAGE_PYTHON = $(abspath $(PAGE))/bin/python
-page: $(INSTALLED) $(PAGE)/.installed $(DIGITS)/saved_model.pb ## visit the server's page with Chromium
+page: docs $(INSTALLED) $(PAGE)/.installed $(DIGITS)/saved_model.pb ## visit the server's page, and the documentation, with Chromium
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
 	  echo "make page needs Chromium. Try: apt install chromium" >&2; exit 1; }
 	$(VENV)/bin/pytest -q -m page tests/page $(ARGS)
