@@ -38,6 +38,8 @@ IMPORT_ROUNDS = 5
 LICENCES = re.compile(
     r"\b(MIT|BSD|Apache|PSF|Python Software|ISC|MPL|Mozilla|HPND|Unlicense|Zlib|0BSD|CC0)", re.I
 )
+# Metadata that name none; these are what the licence file of the package is.
+READ = {"pysimdjson": "MIT"}
 
 
 class ReleaseError(Exception):
@@ -206,10 +208,14 @@ def _bill_of_materials(programs: Path, python: Path, target: Path) -> None:
 def _licences(programs: Path, python: Path, target: Path) -> None:
     command = [programs / "pip-licenses", "--python", python, "--from=mixed", "--with-system"]
     told = json.loads(_run([*command, "--format=json"]))
+    for one in told:
+        if one["License"] == "UNKNOWN":
+            one["License"] = READ.get(one["Name"], "UNKNOWN")
     other = [f"{one['Name']}: {one['License']}" for one in told if not _is_free(one["License"])]
     if other:
         raise ReleaseError("licences to look at:\n  " + "\n  ".join(other))
-    target.write_text(_run([*command, "--format=markdown"]))
+    rows = [f"| {one['Name']} | {one['Version']} | {one['License']} |" for one in told]
+    target.write_text("\n".join(["| package | version | licence |", "|---|---|---|", *rows, ""]))
     print(f"{target.name}: {len(told)} packages")
 
 
