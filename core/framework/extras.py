@@ -3,28 +3,87 @@
 from __future__ import annotations
 
 import json
-from urllib.parse import unquote, urlparse
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlparse
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
+
+_NAME = "pinnace"
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra.
+    """The command that installs an extra into the environment that runs.
 
-    From a checkout it names the checkout: nobody has to know whether an index has the package.
+    From a checkout, a file or an address it names these: nobody has to know whether an index has
+    the package.
 
     Args:
         extra: of pyproject.toml, `onnx`.
 
     Returns:
-        `pip install 'pinnace[onnx]'`, or with the folder that the package was installed from.
+        `pip install 'pinnace[onnx]'`, or what does the same where uv, pipx or conda installed it,
+        and with the place that the package was installed from.
     """
     from importlib import metadata  # seldom needed, and slow to import
 
-    source = "pinnace"
     try:
-        told = metadata.distribution("pinnace").read_text("direct_url.json")
-        address = urlparse(json.loads(told)["url"]) if told else None
-    except (metadata.PackageNotFoundError, ValueError, KeyError, TypeError):
-        address = None
-    if address is not None and address.scheme == "file" and not address.path.endswith(".whl"):
-        source = unquote(address.path)
-    return f"pip install '{source}[{extra}]'"
+        installed = metadata.distribution(_NAME)
+    except metadata.PackageNotFoundError:
+        return f"pip install '{_NAME}[{extra}]'"
+    by = (installed.read_text("INSTALLER") or "").strip()
+    if (Path(sys.prefix) / "pipx_metadata.json").is_file():
+        return f"pipx inject {_NAME} {_libraries(installed, extra)}"
+    if by == "conda":  # its packages have no extras
+        return f"pip install {_libraries(installed, extra)}"
+    source = _source(_origin(installed), extra)
+    if (Path(sys.prefix) / "uv-receipt.toml").is_file():
+        return f"uv tool install {source}"
+    return f"{'uv pip' if by == 'uv' else 'pip'} install {source}"
+
+
+def _origin(installed: Distribution) -> dict[str, Any]:
+    """Where the package came from, as PEP 610 has it; empty if from an index."""
+    try:
+        told = json.loads(installed.read_text("direct_url.json") or "{}")
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) and isinstance(told.get("url"), str) else {}
+
+
+def _source(origin: dict[str, Any], extra: str) -> str:
+    """The package with the extra, as an argument of pip in a shell."""
+    url = origin.get("url", "")
+    named = f"{_NAME}[{extra}]"
+    address = urlparse(url)
+    if address.scheme == "file":
+        from urllib.request import url2pathname
+
+        path = url2pathname(address.path)
+        if path.endswith((".whl", ".gz", ".zip")) and not Path(path).exists():
+            return f"'{named}'"  # a file that was downloaded, and is gone
+        folder = origin.get("dir_info")
+        editable = isinstance(folder, dict) and folder.get("editable") is True
+        return f"{'-e ' if editable else ''}'{path}[{extra}]'"
+    version_control = origin.get("vcs_info")
+    if isinstance(version_control, dict) and url:
+        revision = version_control.get("requested_revision")
+        at = f"@{revision}" if revision else ""
+        return f"'{named} @ {version_control.get('vcs', 'git')}+{url}{at}'"
+    if address.scheme in {"http", "https"}:
+        return f"'{named} @ {url}'"
+    return f"'{named}'"
+
+
+def _libraries(installed: Distribution, extra: str) -> str:
+    """What the extra stands for, by name: `'onnx>=1.17' 'onnxruntime>=1.20'`."""
+    condition = re.compile(rf"extra\s*==\s*[\"']{re.escape(extra)}[\"']")
+    found = [
+        line.partition(";")[0].strip()
+        for line in installed.requires or ()
+        if condition.search(line.partition(";")[2])
+    ]
+    return " ".join(f"'{one}'" for one in found) or f"'{_NAME}[{extra}]'"

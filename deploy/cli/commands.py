@@ -10,6 +10,7 @@ import typer
 USAGE = 2
 _LOOK, _USE, _CHANGE = "Look at a model", "Use a model", "Change a model"
 _PROGRAMS = "Change programs"
+_READ = "Read about it"
 # In the order of the overview: a command, which is a function in the file of its name, and where
 # the overview lists it.
 _COMMANDS = {
@@ -24,6 +25,7 @@ _COMMANDS = {
     "export": _CHANGE,
     "edit": _CHANGE,
     "upgrade": _PROGRAMS,
+    "docs": _READ,
 }
 
 

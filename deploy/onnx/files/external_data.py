@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
+from pinnace.framework.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ def check_external_data(path: Path) -> None:
         import onnx  # late: an extra
     except ImportError:
         raise FailedPreconditionError(
-            "ONNX models need onnx and ONNX Runtime\n  Try: pip install 'pinnace[onnx]'"
+            f"ONNX models need onnx and ONNX Runtime\n  Try: {install_command('onnx')}"
         ) from None
     try:
         model = onnx.load(str(path), load_external_data=False)

@@ -93,7 +93,7 @@ def test_without_pillow_the_error_says_what_to_install(monkeypatch: pytest.Monke
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(UnimplementedError, match=r"pip install '.*\[image\]'"):
+    with pytest.raises(UnimplementedError, match=r"pip install (-e )?'.*\[image\]'"):
         files.write_png(np.zeros((1, 1, 1), np.uint8), -1)
 
 

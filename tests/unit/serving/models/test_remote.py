@@ -298,10 +298,10 @@ def test_errors_say_what_to_do(store: Any, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(InvalidArgumentError, match=r"nosuch://x.*[Pp]rotocol"):
         find_remote_versions("nosuch://x")
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(FailedPreconditionError, match=r"pip install '.*\[s3\]'"):
+    with pytest.raises(FailedPreconditionError, match=r"pip install (-e )?'.*\[s3\]'"):
         find_remote_versions("s3://bucket/m")
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(FailedPreconditionError, match=r"pip install '.*\[remote\]'"):
+    with pytest.raises(FailedPreconditionError, match=r"pip install (-e )?'.*\[remote\]'"):
         find_remote_versions("gs://bucket/m")
 
 

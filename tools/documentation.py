@@ -1,0 +1,128 @@
+"""Builds the documentation site into build/site, and fails if anything of it is broken."""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import api_reference
+import site_checks
+import site_pages
+from pages import FOLDER as TABLES
+from pages import PAGES
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+SITE = BUILD / "site"
+API = TABLES / "api"
+# What tables are written from: one is kept until something there is newer.
+SOURCES = {"onnx_coverage.md": ("core/ops", "deploy/onnx", "tests/cases")}  # it takes a minute
+OTHERS = ("core", "deploy", "serving")
+OLDEST = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can have
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--programs", type=Path, required=True, help="folder of zensical and lychee"
+    )
+    options = parser.parse_args()
+    try:
+        build(options.programs)
+    except site_pages.PagesError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except subprocess.CalledProcessError as error:
+        sys.stderr.write(f"{' '.join(map(str, error.cmd))}: exit code {error.returncode}\n")
+        return 1
+    return 0
+
+
+def build(programs: Path) -> None:
+    """All steps, in order.
+
+    Args:
+        programs: the folder where `zensical` and `lychee` are.
+
+    Raises:
+        PagesError: a page is in no part, or the site would ask another host.
+        CalledProcessError: a page cannot be built, or a link leads nowhere.
+    """
+    if stale := _stale():
+        subprocess.run([sys.executable, ROOT / "tools" / "pages.py", *stale], check=True)
+    shutil.rmtree(API, ignore_errors=True)
+    API.mkdir(parents=True)
+    for name, text in api_reference.pages().items():
+        (API / name).write_text(text)
+    settings = tomllib.loads((ROOT / "docs" / "site.toml").read_text())
+    nav = site_pages.entries(ROOT, settings["nav"])
+    listed = [path for paths in nav.values() for path in paths]
+    dropped = site_pages.stage(ROOT, listed, BUILD / "site_pages")
+    print(f"{len(listed)} pages; links to what is no page, kept as text: {len(dropped)}")
+    config = _config(settings["project"], nav)
+    shutil.rmtree(SITE, ignore_errors=True)
+    quiet = {**os.environ, "NO_COLOR": "1"}
+    command = [programs / "zensical", "build", "--clean", "--strict", "--config-file", config]
+    subprocess.run(command, check=True, env=quiet)
+    if others := site_checks.foreign(SITE):
+        raise site_pages.PagesError("the site asks other hosts:\n" + "\n".join(others))
+    command = [programs / "lychee", "--offline", "--include-fragments", "--no-progress"]
+    subprocess.run([*command, "--root-dir", SITE, SITE], check=True, env=quiet)
+    packed = pack(SITE, BUILD / "site.zip")
+    print(f"{SITE.relative_to(ROOT)}; {packed.relative_to(ROOT)}: {packed.stat().st_size:,} bytes")
+
+
+def _stale() -> list[str]:
+    """The tables that are older than the code, or not there."""
+    stale = []
+    for name in PAGES:
+        tops = SOURCES.get(name, OTHERS)
+        newest = max(file.stat().st_mtime for top in tops for file in (ROOT / top).rglob("*.py"))
+        if not (TABLES / name).exists() or (TABLES / name).stat().st_mtime < newest:
+            stale.append(name)
+    return stale
+
+
+def _config(project: dict[str, Any], nav: dict[str, list[str]]) -> Path:
+    """The settings as the builder reads them: JSON is YAML."""
+    extensions = [{name: options} for name, options in project["markdown_extensions"].items()]
+    written = {
+        **project,
+        "markdown_extensions": extensions,
+        "docs_dir": "site_pages",
+        "site_dir": "site",
+        "nav": [{part: [site_pages.place(path) for path in paths]} for part, paths in nav.items()],
+    }
+    file = BUILD / "mkdocs.yml"
+    file.write_text(json.dumps(written, indent=1))
+    return file
+
+
+def pack(site: Path, target: Path) -> Path:
+    """The site as one file, with the same bytes each time.
+
+    Args:
+        site: folder.
+        target: the zip to write.
+
+    Returns:
+        `target`.
+    """
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for file in sorted(path for path in site.rglob("*") if path.is_file()):
+            entry = zipfile.ZipInfo(file.relative_to(site).as_posix(), OLDEST)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            packed.writestr(entry, file.read_bytes())
+    return target
+
+
+if __name__ == "__main__":
+    sys.exit(main())
