@@ -41,6 +41,7 @@ class BaseConv(Layer):
         bias_initializer: first value of the bias.
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
+        activity_regularizer: penalty of the output.
         kernel_constraint: what the kernel is brought back to after a step.
         bias_constraint: what the bias is brought back to after a step.
         **options: see Layer.
@@ -66,11 +67,12 @@ class BaseConv(Layer):
         bias_initializer: initializers.InitializerLike = "zeros",
         kernel_regularizer: regularizers.RegularizerLike = None,
         bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
         **options: Unpack[LayerOptions],
     ) -> None:
-        super().__init__(**options)
+        super().__init__(activity_regularizer=activity_regularizer, **options)
         who, rank = type(self).__name__, self._rank
         if filters is not None and (not isinstance(filters, int) or filters < 1):
             raise ValueError(f"{who}: filters must be an integer of at least 1, got {filters!r}")

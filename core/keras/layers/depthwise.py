@@ -31,6 +31,7 @@ class DepthwiseConv2D(BaseConv):
         bias_initializer: first value of the bias.
         depthwise_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
+        activity_regularizer: penalty of the output.
         depthwise_constraint: what the kernel is brought back to.
         bias_constraint: what the bias is brought back to.
         **options: see Layer.
@@ -55,6 +56,7 @@ class DepthwiseConv2D(BaseConv):
         bias_initializer: initializers.InitializerLike = "zeros",
         depthwise_regularizer: regularizers.RegularizerLike = None,
         bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
         depthwise_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
         **options: Unpack[LayerOptions],
@@ -74,6 +76,7 @@ class DepthwiseConv2D(BaseConv):
             bias_regularizer=bias_regularizer,
             kernel_constraint=depthwise_constraint,
             bias_constraint=bias_constraint,
+            activity_regularizer=activity_regularizer,
             **options,
         )
         self.depth_multiplier = depth_multiplier
@@ -118,6 +121,7 @@ class SeparableConv2D(BaseConv):
         depthwise_regularizer: penalty of the depthwise kernel.
         pointwise_regularizer: penalty of the pointwise kernel.
         bias_regularizer: penalty of the bias.
+        activity_regularizer: penalty of the output.
         depthwise_constraint: what the depthwise kernel is brought back to.
         pointwise_constraint: what the pointwise kernel is brought back to.
         bias_constraint: what the bias is brought back to.
@@ -146,6 +150,7 @@ class SeparableConv2D(BaseConv):
         depthwise_regularizer: regularizers.RegularizerLike = None,
         pointwise_regularizer: regularizers.RegularizerLike = None,
         bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
         depthwise_constraint: constraints.ConstraintLike = None,
         pointwise_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
@@ -165,6 +170,7 @@ class SeparableConv2D(BaseConv):
             bias_initializer=bias_initializer,
             bias_regularizer=bias_regularizer,
             bias_constraint=bias_constraint,
+            activity_regularizer=activity_regularizer,
             **options,
         )
         self.depth_multiplier = depth_multiplier
