@@ -171,7 +171,6 @@ PROGRAMS = {
     ),
     "refused": lambda: [
         refused("list", [Y1, KINDS], loss={"score": "mse", "wrong": "mse"}),
-        refused("list", [Y1, KINDS], loss=["mse"]),
         refused("dict", {"score": Y1, "kind": KINDS}, loss=LOSSES, metrics={"wrong": ["mae"]}),
     ],
 }

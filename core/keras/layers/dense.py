@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.input_spec import InputSpec
-from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layer import Layer
 from pinnace.ops.math import products
 from pinnace.ops.nn import biases
 
@@ -54,7 +54,7 @@ class Dense(Layer):
         activity_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
-        **options: Unpack[LayerOptions],
+        **options: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **options)
         self.units = whole_units("Dense", units)

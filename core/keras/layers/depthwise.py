@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layers.conv import BaseConv
@@ -12,7 +12,6 @@ from pinnace.ops.nn import depthwise
 if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.framework.tensor import Tensor
-    from pinnace.keras.layer import LayerOptions
 
 
 class DepthwiseConv2D(BaseConv):
@@ -59,7 +58,7 @@ class DepthwiseConv2D(BaseConv):
         activity_regularizer: regularizers.RegularizerLike = None,
         depthwise_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
-        **options: Unpack[LayerOptions],
+        **options: Any,
     ) -> None:
         super().__init__(
             None,  # type: ignore[arg-type]  # the input's channels say how many there are
@@ -154,7 +153,7 @@ class SeparableConv2D(BaseConv):
         depthwise_constraint: constraints.ConstraintLike = None,
         pointwise_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
-        **options: Unpack[LayerOptions],
+        **options: Any,
     ) -> None:
         super().__init__(
             filters,

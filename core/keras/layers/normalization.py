@@ -90,6 +90,11 @@ class BatchNormalization(AffineNormalization):
         Ioffe and Szegedy 2015; Keras `BatchNormalization`.
     """
 
+    # With `renorm` only.
+    moving_stddev: Variable
+    renorm_mean: Variable
+    renorm_stddev: Variable
+
     def __init__(
         self,
         axis: int = -1,

@@ -55,8 +55,9 @@ class CompileLoss:
             for (name, _), one, weight in zip(outputs, losses, weights, strict=True)
         ]
         found = [name for name, one, _ in self._pairs if one is not None]
-        if isinstance(self._given, dict) and isinstance(y_pred, dict):
-            found = [name for name in map(str, self._given) if name in found]
+        if isinstance(y_pred, dict):  # Keras: in the order of what tells them
+            order = self._given if isinstance(self._given, dict) else y_pred
+            found = [name for name in map(str, order) if name in found]
         if len(found) > 1:  # one alone is the whole loss
             self._by_output = {name: Mean(name=f"{name}_loss") for name in found}
             self.trackers = list(self._by_output.values())
