@@ -529,7 +529,6 @@ wheel: $(INSTALLED) ## dist/*.whl
 	  --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist
 
-<<<<<<< HEAD
 # No cluster is asked, and once it is installed nothing is fetched. KSERVE_SOURCE is a checkout of
 # KServe, whose CRDs and chart no package has.
 .PHONY: k8s-check
@@ -547,7 +546,6 @@ image: wheel $(DIGITS)/saved_model.pb ## build/images: OCI images, slim, full an
 .PHONY: release
 release: docs $(RELEASE)/.installed ## dist/: sdist and wheel, built twice and compared, tried, with SBOM and licences
 	$(VENV)/bin/python tools/release.py --programs $(RELEASE)/bin --site build/site.zip $(ARGS)
->>>>>>> site
 
 .PHONY: clean
 clean: ## remove what was built (not .venv, .cache and models)

@@ -172,6 +172,8 @@ def _default(name: str, theirs: ast.expr | None, ours: inspect.Parameter) -> lis
         except ValueError:
             return []
         same = wanted == given or (wanted, given) in (((), []), ([], ()))
+        # A window of 1 is one of (1, 1): one number is that number for each axis.
+        same = same or (isinstance(wanted, tuple) and set(wanted) == {given})
     return [] if same else [f"{name} is {_plain(given)}, not {text}"]
 
 

@@ -24,6 +24,14 @@ def converted(
     layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any], bool]:
     """Arguments as tensors, floats cast; whether a KerasTensor is among them."""
+    if not args and "inputs" in kwargs and _calls_it_otherwise(layer):
+        args = (kwargs.pop("inputs"),)
+    return _converted(layer, args, kwargs)
+
+
+def _converted(
+    layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any], bool]:
     if len(args) == 1 and isinstance(args[0], Tensor):
         args = (_cast(layer, args[0], layer._takes_floats),)
         if not kwargs or (len(kwargs) == 1 and "training" in kwargs):
@@ -50,6 +58,13 @@ def converted(
     args = tuple([structure.map_structure(leaf, arg) for arg in args])
     kwargs = {key: structure.map_structure(leaf, value) for key, value in kwargs.items()}
     return args, kwargs, symbolic
+
+
+def _calls_it_otherwise(layer: Layer) -> bool:
+    """Whether a layer of this library has another name for what Keras' layers call `inputs`."""
+    signature = type(layer)._call_signature
+    names = signature.names if signature is not None else ()
+    return "inputs" not in names and type(layer).__module__.startswith("pinnace.keras.layers.")
 
 
 def _as_float(layer: Layer, x: Any) -> Any:

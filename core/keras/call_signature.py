@@ -133,6 +133,11 @@ def build_arguments(
     return (first,), {}
 
 
+def takes_shapes(parameter: str) -> bool:
+    """Whether a parameter of that name is given shapes rather than specs."""
+    return parameter.endswith(("shape", "shapes"))
+
+
 def prepared_build(build: Callable[..., None]) -> Callable[..., None]:
     """`build` as the library calls it: at once, in the layer's scope, with what it wants."""
     if getattr(build, "_prepared", False):
@@ -141,12 +146,18 @@ def prepared_build(build: Callable[..., None]) -> Callable[..., None]:
     # Layers of this library may ask for more than a shape; those of users expect shapes.
     foreign = not build.__module__.startswith("pinnace.")
 
+    # A layer of this library that asks for one spec takes it as Keras' `input_shape`, too.
+    parameters = list(inspect.signature(build).parameters.values())
+    alone = not foreign and len(parameters) == 2 and not takes_shapes(parameters[1].name)
+
     def takes_shape(parameter: str) -> bool:
-        return foreign or parameter.endswith(("shape", "shapes"))
+        return foreign or takes_shapes(parameter)
 
     @functools.wraps(build)
     def prepared(self: Layer, *args: Any, **kwargs: Any) -> None:
         names = build_parameters(build)
+        if alone and "input_shape" in kwargs and not args:
+            args = (kwargs.pop("input_shape"),)
         dtype = self.compute_dtype
         specs = [as_specs(arg, dtype) for arg in args]
         named = {key: as_specs(value, dtype) for key, value in kwargs.items()}
@@ -166,6 +177,10 @@ def prepared_build(build: Callable[..., None]) -> Callable[..., None]:
             build(self, *values, **options)
         self.built = True
 
+    if alone:
+        prepared.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # for `inspect`
+            [one.replace(name="input_shape") if i else one for i, one in enumerate(parameters)]
+        )
     prepared._prepared = True  # type: ignore[attr-defined]  # a mark
     return prepared
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.keras.config import image_data_format
+from pinnace.keras.sequences import check_dataset_format
 from pinnace.ops import image
-from pinnace.ops.array import casting, constants, indicators, reshaping, shapes
+from pinnace.ops.array import casting, constants, indicators, permutations, reshaping, shapes
 from pinnace.ops.array.shapes import ensure_shape
 from pinnace.ops.io.files import read_file
 from pinnace.ops.math import arithmetic
@@ -40,6 +42,8 @@ def image_dataset_from_directory(
     follow_links: bool = False,
     crop_to_aspect_ratio: bool = False,
     pad_to_aspect_ratio: bool = False,
+    data_format: str | None = None,
+    format: str = "tf",
     verbose: bool = True,
 ) -> Any:
     """Batches of the pictures of a folder and their labels.
@@ -61,13 +65,17 @@ def image_dataset_from_directory(
         follow_links: whether links to folders are followed.
         crop_to_aspect_ratio: whether pictures are cropped at their middle instead of distorted.
         pad_to_aspect_ratio: whether black is added at both sides instead.
+        data_format: `channels_last` or `channels_first`; as the configuration says if None.
+        format: must be `tf`.
         verbose: whether what was found is printed.
 
     Returns:
-        A Dataset of [batch, height, width, channels], with labels if there are any: float32 from 0
-        to 255 (uint8 for `nearest`). It has the attributes `class_names` and `file_paths`.
+        A Dataset of [batch, height, width, channels], the channels second for `channels_first`,
+        with labels if there are any: float32 from 0 to 255 (uint8 for `nearest`). It has the
+        attributes `class_names` and `file_paths`.
 
     Raises:
+        NotImplementedError: `format="grain"`.
         ValueError: options that do not go together, another name, or no pictures.
         FileNotFoundError: there is no such folder.
     """
@@ -78,6 +86,12 @@ def image_dataset_from_directory(
         )
     if crop_to_aspect_ratio and pad_to_aspect_ratio:
         raise ValueError(f"{name}: crop_to_aspect_ratio and pad_to_aspect_ratio exclude each other")
+    check_dataset_format(name, format)
+    first = (data_format or image_data_format()) == "channels_first"
+    if data_format not in {None, "channels_last", "channels_first"}:
+        raise ValueError(
+            f"{name}: data_format must be channels_last or channels_first, got {data_format!r}"
+        )
     height, width = image_size
     channels = _CHANNELS[color_mode]
 
@@ -89,7 +103,8 @@ def image_dataset_from_directory(
             if crop_to_aspect_ratio:
                 picture = _middle(picture, height, width)
             sized = image.resize(picture, [height, width], interpolation)
-        return ensure_shape(sized, [height, width, channels])
+        shaped = ensure_shape(sized, [height, width, channels])
+        return permutations.transpose(shaped, [2, 0, 1]) if first else shaped
 
     asked = _Asked(name, directory, labels, label_mode, class_names, batch_size, shuffle, seed)
     asked.share, asked.subset = validation_split, subset
@@ -109,6 +124,7 @@ def text_dataset_from_directory(
     validation_split: float | None = None,
     subset: str | None = None,
     follow_links: bool = False,
+    format: str = "tf",
     verbose: bool = True,
 ) -> Any:
     """Batches of the `.txt` files of a folder and their labels.
@@ -125,12 +141,14 @@ def text_dataset_from_directory(
         validation_split: see there.
         subset: see there.
         follow_links: see there.
+        format: must be `tf`.
         verbose: see there.
 
     Returns:
         A Dataset of strings [batch], with labels if there are any.
 
     Raises:
+        NotImplementedError: `format="grain"`.
         ValueError: options that do not go together, another name, or no texts.
         FileNotFoundError: there is no such folder.
     """
@@ -141,6 +159,7 @@ def text_dataset_from_directory(
         return text if max_length is None else strings.substr(text, 0, max_length)
 
     name = "text_dataset_from_directory"
+    check_dataset_format(name, format)
     asked = _Asked(name, directory, labels, label_mode, class_names, batch_size, shuffle, seed)
     asked.share, asked.subset = validation_split, subset
     asked.follow_links, asked.verbose = follow_links, verbose

@@ -226,6 +226,9 @@ class VarianceScaling(RandomInitializer):
             unit or their mean.
         distribution: `truncated_normal`, `untruncated_normal` or `uniform`.
         seed: see RandomInitializer.
+        input_axes: axes of the shape that are inputs of a unit: fan_in is their product. It counts
+            only together with the next; None takes all axes but the last.
+        output_axes: axes of the shape that are units: fan_out is their product.
 
     Source:
         Glorot and Bengio 2010; He et al. 2015; Keras `VarianceScaling`.
@@ -237,6 +240,8 @@ class VarianceScaling(RandomInitializer):
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
         seed: SeedLike = None,
+        input_axes: Sequence[int] | None = None,
+        output_axes: Sequence[int] | None = None,
     ) -> None:
         super().__init__(seed)
         distribution = distribution.lower()
@@ -255,12 +260,16 @@ class VarianceScaling(RandomInitializer):
         self.scale = scale
         self.mode = mode
         self.distribution = distribution
+        self.input_axes = input_axes
+        self.output_axes = output_axes
 
     def __call__(
         self, shape: Sequence[int], dtype: Any = None, fans: tuple[int, int] | None = None
     ) -> Tensor:
         """Values of that shape; `fans` tells what the shape cannot: see `compute_fans`."""
-        fan_in, fan_out = compute_fans(shape) if fans is None else fans
+        if fans is None:
+            fans = compute_fans(shape, self.input_axes, self.output_axes)
+        fan_in, fan_out = fans
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, n)
 
@@ -283,21 +292,37 @@ class VarianceScaling(RandomInitializer):
             "scale": self.scale,
             "mode": self.mode,
             "distribution": self.distribution,
-            **super().get_config(),
+            **self._given(),
         }
+
+    def _given(self) -> dict[str, Any]:
+        """Of the configuration what all of this kind have."""
+        axes = {"input_axes": self.input_axes, "output_axes": self.output_axes}
+        return {**RandomInitializer.get_config(self), **axes}
 
 
 class _Scaled(VarianceScaling):
-    """A VarianceScaling with a name of its own: the seed is its only argument."""
+    """A VarianceScaling with a name of its own.
+
+    Args:
+        seed: see RandomInitializer.
+        input_axes: see VarianceScaling.
+        output_axes: see VarianceScaling.
+    """
 
     _kind: tuple[float, str, str]
 
-    def __init__(self, seed: SeedLike = None) -> None:
-        super().__init__(*self._kind, seed=seed)
+    def __init__(
+        self,
+        seed: SeedLike = None,
+        input_axes: Sequence[int] | None = None,
+        output_axes: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(*self._kind, seed=seed, input_axes=input_axes, output_axes=output_axes)
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
-        return RandomInitializer.get_config(self)
+        return self._given()
 
 
 class GlorotUniform(_Scaled):
@@ -369,8 +394,30 @@ class Orthogonal(RandomInitializer):
         return {"gain": self.gain, **super().get_config()}
 
 
-def compute_fans(shape: Sequence[int]) -> tuple[int, int]:
-    """The numbers of inputs and outputs of one unit of a weight: (fan_in, fan_out)."""
+def compute_fans(
+    shape: Sequence[int],
+    input_axes: Sequence[int] | None = None,
+    output_axes: Sequence[int] | None = None,
+) -> tuple[int, int]:
+    """The numbers of inputs and outputs of one unit of a weight: (fan_in, fan_out).
+
+    Args:
+        shape: of the weight.
+        input_axes: axes that are inputs of a unit; they count only if both are given.
+        output_axes: axes that are units.
+
+    Raises:
+        ValueError: an axis that the shape does not have.
+    """
+    if input_axes is not None and output_axes is not None:
+        for name, axes in (("input_axes", input_axes), ("output_axes", output_axes)):
+            if any(not -len(shape) <= axis < len(shape) for axis in axes):
+                raise ValueError(
+                    f"initializer: {name} must be axes of a weight of shape {list(shape)}, "
+                    f"got {list(axes)}"
+                )
+        inputs, outputs = (math.prod(shape[a] for a in axes) for axes in (input_axes, output_axes))
+        return inputs, outputs
     if len(shape) < 1:
         return 1, 1
     if len(shape) == 1:

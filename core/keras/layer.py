@@ -416,7 +416,7 @@ class Layer(Module):
         autocast: bool = True,
         regularizer: _regularizers.RegularizerLike = None,
         constraint: ConstraintLike = None,
-        aggregation: Any = None,
+        aggregation: Any = "none",
         **options: Any,
     ) -> Variable:
         """A new variable of this layer.

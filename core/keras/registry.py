@@ -84,9 +84,9 @@ def register_keras_serializable(
     return decorate
 
 
-def get_registered_name(thing: Any) -> str:
+def get_registered_name(obj: Any) -> str:
     """`package>name` if it was registered, else its own name."""
-    return _names.get(thing) or thing.__name__
+    return _names.get(obj) or obj.__name__
 
 
 def get_registered_object(
@@ -110,10 +110,14 @@ def get_custom_objects() -> dict[str, Any]:
 
 
 @contextmanager
-def custom_object_scope(objects: Mapping[str, Any]) -> Iterator[None]:
-    """Inside the block these names stand for these classes and functions."""
+def custom_object_scope(custom_objects: Mapping[str, Any]) -> Iterator[None]:
+    """Inside the block these names stand for these classes and functions.
+
+    Args:
+        custom_objects: classes and functions by name.
+    """
     saved = dict(_custom)
-    _custom.update(objects)
+    _custom.update(custom_objects)
     try:
         yield
     finally:
@@ -136,32 +140,32 @@ def public_module(cls: type) -> str | None:
     return _HOMES.get(home, f"keras.{home}" if home else "keras")
 
 
-def serialize_keras_object(thing: Any) -> Any:
+def serialize_keras_object(obj: Any) -> Any:
     """What JSON can hold and `deserialize_keras_object` understands.
 
     Raises:
         ValueError: a lambda, or an object that does not say what it was made from.
     """
-    if thing is None or isinstance(thing, (str, bool, int, float)):
-        return thing
-    if isinstance(thing, dict):
-        return {key: serialize_keras_object(value) for key, value in thing.items()}
-    if isinstance(thing, tuple):
-        return {"class_name": "__tuple__", "items": [serialize_keras_object(x) for x in thing]}
-    if isinstance(thing, list):
-        return [serialize_keras_object(item) for item in thing]
-    if isinstance(thing, (np.generic, np.ndarray, Tensor, DType, Shape, TensorSpec)):
-        return _serialize_value(thing)
-    if isinstance(thing, slice):
-        parts = {name: getattr(thing, name) for name in ("start", "stop", "step")}
+    if obj is None or isinstance(obj, (str, bool, int, float)):
+        return obj
+    if isinstance(obj, dict):
+        return {key: serialize_keras_object(value) for key, value in obj.items()}
+    if isinstance(obj, tuple):
+        return {"class_name": "__tuple__", "items": [serialize_keras_object(x) for x in obj]}
+    if isinstance(obj, list):
+        return [serialize_keras_object(item) for item in obj]
+    if isinstance(obj, (np.generic, np.ndarray, Tensor, DType, Shape, TensorSpec)):
+        return _serialize_value(obj)
+    if isinstance(obj, slice):
+        parts = {name: getattr(obj, name) for name in ("start", "stop", "step")}
         return {"class_name": "__slice__", "config": serialize_keras_object(parts)}
-    if thing is Ellipsis:
+    if obj is Ellipsis:
         return {"class_name": "__ellipsis__", "config": {}}
-    if hasattr(thing, "get_config") and not inspect.isclass(thing):
-        return _serialize_object(thing)
-    if callable(thing):
-        return _serialize_callable(thing)
-    raise ValueError(f"serialize_keras_object: {thing!r} ({type(thing).__name__}) cannot be stored")
+    if hasattr(obj, "get_config") and not inspect.isclass(obj):
+        return _serialize_object(obj)
+    if callable(obj):
+        return _serialize_callable(obj)
+    raise ValueError(f"serialize_keras_object: {obj!r} ({type(obj).__name__}) cannot be stored")
 
 
 def _serialize_value(thing: Any) -> Any:

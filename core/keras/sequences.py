@@ -68,6 +68,26 @@ def pad_sequences(
     return out
 
 
+def check_dataset_format(name: str, format: Any) -> None:
+    """Refuse what is no format of datasets, and the one of another library.
+
+    Args:
+        name: of the function, for messages.
+        format: what was asked for.
+
+    Raises:
+        NotImplementedError: Grain's datasets.
+        ValueError: anything else but `tf`.
+    """
+    if format == "grain":
+        raise NotImplementedError(
+            f"{name}: format='grain' asks for a dataset of the library Grain, which is not used "
+            "here\n  Try: format='tf', and as_numpy_iterator() of the Dataset"
+        )
+    if format != "tf":
+        raise ValueError(f"{name}: format must be 'tf', got {format!r}")
+
+
 def timeseries_dataset_from_array(
     data: Any,
     targets: Any,
@@ -79,6 +99,7 @@ def timeseries_dataset_from_array(
     seed: int | None = None,
     start_index: int | None = None,
     end_index: int | None = None,
+    format: str = "tf",
 ) -> Any:
     """Windows of a series in batches, each with the target of its first step.
 
@@ -93,16 +114,19 @@ def timeseries_dataset_from_array(
         seed: of the shuffling.
         start_index: the first step to use.
         end_index: the first step not to use.
+        format: must be `tf`.
 
     Returns:
         A Dataset of [batch, sequence_length, ...], with targets if there are any.
 
     Raises:
-        ValueError: a number that does not fit the data.
+        NotImplementedError: `format="grain"`.
+        ValueError: a number that does not fit the data; another format.
     """
     from pinnace.data import AUTOTUNE, Dataset  # most models are fed with arrays
 
     name, count = "timeseries_dataset_from_array", len(data)
+    check_dataset_format(name, format)
     for what, number, least, most in (
         ("sequence_length", sequence_length, 1, None),
         ("sequence_stride", sequence_stride, 1, count - 1),

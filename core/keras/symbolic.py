@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pinnace import late
 from pinnace.framework import structure
+from pinnace.framework.no_effect import no_effect
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.keras.names import unique_name
@@ -42,10 +43,32 @@ class KerasTensor:
     Args:
         shape: None for an unknown axis.
         dtype: the element type.
+        sparse: must be False: what layers give is dense here.
+        ragged: must be False, likewise.
+        record_history: False without effect, and told so: calls of layers are always remembered.
         name: in summaries and signatures.
+
+    Raises:
+        NotImplementedError: sparse or ragged.
     """
 
-    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
+    def __init__(
+        self,
+        shape: Any,
+        dtype: Any = "float32",
+        sparse: bool = False,
+        ragged: bool = False,
+        record_history: bool = True,
+        name: str | None = None,
+    ) -> None:
+        for kind, asked in (("sparse", sparse), ("ragged", ragged)):
+            if asked:
+                raise NotImplementedError(
+                    f"KerasTensor: {kind} must be False, got {asked!r}\n"
+                    f"  Try: call the layers on the {kind} tensor itself, in a Model's `call`"
+                )
+        if not record_history:
+            no_effect("KerasTensor", "record_history", "calls of layers are always remembered")
         self.spec = TensorSpec(shape, dtype)
         self.name = name or unique_name("keras_tensor")
         # The call that gives it; None before it is an output of one.
@@ -99,14 +122,86 @@ class KerasTensor:
     def __matmul__(self, other: Any) -> Any:
         return late.apply_operator("matmul", self, other)
 
+    def __rmatmul__(self, other: Any) -> Any:
+        return late.apply_operator("matmul", other, self)
+
     def __pow__(self, other: Any) -> Any:
         return late.apply_operator("power", self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return late.apply_operator("power", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return late.apply_operator("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return late.apply_operator("floor_divide", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return late.apply_operator("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return late.apply_operator("mod", other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return late.apply_operator("logical_and", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return late.apply_operator("logical_and", other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return late.apply_operator("logical_or", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return late.apply_operator("logical_or", other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return late.apply_operator("logical_xor", self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return late.apply_operator("logical_xor", other, self)
+
+    def __lt__(self, other: Any) -> Any:
+        return late.apply_operator("less", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return late.apply_operator("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return late.apply_operator("greater", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return late.apply_operator("greater_equal", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return late.apply_operator("not_equal", self, other)
+
+    # Equality is identity, as in Keras: tensors stand in sets and dicts.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __neg__(self) -> Any:
         return late.apply_operator("negative", self)
 
+    def __abs__(self) -> Any:
+        return late.apply_operator("absolute", self)
+
+    def __invert__(self) -> Any:
+        return late.apply_operator("logical_not", self)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return late.apply_operator("round", self, ndigits or 0)
+
     def __getitem__(self, key: Any) -> Any:
         return late.apply_operator("getitem", self, key)
+
+    def reshape(self, newshape: Any) -> Any:
+        """The same values in another shape, as a layer's output."""
+        return late.apply_operator("reshape", self, newshape)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Without axes of size 1, as a layer's output."""
+        return late.apply_operator("squeeze", self, axis)
 
     def _refuse(self, what: str) -> NoReturn:
         raise ValueError(
@@ -120,6 +215,12 @@ class KerasTensor:
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
         """Refused: there is no value."""
         self._refuse("using an op on")
+
+    def __int__(self) -> Any:
+        self._refuse("converting to a Python int")
+
+    def __float__(self) -> Any:
+        self._refuse("converting to a Python float")
 
     def __iter__(self) -> Any:
         self._refuse("iterating over")

@@ -42,7 +42,21 @@ def module_with_a_variable(folder: Path) -> Arrays:
     return serving_arrays(folder, RNG.standard_normal((2, 3)).astype(np.float32))
 
 
-@pytest.mark.parametrize("build", [dense_layers, module_with_a_variable])
+def grouped_convolutions(folder: Path) -> Arrays:
+    """TensorFlow joins a Conv2D and its BiasAdd, and has no such kernel for groups on CPUs."""
+    layers = tf.keras.layers
+    model = tf.keras.Sequential(
+        [
+            tf.keras.Input((6, 6, 4)),
+            layers.Conv2D(8, 3, groups=4, bias_initializer="random_normal"),
+            layers.Conv2D(8, 2, groups=2, activation="relu", bias_initializer="random_normal"),
+        ]
+    )
+    model.export(folder)
+    return serving_arrays(folder, RNG.standard_normal((2, 6, 6, 4)).astype(np.float32))
+
+
+@pytest.mark.parametrize("build", [dense_layers, module_with_a_variable, grouped_convolutions])
 def test_tensorflow_computes_the_same(
     build: Callable[[Path], Arrays], tmp_path: Path, tensorflow_python: str
 ) -> None:

@@ -7,6 +7,7 @@ from pinnace.keras.backend.losses import categorical_crossentropy as categorical
 from pinnace.keras.backend.losses import (
     sparse_categorical_crossentropy as sparse_categorical_crossentropy,
 )
+from pinnace.keras.backend.named import *
 from pinnace.keras.backend.tensors import *
 from pinnace.keras.backend.values import *
 from pinnace.keras.config import backend as backend

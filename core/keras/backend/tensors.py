@@ -22,12 +22,7 @@ from pinnace.ops.array import (
     tiling,
 )
 from pinnace.ops.array.casting import cast as cast
-from pinnace.ops.array.constants import ones_like as ones_like
-from pinnace.ops.array.constants import zeros_like as zeros_like
-from pinnace.ops.array.identities import stop_gradient as stop_gradient
 from pinnace.ops.array.padding import pad
-from pinnace.ops.array.reshaping import reshape as reshape
-from pinnace.ops.array.shapes import shape as shape
 from pinnace.ops.math import (
     clipping,
     counting,
@@ -49,7 +44,6 @@ from pinnace.ops.math.comparison import less_equal as less_equal
 from pinnace.ops.math.comparison import not_equal as not_equal
 from pinnace.ops.math.exponents import exp as exp
 from pinnace.ops.math.exponents import log as log
-from pinnace.ops.math.exponents import pow as pow
 from pinnace.ops.math.exponents import sigmoid as sigmoid
 from pinnace.ops.math.polar import abs as abs
 from pinnace.ops.math.polar import sign as sign
@@ -58,8 +52,6 @@ from pinnace.ops.math.trigonometry import cos as cos
 from pinnace.ops.math.trigonometry import sin as sin
 from pinnace.ops.math.trigonometry import tanh as tanh
 from pinnace.ops.nn import dropouts, normalization, rectifiers, smooth, softmaxes
-from pinnace.ops.nn.smooth import softplus as softplus
-from pinnace.ops.nn.smooth import softsign as softsign
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,11 +63,11 @@ __all__ = [
     *("clip", "concatenate", "cos", "cumprod", "cumsum", "dot", "dropout", "elu", "equal"),
     *("exp", "expand_dims", "flatten", "gather", "greater", "greater_equal", "hard_sigmoid"),
     *("in_top_k", "l2_normalize", "less", "less_equal", "log", "max", "maximum", "mean"),
-    *("min", "minimum", "not_equal", "one_hot", "ones_like", "permute_dimensions", "pow"),
-    *("prod", "relu", "repeat", "repeat_elements", "reshape", "reverse", "round", "shape"),
-    *("sigmoid", "sign", "sin", "softmax", "softplus", "softsign", "spatial_2d_padding"),
-    *("sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "sum", "switch"),
-    *("tanh", "temporal_padding", "tile", "transpose", "var", "zeros_like"),
+    *("min", "minimum", "not_equal", "one_hot", "permute_dimensions"),
+    *("prod", "relu", "repeat", "repeat_elements", "reverse", "round"),
+    *("sigmoid", "sign", "sin", "softmax", "spatial_2d_padding"),
+    *("sqrt", "square", "squeeze", "stack", "std", "sum", "switch"),
+    *("tanh", "temporal_padding", "tile", "transpose", "var"),
 ]
 
 
@@ -303,7 +295,7 @@ def clip(x: Any, min_value: Any, max_value: Any) -> Any:
 def sqrt(x: Any) -> Tensor:
     """The square root, 0 below 0."""
     x = convert_to_tensor(x)
-    return exponents.sqrt(maximum(x, zeros_like(x)))
+    return exponents.sqrt(maximum(x, 0))
 
 
 def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Any:

@@ -1,7 +1,8 @@
-"""CallbackList: the callbacks of one run, called in order."""
+"""CallbackList: several callbacks as one; RunCallbacks: those of a run of `fit` and its kin."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import jobs
@@ -15,91 +16,82 @@ if TYPE_CHECKING:
     from pinnace.keras.training.data_adapter import Batches
 
 
-class CallbackList:
-    """The callbacks of one run, called in order.
+class CallbackList(Callback):
+    """Several callbacks as one, for a training loop of one's own; they are called in order.
 
     Args:
         callbacks: one Callback, several, or a CallbackList.
+        add_history: whether a History is added, if there is none.
+        add_progbar: whether a ProgbarLogger is added, if there is none.
         model: what is trained.
-        verbose: 0, 1, 2 or "auto".
-        batches: what it is trained on.
-        kind: `train`, `test` or `predict`.
-        epochs: number of the epoch to end before.
-        initial_epoch: number of the first epoch.
-        add: whether a History and, if wanted, progress are added.
+        **params: told to each of them: `epochs`, `steps`, `verbose`.
+
+    Raises:
+        TypeError: something that is no Callback.
     """
 
     def __init__(
         self,
         callbacks: Any = None,
+        add_history: bool = False,
+        add_progbar: bool = False,
         model: Any = None,
-        verbose: int | str = 0,
-        batches: Batches | None = None,
-        kind: str = "train",
-        epochs: int = 1,
-        initial_epoch: int = 0,
-        add: bool = True,
+        **params: Any,
     ) -> None:
+        super().__init__()
         given = _listed(callbacks)
         for callback in given:
             if not hasattr(callback, "set_model"):
                 raise TypeError(f"callbacks must hold Callbacks, got {callback!r}")
-        level = 1 if verbose == "auto" else int(verbose)
-        if not jobs.is_chief():
-            level = 0
-            given = [one for one in given if not getattr(one, "of_the_chief", False)]
         self.callbacks = given
-        self.initial_epoch = initial_epoch
         self.progress: ProgbarLogger | None = None
         self._history: History | None = None
-        if add:
-            self._add_own(level, batches, kind, epochs)
-        # All processes of a job ask for the numbers of a batch, or none does.
-        wants = any(_overrides_batches(callback) for callback in self.callbacks)
-        steps = getattr(model, "_step_functions", None)
-        if steps is not None:
-            wants = steps.any_of(wants, "whether callbacks are told of batches")
-        self.wants_batches = wants
-        params = {
-            "verbose": level,
-            "epochs": epochs,
-            "steps": None if batches is None else batches.count,
-        }
+        # Whether a batch moves the bar here; `fit` moves its own.
+        self._moves_bar = add_progbar
+        if add_history:
+            self._add_history()
+        if add_progbar:
+            self._add_progress()
+        if model is not None:
+            self.set_model(model)
+        self.set_params(params)
+
+    def _add_history(self) -> None:
+        histories = [c for c in self.callbacks if isinstance(c, History)]
+        self._history = histories[0] if histories else History()
+        if not histories:
+            self.callbacks = [*self.callbacks, self._history]
+
+    def _add_progress(self) -> ProgbarLogger:
+        known = [c for c in self.callbacks if isinstance(c, ProgbarLogger)]
+        self.progress = known[0] if known else ProgbarLogger()
+        if not known:
+            self.callbacks = [*self.callbacks, self.progress]
+        return self.progress
+
+    def append(self, callback: Any) -> None:
+        """One more, at the end.
+
+        Args:
+            callback: a Callback.
+        """
+        self.callbacks = [*self.callbacks, callback]
+
+    def set_model(self, model: Any) -> None:
+        """Tell each of them what is trained."""
+        super().set_model(model)
         for callback in self.callbacks:
-            if add:
+            callback.set_model(model)
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Tell each of them `epochs`, `steps`, `verbose`."""
+        super().set_params(params)
+        if self._moves_bar and self.progress is not None:
+            level, steps = int(params.get("verbose", 1)), _Steps(params.get("steps"))
+            self.progress.begin(level, steps, "train", params.get("epochs", 1))
+        if params:
+            for callback in self.callbacks:
                 callback.set_params(params)
-            if model is not None:
-                callback.set_model(model)
-
-    def _add_own(self, level: int, batches: Any, kind: str, epochs: int) -> None:
-        if kind == "train":
-            histories = [c for c in self.callbacks if isinstance(c, History)]
-            self._history = histories[0] if histories else History()
-            if not histories:
-                self.callbacks = [*self.callbacks, self._history]
-        if level:
-            known = [c for c in self.callbacks if isinstance(c, ProgbarLogger)]
-            progress = known[0] if known else ProgbarLogger()
-            progress.begin(level, batches, kind, epochs)
-            if not known:
-                self.callbacks = [*self.callbacks, progress]
-            self.progress = progress
-
-    def close(self) -> None:
-        """The run is over, or was broken off."""
-        if self.progress is not None:
-            self.progress.close()
-
-    @property
-    def history(self) -> History:
-        """The History among them."""
-        if self._history is None:
-            raise ValueError("CallbackList.history: there is one in training only")
-        return self._history
-
-    def others(self) -> list[Callback]:
-        """All but the progress bar: they also hear of the test after an epoch."""
-        return [callback for callback in self.callbacks if callback is not self.progress]
 
     def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Before a training batch."""
@@ -128,6 +120,8 @@ class CallbackList:
         """After a training batch."""
         for callback in self.callbacks:
             callback.on_train_batch_end(batch, logs or {})
+        if self._moves_bar and self.progress is not None:
+            self.progress.advance(batch, lambda: logs or {})
 
     def on_test_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Before a test batch."""
@@ -178,6 +172,79 @@ class CallbackList:
         """After `predict`."""
         for callback in self.callbacks:
             callback.on_predict_end(logs or {})
+
+
+class RunCallbacks(CallbackList):
+    """The callbacks of one run of `fit`, `evaluate` or `predict`.
+
+    Args:
+        callbacks: one Callback, several, or a CallbackList.
+        model: what is trained.
+        verbose: 0, 1, 2 or "auto".
+        batches: what it is trained on.
+        kind: `train`, `test` or `predict`.
+        epochs: number of the epoch to end before.
+        initial_epoch: number of the first epoch.
+        add: whether a History and, if wanted, progress are added.
+    """
+
+    def __init__(
+        self,
+        callbacks: Any = None,
+        model: Any = None,
+        verbose: int | str = 0,
+        batches: Batches | None = None,
+        kind: str = "train",
+        epochs: int = 1,
+        initial_epoch: int = 0,
+        add: bool = True,
+    ) -> None:
+        super().__init__(callbacks)
+        level = 1 if verbose == "auto" else int(verbose)
+        if not jobs.is_chief():
+            level = 0
+            given = self.callbacks
+            self.callbacks = [one for one in given if not getattr(one, "of_the_chief", False)]
+        self.initial_epoch = initial_epoch
+        if add:
+            if kind == "train":
+                self._add_history()
+            if level:
+                self._add_progress().begin(level, batches, kind, epochs)
+        # All processes of a job ask for the numbers of a batch, or none does.
+        wants = any(_overrides_batches(callback) for callback in self.callbacks)
+        functions = getattr(model, "_step_functions", None)
+        if functions is not None:
+            wants = functions.any_of(wants, "whether callbacks are told of batches")
+        self.wants_batches = wants
+        steps = None if batches is None else batches.count
+        if add:
+            self.set_params({"verbose": level, "epochs": epochs, "steps": steps})
+        if model is not None:
+            self.set_model(model)
+
+    def close(self) -> None:
+        """The run is over, or was broken off."""
+        if self.progress is not None:
+            self.progress.close()
+
+    @property
+    def history(self) -> History:
+        """The History among them."""
+        if self._history is None:
+            raise ValueError("RunCallbacks.history: there is one in training only")
+        return self._history
+
+    def others(self) -> list[Callback]:
+        """All but the progress bar: they also hear of the test after an epoch."""
+        return [callback for callback in self.callbacks if callback is not self.progress]
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """What a bar asks of batches: how many there are in an epoch, None if that is not known."""
+
+    count: int | None
 
 
 def _listed(callbacks: Any) -> list[Any]:

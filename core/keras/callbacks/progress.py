@@ -14,8 +14,6 @@ from pinnace.keras.callbacks.callback import Callback
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pinnace.keras.training.data_adapter import Batches
-
 # A bar is drawn at most this often (seconds): drawing costs more than a small step.
 _EVERY_S = 0.1
 # Where nothing can be drawn over (a log file), a line comes this often (seconds).
@@ -34,7 +32,7 @@ class ProgbarLogger(Callback):
         self._level = 1
         self._kind = "train"
         self._epochs = 1
-        self._batches: Batches | None = None
+        self._batches: Any = None
         self._bar: Any = None
         self._task: Any = None
         # Characters of the line that the next one is written over, in a notebook.
@@ -42,12 +40,12 @@ class ProgbarLogger(Callback):
         self._started = self._drawn = 0.0
         self._done = 0
 
-    def begin(self, level: int, batches: Batches | None, kind: str, epochs: int) -> None:
+    def begin(self, level: int, batches: Any, kind: str, epochs: int) -> None:
         """Told before training.
 
         Args:
             level: 1 for a bar, 2 for lines.
-            batches: what is trained on.
+            batches: what is trained on: has `count`, the number in an epoch; or None.
             kind: `train`, `test` or `predict`.
             epochs: how many there will be.
         """

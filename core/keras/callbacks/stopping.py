@@ -131,11 +131,28 @@ class EarlyStopping(Monitor):
 
 
 class TerminateOnNaN(Callback):
-    """Ends training when the loss is no number any more."""
+    """Ends training when the loss is no number any more.
+
+    Args:
+        raise_error: whether it ends with an error, so that nothing that comes after training runs,
+            rather than after the batch.
+    """
+
+    def __init__(self, raise_error: bool = False) -> None:
+        super().__init__()
+        self.raise_error = raise_error
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """After a training batch: looks."""
+        """After a training batch: looks.
+
+        Raises:
+            RuntimeError: the loss is no number, and `raise_error` is True.
+        """
         loss = (logs or {}).get("loss")
         if loss is not None and not math.isfinite(loss):
+            if self.raise_error:
+                raise RuntimeError(
+                    f"TerminateOnNaN: NaN or Inf loss encountered at batch {batch}: {loss}"
+                )
             sys.stdout.write(f"Batch {batch}: the loss is {loss}, training ends\n")
             self.model.stop_training = True

@@ -1,5 +1,7 @@
 """Layers: what models are made of."""
 
+from typing import Any as _Any
+
 from pinnace.keras import registry as _registry
 from pinnace.keras.input_spec import InputSpec as InputSpec
 from pinnace.keras.layer import Layer as Layer
@@ -151,5 +153,14 @@ from pinnace.keras.layers.warping import RandomZoom as RandomZoom
 from pinnace.keras.layers.wrapper import TimeDistributed as TimeDistributed
 from pinnace.keras.layers.wrapper import Wrapper as Wrapper
 
-serialize = _registry.serialize_keras_object
+
+def serialize(layer: Layer) -> _Any:
+    """The configuration of a layer, as `deserialize` takes it.
+
+    Args:
+        layer: a layer or model.
+    """
+    return _registry.serialize_keras_object(layer)
+
+
 deserialize = _registry.deserialize_keras_object

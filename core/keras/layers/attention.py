@@ -6,20 +6,27 @@ import math
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework import dtypes
+from pinnace.framework.no_effect import no_effect
 from pinnace.keras import constraints, initializers, masks, regularizers
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.activation import Softmax
+from pinnace.keras.layers.attention_masks import (
+    both,
+    causal,
+    causal_between,
+    check_window,
+    joined_masks,
+    near_between,
+)
 from pinnace.keras.layers.dropout import Dropout
 from pinnace.keras.layers.einsum_dense import EinsumDense
 from pinnace.keras.seeds import SeedGenerator
-from pinnace.ops.array import casting, reshaping, selecting, shapes
+from pinnace.ops.array import casting, reshaping, selecting
 from pinnace.ops.math import (
     arithmetic,
-    comparison,
     einstein,
     logic,
     products,
-    ranges,
     reduction,
     trigonometry,
 )
@@ -174,6 +181,8 @@ class MultiHeadAttention(Layer):
         use_bias: whether the projections have biases.
         output_shape: size or sizes of the output; the query's if None.
         attention_axes: axes that steps are along; all but the first and the last if None.
+        sliding_window: steps this far apart, or farther, do not see each other; None sets no bound.
+        flash_attention: True without effect, and told so.
         kernel_initializer: first value of the kernels.
         bias_initializer: first value of the biases.
         kernel_regularizer: penalty of the kernels.
@@ -181,6 +190,8 @@ class MultiHeadAttention(Layer):
         activity_regularizer: penalty of the output.
         kernel_constraint: what the kernels are brought back to after a step.
         bias_constraint: what the biases are brought back to after a step.
+        use_gate: whether what a head gives is multiplied by a gate, sigmoid of a projection of the
+            query, before the last projection.
         seed: of the dropout.
         **options: see Layer.
 
@@ -209,6 +220,8 @@ class MultiHeadAttention(Layer):
         use_bias: bool = True,
         output_shape: int | Sequence[int] | None = None,
         attention_axes: int | Sequence[int] | None = None,
+        sliding_window: int | None = None,
+        flash_attention: bool | None = None,
         kernel_initializer: initializers.InitializerLike = "glorot_uniform",
         bias_initializer: initializers.InitializerLike = "zeros",
         kernel_regularizer: regularizers.RegularizerLike = None,
@@ -216,6 +229,7 @@ class MultiHeadAttention(Layer):
         activity_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
+        use_gate: bool = False,
         seed: int | None = None,
         **options: Any,
     ) -> None:
@@ -225,6 +239,9 @@ class MultiHeadAttention(Layer):
                 raise ValueError(
                     f"MultiHeadAttention: {name} must be an integer of at least 1, got {value!r}"
                 )
+        check_window("MultiHeadAttention", sliding_window)
+        if flash_attention:
+            no_effect("MultiHeadAttention", "flash_attention", "it runs on the processor")
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = key_dim if value_dim is None else value_dim
@@ -242,6 +259,9 @@ class MultiHeadAttention(Layer):
         self.bias_regularizer = regularizers.get(bias_regularizer)
         self.kernel_constraint = constraints.get(kernel_constraint)
         self.bias_constraint = constraints.get(bias_constraint)
+        self.sliding_window = sliding_window
+        self.flash_attention = flash_attention
+        self.use_gate = use_gate
         self.seed = seed
         self.supports_masking = True
 
@@ -258,9 +278,11 @@ class MultiHeadAttention(Layer):
         heads = [self.num_heads, self.key_dim]
         self._query_dense = self._projection("query", query_shape, 1, heads)
         self._key_dense = self._projection("key", key_shape, 1, heads)
-        self._value_dense = self._projection(
-            "value", value_shape, 1, [self.num_heads, self.value_dim]
-        )
+        values = [self.num_heads, self.value_dim]
+        self._gate_dense = None
+        if self.use_gate:
+            self._gate_dense = self._projection("gate", query_shape, 1, values)
+        self._value_dense = self._projection("value", value_shape, 1, values)
         rank = len(query_shape)
         axes = self.attention_axes
         self._steps = tuple(range(1, rank - 1)) if axes is None else tuple(a % rank for a in axes)
@@ -303,6 +325,8 @@ class MultiHeadAttention(Layer):
         seen = joined_masks(attention_mask, query_mask, value_mask, key_mask)
         if use_causal_mask:
             seen = both(seen, causal_between(query, value))
+        if self.sliding_window is not None:
+            seen = both(seen, near_between(query, value, self.sliding_window))
         scaled = self._query_dense(query) * (1.0 / math.sqrt(self.key_dim))
         scores = einstein.einsum(self._scores_equation, self._key_dense(key), scaled)
         if seen is not None:
@@ -312,6 +336,8 @@ class MultiHeadAttention(Layer):
         scores = self._softmax(scores, mask=seen)
         kept = self._dropout_layer(scores, training=training)
         joined = einstein.einsum(self._output_equation, kept, self._value_dense(value))
+        if self._gate_dense is not None:
+            joined = arithmetic.multiply(joined, self._gate_dense(query))
         result = self._output_dense(joined)
         masks.attach(result, query_mask)
         return (result, scores) if return_attention_scores else result
@@ -342,32 +368,6 @@ class MultiHeadAttention(Layer):
         return self._output_dense
 
 
-def causal(scores: Tensor, rows: int, columns: int) -> Tensor:
-    """[1, t, s]: whether step s is not after step t."""
-    sizes = shapes.shape(scores)
-    return _not_after(sizes[rows], sizes[columns])
-
-
-def causal_between(query: Tensor, value: Tensor) -> Tensor:
-    """[1, t, s]: whether step s of the values is not after step t of the query."""
-    return _not_after(shapes.shape(query)[1], shapes.shape(value)[1])
-
-
-def _not_after(rows: Tensor, columns: Tensor) -> Tensor:
-    first = reshaping.reshape(ranges.range(rows), [1, -1, 1])
-    second = reshaping.reshape(ranges.range(columns), [1, 1, -1])
-    return comparison.greater_equal(first, second)
-
-
-def joined_masks(attention_mask: Any, query_mask: Any, value_mask: Any, key_mask: Any) -> Any:
-    """[batch, query steps, value steps], or sizes of 1: what all given masks let see; or None."""
-    seen = None if attention_mask is None else casting.cast(attention_mask, "bool")
-    for mask, axis in ((query_mask, -1), (value_mask, -2), (key_mask, -2)):
-        if mask is not None:
-            seen = both(seen, reshaping.expand_dims(casting.cast(mask, "bool"), axis))
-    return seen
-
-
 def projection_of(
     layer: Any, name: str, equation: str, sizes: Sequence[Any], bias_axes: str, shape: Any
 ) -> EinsumDense:
@@ -382,16 +382,12 @@ def projection_of(
         bias_regularizer=layer.bias_regularizer,
         kernel_constraint=layer.kernel_constraint,
         bias_constraint=layer.bias_constraint,
+        activation="sigmoid" if name == "gate" else None,
         dtype=layer.dtype_policy,
         name=name,
     )
     made.build_inside(shape)
     return made
-
-
-def both(x: Any, y: Tensor) -> Tensor:
-    """Where two masks hold; x may be None."""
-    return y if x is None else logic.logical_and(x, y)
 
 
 def of_same_kind(initializer: Any) -> Any:

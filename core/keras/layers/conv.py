@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.input_spec import InputSpec
-from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layer import Layer
 from pinnace.keras.layers.windows import (
     Sizes,
     channel_axis,
@@ -16,6 +16,7 @@ from pinnace.keras.layers.windows import (
     per_axis,
 )
 from pinnace.ops.array import padding as paddings
+from pinnace.ops.math import arithmetic
 from pinnace.ops.nn import biases, convolutions
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class BaseConv(Layer):
         bias_initializer: first value of the bias.
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
+        activity_regularizer: penalty of the output.
         kernel_constraint: what the kernel is brought back to after a step.
         bias_constraint: what the bias is brought back to after a step.
         **options: see Layer.
@@ -66,11 +68,12 @@ class BaseConv(Layer):
         bias_initializer: initializers.InitializerLike = "zeros",
         kernel_regularizer: regularizers.RegularizerLike = None,
         bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
-        **options: Unpack[LayerOptions],
+        **options: Any,
     ) -> None:
-        super().__init__(**options)
+        super().__init__(activity_regularizer=activity_regularizer, **options)
         who, rank = type(self).__name__, self._rank
         if filters is not None and (not isinstance(filters, int) or filters < 1):
             raise ValueError(f"{who}: filters must be an integer of at least 1, got {filters!r}")
@@ -176,6 +179,9 @@ class BaseConv(Layer):
 
     def _biased(self, y: Tensor, bias: Any) -> Tensor:
         first = self.data_format == "channels_first"
+        if self.groups > 1 and not first:
+            # TensorFlow joins a Conv2D and its BiasAdd, and has no such kernel for groups on CPUs.
+            return arithmetic.add(y, bias)
         return biases.bias_add(y, bias, data_format="NCHW" if first else None)
 
 

@@ -11,6 +11,7 @@ from pinnace.ops.nn import convolutions
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
+    from pinnace.keras import activations, constraints, initializers, regularizers
 
 
 class BaseConvTranspose(BaseConv):
@@ -24,7 +25,16 @@ class BaseConvTranspose(BaseConv):
         output_padding: what is added to the output's size; None lets strides decide.
         data_format: `channels_last` or `channels_first`.
         dilation_rate: distance between the elements of the window.
-        **options: see BaseConv.
+        activation: name or function; None applies nothing.
+        use_bias: whether there is a bias.
+        kernel_initializer: first value of the kernel.
+        bias_initializer: first value of the bias.
+        kernel_regularizer: penalty of the kernel.
+        bias_regularizer: penalty of the bias.
+        activity_regularizer: penalty of the output.
+        kernel_constraint: what the kernel is brought back to after a step.
+        bias_constraint: what the bias is brought back to after a step.
+        **options: see Layer.
     """
 
     def __init__(
@@ -36,10 +46,34 @@ class BaseConvTranspose(BaseConv):
         output_padding: Sizes | None = None,
         data_format: str | None = None,
         dilation_rate: Sizes = 1,
+        activation: activations.ActivationLike = None,
+        use_bias: bool = True,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
         **options: Any,
     ) -> None:
         super().__init__(
-            filters, kernel_size, strides, padding, data_format, dilation_rate, **options
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            **options,
         )
         who = type(self).__name__
         self.output_padding: tuple[int, ...] | None = None
@@ -107,9 +141,52 @@ class Conv2DTranspose(BaseConvTranspose):
 
 
 class Conv3DTranspose(BaseConvTranspose):
-    """The transpose of Conv3D; arguments: see BaseConvTranspose."""
+    """The transpose of Conv3D; arguments: see BaseConvTranspose.
+
+    Keras has `data_format` before `output_padding` here, and after it in the other two.
+    """
 
     _rank = 3
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Sizes,
+        strides: Sizes = (1, 1, 1),
+        padding: str = "valid",
+        data_format: str | None = None,
+        output_padding: Sizes | None = None,
+        dilation_rate: Sizes = (1, 1, 1),
+        activation: activations.ActivationLike = None,
+        use_bias: bool = True,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            output_padding,
+            data_format,
+            dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            **options,
+        )
 
 
 Convolution1DTranspose = Conv1DTranspose

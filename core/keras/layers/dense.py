@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.input_spec import InputSpec
-from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layer import Layer
 from pinnace.ops.math import products
 from pinnace.ops.nn import biases
 
@@ -28,6 +28,7 @@ class Dense(Layer):
         bias_initializer: first value of the bias.
         kernel_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
+        activity_regularizer: penalty of the output.
         kernel_constraint: what the kernel is brought back to after a step.
         bias_constraint: what the bias is brought back to after a step.
         **options: see Layer.
@@ -50,11 +51,12 @@ class Dense(Layer):
         bias_initializer: initializers.InitializerLike = "zeros",
         kernel_regularizer: regularizers.RegularizerLike = None,
         bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
-        **options: Unpack[LayerOptions],
+        **options: Any,
     ) -> None:
-        super().__init__(**options)
+        super().__init__(activity_regularizer=activity_regularizer, **options)
         self.units = whole_units("Dense", units)
         self.activation = activations.get(activation)
         self.use_bias = use_bias
@@ -88,9 +90,10 @@ class Dense(Layer):
             )
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
 
-    def call(self, x: Tensor, training: bool | None = None) -> Tensor:
-        """activation(x @ kernel + bias)."""
+    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
+        """activation(inputs @ kernel + bias)."""
         del training
+        x = inputs
         rank = x.shape.rank
         if rank is not None and rank > 2:
             # One large product rather than one per leading index.

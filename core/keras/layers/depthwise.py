@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layers.conv import BaseConv
@@ -12,7 +12,6 @@ from pinnace.ops.nn import depthwise
 if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.framework.tensor import Tensor
-    from pinnace.keras.layer import LayerOptions
 
 
 class DepthwiseConv2D(BaseConv):
@@ -31,6 +30,7 @@ class DepthwiseConv2D(BaseConv):
         bias_initializer: first value of the bias.
         depthwise_regularizer: penalty of the kernel.
         bias_regularizer: penalty of the bias.
+        activity_regularizer: penalty of the output.
         depthwise_constraint: what the kernel is brought back to.
         bias_constraint: what the bias is brought back to.
         **options: see Layer.
@@ -55,9 +55,10 @@ class DepthwiseConv2D(BaseConv):
         bias_initializer: initializers.InitializerLike = "zeros",
         depthwise_regularizer: regularizers.RegularizerLike = None,
         bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
         depthwise_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
-        **options: Unpack[LayerOptions],
+        **options: Any,
     ) -> None:
         super().__init__(
             None,  # type: ignore[arg-type]  # the input's channels say how many there are
@@ -74,6 +75,7 @@ class DepthwiseConv2D(BaseConv):
             bias_regularizer=bias_regularizer,
             kernel_constraint=depthwise_constraint,
             bias_constraint=bias_constraint,
+            activity_regularizer=activity_regularizer,
             **options,
         )
         self.depth_multiplier = depth_multiplier
@@ -118,6 +120,7 @@ class SeparableConv2D(BaseConv):
         depthwise_regularizer: penalty of the depthwise kernel.
         pointwise_regularizer: penalty of the pointwise kernel.
         bias_regularizer: penalty of the bias.
+        activity_regularizer: penalty of the output.
         depthwise_constraint: what the depthwise kernel is brought back to.
         pointwise_constraint: what the pointwise kernel is brought back to.
         bias_constraint: what the bias is brought back to.
@@ -146,10 +149,11 @@ class SeparableConv2D(BaseConv):
         depthwise_regularizer: regularizers.RegularizerLike = None,
         pointwise_regularizer: regularizers.RegularizerLike = None,
         bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
         depthwise_constraint: constraints.ConstraintLike = None,
         pointwise_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
-        **options: Unpack[LayerOptions],
+        **options: Any,
     ) -> None:
         super().__init__(
             filters,
@@ -165,6 +169,7 @@ class SeparableConv2D(BaseConv):
             bias_initializer=bias_initializer,
             bias_regularizer=bias_regularizer,
             bias_constraint=bias_constraint,
+            activity_regularizer=activity_regularizer,
             **options,
         )
         self.depth_multiplier = depth_multiplier

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import registry
+from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.windows import checked_format
 from pinnace.keras.seeds import SeedGenerator
 from pinnace.ops.array import constants, joining, shapes
 from pinnace.ops.nn.dropouts import stateless_dropout
@@ -72,33 +74,84 @@ class _SpatialDropout(Dropout):
     """Whole channels are dropped."""
 
     _spatial = 1
+    data_format = "channels_last"
 
-    def __init__(
-        self, rate: float, seed: int | None = None, **options: Unpack[LayerOptions]
-    ) -> None:
-        super().__init__(rate, seed=seed, **options)
-
-    def get_config(self) -> dict[str, Any]:
-        """See Layer; Keras' layer takes no other arguments."""
+    def _given_config(self) -> dict[str, Any]:
+        """Keras' layers take no other arguments than these and `data_format`."""
         dtype = registry.serialize_keras_object(self._policy)
         return {"rate": self.rate, "seed": self.seed, "name": self.name, "dtype": dtype}
 
     def _noise_shape(self, x: Tensor) -> Any:
-        sizes = shapes.shape(x)
-        return joining.stack([sizes[0], *[1] * self._spatial, sizes[self._spatial + 1]])
+        sizes, ones = shapes.shape(x), [1] * self._spatial
+        if self.data_format == "channels_first":
+            return joining.stack([sizes[0], sizes[1], *ones])
+        return joining.stack([sizes[0], *ones, sizes[self._spatial + 1]])
 
 
 class SpatialDropout1D(_SpatialDropout):
-    """Dropout of whole channels of [b, steps, c]."""
+    """Dropout of whole channels of [b, steps, c].
+
+    Args:
+        rate: from 0 to 1.
+        seed: of the draws.
+        name: unique if None.
+        dtype: a dtype or a DTypePolicy.
+        **options: see Layer.
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        seed: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(rate, seed=seed, name=name, dtype=dtype, **options)
+        self.input_spec = InputSpec(ndim=3)
+
+    def get_config(self) -> dict[str, Any]:
+        """See Layer."""
+        return self._given_config()
 
 
-class SpatialDropout2D(_SpatialDropout):
+class _SpatialDropoutOfSeveral(_SpatialDropout):
+    """Pictures or volumes.
+
+    Args:
+        rate: from 0 to 1.
+        data_format: `channels_last` or `channels_first`.
+        seed: of the draws.
+        name: unique if None.
+        dtype: a dtype or a DTypePolicy.
+        **options: see Layer.
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        data_format: str | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(rate, seed=seed, name=name, dtype=dtype, **options)
+        self.data_format = checked_format(type(self).__name__, data_format)
+        self.input_spec = InputSpec(ndim=self._spatial + 2)
+
+    def get_config(self) -> dict[str, Any]:
+        """See Layer."""
+        return {**self._given_config(), "data_format": self.data_format}
+
+
+class SpatialDropout2D(_SpatialDropoutOfSeveral):
     """Dropout of whole channels of [b, rows, columns, c]."""
 
     _spatial = 2
 
 
-class SpatialDropout3D(_SpatialDropout):
+class SpatialDropout3D(_SpatialDropoutOfSeveral):
     """Dropout of whole channels of [b, x1, x2, x3, c]."""
 
     _spatial = 3

@@ -113,7 +113,8 @@ class EinsumDense(Layer):
     def _first_kernel(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """What the initializer gives; which axes are inputs of a unit, the equation tells."""
         make = self.kernel_initializer
-        if not isinstance(make, initializers.VarianceScaling):
+        told = None not in (getattr(make, "input_axes", None), getattr(make, "output_axes", None))
+        if told or not isinstance(make, initializers.VarianceScaling):
             return make(shape, dtype=dtype)  # type: ignore[no-any-return]
         outputs = [letter in self._letters.output for letter in self._letters.kernel]
         fan_in = math.prod(n for n, out in zip(shape, outputs, strict=True) if not out)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.no_effect import no_effect
 from pinnace.keras import constraints, initializers, masks, regularizers
-from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layer import Layer
 from pinnace.keras.layers.activation import Softmax
-from pinnace.keras.layers.attention import both, causal_between, joined_masks, projection_of
+from pinnace.keras.layers.attention import projection_of
+from pinnace.keras.layers.attention_masks import (
+    both,
+    causal_between,
+    check_window,
+    joined_masks,
+    near_between,
+)
 from pinnace.keras.layers.dropout import Dropout
-from pinnace.ops.array import reshaping, shapes, tiling
-from pinnace.ops.math import comparison, einstein, polar, ranges
+from pinnace.ops.array import reshaping, tiling
+from pinnace.ops.math import arithmetic, einstein
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -34,9 +41,11 @@ class GroupedQueryAttention(Layer):
         bias_initializer: first value of the biases.
         kernel_regularizer: penalty of the kernels.
         bias_regularizer: penalty of the biases.
+        activity_regularizer: penalty of the output.
         kernel_constraint: what a kernel is brought back to after a step.
         bias_constraint: what a bias is brought back to after a step.
-        use_gate: must be False.
+        use_gate: whether what a head gives is multiplied by a gate, sigmoid of a projection of the
+            query, before the last projection.
         seed: of the dropout.
         **options: see Layer.
 
@@ -65,13 +74,14 @@ class GroupedQueryAttention(Layer):
         bias_initializer: initializers.InitializerLike = "zeros",
         kernel_regularizer: regularizers.RegularizerLike = None,
         bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
         use_gate: bool = False,
         seed: int | None = None,
-        **options: Unpack[LayerOptions],
+        **options: Any,
     ) -> None:
-        super().__init__(**options)
+        super().__init__(activity_regularizer=activity_regularizer, **options)
         if flash_attention:
             no_effect("GroupQueryAttention", "flash_attention", "it runs on the processor")
         if num_key_value_heads < 1 or num_query_heads % num_key_value_heads:
@@ -79,12 +89,7 @@ class GroupedQueryAttention(Layer):
                 "GroupQueryAttention: num_query_heads must be a multiple of num_key_value_heads, "
                 f"got {num_query_heads} and {num_key_value_heads}"
             )
-        if use_gate:
-            raise NotImplementedError("GroupQueryAttention: use_gate=True is not supported")
-        if sliding_window is not None and sliding_window < 1:
-            raise ValueError(
-                f"GroupQueryAttention: sliding_window must be at least 1, got {sliding_window}"
-            )
+        check_window("GroupQueryAttention", sliding_window)
         self.head_dim = head_dim
         self.num_query_heads = num_query_heads
         self.num_key_value_heads = num_key_value_heads
@@ -97,6 +102,8 @@ class GroupedQueryAttention(Layer):
         self.bias_regularizer = regularizers.get(bias_regularizer)
         self.kernel_constraint = constraints.get(kernel_constraint)
         self.bias_constraint = constraints.get(bias_constraint)
+        self.flash_attention = flash_attention
+        self.use_gate = use_gate
         self.seed = seed
         self.supports_masking = True
 
@@ -106,6 +113,9 @@ class GroupedQueryAttention(Layer):
         heads, groups = self.num_query_heads, self.num_key_value_heads
         self._query_dense = self._projection("query", "abc,cde->abde", query_shape, heads)
         self._key_dense = self._projection("key", "abc,cde->abde", key_shape, groups)
+        self._gate_dense = None
+        if self.use_gate:
+            self._gate_dense = self._projection("gate", "abc,cde->abde", query_shape, heads)
         self._value_dense = self._projection("value", "abc,cde->abde", value_shape, groups)
         self._softmax = Softmax(axis=-1, dtype=self.dtype_policy)
         self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype_policy)
@@ -139,7 +149,7 @@ class GroupedQueryAttention(Layer):
         if use_causal_mask:
             seen = both(seen, causal_between(query, value))
         if self.sliding_window is not None:
-            seen = both(seen, self._near(query, value))
+            seen = both(seen, near_between(query, value, self.sliding_window))
         repeats = self.num_query_heads // self.num_key_value_heads
         keys = tiling.repeat(self._key_dense(key), repeats, axis=2)
         values = tiling.repeat(self._value_dense(value), repeats, axis=2)
@@ -149,14 +159,12 @@ class GroupedQueryAttention(Layer):
             seen = reshaping.expand_dims(seen, -3)
         scores = self._softmax(scores, mask=seen)
         kept = self._dropout_layer(scores, training=training)
-        result = self._output_dense(einstein.einsum("buqk,bkuh->bquh", kept, values))
+        joined = einstein.einsum("buqk,bkuh->bquh", kept, values)
+        if self._gate_dense is not None:
+            joined = arithmetic.multiply(joined, self._gate_dense(query))
+        result = self._output_dense(joined)
         masks.attach(result, query_mask)
         return (result, scores) if return_attention_scores else result
-
-    def _near(self, query: Tensor, value: Tensor) -> Tensor:
-        rows = reshaping.reshape(ranges.range(shapes.shape(query)[1]), [1, -1, 1])
-        columns = reshaping.reshape(ranges.range(shapes.shape(value)[1]), [1, 1, -1])
-        return comparison.less(polar.abs(rows - columns), self.sliding_window or 0)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """That of the query; the scores have none."""

@@ -20,10 +20,12 @@ class InputLayer(Layer):
         batch_size: size of the batch axis, None if it is open.
         dtype: of the input; `floatx()` if None, under any policy.
         sparse: must be False or None.
+        ragged: True without effect, and told so: a model takes what it is called on.
         batch_shape: shape with the batch axis, instead of `shape`.
         input_tensor: a KerasTensor to begin with.
+        optional: True without effect, and told so.
         name: of the layer, and of the input in signatures.
-        **kwargs: `optional`, `ragged`: without effect, and told so.
+        **kwargs: `input_shape` and `batch_input_shape`, the older names; see Layer.
 
     Raises:
         ValueError: neither or both of shape and batch_shape.
@@ -35,8 +37,10 @@ class InputLayer(Layer):
         batch_size: int | None = None,
         dtype: Any = None,
         sparse: bool | None = None,
+        ragged: bool | None = None,
         batch_shape: Any = None,
         input_tensor: KerasTensor | None = None,
+        optional: bool = False,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -44,12 +48,10 @@ class InputLayer(Layer):
         shape = given if shape is None else shape
         older = kwargs.pop("batch_input_shape", None)
         batch_shape = older if batch_shape is None else batch_shape
-        for argument, why in (
-            ("optional", "an input is always there"),
-            ("ragged", "a model takes what it is called on"),
-        ):
-            if kwargs.pop(argument, None):
-                no_effect("Input", argument, why)
+        if optional:
+            no_effect("Input", "optional", "an input is always there")
+        if ragged:
+            no_effect("Input", "ragged", "a model takes what it is called on")
         super().__init__(name=name, **kwargs)
         if sparse:
             raise NotImplementedError("InputLayer: sparse inputs are not supported")
@@ -66,7 +68,7 @@ class InputLayer(Layer):
         self._input_dtype = dtypes.as_dtype(dtype or dtype_policy.floatx())
         self._given_name = name
         node = Node(self, (), {})
-        tensor = input_tensor or KerasTensor(self.batch_shape, self._input_dtype, name)
+        tensor = input_tensor or KerasTensor(self.batch_shape, self._input_dtype, name=name)
         tensor.node = node
         node.outputs = tensor
         self._inbound_nodes.append(node)
@@ -94,6 +96,7 @@ def Input(  # noqa: N802 (Keras' name)
     batch_size: int | None = None,
     dtype: Any = None,
     sparse: bool | None = None,
+    ragged: bool | None = None,
     batch_shape: Any = None,
     name: str | None = None,
     tensor: KerasTensor | None = None,
@@ -107,6 +110,7 @@ def Input(  # noqa: N802 (Keras' name)
         batch_size: size of the batch axis, None if it is open.
         dtype: of the input.
         sparse: must be False or None.
+        ragged: True without effect, and told so.
         batch_shape: shape with the batch axis, instead of `shape`.
         name: of the input in signatures.
         tensor: a KerasTensor to begin with.
@@ -118,6 +122,7 @@ def Input(  # noqa: N802 (Keras' name)
         batch_size=batch_size,
         dtype=dtype,
         sparse=sparse,
+        ragged=ragged,
         batch_shape=batch_shape,
         name=name,
         input_tensor=tensor,

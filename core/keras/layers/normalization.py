@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Unpack
 
-from pinnace.framework.no_effect import no_effect
-from pinnace.keras import constraints, initializers, regularizers
+from pinnace.keras import constraints, initializers, regularizers, replicas
+from pinnace.keras.batch_moments import batch_moments
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.ops.array import casting, reshaping, shapes
-from pinnace.ops.math import arithmetic, reduction
-from pinnace.ops.nn import batch_norm, normalization
+from pinnace.ops.array import casting, identities, reshaping, shapes
+from pinnace.ops.math import arithmetic, clipping, exponents, reduction
+from pinnace.ops.nn import batch_norm, normalization, rectifiers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,11 @@ class BatchNormalization(AffineNormalization):
         gamma_regularizer: penalty of gamma.
         beta_constraint: what beta is brought back to after a step.
         gamma_constraint: what gamma is brought back to after a step.
-        synchronized: True without effect, and told so: there is one replica.
+        renorm: whether a batch is corrected towards means over many batches, so that training and
+            inference compute alike (batch renormalization).
+        renorm_clipping: bounds of the correction r x + d: `rmin`, `rmax`, `dmax`, all optional.
+        renorm_momentum: of the means that the correction is towards.
+        synchronized: whether the statistics are those of all replicas of a strategy.
         **options: see Layer.
 
     Shapes:
@@ -85,6 +89,11 @@ class BatchNormalization(AffineNormalization):
     Source:
         Ioffe and Szegedy 2015; Keras `BatchNormalization`.
     """
+
+    # With `renorm` only.
+    moving_stddev: Variable
+    renorm_mean: Variable
+    renorm_stddev: Variable
 
     def __init__(
         self,
@@ -101,6 +110,9 @@ class BatchNormalization(AffineNormalization):
         gamma_regularizer: regularizers.RegularizerLike = None,
         beta_constraint: constraints.ConstraintLike = None,
         gamma_constraint: constraints.ConstraintLike = None,
+        renorm: bool = False,
+        renorm_clipping: dict[str, float] | None = None,
+        renorm_momentum: float = 0.99,
         synchronized: bool = False,
         **options: Unpack[LayerOptions],
     ) -> None:
@@ -113,9 +125,10 @@ class BatchNormalization(AffineNormalization):
         self._keep_affine(locals())
         self.moving_mean_initializer = initializers.get(moving_mean_initializer)
         self.moving_variance_initializer = initializers.get(moving_variance_initializer)
-        if synchronized:
-            no_effect("BatchNormalization", "synchronized", "there is one replica")
         self.synchronized = synchronized
+        self.renorm = renorm
+        self.renorm_clipping = _checked_clipping(renorm_clipping) if renorm else renorm_clipping
+        self.renorm_momentum = renorm_momentum
         self.supports_masking = True
 
     def build(self, x: TensorSpec) -> None:
@@ -131,24 +144,80 @@ class BatchNormalization(AffineNormalization):
         self.moving_variance = self.add_weight(
             "moving_variance", [size], self.moving_variance_initializer, trainable=False
         )
+        if self.renorm:
+            self._add_renorm(size)
         self.input_spec = InputSpec(ndim=x.rank, axes={self.axis: size})
 
-    def call(self, x: Tensor, training: bool | None = None) -> Tensor:
-        """The normalised input."""
+    def _add_renorm(self, size: int) -> None:
+        """The moving deviation of inference, and what batches are corrected towards."""
+
+        def deviation(shape: Any, dtype: Any = None) -> Tensor:
+            return exponents.sqrt(_again(self.moving_variance_initializer)(shape, dtype=dtype))
+
+        of_mean = _again(self.moving_mean_initializer)
+        for name, first in (
+            ("moving_stddev", deviation),
+            ("renorm_mean", of_mean),
+            ("renorm_stddev", deviation),
+        ):
+            setattr(self, name, self.add_weight(name, [size], first, trainable=False))
+
+    def call(self, x: Tensor, training: bool | None = None, mask: Any = None) -> Tensor:
+        """The normalised input; statistics are of what the mask leaves."""
         rank = len(x.shape)
+        if mask is not None and len(mask.shape) != rank - 1:
+            raise ValueError(
+                f"{self._described()}: mask must have one axis less than the input, "
+                f"got shapes {mask.shape.text} and {x.shape.text}"
+            )
         axis = self.axis % rank
         if not (training and self.trainable):
             mean, variance = self.moving_mean.value(), self.moving_variance.value()
             return self._normalised(x, mean, variance, axis, rank)
-        if axis == rank - 1 and x.dtype.name in {"float16", "bfloat16", "float32"}:
+        if self.renorm:
+            return self._renormalised(x, axis, rank, mask)
+        together = self.synchronized and replicas.in_several()
+        plain = mask is None and not together
+        if plain and axis == rank - 1 and x.dtype.name in {"float16", "bfloat16", "float32"}:
             y, mean, variance = self._fused(x, rank)
         else:
-            axes = [i for i in range(rank) if i != axis]
-            mean, variance = normalization.moments(x, axes)
+            mean, variance = self._moments(x, axis, rank, mask)
             y = self._normalised(x, mean, variance, axis, rank)
         self._follow(self.moving_mean, mean)
         self._follow(self.moving_variance, variance)
         return y
+
+    def _moments(self, x: Tensor, axis: int, rank: int, mask: Any) -> tuple[Tensor, Tensor]:
+        axes = [i for i in range(rank) if i != axis]
+        return batch_moments(x, axes, mask, self.synchronized)
+
+    def _renormalised(self, x: Tensor, axis: int, rank: int, mask: Any) -> Tensor:
+        """(normalised x) r + d, where r and d take the batch's statistics to those of many."""
+        mean, variance = self._moments(x, axis, rank, mask)
+        deviation = exponents.sqrt(variance + self.epsilon)
+        least = math.sqrt(self.epsilon)
+        towards = arithmetic.maximum(casting.cast(self.renorm_stddev, mean.dtype), least)
+        r = deviation / towards
+        d = (mean - casting.cast(self.renorm_mean, mean.dtype)) / towards
+        bounds = self.renorm_clipping or {}
+        if bounds.get("rmin") is not None:
+            r = arithmetic.maximum(r, bounds["rmin"])
+        if bounds.get("rmax") is not None:
+            r = arithmetic.minimum(r, bounds["rmax"])
+        if bounds.get("dmax") is not None:
+            d = clipping.clip_by_value(d, -bounds["dmax"], bounds["dmax"])
+        r, d = identities.stop_gradient(r), identities.stop_gradient(d)
+        scale = r if self.gamma is None else r * self.gamma
+        offset = d if self.gamma is None else d * self.gamma
+        offset = offset if self.beta is None else offset + self.beta
+        self._follow(self.renorm_mean, mean, self.renorm_momentum)
+        self._follow(self.renorm_stddev, deviation, self.renorm_momentum)
+        self._follow(self.moving_mean, mean)
+        self._follow(self.moving_stddev, deviation)
+        moving = self.moving_stddev.value()
+        # Rounding must not make it negative.
+        self.moving_variance.assign(rectifiers.relu(moving * moving - self.epsilon))
+        return self._affine(x, mean, variance, offset, scale, axis, rank)
 
     def _fused(self, x: Tensor, rank: int) -> tuple[Tensor, Tensor, Tensor]:
         """The batch's normalised values, mean and variance by one op."""
@@ -185,8 +254,11 @@ class BatchNormalization(AffineNormalization):
     def _normalised(
         self, x: Tensor, mean: Tensor, variance: Tensor, axis: int, rank: int
     ) -> Tensor:
-        beta, gamma = self.beta, self.gamma
+        return self._affine(x, mean, variance, self.beta, self.gamma, axis, rank)
 
+    def _affine(
+        self, x: Tensor, mean: Tensor, variance: Tensor, beta: Any, gamma: Any, axis: int, rank: int
+    ) -> Tensor:
         def shaped(value: Any) -> Any:
             if value is None or axis == rank - 1:
                 return value
@@ -196,9 +268,40 @@ class BatchNormalization(AffineNormalization):
             x, shaped(mean), shaped(variance), shaped(beta), shaped(gamma), self.epsilon
         )
 
-    def _follow(self, moving: Variable, value: Tensor) -> None:
+    def _follow(self, moving: Variable, value: Tensor, momentum: float | None = None) -> None:
+        momentum = self.momentum if momentum is None else momentum
         value = value if value.dtype is moving.dtype else casting.cast(value, moving.dtype)
-        moving.assign(moving * self.momentum + value * (1.0 - self.momentum))
+        moving.assign(moving * momentum + value * (1.0 - momentum))
+
+
+def _again(initializer: Any) -> Any:
+    """Another one like it, as Keras makes for each further weight."""
+    return initializer.clone() if hasattr(initializer, "clone") else initializer
+
+
+def _checked_clipping(bounds: dict[str, float] | None) -> dict[str, float]:
+    """What `renorm_clipping` says.
+
+    Raises:
+        ValueError: another key, or bounds that exclude each other.
+    """
+    bounds = dict(bounds or {})
+    unknown = sorted(set(bounds) - {"rmax", "rmin", "dmax"})
+    if unknown:
+        raise ValueError(
+            f"BatchNormalization: renorm_clipping must hold rmax, rmin and dmax, got {unknown}"
+        )
+    rmax, rmin, dmax = (bounds.get(name) for name in ("rmax", "rmin", "dmax"))
+    if rmax is not None and rmin is not None and rmax < rmin:
+        raise ValueError(
+            "BatchNormalization: renorm_clipping: rmax must be at least rmin, "
+            f"got {rmax} and {rmin}"
+        )
+    if dmax is not None and dmax < 0:
+        raise ValueError(
+            f"BatchNormalization: renorm_clipping: dmax must be at least 0, got {dmax}"
+        )
+    return bounds
 
 
 class LayerNormalization(AffineNormalization):

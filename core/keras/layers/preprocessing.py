@@ -63,12 +63,12 @@ class Resizing(Layer):
         interpolation: `bilinear`, `nearest`, `bicubic`, `area`, `lanczos3` or `lanczos5`.
         crop_to_aspect_ratio: whether the middle in the new ratio is cut out first, so that nothing
             is distorted.
-        data_format: `channels_last` or `channels_first`.
         pad_to_aspect_ratio: whether the whole picture is kept in its ratio instead, with
             `fill_value` beside it.
         fill_mode: must be `constant`.
         fill_value: see above.
         antialias: whether what is made smaller is smoothed first.
+        data_format: `channels_last` or `channels_first`.
         **options: see Layer.
     """
 
@@ -78,11 +78,11 @@ class Resizing(Layer):
         width: int,
         interpolation: str = "bilinear",
         crop_to_aspect_ratio: bool = False,
-        data_format: str | None = None,
         pad_to_aspect_ratio: bool = False,
         fill_mode: str = "constant",
         fill_value: float = 0.0,
         antialias: bool = False,
+        data_format: str | None = None,
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
@@ -139,7 +139,8 @@ class Resizing(Layer):
         columns = max(width, int(height * self.width / self.height))
         top, left = int((rows - height) / 2), int((columns - width) / 2)
         sides = [[0, 0]] * axis
-        sides += [[top, rows - height - top], [left, columns - width - left], [0, 0]]
+        # Keras: both sides get the same, so that an odd row or column is left out.
+        sides += [[top, top], [left, left], [0, 0]]
         return padding.pad(x, sides, constant_values=casting.cast(self.fill_value, x.dtype))
 
     def _cropped(self, x: Tensor, axis: int) -> Tensor:

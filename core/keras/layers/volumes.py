@@ -27,7 +27,7 @@ class ZeroPadding3D(Sided):
 
     def __init__(
         self,
-        padding: Any = (1, 1, 1),
+        padding: Any = ((1, 1), (1, 1), (1, 1)),
         data_format: str | None = None,
         **options: Unpack[LayerOptions],
     ) -> None:

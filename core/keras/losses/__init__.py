@@ -127,17 +127,17 @@ def serialize(loss: Any) -> Any:
     return _registry.serialize_keras_object(loss)
 
 
-def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+def deserialize(name: Any, custom_objects: dict[str, Any] | None = None) -> Any:
     """The loss with that configuration.
 
     Args:
-        config: as `serialize` gives it, or a name.
+        name: as `serialize` gives it, or a name.
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """
-    if isinstance(config, str):
-        return get(config)
-    return _registry.deserialize_keras_object(config, custom_objects)
+    if isinstance(name, str):
+        return get(name)
+    return _registry.deserialize_keras_object(name, custom_objects)
 
 
 MSE = mse = mean_squared_error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from pinnace.framework import dtypes, structure
@@ -157,6 +158,15 @@ class PlainLoss(LossFunctionWrapper):
     """
 
     _plain: ClassVar[staticmethod[[Any, Any], Tensor]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        signature = inspect.signature(PlainLoss)
+        named = signature.parameters["name"].replace(default=cls._plain.__name__)
+        # Each is shown with the name that it has if nobody gives one.
+        cls.__signature__ = signature.replace(  # type: ignore[attr-defined]  # for `inspect`
+            parameters=[named if p.name == "name" else p for p in signature.parameters.values()]
+        )
 
     def __init__(
         self,

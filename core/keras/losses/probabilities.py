@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import SymbolicTensor
+from pinnace.keras import masks
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.losses.distances import pair
 from pinnace.keras.losses.loss import LossFunctionWrapper, PlainLoss
@@ -117,7 +118,12 @@ def sparse_categorical_crossentropy(
     if logits is None:
         logits = exponents.log(clipping.clip_by_value(y_pred, epsilon(), 1.0 - epsilon()))
     loss = ops.sparse_softmax_cross_entropy_with_logits(labels, logits)
-    return loss if valid is None else loss * casting.cast(valid, loss.dtype)
+    if valid is None:
+        return loss
+    loss = loss * casting.cast(valid, loss.dtype)
+    # A mean is taken of the others alone.
+    masks.attach(loss, valid)
+    return loss
 
 
 def binary_crossentropy(

@@ -9,7 +9,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.means import MeanMetricWrapper
 from pinnace.ops.array import casting, reshaping
-from pinnace.ops.math import comparison, counting, extremes
+from pinnace.ops.math import comparison, counting, extremes, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -79,22 +79,30 @@ def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
     )
 
 
-def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
+def sparse_top_k_categorical_accuracy(
+    y_true: Any, y_pred: Any, k: int = 5, from_sorted_ids: bool = False
+) -> Tensor:
     """1 where the true class is among the k with the largest y_pred.
 
     Args:
         y_true: [...] or [..., 1], class numbers.
-        y_pred: [..., classes], probabilities or logits.
+        y_pred: [..., classes], probabilities or logits; or [..., n] class numbers.
         k: how many of the largest predictions count.
+        from_sorted_ids: whether `y_pred` holds class numbers, the most probable first: the first k
+            of them count.
     """
     y_pred = convert_to_tensor(y_pred)
     true = _class_numbers(y_true, y_pred)
     classes = y_pred.shape[-1]
-    flat = counting.in_top_k(
-        reshaping.reshape(true, [-1]),
-        reshaping.reshape(_as(y_pred, dtypes.float32), [-1, classes]),
-        k,
-    )
+    flat_true = reshaping.reshape(true, [-1])
+    if from_sorted_ids:
+        first = reshaping.reshape(_as(y_pred, dtypes.int64), [-1, classes])[:, :k]
+        matches = comparison.equal(reshaping.expand_dims(flat_true, 1), first)
+        flat = reduction.reduce_any(matches, axis=1)
+    else:
+        flat = counting.in_top_k(
+            flat_true, reshaping.reshape(_as(y_pred, dtypes.float32), [-1, classes]), k
+        )
     found = _number(flat)
     rank = true.shape.rank
     return found if rank == 1 else reshaping.reshape(found, true.shape.as_list())
@@ -185,11 +193,22 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
         k: see above.
         name: in logs.
         dtype: of the result.
+        from_sorted_ids: whether predictions are numbers of classes, the most probable first.
     """
 
     _direction = "up"
 
     def __init__(
-        self, k: int = 5, name: str | None = "sparse_top_k_categorical_accuracy", dtype: Any = None
+        self,
+        k: int = 5,
+        name: str | None = "sparse_top_k_categorical_accuracy",
+        dtype: Any = None,
+        from_sorted_ids: bool = False,
     ) -> None:
-        super().__init__(sparse_top_k_categorical_accuracy, name=name, dtype=dtype, k=k)
+        super().__init__(
+            sparse_top_k_categorical_accuracy,
+            name=name,
+            dtype=dtype,
+            k=k,
+            from_sorted_ids=from_sorted_ids,
+        )

@@ -173,13 +173,22 @@ class CategoricalCrossentropy(MeanMetricWrapper):
 
 
 class SparseCategoricalCrossentropy(MeanMetricWrapper):
-    """The mean of losses.sparse_categorical_crossentropy."""
+    """The mean of losses.sparse_categorical_crossentropy.
+
+    Args:
+        name: in logs.
+        dtype: of the result.
+        from_logits: whether softmax is still to be applied.
+        ignore_class: number of a class whose loss is 0; its samples count all the same.
+        axis: of the classes: the last one.
+    """
 
     def __init__(
         self,
         name: str | None = "sparse_categorical_crossentropy",
         dtype: Any = None,
         from_logits: bool = False,
+        ignore_class: int | None = None,
         axis: int = -1,
     ) -> None:
         super().__init__(
@@ -187,5 +196,6 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
             name=name,
             dtype=dtype,
             from_logits=from_logits,
+            ignore_class=ignore_class,
             axis=axis,
         )

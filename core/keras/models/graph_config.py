@@ -12,7 +12,7 @@ from pinnace.keras.layers.input import InputLayer
 from pinnace.keras.symbolic import KerasTensor, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.keras.layer import Layer
     from pinnace.keras.models.model import Model
@@ -52,12 +52,19 @@ def from_graph(kind: type[M], config: dict[str, Any], custom_objects: dict[str, 
     return made
 
 
-def rebuilt(config: dict[str, Any], make: Callable[[dict[str, Any]], Any]) -> tuple[Any, Any]:
+def rebuilt(
+    config: dict[str, Any],
+    make: Callable[[dict[str, Any]], Any],
+    call: Callable[..., Any] | None = None,
+    given: Mapping[str, KerasTensor] | None = None,
+) -> tuple[Any, Any]:
     """The inputs and outputs of the model that a configuration describes.
 
     Args:
         config: what `Functional.get_config` gave.
         make: gives a layer for its configuration.
+        call: calls a layer, the first argument, on the others; None calls it plainly.
+        given: by the name of an input layer what stands in the place of its tensor.
 
     Raises:
         ValueError: calls that wait for each other, or for a layer that is not there.
@@ -65,24 +72,29 @@ def rebuilt(config: dict[str, Any], make: Callable[[dict[str, Any]], Any]) -> tu
     layers: dict[str, Any] = {}
     tensors: dict[tuple[str, int, int], Any] = {}
     waiting: list[tuple[str, int, dict[str, Any]]] = []
+    given = given or {}
     for entry in config["layers"]:
+        if entry["name"] in given:
+            tensors[entry["name"], 0, 0] = given[entry["name"]]
+            continue
         layer = make(entry)
         layers[entry["name"]] = layer
         if isinstance(layer, InputLayer):
             tensors[entry["name"], 0, 0] = layer.output
         first = 1 if isinstance(layer, InputLayer) else 0
         waiting.extend(
-            (entry["name"], first + i, call) for i, call in enumerate(entry["inbound_nodes"])
+            (entry["name"], first + i, one) for i, one in enumerate(entry["inbound_nodes"])
         )
     while waiting:
         left = []
-        for name, index, call in waiting:
-            needed = _histories(call)
+        for name, index, stored_call in waiting:
+            needed = _histories(stored_call)
             if any(key not in tensors for key in needed):
-                left.append((name, index, call))
+                left.append((name, index, stored_call))
                 continue
-            args = _loaded(call["args"], tensors)
-            outputs = layers[name](*args, **_taken(layers[name], _loaded(call["kwargs"], tensors)))
+            args = _loaded(stored_call["args"], tensors)
+            named = _taken(layers[name], _loaded(stored_call["kwargs"], tensors))
+            outputs = (call or _plainly)(layers[name], *args, **named)
             for i, x in enumerate(structure.flatten(outputs)):
                 tensors[name, index, i] = x
         if len(left) == len(waiting):
@@ -95,6 +107,10 @@ def rebuilt(config: dict[str, Any], make: Callable[[dict[str, Any]], Any]) -> tu
         _loaded_structure(config["input_layers"], tensors),
         _loaded_structure(config["output_layers"], tensors),
     )
+
+
+def _plainly(layer: Any, *args: Any, **kwargs: Any) -> Any:
+    return layer(*args, **kwargs)
 
 
 def _taken(layer: Any, kwargs: dict[str, Any]) -> dict[str, Any]:

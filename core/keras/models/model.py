@@ -135,7 +135,7 @@ class Model(Layer):
             return
         super()._build_for(signature, args, kwargs)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Any = None) -> None:
         """Make all weights, for inputs of that shape."""
         if self.built or type(self).call is Model.call:
             self.built = True

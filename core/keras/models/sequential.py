@@ -142,10 +142,22 @@ class Sequential(Model):
         self._build_specs = given.spec
         self.built = True
 
-    def build(self, x: Any) -> None:
-        """Make all weights, for inputs of that shape."""
+    def build(self, x: Any = None) -> None:
+        """Make all weights, for inputs of that shape; for those of its Input if None.
+
+        Raises:
+            ValueError: there are no layers; no shape is given and there is no Input.
+        """
         if not self._layers:
             raise ValueError(f"{self._described()} has no layers: add one")
+        if x is None:
+            if self._input is None:
+                raise ValueError(
+                    f"{self._described()}: input_shape must be given, for there is no Input\n"
+                    "  Try: build((None, 3)), or Input((3,)) as the first of its layers"
+                )
+            self._connect(self._input)
+            return
         if not isinstance(x, TensorSpec):
             # Several inputs, for a first layer that joins them.
             return

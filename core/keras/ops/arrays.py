@@ -23,6 +23,9 @@ from pinnace.ops.array import (
     tiling,
 )
 from pinnace.ops.array import shapes as _shapes
+from pinnace.ops.composites.ragged.tensor import RaggedTensor
+from pinnace.ops.composites.sparse.functions import to_dense
+from pinnace.ops.composites.sparse.tensor import SparseTensor
 from pinnace.ops.linalg import bands
 
 if TYPE_CHECKING:
@@ -423,14 +426,23 @@ def stop_gradient(variable: Any) -> Tensor:
 
 
 @operation("core", "ConvertToTensor", "dtype")
-def convert_to_tensor(x: Any, dtype: Any = None) -> Tensor:
+def convert_to_tensor(
+    x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None
+) -> Any:
     """`x` as a tensor, of that dtype if it is given.
 
     Args:
-        x: what a tensor can be made of.
+        x: what a tensor can be made of; a sparse or ragged tensor.
         dtype: to cast to; whatever it has if None.
+        sparse: whether a sparse tensor stays one; only False makes it dense.
+        ragged: whether a ragged tensor stays one; only False fills it up with zeros.
     """
-    x = as_tensor(x)
+    if isinstance(x, SparseTensor):
+        x = x if sparse is not False else to_dense(x)
+    elif isinstance(x, RaggedTensor):
+        x = x if ragged is not False else x.to_tensor()
+    else:
+        x = as_tensor(x)
     return x if dtype is None else casting.cast(x, dtype)
 
 

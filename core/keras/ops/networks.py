@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import activations
+from pinnace.keras.batch_moments import batch_moments
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike, floating, pair
 from pinnace.ops.array import casting, indicators, reshaping
+from pinnace.ops.composites.sparse.functions import from_dense
 from pinnace.ops.math import arithmetic, division, einstein, exponents, polar, products, reduction
-from pinnace.ops.nn import convolutions, normalization, pooling, smooth, softmaxes
+from pinnace.ops.nn import convolutions, pooling, smooth, softmaxes
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -149,7 +151,9 @@ def log_softmax(x: Any, axis: int = -1) -> Tensor:
 
 
 @operation("nn", "OneHot", "num_classes", "axis", "dtype")
-def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None) -> Tensor:
+def one_hot(
+    x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False
+) -> Any:
     """1 at the place of each class number, else 0.
 
     Args:
@@ -157,10 +161,12 @@ def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None) -> Tens
         num_classes: size of the new axis.
         axis: where the new axis is in the result.
         dtype: of the result; the default float type if None.
+        sparse: whether the result is a SparseTensor, which holds the ones alone.
     """
-    return indicators.one_hot(
+    dense = indicators.one_hot(
         casting.cast(x, "int64"), num_classes, axis=axis, dtype=dtypes.as_dtype(dtype or floatx())
     )
+    return from_dense(dense) if sparse else dense
 
 
 @operation("nn", "Normalize", "axis", "order", "epsilon")
@@ -187,22 +193,24 @@ def normalize(x: Any, axis: int = -1, order: int = 2, epsilon: float | None = No
     return division.divide(x, arithmetic.maximum(size, least))
 
 
-@operation("nn", "Moments", "axes", "keepdims")
-def moments(x: Any, axes: Any, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+@operation("nn", "Moments", "axes", "keepdims", "synchronized")
+def moments(
+    x: Any, axes: Any, keepdims: bool = False, synchronized: bool = False
+) -> tuple[Tensor, Tensor]:
     """Mean and variance along axes.
 
     Args:
         x: [...]; integers become floats.
         axes: an axis or several.
         keepdims: reduced axes stay, with size 1.
+        synchronized: whether the values of all replicas of a strategy count.
 
     Returns:
         Two tensors [...] without `axes`.
     """
-    mean, variance = normalization.moments(
-        floating(x), list(axes) if isinstance(axes, tuple) else axes, keepdims=keepdims
-    )
-    return mean, variance
+    x = floating(x)
+    over = [axes] if isinstance(axes, int) else list(axes)
+    return batch_moments(x, over, synchronized=synchronized, keepdims=keepdims)
 
 
 def _format(data_format: str | None) -> str:

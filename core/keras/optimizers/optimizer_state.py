@@ -119,9 +119,31 @@ class OptimizerState(AutoTrackable):
         shape: Any = (),
         initializer: Any = "zeros",
         dtype: Any = None,
+        aggregation: Any = "none",
+        layout: Any = None,
         name: str | None = None,
     ) -> Variable:
-        """A variable of this optimizer."""
+        """A variable of this optimizer.
+
+        Args:
+            shape: every size known.
+            initializer: of its value.
+            dtype: that of the initializer if None.
+            aggregation: what is made of the values that the replicas of a strategy assign: see
+                `Layer.add_weight`. A step is computed once for all of them, so only what is checked
+                is that there is such a word.
+            layout: must be None: tensors are not laid out over several devices here.
+            name: of the variable.
+
+        Raises:
+            ValueError: another aggregation, or a layout.
+        """
+        replicas.aggregation_of(f"{type(self).__name__}.add_variable", aggregation)
+        if layout is not None:
+            raise ValueError(
+                f"{type(self).__name__}.add_variable: layout must be None, got {layout!r}: tensors "
+                "are not laid out over several devices here"
+            )
         value = initializers.get(initializer)(list(shape), dtype=dtype)
         return self._own_variable(value, value.dtype.name, name or "variable")
 

@@ -36,6 +36,7 @@ class CompileLoss:
         self._weights = loss_weights
         self._pairs: list[tuple[str, Loss | None, float | None]] | None = None
         self.trackers: list[Metric] = []
+        self._by_output: dict[str, Metric] = {}
         self._single = not isinstance(loss, (list, tuple, dict))
         if self._single:
             loss_of(loss)  # an unknown name is told at once
@@ -53,10 +54,13 @@ class CompileLoss:
             (name, None if one is None else loss_of(one), weight)
             for (name, _), one, weight in zip(outputs, losses, weights, strict=True)
         ]
-        if len(outputs) > 1:
-            self.trackers = [
-                Mean(name=f"{name}_loss") for name, one, _ in self._pairs if one is not None
-            ]
+        found = [name for name, one, _ in self._pairs if one is not None]
+        if isinstance(y_pred, dict):  # Keras: in the order of what tells them
+            order = self._given if isinstance(self._given, dict) else y_pred
+            found = [name for name in map(str, order) if name in found]
+        if len(found) > 1:  # one alone is the whole loss
+            self._by_output = {name: Mean(name=f"{name}_loss") for name in found}
+            self.trackers = list(self._by_output.values())
 
     def __call__(self, y: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """The weighted sum of the losses of a batch."""
@@ -68,8 +72,7 @@ class CompileLoss:
         truths = aligned("y", y, names)
         weights = aligned("sample_weight", sample_weight, names, same=True)
         total = None
-        trackers = iter(self.trackers)
-        for (_, loss, factor), true, predicted, weight in zip(
+        for (name, loss, factor), true, predicted, weight in zip(
             self._pairs, truths, predictions, weights, strict=True
         ):
             if loss is None:
@@ -79,8 +82,8 @@ class CompileLoss:
             except InvalidArgumentError as error:
                 raise InvalidArgumentError(_told(loss, true, predicted, error)) from None
             value = casting.cast(found, "float32")
-            if self.trackers:
-                next(trackers).update_state(replicas.whole(value))
+            if name in self._by_output:
+                self._by_output[name].update_state(replicas.whole(value))
             if factor is not None:
                 value = value * factor
             total = value if total is None else total + value

@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.framework import structure
 from pinnace.framework.no_effect import no_effect
-from pinnace.keras.callbacks.callback_list import CallbackList
+from pinnace.keras.callbacks.callback_list import RunCallbacks
 from pinnace.keras.part import Part
 from pinnace.keras.training.step_functions import in_order, numbers_of, tensors_of
 
@@ -38,7 +38,7 @@ class Evaluator(Part):
         batches = self._owner._step_functions.batches_of(
             "evaluate", x, y, sample_weight, batch_size=batch_size, steps=steps
         )
-        hooks = CallbackList(
+        hooks = RunCallbacks(
             callbacks, model=self._owner, verbose=verbose, batches=batches, kind="test"
         )
         try:
@@ -47,7 +47,7 @@ class Evaluator(Part):
             hooks.close()
         return logs if return_dict else in_order(self._owner, logs)
 
-    def test_over(self, batches: Batches, hooks: CallbackList) -> dict[str, Any]:
+    def test_over(self, batches: Batches, hooks: RunCallbacks) -> dict[str, Any]:
         """One epoch of testing; gives what the metrics say."""
         steps = self._owner._step_functions
         plain = steps.is_plain("test")
@@ -88,7 +88,7 @@ class Evaluator(Part):
         batches = self._owner._step_functions.batches_of(
             "predict", x, batch_size=batch_size, steps=steps
         )
-        hooks = CallbackList(
+        hooks = RunCallbacks(
             callbacks, model=self._owner, verbose=verbose, batches=batches, kind="predict"
         )
         try:
@@ -99,7 +99,7 @@ class Evaluator(Part):
             raise ValueError("predict: there must be at least one batch, got none")
         return structure.map_structure(_joined, *collected)
 
-    def _predict_over(self, batches: Batches, hooks: CallbackList) -> list[Any]:
+    def _predict_over(self, batches: Batches, hooks: RunCallbacks) -> list[Any]:
         """The outputs of each batch."""
         steps = self._owner._step_functions
         hooks.on_predict_begin()

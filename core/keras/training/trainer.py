@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.keras.callbacks.callback_list import CallbackList
+from pinnace.keras.callbacks.callback_list import RunCallbacks
 from pinnace.keras.part import Part
 from pinnace.keras.training.data_adapter import (
     Batches,
@@ -72,7 +72,7 @@ class Trainer(Part):
         test_batches = self._validation_batches(
             validation_data, validation_batch_size or batch_size, validation_steps
         )
-        hooks = CallbackList(
+        hooks = RunCallbacks(
             callbacks,
             model=self._owner,
             verbose=verbose,
@@ -92,7 +92,7 @@ class Trainer(Part):
 
     def _train_epochs(
         self,
-        hooks: CallbackList,
+        hooks: RunCallbacks,
         batches: Batches,
         test_batches: Batches | None,
         epochs: range,
@@ -105,7 +105,7 @@ class Trainer(Part):
         for epoch in range(max(first, epochs.start), epochs.stop):
             logs = self._train_over(epoch, batches, hooks)
             if test_batches is not None and _is_due(epoch, validation_freq):
-                quiet = CallbackList(
+                quiet = RunCallbacks(
                     hooks.others(),
                     model=self._owner,
                     verbose=0,
@@ -131,7 +131,7 @@ class Trainer(Part):
         if self._owner._step_functions.any_of(self._owner.stop_training, asked):
             self._owner.stop_training = True
 
-    def _train_over(self, epoch: int, batches: Batches, hooks: CallbackList) -> dict[str, Any]:
+    def _train_over(self, epoch: int, batches: Batches, hooks: RunCallbacks) -> dict[str, Any]:
         """One epoch of training; gives what the metrics say."""
         steps, evaluator = self._owner._step_functions, self._owner._model_evaluator
         plain = steps.is_plain("train")

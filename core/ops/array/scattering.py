@@ -68,8 +68,8 @@ def scatter_nd(
     indices: TensorLike,
     updates: TensorLike,
     shape: TensorLike,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """Zeros of `shape` with `updates` added at the places that the rows of `indices` name.
 
@@ -77,8 +77,8 @@ def scatter_nd(
         indices: [..., k], int16, int32 or int64.
         updates: [..., q], where `shape` is [p, q] and p are k axes.
         shape: [rank], dtype of `indices`.
-        name: name of the node while tracing.
         bad_indices_policy: "" or "ERROR" refuses places outside, "IGNORE" leaves their updates out.
+        name: name of the node while tracing.
 
     Returns:
         The shape `shape`, dtype of `updates`.
@@ -207,8 +207,8 @@ def tensor_scatter_nd_add(
     tensor: TensorLike,
     indices: TensorLike,
     updates: TensorLike,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with `updates` added at the places that the rows of `indices` name.
 
@@ -216,8 +216,8 @@ def tensor_scatter_nd_add(
         tensor: [p, q], groups of axes; a number type.
         indices: [..., k], int32 or int64; a row names a place in the k axes `p`.
         updates: [..., q], dtype of `tensor`.
-        name: name of the node while tracing.
         bad_indices_policy: "" or "ERROR" refuses places outside, "IGNORE" leaves their updates out.
+        name: name of the node while tracing.
 
     Returns:
         The shape and dtype of `tensor`.
@@ -241,8 +241,8 @@ def tensor_scatter_nd_sub(
     tensor: TensorLike,
     indices: TensorLike,
     updates: TensorLike,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with `updates` subtracted at the places that the rows of `indices` name.
 
@@ -250,8 +250,8 @@ def tensor_scatter_nd_sub(
         tensor: [p, q], groups of axes; a number type.
         indices: [..., k], int32 or int64; a row names a place in the k axes `p`.
         updates: [..., q], dtype of `tensor`.
-        name: name of the node while tracing.
         bad_indices_policy: "" or "ERROR" refuses places outside, "IGNORE" leaves their updates out.
+        name: name of the node while tracing.
 
     Returns:
         The shape and dtype of `tensor`.
@@ -287,8 +287,8 @@ def tensor_scatter_nd_max(
     tensor: TensorLike,
     indices: TensorLike,
     updates: TensorLike,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """The larger of `tensor` and `updates` at the places that the rows of `indices` name.
 
@@ -296,8 +296,8 @@ def tensor_scatter_nd_max(
         tensor: [p, q], groups of axes; a real number type.
         indices: [..., k], int32 or int64; a row names a place in the k axes `p`.
         updates: [..., q], dtype of `tensor`.
-        name: name of the node while tracing.
         bad_indices_policy: "" or "ERROR" refuses places outside, "IGNORE" leaves their updates out.
+        name: name of the node while tracing.
 
     Returns:
         The shape and dtype of `tensor`.
@@ -317,8 +317,8 @@ def tensor_scatter_nd_min(
     tensor: TensorLike,
     indices: TensorLike,
     updates: TensorLike,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """The smaller of `tensor` and `updates` at the places that the rows of `indices` name.
 
@@ -326,8 +326,8 @@ def tensor_scatter_nd_min(
         tensor: [p, q], groups of axes; a real number type.
         indices: [..., k], int32 or int64; a row names a place in the k axes `p`.
         updates: [..., q], dtype of `tensor`.
-        name: name of the node while tracing.
         bad_indices_policy: "" or "ERROR" refuses places outside, "IGNORE" leaves their updates out.
+        name: name of the node while tracing.
 
     Returns:
         The shape and dtype of `tensor`.

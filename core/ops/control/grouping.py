@@ -36,14 +36,14 @@ def group(*inputs: Any, name: str | None = None) -> None:
 
 
 def group_tuple(
-    tensors: Iterable[Any], name: str | None = None, control_inputs: Any = None
+    tensors: Iterable[Any], control_inputs: Any = None, name: str | None = None
 ) -> list[Any]:
     """The tensors: those that run after them all have happened, as effects are ordered anyway.
 
     Args:
         tensors: tensors, composite values or None.
-        name: accepted for TensorFlow's sake.
         control_inputs: accepted for TensorFlow's sake.
+        name: accepted for TensorFlow's sake.
 
     Returns:
         A list with the same values.

@@ -301,7 +301,7 @@ def confusion_matrix(
     places = joining.stack([rows, columns], axis=-1)
     if values is None:
         values = constants.ones(shapes.sizes(rows), kind)
-    return scattering.scatter_nd(places, values, joining.stack([count, count]), name)
+    return scattering.scatter_nd(places, values, joining.stack([count, count]), name=name)
 
 
 def _same_rank(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:

@@ -117,12 +117,16 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "fit: workers": lambda: small().fit(X, X, verbose=0, workers=2),
     "ReduceLROnPlateau: epsilon": lambda: keras.callbacks.ReduceLROnPlateau(epsilon=1e-3),
     "PyDataset: use_multiprocessing": lambda: keras.utils.PyDataset(use_multiprocessing=True),
-    "BatchNormalization: synchronized": lambda: k.BatchNormalization(synchronized=True),
+    "MultiHeadAttention: flash_attention": (
+        lambda: k.MultiHeadAttention(1, 2, flash_attention=True)
+    ),
+    "KerasTensor: record_history": lambda: keras.KerasTensor((2,), record_history=False),
     "LSTM: use_cudnn": lambda: k.LSTM(2, use_cudnn=True),
     "GRU: use_cudnn": lambda: k.GRU(2, use_cudnn=True),
     "GroupQueryAttention: flash_attention": (
         lambda: k.GroupQueryAttention(2, 2, 1, flash_attention=True)
     ),
+    "Input: ragged": lambda: keras.Input((2,), ragged=True),
     "Input: optional": lambda: keras.Input((2,), optional=True),
     "Discretization: epsilon": lambda: k.Discretization([0.0], epsilon=0.5),
     "Model.summary: positions": lambda: small().summary(positions=[0.5, 1.0]),

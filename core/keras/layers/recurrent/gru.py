@@ -63,8 +63,8 @@ class GRUCell(RecurrentCell):
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         reset_after: bool = True,
-        implementation: int = 2,
         seed: int | None = None,
+        implementation: int = 2,
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)

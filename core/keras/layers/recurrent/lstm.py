@@ -61,8 +61,8 @@ class LSTMCell(RecurrentCell):
         bias_constraint: constraints.ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
-        implementation: int = 2,
         seed: int | None = None,
+        implementation: int = 2,
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)

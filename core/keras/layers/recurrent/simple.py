@@ -92,6 +92,7 @@ class SimpleRNN(CellLayer):
         go_backwards: whether it begins with the last step; the outputs come in that order.
         stateful: whether a batch begins with the states the one before ended with.
         unroll: whether a graph holds each step, rather than a loop.
+        seed: of the dropout.
         **options: `zero_output_for_mask`; see Layer.
 
     Shapes:
@@ -117,12 +118,12 @@ class SimpleRNN(CellLayer):
         bias_constraint: constraints.ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
-        seed: int | None = None,
         return_sequences: bool = False,
         return_state: bool = False,
         go_backwards: bool = False,
         stateful: bool = False,
         unroll: bool = False,
+        seed: int | None = None,
         **options: Any,
     ) -> None:
         super().__init__(locals())

@@ -1,0 +1,45 @@
+"""Arguments of layers, models, metrics and callbacks mean what they mean in Keras."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oracle import both
+
+PROGRAMS = Path(__file__).with_name("keras_argument_programs.py")
+# Ten float32 operations in another order.
+CLOSE = {"rtol": 2e-5, "atol": 2e-5}
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str
+) -> dict[str, dict[str, Any]]:
+    """Every program run by each library in a process of its own."""
+    return both.outcomes(PROGRAMS, tmp_path_factory, tensorflow_python)
+
+
+def same(ours: Any, theirs: Any, where: str) -> None:
+    if isinstance(theirs, dict):
+        assert ours.keys() == theirs.keys(), where
+        for key, value in theirs.items():
+            same(ours[key], value, f"{where}.{key}")
+    elif isinstance(theirs, list):
+        assert len(ours) == len(theirs), where
+        for index, value in enumerate(theirs):
+            same(ours[index], value, f"{where}[{index}]")
+    elif isinstance(theirs, float):
+        np.testing.assert_allclose(ours, theirs, err_msg=where, **CLOSE)
+    else:
+        assert ours == theirs, where
+
+
+@pytest.mark.parametrize("name", both.names(PROGRAMS))
+def test_a_program_gives_what_it_gives_in_keras(
+    outcomes: dict[str, dict[str, Any]], name: str
+) -> None:
+    theirs = outcomes["tensorflow"][name]
+    assert not str(theirs).startswith("error: "), theirs
+    same(outcomes["pinnace"][name], theirs, name)
