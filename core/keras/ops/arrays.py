@@ -6,6 +6,7 @@ import builtins
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor as as_tensor
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike
@@ -23,9 +24,6 @@ from pinnace.ops.array import (
     tiling,
 )
 from pinnace.ops.array import shapes as _shapes
-from pinnace.ops.composites.ragged.tensor import RaggedTensor
-from pinnace.ops.composites.sparse.functions import to_dense
-from pinnace.ops.composites.sparse.tensor import SparseTensor
 from pinnace.ops.linalg import bands
 
 if TYPE_CHECKING:
@@ -437,13 +435,22 @@ def convert_to_tensor(
         sparse: whether a sparse tensor stays one; only False makes it dense.
         ragged: whether a ragged tensor stays one; only False fills it up with zeros.
     """
-    if isinstance(x, SparseTensor):
-        x = x if sparse is not False else to_dense(x)
-    elif isinstance(x, RaggedTensor):
-        x = x if ragged is not False else x.to_tensor()
-    else:
-        x = as_tensor(x)
+    x = _of_parts(x, sparse, ragged) if is_composite(x) else as_tensor(x)
     return x if dtype is None else casting.cast(x, dtype)
+
+
+def _of_parts(x: Any, sparse: bool | None, ragged: bool | None) -> Any:
+    """A sparse or ragged tensor, or what is dense of it."""
+    # Late: few models have such tensors.
+    from pinnace.ops.composites.ragged.tensor import RaggedTensor
+    from pinnace.ops.composites.sparse.functions import to_dense
+    from pinnace.ops.composites.sparse.tensor import SparseTensor
+
+    if isinstance(x, SparseTensor):
+        return to_dense(x) if sparse is False else x
+    if isinstance(x, RaggedTensor):
+        return x.to_tensor() if ragged is False else x
+    return as_tensor(x)
 
 
 @operation("numpy", "Copy")

@@ -12,7 +12,6 @@ from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike, floating, pair
 from pinnace.ops.array import casting, indicators, reshaping
-from pinnace.ops.composites.sparse.functions import from_dense
 from pinnace.ops.math import arithmetic, division, einstein, exponents, polar, products, reduction
 from pinnace.ops.nn import convolutions, pooling, smooth, softmaxes
 
@@ -166,7 +165,11 @@ def one_hot(
     dense = indicators.one_hot(
         casting.cast(x, "int64"), num_classes, axis=axis, dtype=dtypes.as_dtype(dtype or floatx())
     )
-    return from_dense(dense) if sparse else dense
+    if not sparse:
+        return dense
+    from pinnace.ops.composites.sparse.functions import from_dense  # late: few ask for it
+
+    return from_dense(dense)
 
 
 @operation("nn", "Normalize", "axis", "order", "epsilon")
