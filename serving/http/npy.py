@@ -81,18 +81,33 @@ def write_npy(array: Array, name: str) -> bytes:
         FailedPreconditionError: it has strings that end in zero bytes, which the file would lose.
     """
     if array.dtype == object:
-        texts = [x if isinstance(x, bytes) else str(x).encode() for x in array.ravel().tolist()]
-        if any(text.endswith(b"\0") for text in texts):
-            raise FailedPreconditionError(
-                f"Output '{name}' has a string that ends in a zero byte, which .npy cannot hold\n"
-                "  Try: the Open Inference Protocol with binary data"
-            )
-        array = np.array(texts, np.dtype("S") if texts else "S1").reshape(array.shape)
+        array = _fixed_strings(array, name)
     file = io.BytesIO()
     if array.dtype.kind == "V":  # as `np.save` would, without its warning
         array = array.view(f"V{array.dtype.itemsize}")
     np.lib.format.write_array(file, array, allow_pickle=False)
     return file.getvalue()
+
+
+def _fixed_strings(array: Array, name: str) -> Array:
+    """Strings as bytes of one size; see `write_npy`."""
+    texts: list[bytes] = []
+    size = 1
+    flat = array.ravel()
+    for begin in range(0, flat.size, SLICE):  # other threads wait for each of them
+        leaves = flat[begin : begin + SLICE].tolist()
+        part = [leaf if isinstance(leaf, bytes) else str(leaf).encode() for leaf in leaves]
+        if any(text.endswith(b"\0") for text in part):
+            raise FailedPreconditionError(
+                f"Output '{name}' has a string that ends in a zero byte, which .npy cannot hold\n"
+                "  Try: the Open Inference Protocol with binary data"
+            )
+        size = max(size, *map(len, part))
+        texts += part
+    found = np.empty(len(texts), f"S{size}")
+    for begin in range(0, len(texts), SLICE):
+        found[begin : begin + SLICE] = texts[begin : begin + SLICE]
+    return found.reshape(array.shape)
 
 
 def npy_encoder(name: str, version: bytes) -> Callable[[Arrays], Reply]:
