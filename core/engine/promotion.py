@@ -12,11 +12,9 @@ import threading
 from typing import TYPE_CHECKING, TypeAlias
 
 from pinnace.engine.contests import Contest
-from pinnace.engine.rejections import reject
 from pinnace.engine.versions import version_of
 from pinnace.engine.waiting import is_tried
 from pinnace.framework import config
-from pinnace.graph.text import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -183,6 +181,9 @@ class Promotion:
             if forced:  # tests want to know
                 raise
             # A defect of ours must not end a call that the plan can answer.
+            from pinnace.engine.rejections import reject
+            from pinnace.graph.text import text_of
+
             graph = self._plan.graph
             reject("search", graph.name, f"{type(error).__name__}: {error}", text_of(graph))
             return {}

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from support.fresh_process import run_fresh
@@ -40,3 +41,27 @@ def outcomes(
         done = run_fresh(RUN, str(programs), library, folder, str(programs.parent), **chosen)
         found[library] = json.loads(done.strip().splitlines()[-1])
     return found
+
+
+def same(ours: Any, theirs: Any, where: str, *, rtol: float, atol: float) -> None:
+    """Assert that two outcomes are one structure, floats close and all else equal.
+
+    Args:
+        ours: of pinnace.
+        theirs: of TensorFlow.
+        where: for messages.
+        rtol: of floats.
+        atol: of floats.
+    """
+    if isinstance(theirs, dict):
+        assert ours.keys() == theirs.keys(), where
+        for key, value in theirs.items():
+            same(ours[key], value, f"{where}.{key}", rtol=rtol, atol=atol)
+    elif isinstance(theirs, list):
+        assert len(ours) == len(theirs), where
+        for index, value in enumerate(theirs):
+            same(ours[index], value, f"{where}[{index}]", rtol=rtol, atol=atol)
+    elif isinstance(theirs, float):
+        np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol, err_msg=where)
+    else:
+        assert ours == theirs, where

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from oracle import both
@@ -21,25 +20,10 @@ def outcomes(
     return both.outcomes(PROGRAMS, tmp_path_factory, tensorflow_python)
 
 
-def same(ours: Any, theirs: Any, where: str) -> None:
-    if isinstance(theirs, dict):
-        assert ours.keys() == theirs.keys(), where
-        for key, value in theirs.items():
-            same(ours[key], value, f"{where}.{key}")
-    elif isinstance(theirs, list):
-        assert len(ours) == len(theirs), where
-        for index, value in enumerate(theirs):
-            same(ours[index], value, f"{where}[{index}]")
-    elif isinstance(theirs, float):
-        np.testing.assert_allclose(ours, theirs, err_msg=where, **CLOSE)
-    else:
-        assert ours == theirs, where
-
-
 @pytest.mark.parametrize("name", both.names(PROGRAMS))
 def test_a_program_gives_what_it_gives_in_keras(
     outcomes: dict[str, dict[str, Any]], name: str
 ) -> None:
     theirs = outcomes["tensorflow"][name]
     assert not str(theirs).startswith("error: "), theirs
-    same(outcomes["pinnace"][name], theirs, name)
+    both.same(outcomes["pinnace"][name], theirs, name, **CLOSE)

@@ -3,7 +3,8 @@
 What Kubernetes does, on one machine: clients know one address, behind which connections go to the
 servers that are ready, as kube-proxy has it; a server gets SIGTERM, and for a while after it is no
 longer ready still gets connections, for endpoints are late. Eight HTTP clients on kept connections
-and three gRPC clients ask without a pause and without ever trying again, and check each answer.
+and three gRPC clients ask without a pause and try nothing again that a server saw, and check each
+answer.
 
 It is done for both fronts, for several workers, and with TLS. `--drain_s 0` shows what happens
 without draining: requests fail.

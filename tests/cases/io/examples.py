@@ -12,7 +12,7 @@ from pinnace.proto.example_pb2 import Example
 from support.opcase import OpCase
 
 KINDS = {"n": "int64_list", "x": "float_list", "w": "bytes_list"}
-# No denormals: where a result is folded they are zeros, as everywhere in a run.
+# No denormals: a plan's run makes them zeros, an eager op with little to do does not.
 FLOATS = st.floats(-100, 100, width=32, allow_subnormal=False)
 
 
