@@ -56,21 +56,30 @@ if TYPE_CHECKING:
 _FIRST_LAYER = ("input_shape", "batch_input_shape", "input_dim", "batch_size")
 
 
-class LayerOptions(TypedDict, total=False):
-    """The arguments that every layer takes.
+class PlainLayerOptions(TypedDict, total=False):
+    """What a layer that names `activity_regularizer` itself passes on to Layer.
 
-    activity_regularizer: penalty of its output, added to the loss.
     trainable: whether training changes its weights.
     dtype: a dtype or a DTypePolicy.
     autocast: whether float inputs are cast to the dtype it computes in.
     name: unique if None: the class in snake case, numbered.
+    input_shape: of the first layer of a Sequential, without the batch.
     """
 
-    activity_regularizer: Any
     trainable: bool
     dtype: Any
     autocast: bool
     name: str | None
+    input_shape: Any
+
+
+class LayerOptions(PlainLayerOptions, total=False):
+    """The arguments that every layer takes.
+
+    activity_regularizer: penalty of its output, added to the loss.
+    """
+
+    activity_regularizer: Any
 
 
 class Layer(Module):

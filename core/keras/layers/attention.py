@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.framework import dtypes
 from pinnace.framework.no_effect import no_effect
 from pinnace.keras import constraints, initializers, masks, regularizers
-from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layer import Layer, LayerOptions, PlainLayerOptions
 from pinnace.keras.layers.activation import Softmax
 from pinnace.keras.layers.attention_masks import (
     both,
@@ -231,7 +231,7 @@ class MultiHeadAttention(Layer):
         bias_constraint: constraints.ConstraintLike = None,
         use_gate: bool = False,
         seed: int | None = None,
-        **options: Any,
+        **options: Unpack[PlainLayerOptions],
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **options)
         for name, value in (("num_heads", num_heads), ("key_dim", key_dim)):

@@ -28,7 +28,10 @@ class PictureLayer(Layer):
     """
 
     def __init__(
-        self, data_format: str | None = None, seed: int | None = None, **options: Any
+        self,
+        data_format: str | None = None,
+        seed: int | None = None,
+        **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
         self.data_format = checked_format(type(self).__name__, data_format)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.input_spec import InputSpec
-from pinnace.keras.layer import Layer
+from pinnace.keras.layer import Layer, PlainLayerOptions
 from pinnace.keras.layers.windows import (
     Sizes,
     channel_axis,
@@ -71,7 +71,7 @@ class BaseConv(Layer):
         activity_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
-        **options: Any,
+        **options: Unpack[PlainLayerOptions],
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **options)
         who, rank = type(self).__name__, self._rank

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras.layers.conv import BaseConv
 from pinnace.keras.layers.windows import Sizes, op_format, per_axis
@@ -12,6 +12,7 @@ from pinnace.ops.nn import convolutions
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
     from pinnace.keras import activations, constraints, initializers, regularizers
+    from pinnace.keras.layer import PlainLayerOptions
 
 
 class BaseConvTranspose(BaseConv):
@@ -55,7 +56,7 @@ class BaseConvTranspose(BaseConv):
         activity_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
-        **options: Any,
+        **options: Unpack[PlainLayerOptions],
     ) -> None:
         super().__init__(
             filters,
@@ -166,7 +167,7 @@ class Conv3DTranspose(BaseConvTranspose):
         activity_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
-        **options: Any,
+        **options: Unpack[PlainLayerOptions],
     ) -> None:
         super().__init__(
             filters,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.input_spec import InputSpec
-from pinnace.keras.layer import Layer
+from pinnace.keras.layer import Layer, PlainLayerOptions
 from pinnace.ops.math import products
 from pinnace.ops.nn import biases
 
@@ -54,7 +54,7 @@ class Dense(Layer):
         activity_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
-        **options: Any,
+        **options: Unpack[PlainLayerOptions],
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **options)
         self.units = whole_units("Dense", units)

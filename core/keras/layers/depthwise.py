@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layers.conv import BaseConv
@@ -12,6 +12,7 @@ from pinnace.ops.nn import depthwise
 if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.framework.tensor import Tensor
+    from pinnace.keras.layer import PlainLayerOptions
 
 
 class DepthwiseConv2D(BaseConv):
@@ -58,7 +59,7 @@ class DepthwiseConv2D(BaseConv):
         activity_regularizer: regularizers.RegularizerLike = None,
         depthwise_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
-        **options: Any,
+        **options: Unpack[PlainLayerOptions],
     ) -> None:
         super().__init__(
             None,  # type: ignore[arg-type]  # the input's channels say how many there are
@@ -153,7 +154,7 @@ class SeparableConv2D(BaseConv):
         depthwise_constraint: constraints.ConstraintLike = None,
         pointwise_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
-        **options: Any,
+        **options: Unpack[PlainLayerOptions],
     ) -> None:
         super().__init__(
             filters,

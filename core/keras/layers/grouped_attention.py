@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework.no_effect import no_effect
 from pinnace.keras import constraints, initializers, masks, regularizers
-from pinnace.keras.layer import Layer
+from pinnace.keras.layer import Layer, PlainLayerOptions
 from pinnace.keras.layers.activation import Softmax
 from pinnace.keras.layers.attention import projection_of
 from pinnace.keras.layers.attention_masks import (
@@ -79,7 +79,7 @@ class GroupedQueryAttention(Layer):
         bias_constraint: constraints.ConstraintLike = None,
         use_gate: bool = False,
         seed: int | None = None,
-        **options: Any,
+        **options: Unpack[PlainLayerOptions],
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **options)
         if flash_attention:

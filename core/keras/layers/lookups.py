@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Tensor
 from pinnace.keras import restoring
 from pinnace.keras.dtype_policy import floatx
-from pinnace.keras.layer import Layer
+from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.categories import checked_mode, encoded, on_elements, refuse_sparse
 from pinnace.keras.layers.preprocessing import batches_of_data
 from pinnace.keras.plain_lists import one_array
@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
+
+
+class LookupOptions(LayerOptions, total=False):
+    """What StringLookup and IntegerLookup pass on; see IndexLookup and Layer."""
+
+    vocabulary_size: int | None
+    oov_method: str
+    salt: Any
 
 
 class IndexLookup(Layer):
@@ -72,7 +80,7 @@ class IndexLookup(Layer):
         vocabulary_size: int | None = None,
         oov_method: str = "floormod",
         salt: Any = None,
-        **options: Any,
+        **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
         who = type(self).__name__
@@ -395,7 +403,7 @@ class StringLookup(IndexLookup):
         pad_to_max_tokens: bool = False,
         sparse: bool = False,
         encoding: str = "utf-8",
-        **options: Any,
+        **options: Unpack[LookupOptions],
     ) -> None:
         if encoding.lower() not in {"utf-8", "utf8"}:
             raise ValueError(f"StringLookup: encoding must be utf-8, got {encoding!r}")
@@ -454,7 +462,7 @@ class IntegerLookup(IndexLookup):
         output_mode: str = "int",
         sparse: bool = False,
         pad_to_max_tokens: bool = False,
-        **options: Any,
+        **options: Unpack[LookupOptions],
     ) -> None:
         if vocabulary_dtype != "int64":
             raise ValueError(

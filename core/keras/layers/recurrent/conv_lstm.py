@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from pinnace.framework.shapes import Shape
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layers.recurrent.lstm import LSTMCell
-from pinnace.keras.layers.recurrent.rnn import CellLayer
+from pinnace.keras.layers.recurrent.rnn import CellLayer, CellLayerOptions
 from pinnace.keras.layers.windows import (
     Sizes,
     channel_axis,
@@ -267,7 +267,7 @@ class ConvLSTM(CellLayer):
         go_backwards: bool = False,
         stateful: bool = False,
         unroll: bool = False,
-        **options: Any,
+        **options: Unpack[CellLayerOptions],
     ) -> None:
         super().__init__(locals(), rank=self._rank)
         self.input_spec = InputSpec(ndim=self._rank + 3)

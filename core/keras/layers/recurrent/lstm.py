@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.framework.no_effect import ignored, no_effect
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layers.recurrent.cell import RecurrentCell
-from pinnace.keras.layers.recurrent.rnn import CellLayer
+from pinnace.keras.layers.recurrent.rnn import CellLayer, CellLayerOptions
 from pinnace.ops.array import constants, joining
 from pinnace.ops.nn import biases
 
@@ -160,7 +160,7 @@ class LSTM(CellLayer):
         unroll: bool = False,
         use_cudnn: Any = "auto",
         implementation: int = 2,
-        **options: Any,
+        **options: Unpack[CellLayerOptions],
     ) -> None:
         if use_cudnn is True:
             no_effect("LSTM", "use_cudnn", "it runs on the processor")

@@ -13,7 +13,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.variable import Variable
 from pinnace.keras import output_specs, registry
 from pinnace.keras.input_spec import InputSpec
-from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layer import Layer, LayerOptions, PlainLayerOptions
 from pinnace.keras.layers.recurrent.cell import RecurrentCell, arguments_of
 from pinnace.keras.layers.recurrent.loop import Course, over_time
 from pinnace.keras.layers.recurrent.stacked import StackedRNNCells
@@ -45,6 +45,15 @@ class CarriedStates(AutoTrackable):
         self.values = structure.map_structure(
             lambda x: Variable(x, trainable=False, name=f"{name}/rnn_state"), states
         )
+
+
+class CellLayerOptions(PlainLayerOptions, total=False):
+    """What LSTM, GRU and SimpleRNN pass on to RNN and to Layer.
+
+    zero_output_for_mask: see RNN.
+    """
+
+    zero_output_for_mask: bool
 
 
 class RNN(Layer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras.layers.recurrent.cell import RecurrentCell
-from pinnace.keras.layers.recurrent.rnn import CellLayer
+from pinnace.keras.layers.recurrent.rnn import CellLayer, CellLayerOptions
 from pinnace.ops.nn import biases
 
 if TYPE_CHECKING:
@@ -124,6 +124,6 @@ class SimpleRNN(CellLayer):
         stateful: bool = False,
         unroll: bool = False,
         seed: int | None = None,
-        **options: Any,
+        **options: Unpack[CellLayerOptions],
     ) -> None:
         super().__init__(locals())
