@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TEXT = (str, bytes)
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+_SLICE = 1 << 14
 _DATES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 
 
@@ -93,10 +94,10 @@ def _missing_text(what: str, count: int, place: str = "") -> str:
 
 
 def _objects(array: Array, source: Any, what: str) -> Array:
+    if _is_all_bytes(array):
+        return array
     items = array.ravel().tolist()
     kinds = set(map(type, items))
-    if kinds <= {bytes}:
-        return array
     if all(issubclass(kind, _TEXT) for kind in kinds):
         return _encoded(array, items)
     if all(issubclass(kind, _NUMBERS) for kind in kinds):
@@ -119,6 +120,14 @@ def _objects(array: Array, source: Any, what: str) -> Array:
     if any(issubclass(kind, (np.ndarray, list, tuple)) for kind in kinds):
         remedy = "\n  Try: rows of one length (keras.utils.pad_sequences), or ragged.constant"
     raise ValueError(f"{what} must hold text only or numbers only, got {names}{remedy}")
+
+
+def _is_all_bytes(array: Array) -> bool:
+    flat = array.reshape(-1)
+    return all(  # other threads wait for each slice
+        set(map(type, flat[begin : begin + _SLICE].tolist())) == {bytes}
+        for begin in range(0, flat.size, _SLICE)
+    )
 
 
 def _encoded(array: Array, items: list[Any]) -> Array:

@@ -113,11 +113,7 @@ def decode_tensor(message: TensorProto, where: str = "TensorProto") -> Array:
     content = message.tensor_content
     if content and dtype is not dtypes.string:
         return _from_bytes(content, dtype, shape, where)
-    values = _listed(message, dtype, where)
-    if len(values) > count:
-        raise InvalidArgumentError(
-            f"{where}: {len(values)} values do not fit shape {list(shape)} of {count}"
-        )
+    values = _listed(message, dtype, where, shape)
     array = _spread(values, count, dtype).reshape(shape) if count else np.empty(shape, dtype.numpy)
     return _read_only(array)
 
@@ -166,11 +162,17 @@ def _little_endian(array: Array) -> Array:
     return array
 
 
-def _listed(message: TensorProto, dtype: DType, where: str) -> Array:
-    """The values of the typed list, as they are there."""
+def _listed(message: TensorProto, dtype: DType, where: str, shape: tuple[int, ...]) -> Array:
+    """The values of the typed list, as they are there: at most as many as the shape has."""
+    name = "float8_val" if dtype in _BITS8 else VALUE_FIELDS.get(dtype, "int_val")
+    field: Any = getattr(message, name)
+    given = len(field) // 2 if dtype.is_complex else len(field)
+    if given > math.prod(shape):  # before objects are made of them
+        raise InvalidArgumentError(
+            f"{where}: {given} values do not fit shape {list(shape)} of {math.prod(shape)}"
+        )
     if dtype in _BITS8:
-        return np.frombuffer(message.float8_val, np.uint8).view(dtype.numpy)
-    field: Any = getattr(message, VALUE_FIELDS.get(dtype, "int_val"))
+        return np.frombuffer(field, np.uint8).view(dtype.numpy)
     if dtype is dtypes.string:
         return listed(field, object)
     if dtype.is_complex:
