@@ -73,9 +73,12 @@ class Limits:
 
     Attributes:
         process_bytes: of memory that the process may have, for a run to get more; 0 for no limit.
+        data_bytes: the same of what it has taken of the system, touched or not: stacks of threads
+            and free parts of the heap count; 0 for no limit.
     """
 
     process_bytes = 0
+    data_bytes = 0
 
 
 limits = Limits()
@@ -103,9 +106,9 @@ def _allows(size: int) -> bool:
 
 def _has_room(size: int) -> bool:
     """Whether the process may take so much more, whoever has the rest."""
-    if not limits.process_bytes:
-        return True
-    return _resident() + size <= limits.process_bytes
+    if limits.data_bytes and _taken() + size > limits.data_bytes:
+        return False
+    return not limits.process_bytes or _resident() + size <= limits.process_bytes
 
 
 def _resident() -> int:
@@ -123,10 +126,22 @@ def _held() -> int:
     The heap keeps what was freed below a piece in use: a run that gets its memory from there takes
     as much as one for which the process grows.
     """
-    try:
-        return int(_STATM.read_bytes().split()[5]) * mmap.PAGESIZE - _free_in_heap()
-    except (OSError, ValueError, IndexError):
+    taken = _taken()
+    if not taken:
         return _committed() if sys.platform == "win32" else _largest()
+    return taken - _free_in_heap()
+
+
+def _taken() -> int:
+    """Bytes that the process has taken of the system, those that it has freed since too.
+
+    Returns:
+        0 on systems without /proc.
+    """
+    try:
+        return int(_STATM.read_bytes().split()[5]) * mmap.PAGESIZE
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 class _HeapInfo(ctypes.Structure):
@@ -275,7 +290,8 @@ def _too_much(size: int) -> OpError:
     if _budget.is_crowded:
         return UnavailableError(
             f"a run asked for {size} more bytes of memory, and the process may have "
-            f"{limits.process_bytes} in all: others have the rest; try again later"
+            f"{limits.data_bytes or limits.process_bytes} in all: others have the rest; try again "
+            "later"
         )
     return ResourceExhaustedError(
         f"a run may take {_budget.most} bytes of memory, and this one asked for {size} more"

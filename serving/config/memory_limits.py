@@ -40,6 +40,16 @@ def memory_limit() -> int:
     return found
 
 
+def data_limit() -> int:
+    """The bytes that this process may take of the system, touched or not; 0 for no limit."""
+    with contextlib.suppress(ImportError):  # not on every system
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
+        return 0 if limit == resource.RLIM_INFINITY else limit
+    return 0
+
+
 def default_run_bytes() -> int:
     """What one run may take: half of the memory."""
     return memory_limit() // _RUN_PART

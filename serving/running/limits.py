@@ -16,7 +16,7 @@ from pinnace.engine.allocation import bounded
 from pinnace.framework.context import state
 from pinnace.framework.errors import DeadlineExceededError
 from pinnace.ops.running import Stop
-from pinnace.serving.config.memory_limits import memory_limit
+from pinnace.serving.config.memory_limits import data_limit, memory_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +29,8 @@ _LOOKS = 10  # that the watching thread takes in the time of a run
 _SHORTEST_LOOK_S = 0.002
 _LONGEST_LOOK_S = 0.02
 _ALL_RUNS = 0.875  # of the memory; the rest is for requests and what nobody counts
+# Beyond a limit of what is taken, gRPC's C++ ends the process; it takes messages unasked.
+_ALL_RUNS_OF_DATA = 0.625
 _IDLE_S = 5.0  # after which the watching thread ends
 
 
@@ -44,6 +46,7 @@ ASKED = _Asked()
 def share_memory() -> None:
     """Let no run of this process take the last of the memory that it may have."""
     allocation.limits.process_bytes = int(memory_limit() * _ALL_RUNS)
+    allocation.limits.data_bytes = int(data_limit() * _ALL_RUNS_OF_DATA)
 
 
 class RunLimits:

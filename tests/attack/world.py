@@ -174,6 +174,8 @@ class World:
     def peak(self) -> int:
         """The most that it had since `forget_peak`."""
         text = Path(f"/proc/{self.process.pid}/status").read_text()
+        if "VmHWM:" not in text:  # it has ended
+            raise SystemExit(f"the server has ended:\n{self.log.read_text()[-3000:]}")
         return int(text.partition("VmHWM:")[2].split()[0]) << 10
 
     def forget_peak(self) -> None:
