@@ -83,6 +83,7 @@ NAMESPACES = {
     "pinnace.keras.preprocessing.text": "tf.keras.preprocessing.text",
     "pinnace.keras.random": "tf.keras.random",
     "pinnace.keras.regularizers": "tf.keras.regularizers",
+    "pinnace.keras.tree": "tf.keras.tree",
     "pinnace.keras.utils_namespace": "tf.keras.utils",
     "pinnace.lookup": "tf.lookup",
     "pinnace.lookup.experimental": "tf.lookup.experimental",

@@ -19,6 +19,7 @@ from pinnace.keras import optimizers as optimizers
 from pinnace.keras import random as random
 from pinnace.keras import regularizers as regularizers
 from pinnace.keras import saving as saving
+from pinnace.keras import tree as tree
 from pinnace.keras import utils_namespace as _utils_namespace
 from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy
 from pinnace.keras.initializers import Initializer as Initializer

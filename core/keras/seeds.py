@@ -36,6 +36,9 @@ def set_random_seed(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 (programs that use NumPy's global generator)
     seeds.set_seed(seed)
+    for generator in _global:
+        # In place: traced functions draw from its variable.
+        generator.state.assign(np.array([make_default_seed(), 0], np.int64))
 
 
 class SeedGenerator(AutoTrackable):
@@ -84,3 +87,14 @@ class SeedGenerator(AutoTrackable):
     def from_config(cls, config: dict[str, Any]) -> SeedGenerator:
         """The generator with that configuration."""
         return cls(**config)
+
+
+# The generator of draws that are given no seed, once there was one.
+_global: list[SeedGenerator] = []
+
+
+def global_generator() -> SeedGenerator:
+    """The generator of draws that are given no seed."""
+    if not _global:
+        _global.append(SeedGenerator(name="global_seed_generator"))
+    return _global[0]

@@ -17,3 +17,4 @@ from pinnace.keras.dtype_policy import floatx as floatx
 from pinnace.keras.dtype_policy import set_floatx as set_floatx
 from pinnace.keras.names import clear_session as clear_session
 from pinnace.keras.names import get_uid as get_uid
+from pinnace.keras.result_types import result_type as result_type

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.ops.operation import operation
-from pinnace.keras.ops.promotion import alike, float_pair, floating, pair
+from pinnace.keras.ops.promotion import alike, as_kind, float_pair, floating, pair
 from pinnace.ops.array import casting, constants, selecting
 from pinnace.ops.math import (
     arithmetic,
@@ -574,7 +574,7 @@ def nan_to_num(
     low = float(x.dtype.min) if neginf is None else neginf
 
     def instead(value: float) -> Tensor:
-        return constants.fill([], casting.cast(value, x.dtype))
+        return as_kind(value, x.dtype)
 
     y = selecting.where(comparison.is_nan(x), instead(nan), x)
     infinite = comparison.is_inf(x)

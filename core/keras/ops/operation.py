@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pinnace.keras import registry
@@ -31,7 +32,7 @@ class Operation(Layer):
     # Module and class in Keras: what files call it.
     keras_class: ClassVar[tuple[str, str]] = ("", "")
     function: ClassVar[Callable[..., Any]]
-    # Settings that the function takes before a list of tensors of any length.
+    # Settings that the function takes before its tensors.
     leads: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str | None = None, **settings: Any) -> None:
@@ -103,8 +104,7 @@ def operation(module: str, keras_name: str, *settings: str) -> Callable[[F], F]:
             "function": staticmethod(function),
         }
         parameters = inspect.signature(function)
-        if any(p.kind is p.VAR_POSITIONAL for p in parameters.parameters.values()):
-            members["leads"] = settings
+        members["leads"] = tuple(itertools.takewhile(settings.__contains__, parameters.parameters))
         cls = _CLASSES[told] = type(keras_name, (Operation,), members)
 
         @functools.wraps(function)

@@ -11,6 +11,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
 from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.result_types import result_type
 from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
@@ -61,6 +62,58 @@ def floating(x: Any) -> Tensor:
     if tensor.dtype.is_floating or tensor.dtype.is_complex:
         return tensor
     return casting.cast(tensor, floatx())
+
+
+def met(*values: Any) -> tuple[Tensor, ...]:
+    """Operands in the one dtype that `result_type` says; Python's numbers are int32 and float32.
+
+    Args:
+        *values: tensors, arrays, numbers.
+    """
+    tensors = [_given(x) for x in values]
+    kind = result_type(*(x.dtype for x in tensors))
+    return tuple(casting.cast(x, kind) for x in tensors)
+
+
+def met_floats(*values: Any) -> tuple[Tensor, ...]:
+    """Operands in one float dtype, as `met`."""
+    tensors = [_given(x) for x in values]
+    kind = result_type(*(x.dtype for x in tensors), float)
+    return tuple(casting.cast(x, kind) for x in tensors)
+
+
+def measured(*values: Any) -> tuple[Tensor, ...]:
+    """As `met`, but small integers become `floatx()` and int64 becomes float64."""
+    tensors = met(*values)
+    kind = tensors[0].dtype
+    if kind.is_integer or kind is dtypes.bool:
+        wanted = dtypes.float64 if kind is dtypes.int64 else dtypes.as_dtype(floatx())
+        return tuple(casting.cast(x, wanted) for x in tensors)
+    return tensors
+
+
+def as_kind(x: Any, kind: Any) -> Tensor:
+    """`x` in a dtype; Python's numbers with all their digits."""
+    if isinstance(x, (bool, int, float)):
+        number: Tensor = convert_to_tensor(x, kind)
+        return number
+    return casting.cast(x, kind)
+
+
+def summable(x: Any) -> Tensor:
+    """`x` in the dtype that sums have: bools and small integers become 32 bits wide."""
+    tensor = _given(x)
+    if tensor.dtype is dtypes.bool:
+        return casting.cast(tensor, dtypes.int32)
+    if tensor.dtype.is_integer and tensor.dtype.size < 4:
+        unsigned = tensor.dtype.name.startswith("u")
+        return casting.cast(tensor, dtypes.uint32 if unsigned else dtypes.int32)
+    return tensor
+
+
+def _given(x: Any) -> Tensor:
+    tensor: Tensor = x.value() if isinstance(x, Variable) else convert_to_tensor(x)
+    return tensor
 
 
 def _tensor(x: Any) -> Any:

@@ -1,0 +1,143 @@
+"""Activations that are rarer than those beside the networks' functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.keras import piecewise
+from pinnace.keras.ops.networks import hard_silu, silu
+from pinnace.keras.ops.operation import operation
+from pinnace.keras.ops.promotion import floating
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+# Keras: other names of the same functions.
+swish = silu
+hard_swish = hard_silu
+
+
+@operation("nn", "Celu", "alpha")
+def celu(x: Any, alpha: float = 1.0) -> Tensor:
+    """x above 0, alpha (exp(x / alpha) - 1) below.
+
+    Args:
+        x: [...]; integers become floats.
+        alpha: minus the limit at -∞.
+
+    Returns:
+        The shape of `x`.
+    """
+    return piecewise.celu(floating(x), alpha)
+
+
+@operation("nn", "Glu", "axis")
+def glu(x: Any, axis: int = -1) -> Tensor:
+    """The first half of an axis times the sigmoid of the second.
+
+    Args:
+        x: [..., 2 n, ...]; integers become floats.
+        axis: the axis that is halved.
+
+    Returns:
+        [..., n, ...].
+
+    Raises:
+        ValueError: the size of the axis is odd.
+    """
+    return piecewise.glu(floating(x), axis)
+
+
+@operation("nn", "HardShrink", "threshold")
+def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
+    """x where abs(x) is above the threshold, else 0.
+
+    Args:
+        x: [...]; integers become floats.
+        threshold: not negative.
+
+    Returns:
+        The shape of `x`.
+    """
+    return piecewise.hard_shrink(floating(x), threshold)
+
+
+@operation("nn", "HardTanh")
+def hard_tanh(x: Any) -> Tensor:
+    """x, but not outside of -1 to 1."""
+    return piecewise.hard_tanh(floating(x))
+
+
+@operation("nn", "SoftShrink", "threshold")
+def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
+    """x moved towards 0 by the threshold, and 0 where it would get past.
+
+    Args:
+        x: [...]; integers become floats.
+        threshold: not negative.
+
+    Returns:
+        The shape of `x`.
+    """
+    return piecewise.soft_shrink(floating(x), threshold)
+
+
+@operation("nn", "SparsePlus")
+def sparse_plus(x: Any) -> Tensor:
+    """0 below -1, x above 1, (x + 1)² / 4 between."""
+    return piecewise.sparse_plus(floating(x))
+
+
+@operation("nn", "SparseSigmoid")
+def sparse_sigmoid(x: Any) -> Tensor:
+    """0 below -1, 1 above 1, (x + 1) / 2 between."""
+    return piecewise.sparse_sigmoid(floating(x))
+
+
+@operation("nn", "Sparsemax", "axis")
+def sparsemax(x: Any, axis: int = -1) -> Tensor:
+    """The probabilities nearest to x along an axis, many of which are 0.
+
+    Args:
+        x: [...]; integers become floats.
+        axis: along which they add up to 1.
+
+    Returns:
+        The shape of `x`.
+    """
+    return piecewise.sparsemax(floating(x), axis)
+
+
+@operation("nn", "Squareplus", "b")
+def squareplus(x: Any, b: float = 4) -> Tensor:
+    """(x + sqrt(x² + b)) / 2: a smooth max(x, 0).
+
+    Args:
+        x: [...]; integers become floats.
+        b: how round the corner is; 0 is max(x, 0).
+
+    Returns:
+        The shape of `x`.
+    """
+    return piecewise.squareplus(floating(x), b)
+
+
+@operation("nn", "TanhShrink")
+def tanh_shrink(x: Any) -> Tensor:
+    """x - tanh(x)."""
+    return piecewise.tanh_shrink(floating(x))
+
+
+@operation("nn", "Threshold", "threshold", "default_value")
+def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
+    """x where it is above the threshold, else another value.
+
+    Args:
+        x: [...]; integers become floats.
+        threshold: what `x` must be above.
+        default_value: the other value.
+
+    Returns:
+        The shape of `x`.
+    """
+    return piecewise.threshold(floating(x), threshold, default_value)

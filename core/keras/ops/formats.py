@@ -1,0 +1,47 @@
+"""Where channels are: ops compute with them last, whatever a caller has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.ops.array import permutations
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+def channels_last(name: str, x: Any, data_format: str | None) -> tuple[Tensor, bool]:
+    """`x` with its channels last, and whether they were first.
+
+    Args:
+        name: of the function, for messages.
+        x: [batch, *spatial, channels], or channels first.
+        data_format: "channels_last" (if None) or "channels_first".
+
+    Raises:
+        ValueError: another format, or not one to three spatial axes.
+    """
+    if data_format not in {None, "channels_last", "channels_first"}:
+        raise ValueError(
+            f"keras.ops.{name}: data_format must be channels_last or channels_first, got "
+            f"{data_format!r}"
+        )
+    tensor: Tensor = convert_to_tensor(x)
+    rank = tensor.shape.rank or 0
+    if not 3 <= rank <= 5:
+        raise ValueError(
+            f"keras.ops.{name}: the input must have one to three spatial axes beside batch and "
+            f"channels, got shape {tensor.shape.text}"
+        )
+    if data_format != "channels_first":
+        return tensor, False
+    return permutations.transpose(tensor, [0, *range(2, rank), 1]), True
+
+
+def channels_restored(x: Tensor, first: bool) -> Tensor:
+    """`x` with its channels first again, if they were."""
+    if not first:
+        return x
+    rank = x.shape.rank or 0
+    return permutations.transpose(x, [0, rank - 1, *range(1, rank - 1)])

@@ -1,0 +1,244 @@
+"""Functions along axes that pass over NaN."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.ops import reductions
+from pinnace.keras.ops.elementwise import nan_to_num
+from pinnace.keras.ops.operation import operation
+from pinnace.keras.ops.promotion import floating, summable
+from pinnace.ops.array import casting, constants, selecting
+from pinnace.ops.math import arithmetic, comparison, exponents, logic, reduction
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+_AXES = ("axis", "keepdims")
+
+
+def _axes(axis: Any) -> Any:
+    return list(axis) if isinstance(axis, tuple) else axis
+
+
+def _without(x: Tensor, value: float) -> Tensor:
+    """With a number in the place of NaN."""
+    return selecting.where(comparison.is_nan(x), constants.constant(value, x.dtype), x)
+
+
+def _all_nan(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
+    return reduction.reduce_all(comparison.is_nan(x), _axes(axis), keepdims)
+
+
+@operation("numpy", "Nansum", *_AXES)
+def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The sum along axes, NaN as 0.
+
+    Args:
+        x: [...], a number type; small integers are widened.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes.
+    """
+    tensor = summable(x)
+    kept = _without(tensor, 0.0) if tensor.dtype.is_floating else tensor
+    return reduction.reduce_sum(kept, _axes(axis), keepdims)
+
+
+@operation("numpy", "Nanprod", *_AXES)
+def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The product along axes, NaN as 1.
+
+    Args:
+        x: [...], a number type; small integers are widened.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes.
+    """
+    tensor = summable(x)
+    kept = _without(tensor, 1.0) if tensor.dtype.is_floating else tensor
+    return reduction.reduce_prod(kept, _axes(axis), keepdims)
+
+
+@operation("numpy", "Nanmean", *_AXES)
+def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The mean of what is not NaN along axes; NaN where all is.
+
+    Args:
+        x: [...]; integers become float32.
+        axis: an axis or several; all if None, none if it is empty.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, a float type.
+    """
+    tensor: Tensor = convert_to_tensor(x)
+    if axis is not None and not isinstance(axis, int) and not axis:
+        return tensor
+    if not tensor.dtype.is_floating:
+        return reduction.reduce_mean(casting.cast(tensor, dtypes.float32), _axes(axis), keepdims)
+    total = reduction.reduce_sum(_without(tensor, 0.0), _axes(axis), keepdims)
+    return total / _count(tensor, axis, keepdims)
+
+
+def _count(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
+    """How many are not NaN, dtype of `x`."""
+    seen = casting.cast(logic.logical_not(comparison.is_nan(x)), x.dtype)
+    return reduction.reduce_sum(seen, _axes(axis), keepdims)
+
+
+@operation("numpy", "Nanvar", *_AXES)
+def nanvar(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The mean of the squares about the mean, of what is not NaN.
+
+    Args:
+        x: [...], a real number type; integers become floats.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, a float type.
+    """
+    tensor = floating(x)
+    mean: Tensor = nanmean(tensor, axis, True)
+    # NaN before the difference is taken: behind it, its gradient would be NaN.
+    missing = comparison.is_nan(tensor)
+    centred = selecting.where(missing, mean, tensor) - mean
+    apart = selecting.where(missing, constants.zeros_like(tensor), arithmetic.square(centred))
+    return reduction.reduce_sum(apart, _axes(axis), keepdims) / _count(tensor, axis, keepdims)
+
+
+@operation("numpy", "Nanstd", *_AXES)
+def nanstd(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The root of the variance of what is not NaN.
+
+    Args:
+        x: [...], a real number type; integers become floats.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, a float type.
+    """
+    return exponents.sqrt(nanvar(x, axis, keepdims))
+
+
+def _extreme(which: Any, x: Any, least: float, axis: Any, keepdims: bool) -> Tensor:
+    tensor: Tensor = convert_to_tensor(x)
+    if tensor.dtype is dtypes.bool:
+        either = reduction.reduce_any if least < 0 else reduction.reduce_all
+        return either(tensor, _axes(axis), keepdims)
+    if not tensor.dtype.is_floating:
+        plain: Tensor = which(tensor, _axes(axis), keepdims)
+        return plain
+    found: Tensor = which(_without(tensor, least), _axes(axis), keepdims)
+    nan = constants.constant(math.nan, found.dtype)
+    return selecting.where(_all_nan(tensor, axis, keepdims), nan, found)
+
+
+@operation("numpy", "Nanmax", *_AXES)
+def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The largest of what is not NaN along axes; NaN where all is.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, dtype of `x`.
+    """
+    return _extreme(reduction.reduce_max, x, -math.inf, axis, keepdims)
+
+
+@operation("numpy", "Nanmin", *_AXES)
+def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The smallest of what is not NaN along axes; NaN where all is.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis or several; all if None.
+        keepdims: reduced axes stay, with size 1.
+
+    Returns:
+        [...] without the reduced axes, dtype of `x`.
+    """
+    return _extreme(reduction.reduce_min, x, math.inf, axis, keepdims)
+
+
+def _place(which: Any, x: Any, least: float, axis: int | None, keepdims: bool) -> Tensor:
+    tensor: Tensor = convert_to_tensor(x)
+    if not tensor.dtype.is_floating:
+        plain: Tensor = which(tensor, axis, keepdims)
+        return plain
+    found: Tensor = which(_without(tensor, least), axis, keepdims)
+    return selecting.where(_all_nan(tensor, axis, keepdims), -1, found)
+
+
+@operation("numpy", "Nanargmax", *_AXES)
+def nanargmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The place of the largest that is not NaN; -1 where all is.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis; the flat tensor if None.
+        keepdims: the axis stays, with size 1.
+
+    Returns:
+        [...] without `axis`, int32.
+    """
+    return _place(reductions.argmax, x, -math.inf, axis, keepdims)
+
+
+@operation("numpy", "Nanargmin", *_AXES)
+def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The place of the smallest that is not NaN; -1 where all is.
+
+    Args:
+        x: [...], a real number type.
+        axis: an axis; the flat tensor if None.
+        keepdims: the axis stays, with size 1.
+
+    Returns:
+        [...] without `axis`, int32.
+    """
+    return _place(reductions.argmin, x, math.inf, axis, keepdims)
+
+
+@operation("numpy", "Nancumsum", "axis", "dtype")
+def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """The sums so far along an axis, NaN as 0 and infinities as the largest numbers.
+
+    Args:
+        x: [...], a number type.
+        axis: an axis; the flat tensor if None.
+        dtype: to cast to before.
+
+    Returns:
+        The shape of `x`, or as many elements in one axis.
+    """
+    found: Tensor = reductions.cumsum(nan_to_num(x), axis, dtype)
+    return found
+
+
+@operation("numpy", "Nancumprod", "axis", "dtype")
+def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """The products so far along an axis, NaN as 1 and infinities as the largest numbers.
+
+    Args:
+        x: [...], a number type.
+        axis: an axis; the flat tensor if None.
+        dtype: to cast to before.
+
+    Returns:
+        The shape of `x`, or as many elements in one axis.
+    """
+    found: Tensor = reductions.cumprod(nan_to_num(x, 1.0), axis, dtype)
+    return found

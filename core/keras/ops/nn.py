@@ -1,0 +1,59 @@
+"""What `keras.ops.nn` shows: the functions of `keras.ops` that networks are made of."""
+
+from pinnace.keras.ops.activation_functions import celu as celu
+from pinnace.keras.ops.activation_functions import glu as glu
+from pinnace.keras.ops.activation_functions import hard_shrink as hard_shrink
+from pinnace.keras.ops.activation_functions import hard_swish as hard_swish
+from pinnace.keras.ops.activation_functions import hard_tanh as hard_tanh
+from pinnace.keras.ops.activation_functions import soft_shrink as soft_shrink
+from pinnace.keras.ops.activation_functions import sparse_plus as sparse_plus
+from pinnace.keras.ops.activation_functions import sparse_sigmoid as sparse_sigmoid
+from pinnace.keras.ops.activation_functions import sparsemax as sparsemax
+from pinnace.keras.ops.activation_functions import squareplus as squareplus
+from pinnace.keras.ops.activation_functions import swish as swish
+from pinnace.keras.ops.activation_functions import tanh_shrink as tanh_shrink
+from pinnace.keras.ops.activation_functions import threshold as threshold
+from pinnace.keras.ops.convolutions import conv_transpose as conv_transpose
+from pinnace.keras.ops.convolutions import depthwise_conv as depthwise_conv
+from pinnace.keras.ops.convolutions import separable_conv as separable_conv
+from pinnace.keras.ops.losses import binary_crossentropy as binary_crossentropy
+from pinnace.keras.ops.losses import categorical_crossentropy as categorical_crossentropy
+from pinnace.keras.ops.losses import ctc_decode as ctc_decode
+from pinnace.keras.ops.losses import ctc_loss as ctc_loss
+from pinnace.keras.ops.losses import multi_hot as multi_hot
+from pinnace.keras.ops.losses import (
+    sparse_categorical_crossentropy as sparse_categorical_crossentropy,
+)
+from pinnace.keras.ops.networks import average_pool as average_pool
+from pinnace.keras.ops.networks import conv as conv
+from pinnace.keras.ops.networks import elu as elu
+from pinnace.keras.ops.networks import gelu as gelu
+from pinnace.keras.ops.networks import hard_sigmoid as hard_sigmoid
+from pinnace.keras.ops.networks import hard_silu as hard_silu
+from pinnace.keras.ops.networks import leaky_relu as leaky_relu
+from pinnace.keras.ops.networks import log_sigmoid as log_sigmoid
+from pinnace.keras.ops.networks import log_softmax as log_softmax
+from pinnace.keras.ops.networks import max_pool as max_pool
+from pinnace.keras.ops.networks import moments as moments
+from pinnace.keras.ops.networks import normalize as normalize
+from pinnace.keras.ops.networks import one_hot as one_hot
+from pinnace.keras.ops.networks import relu as relu
+from pinnace.keras.ops.networks import relu6 as relu6
+from pinnace.keras.ops.networks import selu as selu
+from pinnace.keras.ops.networks import sigmoid as sigmoid
+from pinnace.keras.ops.networks import silu as silu
+from pinnace.keras.ops.networks import softmax as softmax
+from pinnace.keras.ops.networks import softplus as softplus
+from pinnace.keras.ops.networks import softsign as softsign
+from pinnace.keras.ops.normalizations import batch_normalization as batch_normalization
+from pinnace.keras.ops.normalizations import dot_product_attention as dot_product_attention
+from pinnace.keras.ops.normalizations import layer_normalization as layer_normalization
+from pinnace.keras.ops.normalizations import rms_normalization as rms_normalization
+from pinnace.keras.ops.numeric_pairs import polar as polar
+from pinnace.keras.ops.patches import adaptive_average_pool as adaptive_average_pool
+from pinnace.keras.ops.patches import adaptive_max_pool as adaptive_max_pool
+from pinnace.keras.ops.patches import depth_to_space as depth_to_space
+from pinnace.keras.ops.patches import fold as fold
+from pinnace.keras.ops.patches import space_to_depth as space_to_depth
+from pinnace.keras.ops.patches import unfold as unfold
+from pinnace.keras.ops.statistics import psnr as psnr

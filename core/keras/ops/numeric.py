@@ -1,0 +1,263 @@
+"""Functions of each number: angles, roots, signs, whether it is infinite."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.ops.operation import operation
+from pinnace.keras.ops.promotion import floating, measured
+from pinnace.ops.array import casting, constants, selecting
+from pinnace.ops.math import (
+    comparison,
+    complexes,
+    error_and_gamma,
+    exponents,
+    polar,
+    rounding,
+    tails,
+    trigonometry,
+)
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+@operation("numpy", "Angle")
+def angle(x: Any) -> Tensor:
+    """The angle of a complex number, in radians; 0 or π of a real one.
+
+    Args:
+        x: [...], a number type; integers become floats.
+
+    Returns:
+        The shape of `x`, a float type.
+    """
+    return polar.angle(floating(x))
+
+
+@operation("numpy", "Arccosh")
+def arccosh(x: Any) -> Tensor:
+    """The number whose hyperbolic cosine is x; NaN below 1."""
+    return trigonometry.acosh(floating(x))
+
+
+@operation("numpy", "Arcsinh")
+def arcsinh(x: Any) -> Tensor:
+    """The number whose hyperbolic sine is x."""
+    return trigonometry.asinh(floating(x))
+
+
+@operation("numpy", "Arctanh")
+def arctanh(x: Any) -> Tensor:
+    """The number whose hyperbolic tangent is x; NaN outside of -1 to 1."""
+    return trigonometry.atanh(floating(x))
+
+
+@operation("numpy", "Cbrt")
+def cbrt(x: Any) -> Tensor:
+    """The cube root, of negative numbers too.
+
+    Args:
+        x: [...], a real number type; int64 becomes float64, what else is no float `floatx()`.
+
+    Returns:
+        The shape of `x`, a float type.
+    """
+    (tensor,) = measured(x)
+    return polar.sign(tensor) * exponents.pow(polar.abs(tensor), 1.0 / 3.0)
+
+
+@operation("numpy", "Conj")
+def conj(x: Any) -> Tensor:
+    """The complex conjugate; a real number itself."""
+    return complexes.conj(x)
+
+
+@operation("numpy", "Conjugate")
+def conjugate(x: Any) -> Tensor:
+    """The complex conjugate; a real number itself."""
+    return complexes.conj(x)
+
+
+@operation("numpy", "Deg2rad")
+def deg2rad(x: Any) -> Tensor:
+    """Degrees as radians: x π / 180."""
+    (tensor,) = measured(x)
+    return tensor * (math.pi / 180.0)
+
+
+@operation("numpy", "Rad2deg")
+def rad2deg(x: Any) -> Tensor:
+    """Radians as degrees: x 180 / π."""
+    (tensor,) = measured(x)
+    return tensor * (180.0 / math.pi)
+
+
+@operation("math", "Erfc")
+def erfc(x: Any) -> Tensor:
+    """1 - erf(x), exact where erf(x) is near 1."""
+    return error_and_gamma.erfc(floating(x))
+
+
+@operation("numpy", "Exp2")
+def exp2(x: Any) -> Tensor:
+    """2 to the power x."""
+    tensor = floating(x)
+    return exponents.pow(constants.constant(2.0, tensor.dtype), tensor)
+
+
+@operation("numpy", "Fabs")
+def fabs(x: Any) -> Tensor:
+    """Without the sign; integers become floats."""
+    return polar.abs(floating(x))
+
+
+@operation("numpy", "I0")
+def i0(x: Any) -> Tensor:
+    """The modified Bessel function of order 0.
+
+    Args:
+        x: [...], a real number type; int64 becomes float64, what else is no float `floatx()`.
+
+    Returns:
+        The shape of `x`, a float type.
+    """
+    (tensor,) = measured(x)
+    return tails.bessel_i0(tensor)
+
+
+def _has_no_infinity(x: Tensor) -> bool:
+    return not (x.dtype.is_floating or x.dtype.is_complex)
+
+
+@operation("numpy", "Isneginf")
+def isneginf(x: Any) -> Tensor:
+    """Where it is -∞; nowhere among integers."""
+    tensor: Tensor = convert_to_tensor(x)
+    if _has_no_infinity(tensor):
+        return constants.zeros_like(tensor, dtypes.bool)
+    return comparison.equal(tensor, constants.constant(-math.inf, tensor.dtype))
+
+
+@operation("numpy", "Isposinf")
+def isposinf(x: Any) -> Tensor:
+    """Where it is +∞; nowhere among integers."""
+    tensor: Tensor = convert_to_tensor(x)
+    if _has_no_infinity(tensor):
+        return constants.zeros_like(tensor, dtypes.bool)
+    return comparison.equal(tensor, constants.constant(math.inf, tensor.dtype))
+
+
+@operation("numpy", "Isreal")
+def isreal(x: Any) -> Tensor:
+    """Where the imaginary part is 0; everywhere of real types."""
+    tensor: Tensor = convert_to_tensor(x)
+    if tensor.dtype.is_complex:
+        return comparison.equal(complexes.imag(tensor), 0.0)
+    return constants.ones_like(tensor, dtypes.bool)
+
+
+@operation("numpy", "Signbit")
+def signbit(x: Any) -> Tensor:
+    """Where the sign is negative: of -0.0 too, and of a NaN that has one.
+
+    Args:
+        x: [...], a real number type.
+
+    Returns:
+        The shape of `x`, bool.
+    """
+    tensor: Tensor = convert_to_tensor(x)
+    if tensor.dtype is dtypes.bool:
+        return constants.zeros_like(tensor)
+    if tensor.dtype.is_integer:
+        return comparison.less(tensor, constants.zeros_like(tensor))
+    bits = casting.bitcast(casting.cast(tensor, dtypes.float32), dtypes.int32)
+    return comparison.less(bits, 0)
+
+
+@operation("numpy", "Sinc")
+def sinc(x: Any) -> Tensor:
+    """sin(π x) / (π x), and 1 at 0."""
+    tensor = floating(x)
+    turned = tensor * math.pi
+    at_zero = comparison.equal(tensor, constants.zeros_like(tensor))
+    # 1 in the place of 0, for the gradient of what `where` leaves out is multiplied by 0.
+    divisor = selecting.where(at_zero, constants.ones_like(turned), turned)
+    return selecting.where(
+        at_zero, constants.ones_like(turned), trigonometry.sin(divisor) / divisor
+    )
+
+
+@operation("numpy", "Trunc")
+def trunc(x: Any) -> Tensor:
+    """The whole number next to x on the side of 0; integers as they are."""
+    tensor: Tensor = convert_to_tensor(x)
+    if not tensor.dtype.is_floating:
+        return tensor
+    negative = comparison.less(tensor, constants.zeros_like(tensor))
+    return selecting.where(negative, rounding.ceil(tensor), rounding.floor(tensor))
+
+
+@operation("core", "SaturateCast", "dtype")
+def saturate_cast(x: Any, dtype: Any) -> Tensor:
+    """In another dtype, what is outside of its range at its ends.
+
+    Args:
+        x: [...], a real number type.
+        dtype: of the result.
+
+    Returns:
+        The shape of `x`.
+    """
+    from pinnace.ops.array import saturation
+
+    tensor: Tensor = convert_to_tensor(x)
+    if tensor.dtype is dtypes.bool:
+        tensor = casting.cast(tensor, dtypes.uint8)
+    if dtypes.as_dtype(dtype) is dtypes.bool:
+        # Keras: the ends of bool are 0 and 1, so that what is negative is False.
+        return comparison.greater(tensor, constants.zeros_like(tensor))
+    return saturation.saturate_cast(tensor, dtypes.as_dtype(dtype))
+
+
+@operation("math", "ViewAsComplex")
+def view_as_complex(x: Any) -> Tensor:
+    """Pairs of real and imaginary parts as complex numbers.
+
+    Args:
+        x: [..., 2], a real number type.
+
+    Returns:
+        [...], complex64.
+
+    Raises:
+        ValueError: the last axis is not of size 2.
+    """
+    tensor: Tensor = convert_to_tensor(x)
+    if not tensor.shape.rank or tensor.shape[-1] != 2:
+        raise ValueError(
+            "keras.ops.view_as_complex: the last axis must hold two numbers, real and imaginary, "
+            f"got shape {tensor.shape.text}"
+        )
+    parts = casting.cast(tensor, dtypes.float32)
+    return complexes.complex(parts[..., 0], parts[..., 1])
+
+
+@operation("math", "ViewAsReal")
+def view_as_real(x: Any) -> Tensor:
+    """Complex numbers as pairs of real and imaginary parts.
+
+    Args:
+        x: [...], a complex type.
+
+    Returns:
+        [..., 2], the float type of the parts.
+    """
+    from pinnace.ops.array import joining
+
+    tensor: Tensor = convert_to_tensor(x)
+    return joining.stack([complexes.real(tensor), complexes.imag(tensor)], axis=-1)

@@ -1,0 +1,337 @@
+"""Functions of pairs of numbers: nearness, divisors, extremes without NaN, polar coordinates."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.functions.control import looping
+from pinnace.keras.ops.elementwise import cos, sin
+from pinnace.keras.ops.operation import operation
+from pinnace.keras.ops.promotion import measured, met, met_floats, pair
+from pinnace.ops.array import broadcasting, casting, constants, selecting, shapes
+from pinnace.ops.math import (
+    arithmetic,
+    comparison,
+    complexes,
+    division,
+    exponents,
+    logic,
+    reduction,
+)
+from pinnace.ops.math import (
+    polar as absolutes,
+)
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+@operation("numpy", "Isclose", "equal_nan")
+def isclose(
+    x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Where abs(x1 - x2) is at most atol + rtol abs(x2); of integers, where both are equal.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+        rtol: tolerance relative to `x2`.
+        atol: absolute tolerance.
+        equal_nan: whether two NaN count as near.
+
+    Returns:
+        The broadcast shape, bool.
+    """
+    a, b = met(x1, x2)
+    if not a.dtype.is_floating:
+        return comparison.equal(a, b)
+    return _or_both_nan(a, b, _near(a, b, rtol, atol), equal_nan)
+
+
+@operation("numpy", "AllClose", "rtol", "atol", "equal_nan")
+def allclose(
+    x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Whether all of x1 is near x2: see `isclose`; infinities only to themselves.
+
+    Args:
+        x1: [...], a number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+        rtol: tolerance relative to `x2`.
+        atol: absolute tolerance.
+        equal_nan: whether two NaN count as near.
+
+    Returns:
+        A scalar, bool.
+    """
+    a, b = met(x1, x2)
+    same = comparison.equal(a, b)
+    if not a.dtype.is_floating:
+        return reduction.reduce_all(same)
+    finite = logic.logical_and(comparison.is_finite(a), comparison.is_finite(b))
+    near = logic.logical_or(logic.logical_and(finite, _near(a, b, rtol, atol)), same)
+    return reduction.reduce_all(_or_both_nan(a, b, near, equal_nan))
+
+
+def _near(a: Tensor, b: Tensor, rtol: float, atol: float) -> Tensor:
+    return comparison.less_equal(absolutes.abs(a - b), atol + rtol * absolutes.abs(b))
+
+
+def _or_both_nan(a: Tensor, b: Tensor, near: Tensor, equal_nan: bool) -> Tensor:
+    if not equal_nan:
+        return near
+    both = logic.logical_and(comparison.is_nan(a), comparison.is_nan(b))
+    return logic.logical_or(near, both)
+
+
+@operation("numpy", "Fmax")
+def fmax(x1: Any, x2: Any) -> Tensor:
+    """The larger of both; where one is NaN, the other.
+
+    Args:
+        x1: [...], a real number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype.
+    """
+    a, b = pair(x1, x2)
+    return _unless_nan(a, b, arithmetic.maximum(a, b))
+
+
+@operation("numpy", "Fmin")
+def fmin(x1: Any, x2: Any) -> Tensor:
+    """The smaller of both; where one is NaN, the other.
+
+    Args:
+        x1: [...], a real number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype.
+    """
+    a, b = pair(x1, x2)
+    return _unless_nan(a, b, arithmetic.minimum(a, b))
+
+
+def _unless_nan(a: Tensor, b: Tensor, chosen: Tensor) -> Tensor:
+    if not a.dtype.is_floating:
+        return chosen
+    first = selecting.where(comparison.is_nan(a), b, chosen)
+    return selecting.where(comparison.is_nan(b), a, first)
+
+
+@operation("numpy", "Fmod")
+def fmod(x1: Any, x2: Any) -> Tensor:
+    """What division towards 0 leaves; its sign is that of x1.
+
+    Args:
+        x1: [...], a real number type or a Python number.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype; int32 of bools.
+    """
+    a, b = met(x1, x2)
+    kind = dtypes.int32 if a.dtype is dtypes.bool else a.dtype
+    inner = dtypes.int32 if kind.name in {"uint8", "uint16", "uint32"} else kind
+    a, b = casting.cast(a, inner), casting.cast(b, inner)
+    left = absolutes.sign(a) * division.floormod(absolutes.abs(a), absolutes.abs(b))
+    return casting.cast(left, kind)
+
+
+def _whole(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    """Two operands without signs, of one shape and one integer dtype."""
+    a, b = met(x1, x2)
+    if not a.dtype.is_integer:
+        raise TypeError(f"keras.ops.{name}: x1 and x2 must be integers, got {a.dtype.name}")
+    if not a.dtype.name.startswith("u"):
+        a, b = absolutes.abs(a), absolutes.abs(b)
+    shape = shapes.broadcast_dynamic_shape(shapes.shape(a), shapes.shape(b))
+    return broadcasting.broadcast_to(a, shape), broadcasting.broadcast_to(b, shape)
+
+
+def _common_divisor(a: Tensor, b: Tensor) -> Tensor:
+    """Euclid's algorithm, on all pairs at once until the last one is done."""
+
+    def left(one: Tensor, other: Tensor) -> Tensor:
+        del one
+        return reduction.reduce_any(comparison.not_equal(other, constants.zeros_like(other)))
+
+    def step(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+        done = comparison.equal(other, constants.zeros_like(other))
+        divisor = selecting.where(done, constants.ones_like(other), other)
+        # Division by 1 leaves 0, so that pairs that are done stay as they are.
+        return selecting.where(done, one, other), division.floormod(one, divisor)
+
+    found: Tensor = looping.while_loop(left, step, [a, b])[0]
+    return found
+
+
+@operation("numpy", "Gcd")
+def gcd(x1: Any, x2: Any) -> Tensor:
+    """The greatest common divisor, not negative; of 0 and a number that number.
+
+    Args:
+        x1: [...], an integer type.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype.
+
+    Raises:
+        TypeError: they are no integers.
+    """
+    return _common_divisor(*_whole("gcd", x1, x2))
+
+
+@operation("numpy", "Lcm")
+def lcm(x1: Any, x2: Any) -> Tensor:
+    """The least common multiple, not negative; 0 where one of them is.
+
+    Args:
+        x1: [...], an integer type.
+        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+    Returns:
+        The broadcast shape, the common dtype.
+
+    Raises:
+        TypeError: they are no integers.
+    """
+    a, b = _whole("lcm", x1, x2)
+    # At least 1: the divisor of two zeros is 0, and their multiple is 0 whatever divides it.
+    divisor = _common_divisor(a, b)
+    divisor = arithmetic.maximum(divisor, constants.ones_like(divisor))
+    return a * division.floordiv(b, divisor)
+
+
+@operation("numpy", "Heaviside")
+def heaviside(x1: Any, x2: Any) -> Tensor:
+    """0 below 0, 1 above, and x2 at 0.
+
+    Args:
+        x1: [...], a real number type.
+        x2: [...], broadcastable to `x1`: the value at 0.
+
+    Returns:
+        The broadcast shape, a float type.
+    """
+    a, b = measured(x1, x2)
+    zeros, ones = constants.zeros_like(a), constants.ones_like(a)
+    above = selecting.where(comparison.greater(a, zeros), ones, b)
+    return selecting.where(comparison.less(a, zeros), zeros, above)
+
+
+@operation("numpy", "Hypot")
+def hypot(x1: Any, x2: Any) -> Tensor:
+    """sqrt(x1² + x2²), without overflow of the squares.
+
+    Args:
+        x1: [...], a real number type.
+        x2: [...], broadcastable to `x1`; both are promoted to one float dtype.
+
+    Returns:
+        The broadcast shape, a float type.
+    """
+    a, b = (absolutes.abs(x) for x in measured(x1, x2))
+    large, small = arithmetic.maximum(a, b), arithmetic.minimum(a, b)
+    ratio = division.divide_no_nan(small, large)
+    return large * exponents.sqrt(1.0 + arithmetic.square(ratio))
+
+
+@operation("numpy", "Ldexp")
+def ldexp(x1: Any, x2: Any) -> Tensor:
+    """x1 times 2 to the power x2.
+
+    Args:
+        x1: [...], a real number type; integers become floats.
+        x2: [...], an integer type, broadcastable to `x1`.
+
+    Returns:
+        The broadcast shape, a float type.
+
+    Raises:
+        TypeError: `x2` holds no integers.
+    """
+    exponent: Tensor = convert_to_tensor(x2)
+    if not exponent.dtype.is_integer:
+        raise TypeError(f"keras.ops.ldexp: x2 must be integers, got {exponent.dtype.name}")
+    value, power = met_floats(x1, exponent)
+    scaled = value * exponents.pow(constants.constant(2.0, value.dtype), power)
+    fixed = logic.logical_or(
+        comparison.is_inf(value), comparison.equal(value, constants.zeros_like(value))
+    )
+    return selecting.where(fixed, value, scaled)
+
+
+@operation("numpy", "Logaddexp2")
+def logaddexp2(x1: Any, x2: Any) -> Tensor:
+    """log2(2**x1 + 2**x2), without overflow.
+
+    Args:
+        x1: [...], a real number type.
+        x2: [...], broadcastable to `x1`; both are promoted to one float dtype.
+
+    Returns:
+        The broadcast shape, a float type.
+    """
+    a, b = met_floats(x1, x2)
+    apart = a - b
+    log2 = math.log(2.0)
+    more = exponents.log1p(exponents.exp(absolutes.abs(apart) * -log2)) / log2
+    # The difference of equal infinities is NaN: their sum is what is wanted.
+    return selecting.where(comparison.is_nan(apart), a + b, arithmetic.maximum(a, b) + more)
+
+
+@operation("numpy", "Nextafter")
+def nextafter(x1: Any, x2: Any) -> Tensor:
+    """The number next to x1 in the direction of x2.
+
+    Args:
+        x1: [...], a real number type; integers become floats.
+        x2: [...], broadcastable to `x1`; both are promoted to one float dtype.
+
+    Returns:
+        The broadcast shape, a float type.
+    """
+    a, b = met_floats(x1, x2)
+    if a.dtype.size > 2:
+        return arithmetic.nextafter(a, b)
+    return _next_of_16_bits(a, b)
+
+
+def _next_of_16_bits(a: Tensor, b: Tensor) -> Tensor:
+    """As integers, neighbours of one sign differ by 1."""
+    kind = a.dtype
+    a, b = a + constants.zeros_like(b), b + constants.zeros_like(a)
+    zeros = constants.zeros_like(a)
+    outwards = comparison.equal(comparison.greater(b, a), comparison.greater(a, zeros))
+    bits = casting.bitcast(a, dtypes.int16)
+    one = constants.ones_like(bits)
+    moved = casting.bitcast(bits + selecting.where(outwards, one, -one), kind)
+    least = casting.bitcast(one, kind)
+    from_zero = selecting.where(comparison.greater(b, zeros), least, -least)
+    found = selecting.where(comparison.equal(a, zeros), from_zero, moved)
+    found = selecting.where(comparison.equal(a, b), b, found)
+    undefined = logic.logical_or(comparison.is_nan(a), comparison.is_nan(b))
+    return selecting.where(undefined, a + b, found)
+
+
+@operation("nn", "Polar")
+def polar(abs_: Any, angle: Any) -> Tensor:
+    """The complex number of that size at that angle.
+
+    Args:
+        abs_: [...], float32 or float64.
+        angle: the shape of `abs_`, in radians.
+
+    Returns:
+        The shape of `abs_`, complex.
+    """
+    size: Tensor = convert_to_tensor(abs_)
+    turned: Tensor = convert_to_tensor(angle)
+    return complexes.complex(size * cos(turned), size * sin(turned))

@@ -1,0 +1,149 @@
+"""Products of vectors: inner, cross, Kronecker; distances of each with each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.ops.arrays import moveaxis
+from pinnace.keras.ops.operation import operation
+from pinnace.keras.ops.promotion import met
+from pinnace.ops.array import broadcasting, casting, padding, reshaping, shapes
+from pinnace.ops.math import arithmetic, exponents, products, reduction
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+def _summing(x1: Any, x2: Any) -> tuple[Tensor, Tensor, Any]:
+    """Both in a dtype that sums of products fit in, and the dtype of the result."""
+    a, b = met(x1, x2)
+    kind = a.dtype
+    if kind is dtypes.bool or (kind.is_integer and kind.size < 4):
+        a, b = casting.cast(a, dtypes.int32), casting.cast(b, dtypes.int32)
+    elif kind.name.startswith("uint"):
+        a, b = casting.cast(a, dtypes.int64), casting.cast(b, dtypes.int64)
+    return a, b, kind
+
+
+@operation("numpy", "Inner")
+def inner(x1: Any, x2: Any) -> Tensor:
+    """The sums of products along the last axes.
+
+    Args:
+        x1: [..., k], or a number.
+        x2: [..., k], or a number; both are promoted to one dtype.
+
+    Returns:
+        The other axes of `x1`, then those of `x2`.
+    """
+    a, b, kind = _summing(x1, x2)
+    scalar = a.shape.rank == 0 or b.shape.rank == 0
+    return casting.cast(a * b if scalar else products.tensordot(a, b, [[-1], [-1]]), kind)
+
+
+@operation("numpy", "Vdot")
+def vdot(x1: Any, x2: Any) -> Tensor:
+    """The sum of the products of all elements.
+
+    Args:
+        x1: n elements, of any shape.
+        x2: n elements; both are promoted to one dtype.
+
+    Returns:
+        A scalar.
+    """
+    a, b, kind = _summing(x1, x2)
+    flat = [reshaping.reshape(x, [-1]) for x in (a, b)]
+    return casting.cast(products.tensordot(*flat, 1), kind)
+
+
+@operation("numpy", "Cross", "axisa", "axisb", "axisc", "axis")
+def cross(
+    x1: Any, x2: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Tensor:
+    """The vector at right angles to both, as long as the area between them.
+
+    Args:
+        x1: [..., 2 or 3].
+        x2: [..., 2 or 3]; both are promoted to one dtype; a third element that lacks is 0.
+        axisa: of the vectors in `x1`.
+        axisb: of the vectors in `x2`.
+        axisc: of the vectors in the result.
+        axis: all three at once.
+
+    Returns:
+        [..., 3]; of two vectors in a plane only what is not 0, [...].
+
+    Raises:
+        ValueError: vectors of another length.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = met(x1, x2)
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    if not {a.shape[-1], b.shape[-1]} <= {2, 3}:
+        raise ValueError(
+            "keras.ops.cross: vectors must have two or three elements, got shapes "
+            f"{a.shape.text} and {b.shape.text}"
+        )
+    flat = a.shape[-1] == b.shape[-1] == 2
+    a, b = _with_third(a), _with_third(b)
+    shape = shapes.broadcast_dynamic_shape(shapes.shape(a), shapes.shape(b))
+    found = products.cross(broadcasting.broadcast_to(a, shape), broadcasting.broadcast_to(b, shape))
+    if flat:
+        return found[..., 2]
+    turned: Tensor = moveaxis(found, -1, axisc)
+    return turned
+
+
+def _with_third(x: Tensor) -> Tensor:
+    if x.shape[-1] == 3:
+        return x
+    return padding.pad(x, [[0, 0]] * ((x.shape.rank or 1) - 1) + [[0, 1]])
+
+
+@operation("numpy", "Kron")
+def kron(x1: Any, x2: Any) -> Tensor:
+    """The whole of x2 times each element of x1, in its place.
+
+    Args:
+        x1: [m, n], or of any rank.
+        x2: [p, q]; both are promoted to one dtype; the one of fewer axes gets some in front.
+
+    Returns:
+        [m p, n q], the common dtype.
+    """
+    a, b = met(x1, x2)
+    rank = max(a.shape.rank or 0, b.shape.rank or 0)
+    sizes = [[1] * (rank - (x.shape.rank or 0)) + shapes.axis_sizes(x) for x in (a, b)]
+    left = [size for pair in zip(sizes[0], [1] * rank, strict=True) for size in pair]
+    right = [size for pair in zip([1] * rank, sizes[1], strict=True) for size in pair]
+    found = reshaping.reshape(a, left) * reshaping.reshape(b, right)
+    return reshaping.reshape(found, [m * n for m, n in zip(*sizes, strict=True)])
+
+
+@operation("math", "CDist")
+def cdist(x: Any, y: Any) -> Tensor:
+    """The Euclidean distance of each point with each.
+
+    Args:
+        x: [..., m, d], a float type.
+        y: [..., n, d], dtype of `x`.
+
+    Returns:
+        [..., m, n].
+
+    Raises:
+        ValueError: fewer than two axes, or another d.
+    """
+    a, b = convert_to_tensor(x), convert_to_tensor(y)
+    few = min(a.shape.rank or 0, b.shape.rank or 0) < 2
+    if few or (None not in {a.shape[-1], b.shape[-1]} and a.shape[-1] != b.shape[-1]):
+        raise ValueError(
+            "keras.ops.cdist: x and y must be [..., points, coordinates] of as many coordinates, "
+            f"got shapes {a.shape.text} and {b.shape.text}"
+        )
+    apart = reshaping.expand_dims(a, -2) - reshaping.expand_dims(b, -3)
+    return exponents.sqrt(reduction.reduce_sum(arithmetic.square(apart), -1))
