@@ -44,7 +44,7 @@ from pinnace.keras.weights import (
 from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, MutableMapping, Sequence
 
     from pinnace.framework.tensor import Array
     from pinnace.framework.trackable import Trackable
@@ -537,6 +537,28 @@ class Layer(Module):
             ValueError: another number of arrays, or one of another shape.
         """
         self._weight_store.set_values(weights)
+
+    def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
+        """Put what a `.keras` or `.weights.h5` file keeps of this layer alone into `store`.
+
+        A subclass that does it otherwise defines `load_own_variables` too.
+
+        Args:
+            store: name -> array or variable; takes numbers and bools.
+        """
+        for index, variable in enumerate(self._weight_store.own_variables()):
+            store[str(index)] = variable
+
+    def load_own_variables(self, store: Mapping[str, Any]) -> None:
+        """Take what `save_own_variables` put into a file.
+
+        Args:
+            store: name -> array.
+
+        Raises:
+            ValueError: another number of arrays, or one of another shape.
+        """
+        self._weight_store.load_own(store)
 
     # What it adds to the loss.
 

@@ -17,7 +17,7 @@ from pinnace.keras.part import Part
 from pinnace.keras.seeds import SeedGenerator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pinnace.framework.tensor import Tensor
     from pinnace.framework.trackable import Trackable
@@ -120,6 +120,12 @@ class WeightStore(Part):
             ):
                 waiting.extend(reversed(child._trackable_children().values()))
 
+    def own_variables(self) -> list[Variable]:
+        """Those that are no inner layer's: first what is trained, then the others."""
+        own: list[Any] = [child for child in self.own() if is_variable(child)]
+        unique = list({id(variable): variable for variable in own}.values())
+        return [v for v in unique if v.trainable] + [v for v in unique if not v.trainable]
+
     def layers(self) -> list[Layer]:
         """The layers right below the layer, each once."""
         found: dict[int, Any] = {id(x): x for x in self.own() if is_layer(x)}
@@ -189,6 +195,33 @@ class WeightStore(Part):
                 )
         for variable, array in zip(variables, arrays, strict=True):
             variable.assign(array.astype(variable.dtype.numpy))
+
+    def load_own(self, store: Mapping[str, Any]) -> None:
+        """Give `own_variables` the values of a file; see `Layer.load_own_variables`."""
+        load_numbered(f"Layer {self._owner.name!r}", self.own_variables(), store)
+
+
+def load_numbered(who: str, variables: Sequence[Variable], store: Mapping[str, Any]) -> None:
+    """Give variables the values that stand under "0", "1" and so on: all of them, or none.
+
+    Raises:
+        ValueError: another number of values, or one of another shape.
+    """
+    names = [str(index) for index in range(len(variables))]
+    if len(store.keys()) != len(names) or any(name not in store for name in names):
+        raise ValueError(
+            f"{who}: load_own_variables: has {len(names)} variables, the file has "
+            f"{', '.join(map(repr, store.keys())) or 'none'}"
+        )
+    arrays = [np.asarray(store[name]) for name in names]
+    for variable, array in zip(variables, arrays, strict=True):
+        if not variable.shape.is_compatible_with(array.shape):
+            raise ValueError(
+                f"{who}: load_own_variables: {variable.name[:-2]!r} must have shape "
+                f"{variable.shape.text}, the file has {list(array.shape)}"
+            )
+    for variable, array in zip(variables, arrays, strict=True):
+        variable.assign(array.astype(variable.dtype.numpy))
 
 
 def is_layer(x: object) -> bool:

@@ -344,7 +344,70 @@ def outcome(name: str) -> Any:
 CLIPPED = {"rmin": 0.5, "rmax": 1.25, "dmax": 0.75}
 MASK = np.random.default_rng(1).integers(0, 2, (3, 5)) > 0
 CONV = ("relu", False, *FIRST, L2, L2, L2, NON_NEG, NON_NEG)
+
+
+def accumulated(kind: str, calls: int = 7, **options: Any) -> Any:
+    """Values after each call, the state, and what `iterations` and the configuration say."""
+    found = []
+    for traced in (False, True):
+        optimizer = getattr(keras.optimizers, kind)(0.25, gradient_accumulation_steps=3, **options)
+        layer = layers.Dense(2, name="d")
+        layer.build((None, 3))
+        filled(layer)
+        optimizer.build(layer.trainable_variables)
+
+        def step(kernel: Any, bias: Any, to: Any = optimizer, of: Any = layer) -> None:
+            to.apply([kernel, bias], of.trainable_variables)
+
+        run = tf.function(step) if traced else step
+        for call in range(calls):
+            run(tf.constant(numbers(3, 2, seed=call)), tf.constant(numbers(2, seed=call + 50)))
+            found.append([layer.get_weights(), int(np.asarray(optimizer.iterations))])
+        found.append([np.asarray(v) for v in optimizer.variables])
+        found.append([v.name.split("/")[-1].split(":")[0] for v in optimizer.variables[:6]])
+    found.append(optimizer.get_config()["gradient_accumulation_steps"])
+    return found
+
+
+def fitted_in_groups() -> Any:
+    """A model trained with fewer changes than batches; the last group is not full."""
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(2), layers.Dense(1)])
+    filled(model)
+    schedule = keras.optimizers.schedules.ExponentialDecay(0.125, 2, 0.5)
+    model.compile(keras.optimizers.SGD(schedule, 0.5, gradient_accumulation_steps=2), "mse")
+    x, y = numbers(10, 3, seed=1), numbers(10, 1, seed=2)
+    history = model.fit(x, y, batch_size=2, epochs=3, shuffle=False, verbose=0).history
+    return [model.get_weights(), history["loss"]]
+
+
+def assigned() -> Any:
+    """What an `update_step` calls: numbers and rows in other dtypes."""
+    optimizer, variable = keras.optimizers.SGD(), tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    rows = tf.IndexedSlices(tf.constant([[5, 6]], tf.int32), tf.constant([1]), tf.constant([2, 2]))
+    found = []
+    for value in (numbers(2, 2).astype("float64"), rows):
+        for name in ("assign_add", "assign_sub", "assign"):
+            getattr(optimizer, name)(variable, value)
+            found.append(variable.numpy())
+    optimizer = keras.optimizers.SGD()
+    layer = layers.Dense(2)
+    layer.build((None, 3))
+    pair = optimizer.add_optimizer_variables(layer.trainable_variables, ("a", "b"), "ones")
+    found.append([[np.asarray(v) for v in made] for made in pair])
+    found.append([list(v.shape) for v in optimizer.variables])
+    return found
+
+
 PROGRAMS = {
+    "accumulated_sgd": lambda: accumulated("SGD", momentum=0.5, clipnorm=1.5),
+    "accumulated_with_decay": lambda: accumulated("SGD", weight_decay=0.25, clipvalue=0.5),
+    "accumulated_adam": lambda: accumulated("Adam", global_clipnorm=2.0),
+    "accumulated_nadam": lambda: accumulated("Nadam"),
+    "accumulated_rmsprop": lambda: accumulated("RMSprop", centered=True),
+    "accumulated_lion": lambda: accumulated("Lion"),
+    "wrong_accumulation": lambda: refused(keras.optimizers.SGD, gradient_accumulation_steps=1),
+    "fitted_in_groups": fitted_in_groups,
+    "assigned": assigned,
     "window": lambda: attended("MultiHeadAttention", sliding_window=2),
     "window_of_one": lambda: attended("MultiHeadAttention", sliding_window=1, use_bias=False),
     "gate": lambda: attended("MultiHeadAttention", use_gate=True, value_dim=5),

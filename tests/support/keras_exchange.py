@@ -18,7 +18,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.keras_models import CASES, Array, case_of, custom, inputs_of, targets_of
+from support.keras_models import CASES, Array, case_of, custom, halved, inputs_of, targets_of
 
 
 def flat(outputs: Any) -> list[Array]:
@@ -77,6 +77,7 @@ def read(tf: Any, folder: Path, name: str, ending: str) -> dict[str, float]:
     """The largest differences of outputs and, after one step more, of losses and outputs."""
     keras, case = tf.keras, case_of(name)
     custom(keras)
+    halved(keras)
     # Keras 3 does not find the losses of its own .h5 files again.
     compiles = not (ending == ".h5" and keras.__name__.startswith(("keras", "tensorflow")))
     options = {} if compiles else {"compile": False}

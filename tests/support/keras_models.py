@@ -433,6 +433,34 @@ def buckets(keras: Any) -> Any:
 # Classes of the program.
 
 
+def halved(keras: Any) -> Any:
+    """A layer of a program's own that says what files keep of it, registered."""
+
+    @keras.utils.register_keras_serializable("test_models")
+    class Halved(keras.layers.Layer):  # type: ignore[misc]
+        def build(self, input_shape: Any) -> None:
+            self.inner = keras.layers.Dense(3)
+            self.inner.build(input_shape)
+            self.scale = self.add_weight(shape=[input_shape[-1]], initializer="ones", name="scale")
+            self.bias = self.add_weight(shape=[3], initializer="zeros", name="bias")
+            self.built = True
+
+        def call(self, x: Any) -> Any:
+            return self.inner(x * self.scale) + self.bias
+
+        def save_own_variables(self, store: Any) -> None:
+            super().save_own_variables(store)
+            store["half"] = np.asarray(self.scale) / 2
+            del store["0"]
+
+        def load_own_variables(self, store: Any) -> None:
+            assert sorted(store.keys()) == ["1", "half"]
+            self.scale.assign(store["half"] * 2)
+            self.bias.assign(store["1"])
+
+    return Halved
+
+
 def custom(keras: Any) -> tuple[Any, Any]:
     """A layer and a model of a program's own, registered."""
     register = keras.utils.register_keras_serializable
@@ -484,5 +512,12 @@ def own_layer(keras: Any) -> Any:
 def own_model(keras: Any) -> Any:
     _, classifier = custom(keras)
     model = classifier(5, name="classifier")
+    model.compile("adam", "mse")
+    return model
+
+
+@case(h5=False)
+def own_variables(keras: Any) -> Any:
+    model = keras.Sequential([keras.Input([4]), halved(keras)(name="own"), keras.layers.Dense(2)])
     model.compile("adam", "mse")
     return model

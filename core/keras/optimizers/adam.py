@@ -55,7 +55,7 @@ class _Moments(Optimizer):
         """Beta to the number of steps, this one included; the same for all variables of a step."""
 
         def make() -> Any:
-            step = casting.cast(self.iterations.value() + ahead, dtype)
+            step = casting.cast(self._steps_so_far() + ahead, dtype)
             return exponents.pow(casting.cast(beta, dtype), step)
 
         return self.shared(f"{beta} {dtype.name} {ahead}", make)

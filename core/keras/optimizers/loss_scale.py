@@ -77,7 +77,7 @@ class LossScaleOptimizer(Optimizer):
         self.inner_optimizer = inner_optimizer
         self.initial_scale = initial_scale
         self.dynamic_growth_steps = dynamic_growth_steps
-        self.iterations = inner_optimizer.iterations
+        self._iterations = inner_optimizer._iterations
         inner_optimizer.loss_scale_factor = None  # or gradients would be divided twice
 
     @property

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 from pinnace.framework.context import init_scope
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.framework.variable import Variable
+from pinnace.functions.control.conditional import cond
 from pinnace.keras import replicas
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.names import class_name_in_snake_case, unique_name
-from pinnace.keras.optimizers.optimizer_state import LearningRate, OptimizerState
+from pinnace.keras.optimizers.optimizer_state import ACCUMULATOR, LearningRate, OptimizerState
 from pinnace.keras.optimizers.schedules import LearningRateSchedule
-from pinnace.ops.array import casting
-from pinnace.ops.math import arithmetic, clipping, division, polar
+from pinnace.ops.array import casting, constants
+from pinnace.ops.math import arithmetic, clipping, comparison, division, polar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -34,6 +35,8 @@ class OptimizerOptions(TypedDict, total=False):
     ema_overwrite_frequency: steps after which the average becomes the value; None leaves it to the
         end of training.
     loss_scale_factor: factor of the loss, taken out of the gradients again.
+    gradient_accumulation_steps: calls of `apply` whose mean gradient makes one change, at least 2;
+        None changes the variables at every call.
     name: the class in snake case if None.
     """
 
@@ -62,12 +65,14 @@ class Optimizer(OptimizerState):
         ema_momentum: share of the old average that stays per step.
         ema_overwrite_frequency: steps after which the average becomes the value.
         loss_scale_factor: factor of the loss, taken out of the gradients again.
-        gradient_accumulation_steps: must be None.
+        gradient_accumulation_steps: calls of `apply` whose mean gradient makes one change, at least
+            2; None changes the variables at every call.
         name: the class in snake case if None.
         **kwargs: none are known.
 
     Raises:
-        ValueError: several ways to clip at once, an unknown argument, a weight decay below 0.
+        ValueError: several ways to clip at once, an unknown argument, a weight decay below 0,
+            gradients accumulated over fewer than 2 steps.
     """
 
     # Whether `update_step` is given IndexedSlices as they are; else it is given their sum.
@@ -103,8 +108,7 @@ class Optimizer(OptimizerState):
             raise ValueError(
                 f"{who}: only one of clipnorm, clipvalue, global_clipnorm may be given"
             )
-        if gradient_accumulation_steps is not None:
-            raise NotImplementedError(f"{who}: gradient_accumulation_steps is not supported")
+        _check_accumulation(who, gradient_accumulation_steps)
         if weight_decay is not None and weight_decay < 0:
             raise ValueError(f"{who}: weight_decay must be at least 0, got {weight_decay}")
         self.name = name or unique_name(class_name_in_snake_case(who))
@@ -122,7 +126,7 @@ class Optimizer(OptimizerState):
         self._shared = None
         self._excluded, self._excluded_names = [], ()
         self._variables: list[Variable] = []
-        self.iterations = self._own_variable(0, "int64", "iteration")
+        self._iterations = self._own_variable(0, "int64", "iteration")
         if isinstance(learning_rate, LearningRateSchedule) or callable(learning_rate):
             self._learning_rate: Any = learning_rate
         else:
@@ -133,7 +137,7 @@ class Optimizer(OptimizerState):
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Variable]], name: str | None = None, **kwargs: Any
     ) -> Variable:
-        """One step; gives the number of steps so far.
+        """One step; gives the number of steps so far, those that only add up gradients too.
 
         Args:
             grads_and_vars: pairs of gradient and variable; a gradient may be None.
@@ -143,7 +147,7 @@ class Optimizer(OptimizerState):
         del name, kwargs
         pairs = list(grads_and_vars)
         self.apply([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
-        return self.iterations
+        return self._iterations
 
     def apply(
         self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None
@@ -156,6 +160,7 @@ class Optimizer(OptimizerState):
 
         Raises:
             ValueError: no gradients, an unknown variable, or another number of gradients.
+            NotImplementedError: gradients are to be accumulated, under several replicas.
         """
         gradients, variables = self._present(grads, self._known(grads, trainable_variables))
         if not variables:
@@ -163,7 +168,14 @@ class Optimizer(OptimizerState):
         if self.loss_scale_factor is not None:
             factor = self.loss_scale_factor
             gradients = [dense(gradient) / factor for gradient in gradients]
-        gradients = self._clipped(gradients)
+        if self.gradient_accumulation_steps:
+            if replicas.in_several():
+                raise NotImplementedError(
+                    f"{type(self).__name__}: gradient_accumulation_steps must be None where a "
+                    "strategy has several replicas"
+                )
+        else:
+            gradients = self._clipped(gradients)
         if replicas.in_several():
             gradients = replicas.summed(gradients)
             replicas.once(lambda _: self._step_once(gradients, variables))
@@ -176,6 +188,40 @@ class Optimizer(OptimizerState):
             self._step(gradients, variables)
 
     def _step(self, gradients: list[Any], variables: Sequence[Variable]) -> None:
+        if self.gradient_accumulation_steps:
+            self._accumulate(gradients, variables, self.gradient_accumulation_steps)
+        else:
+            self._change(gradients, variables)
+        if self.use_ema:
+            self._update_averages(variables)
+        for variable in variables:
+            if variable.constraint is not None:
+                variable.assign(variable.constraint(variable.value()))
+        self._iterations.assign_add(1)
+
+    def _accumulate(
+        self, gradients: Sequence[Any], variables: Sequence[Variable], steps: int
+    ) -> None:
+        """Add the gradients to those of the steps before; their mean is what the last one takes."""
+        kept = [self.slot(ACCUMULATOR, variable) for variable in variables]
+        sums = [
+            same_dtype(dense(gradient), total) + total.value()
+            for gradient, total in zip(gradients, kept, strict=True)
+        ]
+
+        def change() -> None:
+            self._change(self._clipped([total / steps for total in sums]), variables)
+            # Keras: also those that had no gradient this time.
+            for total in self._slots[ACCUMULATOR]:
+                total.assign(constants.zeros_like(total.value()))
+
+        def add() -> None:
+            assign_all(zip(kept, sums, strict=True))
+
+        cond(comparison.equal((self._iterations.value() + 1) % steps, 0), change, add)
+
+    def _change(self, gradients: list[Any], variables: Sequence[Variable]) -> None:
+        """What a step does to the variables, before averages and constraints."""
         if not self._takes_slices:
             gradients = [dense(gradient) for gradient in gradients]
         rate = self._current_learning_rate()
@@ -186,12 +232,6 @@ class Optimizer(OptimizerState):
             self._update_all(gradients, variables, rate)
         finally:
             self._shared = None
-        if self.use_ema:
-            self._update_averages(variables)
-        for variable in variables:
-            if variable.constraint is not None:
-                variable.assign(variable.constraint(variable.value()))
-        self.iterations.assign_add(1)
 
     def _update_all(
         self, gradients: Sequence[Tensor], variables: Sequence[Variable], rate: Any
@@ -337,7 +377,7 @@ class Optimizer(OptimizerState):
 
     def _update_averages(self, variables: Sequence[Variable]) -> None:
         share = self.ema_momentum
-        first = same_dtype(polar.sign(self.iterations.value()), variables[0])
+        first = same_dtype(polar.sign(self._steps_so_far()), variables[0])
         for variable in variables:
             average = self.slot("average", variable)
             # Keras: the average begins with the first step's value.
@@ -345,7 +385,7 @@ class Optimizer(OptimizerState):
             average.assign(average.value() * kept + variable.value() * (1.0 - kept))
         every = self.ema_overwrite_frequency
         if every:
-            step = self.iterations.value() + 1
+            step = self._steps_so_far() + 1
             due = casting.cast(division.floormod(step, every) < 1, variables[0].dtype)
             for variable in variables:
                 mixed = self.slot("average", variable).value() * due + variable.value() * (
@@ -358,6 +398,17 @@ class Optimizer(OptimizerState):
         if self.use_ema:
             for variable in var_list:
                 variable.assign(self.slot("average", variable).value())
+
+
+def _check_accumulation(who: str, steps: Any) -> None:
+    """Keras: 0 is None."""
+    if not steps:
+        return
+    if not isinstance(steps, int) or steps < 2:
+        raise ValueError(
+            f"{who}: gradient_accumulation_steps must be an integer of at least 2, or None, "
+            f"got {steps!r}"
+        )
 
 
 def same_dtype(value: Any, like: Any) -> Any:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeAlias
+import warnings
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope, state
+from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.variable import Variable, VariableAggregation
 from pinnace.keras import initializers, registry, replicas
 from pinnace.keras.optimizers.schedules import LearningRateSchedule
+from pinnace.keras.weights import load_numbered
+from pinnace.ops.array import casting
+from pinnace.ops.math import division
 
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+# The slot of the gradients since the last change.
+ACCUMULATOR = "gradient_accumulator"
 LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any]
 
 
@@ -27,7 +37,7 @@ class OptimizerState(AutoTrackable):
 
     name: str
     built: bool
-    iterations: Variable
+    _iterations: Variable
     use_ema: bool
     weight_decay: float | None
     clipnorm: float | None
@@ -72,6 +82,17 @@ class OptimizerState(AutoTrackable):
         """Steps so far, learning rate, then what it keeps per variable."""
         return list(self._variables)
 
+    @property
+    def iterations(self) -> Any:
+        """The number of changes so far: the variable, or a scalar if gradients are accumulated."""
+        steps = self.gradient_accumulation_steps
+        return division.floordiv(self._iterations.value(), steps) if steps else self._iterations
+
+    def _steps_so_far(self) -> Tensor:
+        """`iterations` as a scalar."""
+        found = self.iterations
+        return found.value() if isinstance(found, Variable) else found
+
     def build(self, var_list: Sequence[Variable]) -> None:
         """Make what is kept per variable; a subclass calls this, then `_add_slots`."""
         self._targets = list(var_list)
@@ -83,6 +104,8 @@ class OptimizerState(AutoTrackable):
                 average.assign(variable.value())
                 averages.append(average)
             self._slots["average"] = averages
+        if self.gradient_accumulation_steps:
+            self._add_slots(ACCUMULATOR)
         self.built = True
 
     def _add_slots(self, *names: str, initializer: Any = "zeros") -> None:
@@ -147,6 +170,62 @@ class OptimizerState(AutoTrackable):
         value = initializers.get(initializer)(list(shape), dtype=dtype)
         return self._own_variable(value, value.dtype.name, name or "variable")
 
+    def add_optimizer_variables(
+        self, trainable_variables: Sequence[Variable], name: Any, initializer: Any = "zeros"
+    ) -> Any:
+        """A variable of this optimizer for each of some others, with its shape and dtype.
+
+        Args:
+            trainable_variables: the others.
+            name: ends the names; a list of names makes as many variables for each of the others.
+            initializer: of the values; a list has one per name.
+
+        Returns:
+            A list of variables; for a list of names a tuple of lists.
+
+        Raises:
+            ValueError: another number of initializers than of names.
+        """
+        names = [name] if isinstance(name, str) else list(name)
+        several = isinstance(initializer, (list, tuple))
+        makers = list(initializer) if several else [initializer] * len(names)
+        if len(names) != len(makers):
+            raise ValueError(
+                f"{type(self).__name__}.add_optimizer_variables: there must be an initializer per "
+                f"name, or one for all, got {len(makers)} for {len(names)} names"
+            )
+        made: tuple[list[Variable], ...] = tuple([] for _ in names)
+        for variable in trainable_variables:
+            for into, one, make in zip(made, names, makers, strict=True):
+                into.append(self.add_variable_from_reference(variable, one, make))
+        return made[0] if isinstance(name, str) else made
+
+    # What an `update_step` may call.
+
+    def assign(self, variable: Variable, value: Any) -> None:
+        """Give a variable a value, cast to its dtype; of IndexedSlices, to the rows they name."""
+        value = _like(value, variable)
+        if isinstance(value, IndexedSlices):
+            variable.scatter_update(value)
+        else:
+            variable.assign(value)
+
+    def assign_add(self, variable: Variable, value: Any) -> None:
+        """Add to a variable, cast to its dtype; IndexedSlices to the rows they name."""
+        value = _like(value, variable)
+        if isinstance(value, IndexedSlices):
+            variable.scatter_add(value)
+        else:
+            variable.assign_add(value)
+
+    def assign_sub(self, variable: Variable, value: Any) -> None:
+        """Subtract from a variable, cast to its dtype; IndexedSlices from the rows they name."""
+        value = _like(value, variable)
+        if isinstance(value, IndexedSlices):
+            variable.scatter_sub(value)
+        else:
+            variable.assign_sub(value)
+
     @property
     def learning_rate(self) -> Any:
         """The variable, or what a schedule says now."""
@@ -172,7 +251,7 @@ class OptimizerState(AutoTrackable):
         if isinstance(self._learning_rate, Variable):
             return self._learning_rate
         if isinstance(self._learning_rate, LearningRateSchedule):
-            return self._learning_rate(self.iterations)
+            return self._learning_rate(self._iterations)  # Keras: calls, not changes
         return self._learning_rate()
 
     def get_config(self) -> dict[str, Any]:
@@ -225,3 +304,41 @@ class OptimizerState(AutoTrackable):
             )
         for variable, value in zip(self._variables, weights, strict=True):
             variable.assign(value)
+
+    # In files.
+
+    def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
+        """Put what a `.keras` file keeps of this optimizer into `store`.
+
+        Args:
+            store: name -> array or variable; takes numbers and bools.
+        """
+        for index, variable in enumerate(self.variables):
+            store[str(index)] = variable
+
+    def load_own_variables(self, store: Mapping[str, Any]) -> None:
+        """Take what `save_own_variables` put into a file; of another number, nothing.
+
+        Args:
+            store: name -> array.
+
+        Raises:
+            ValueError: an array of another shape.
+        """
+        variables = self.variables
+        if len(store.keys()) != len(variables):
+            warnings.warn(
+                f"{type(self).__name__}: the state is not restored: it has {len(variables)} "
+                f"variables, the file has {len(store.keys())}",
+                stacklevel=2,
+            )
+            return
+        load_numbered(f"Optimizer {self.name!r}", variables, store)
+
+
+def _like(value: Any, variable: Variable) -> Any:
+    """A value, or the rows of IndexedSlices, in the dtype of a variable."""
+    if isinstance(value, IndexedSlices):
+        rows = casting.cast(value.values, variable.dtype)
+        return IndexedSlices(rows, value.indices, value.dense_shape)
+    return casting.cast(value, variable.dtype)

@@ -142,7 +142,7 @@ class Lamb(Optimizer):
         """Change one variable."""
         rate = same_dtype(learning_rate, variable)
         gradient = same_dtype(gradient, variable)
-        step = casting.cast(self.iterations.value() + 1, variable.dtype)
+        step = casting.cast(self._steps_so_far() + 1, variable.dtype)
         momentum, velocity = self.slot("momentum", variable), self.slot("velocity", variable)
         m = momentum.value() + (gradient - momentum.value()) * (1 - self.beta_1)
         v = velocity.value() + (arithmetic.square(gradient) - velocity.value()) * (1 - self.beta_2)
@@ -226,7 +226,7 @@ class Adafactor(Optimizer):
         kind = variable.dtype
         rate = casting.cast(learning_rate, kind)
         gradient = same_dtype(gradient, variable)
-        step = casting.cast(self.iterations.value() + 1, kind)
+        step = casting.cast(self._steps_so_far() + 1, kind)
         slowing = 1.0 / exponents.sqrt(step)
         rho = arithmetic.minimum(rate, slowing)
         mean_size = exponents.sqrt(reduction.reduce_mean(arithmetic.square(variable.value())))

@@ -13,12 +13,10 @@ import warnings
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
-
-from pinnace.framework.trackable import is_variable
 from pinnace.keras.layer import Layer
 from pinnace.keras.names import class_name_in_snake_case
-from pinnace.keras.saving import hdf5_files
+from pinnace.keras.saving import hdf5_files, own_variables
+from pinnace.keras.saving.own_variables import Store
 from pinnace.storage.atomic import write_file
 
 if TYPE_CHECKING:
@@ -42,13 +40,11 @@ def write_weights(model: Model, file: IO[bytes], optimizer: Optimizer | None = N
         for place, layer in places(model):
             group = opened.create_group(f"{place}/vars" if place else "vars")
             group.attrs["name"] = layer.name
-            for index, variable in enumerate(_own_variables(layer)):
-                group.create_dataset(str(index), data=storable(variable))
+            layer.save_own_variables(Store(group))
         if optimizer is not None:
             group = opened.create_group("optimizer/vars")
             group.attrs["name"] = optimizer.name
-            for index, variable in enumerate(optimizer.variables):
-                group.create_dataset(str(index), data=storable(variable))
+            optimizer.save_own_variables(Store(group))
     file.write(memory.getbuffer())
 
 
@@ -80,10 +76,13 @@ def weights_for(
     """
     found: list[tuple[Variable, Any]] = []
     for place, layer in places(model):
-        variables = _own_variables(layer)
         group = hdf5_files.entry(file, f"{place}/vars" if place else "vars")
         try:
-            found.extend(zip(variables, values_for(group, variables), strict=True))
+            if own_variables.says_itself(layer):
+                found.extend(own_variables.values_of(layer, group))
+            else:
+                variables = layer._weight_store.own_variables()
+                found.extend(zip(variables, values_for(group, variables), strict=True))
         except ValueError as error:
             message = f"load_weights: {place or 'the model'} ({layer.name!r}): {error}"
             if not skip_mismatch:
@@ -116,19 +115,6 @@ def value_for(data: Any, name: str, variable: Variable) -> Any:
             f"the file has {list(data.shape)}"
         )
     return hdf5_files.values(data, variable.dtype.numpy)
-
-
-def storable(variable: Variable) -> Any:
-    """The value of a variable as HDF5 can hold it: it knows no bfloat16."""
-    array = np.asarray(variable.numpy())
-    return array.astype(np.float32) if variable.dtype.name == "bfloat16" else array
-
-
-def _own_variables(layer: Layer) -> list[Variable]:
-    """Those that are no inner layer's: first what is trained, then the others."""
-    own: list[Any] = [child for child in layer._weight_store.own() if is_variable(child)]
-    unique = list({id(variable): variable for variable in own}.values())
-    return [v for v in unique if v.trainable] + [v for v in unique if not v.trainable]
 
 
 # Where layers are.

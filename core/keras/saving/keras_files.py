@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.keras import registry, restoring
-from pinnace.keras.saving import assets, hdf5, hdf5_files, older_configs
+from pinnace.keras.saving import assets, hdf5, hdf5_files, older_configs, own_variables
 from pinnace.keras.saving.archive import CONFIG, METADATA, WEIGHTS, Archive, write_archive
 
 if TYPE_CHECKING:
@@ -104,7 +104,10 @@ def _optimizer_values(model: Any, file: Any, older: bool) -> list[tuple[Any, Any
     group = hdf5_files.entry(file, "optimizer/vars")
     if not hasattr(group, "keys") or not len(group) or getattr(model, "optimizer", None) is None:
         return []
-    variables = hdf5.optimizer_to_restore(model).variables
+    optimizer = hdf5.optimizer_to_restore(model)
+    if own_variables.says_itself(optimizer):
+        return own_variables.values_of(optimizer, group)
+    variables = optimizer.variables
     if older and len(group) == len(variables) - 1:
         del variables[1]  # Keras 2 tells the learning rate in the configuration alone
     try:

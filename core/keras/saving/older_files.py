@@ -20,7 +20,7 @@ from pinnace.keras.layers.lookups import IndexLookup
 from pinnace.keras.losses.loss import Loss
 from pinnace.keras.metrics.metric import Metric
 from pinnace.keras.names import class_name_in_snake_case
-from pinnace.keras.saving import hdf5, hdf5_files, listed_weights, older_configs
+from pinnace.keras.saving import hdf5, hdf5_files, listed_weights, older_configs, own_variables
 from pinnace.keras.saving.keras_files import VERSION
 from pinnace.storage.atomic import write_file
 
@@ -231,4 +231,4 @@ def _write_listed(group: Any, variables: list[Variable]) -> None:
         names.append(name)
     hdf5_files.write_texts(group, "weight_names", names)
     for name, variable in zip(names, variables, strict=True):
-        group.create_dataset(name, data=hdf5.storable(variable))
+        group.create_dataset(name, data=own_variables.storable(variable))
