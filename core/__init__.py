@@ -257,6 +257,7 @@ if TYPE_CHECKING:
     from pinnace import deploy as deploy
     from pinnace import distribute as distribute
     from pinnace import estimator as estimator
+    from pinnace import experimental as experimental
     from pinnace import graph_util as graph_util
     from pinnace import io as io
     from pinnace import keras as keras
@@ -339,6 +340,7 @@ _ON_FIRST_USE = {
     "eig": "pinnace.ops.linalg.eigen:eig",
     "eigvals": "pinnace.ops.linalg.eigen:eigvals",
     "estimator": "pinnace.estimator",
+    "experimental": "pinnace.experimental",
     "extract_volume_patches": "pinnace.ops.image.patches:extract_volume_patches",
     "eye": "pinnace.ops.linalg.bands:eye",
     "fftnd": "pinnace.ops.signal.fourier:fftnd",

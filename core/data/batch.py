@@ -297,8 +297,8 @@ class Unbatched(Stage):
     def cardinality(self) -> int:
         """Known where the first axes are."""
         there = self._source.cardinality()
-        sizes = {leaf.shape[0] for leaf in self._source.leaves if leaf.shape.rank}
-        size: int | None = next((n for n in sizes if n is not None), None)
+        sizes = map(composites.first_size, structure.flatten(self._source.spec))
+        size = next((n for n in sizes if n is not None), None)
         if there == 0:
             return 0
         if there < 0 or size is None:
@@ -311,8 +311,7 @@ class SliceOf(Unbatched):
 
     def cardinality(self) -> int:
         """The size of the first axis."""
-        parts = structure.flatten(self._source.spec)
-        sizes = {part.shape[0] for part in parts if part.shape.rank}
+        sizes = map(composites.first_size, structure.flatten(self._source.spec))
         return next((int(n) for n in sizes if n is not None), UNKNOWN)
 
 

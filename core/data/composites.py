@@ -1,7 +1,8 @@
-"""Ragged and sparse elements: put together into batches and taken apart, as the arrays they are of.
+"""Composite elements: put together into batches and taken apart, as the arrays they are of.
 
 Inside a pipeline a composite element is its components, one leaf each: flat values and row splits,
-or indices, values and shape. Only what adds or removes an axis must know what they mean.
+or indices, values and shape. Only what adds or removes an axis must know what they mean; of an
+extension type, its batch encoder knows.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.data.elements import Element, Nest, leaf_array, leaves_of, stacked
+from pinnace.data.elements import Element, Nest, leaf_array, leaves_of, packed, stacked
 from pinnace.framework import dtypes, structure
 from pinnace.framework.composite import CompositeSpec
+from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array
+from pinnace.framework.tensor import Array, wrap
+from pinnace.ops.composites.extension.batching import encoder_of
 from pinnace.ops.composites.ragged.spec import RaggedTensorSpec
 from pinnace.ops.composites.sparse.tensor import SparseTensorSpec
 
@@ -49,6 +52,8 @@ def batched_spec(leaf: Any, size: int | None) -> Any:
         TypeError: it has no batches.
     """
     front = Shape.of((size,))
+    if (encoder := encoder_of(leaf)) is not None:
+        return encoder.batch(leaf, size)
     if isinstance(leaf, RaggedTensorSpec):
         rank = leaf.ragged_rank + 1
         return RaggedTensorSpec(front + leaf.shape, leaf.dtype, rank, leaf.row_splits_dtype)
@@ -59,6 +64,16 @@ def batched_spec(leaf: Any, size: int | None) -> Any:
 
 def row_spec(leaf: Any, who: str) -> Any:
     """The spec of the rows of a composite part."""
+    if (encoder := encoder_of(leaf)) is not None:
+        try:
+            return encoder.unbatch(leaf)
+        except ValueError as error:
+            raise InvalidArgumentError(f"{who}: {error}") from None
+    if not hasattr(leaf, "shape"):
+        raise InvalidArgumentError(
+            f"{who}: {leaf} has no rows that can be elements\n"
+            "  Try: BatchableExtensionType as the base of its values"
+        )
     rest = leaf.shape[1:] if leaf.shape.rank else Shape(None)
     if isinstance(leaf, RaggedTensorSpec):
         rank = max(0, leaf.ragged_rank - 1)
@@ -66,6 +81,15 @@ def row_spec(leaf: Any, who: str) -> Any:
     if isinstance(leaf, SparseTensorSpec) and leaf.shape.rank != 1:
         return SparseTensorSpec(rest, leaf.dtype)
     raise InvalidArgumentError(f"{who}: {leaf} has no rows that can be elements")
+
+
+def first_size(part: Any) -> int | None:
+    """The size of the first axis of a part of an element, None if it is not known."""
+    if (encoder := encoder_of(part)) is not None:
+        sizes = map(first_size, structure.flatten(encoder.encoding_specs(part)))
+        return next((size for size in sizes if size is not None), None)
+    size: int | None = part.shape[0] if part.shape.rank else None
+    return size
 
 
 def with_batch_axis(spec: Nest, size: int | None) -> Nest:
@@ -102,12 +126,51 @@ def joined(elements: Sequence[Element], spec: Nest, who: str) -> Element:
         if isinstance(part, TensorSpec):
             out.append(stacked(columns[place.start], part, number, who))
             continue
+        if encoder_of(part) is not None:
+            out.extend(_joined_encoded([element[place] for element in elements], part, who))
+            continue
         values = [
             tuple(np.asarray(leaf_array(leaf)) for leaf in value)
             for value in zip(*columns[place], strict=True)
         ]
         out.extend(_ragged(values) if isinstance(part, RaggedTensorSpec) else _sparse(values))
     return tuple(out)
+
+
+def _value(spec: Any, leaves: Element) -> Any:
+    """The value of leaves, as a program sees it: batch encoders are the program's."""
+    specs = leaves_of(spec)
+    return packed(
+        spec,
+        [
+            wrap(np.asarray(leaf_array(leaf)), one.dtype)
+            for leaf, one in zip(leaves, specs, strict=True)
+        ],
+    )
+
+
+def _arrays(value: Nest) -> Element:
+    """The leaves of what a batch encoder gave."""
+    return tuple([np.asarray(convert_to_tensor(leaf)._array) for leaf in leaves_of(value)])
+
+
+def _joined_encoded(values: Sequence[Element], spec: Any, who: str) -> Element:
+    """Values of an extension type, as its encoder batches them."""
+    encoder = encoder_of(spec)
+    encoding = encoder.encoding_specs(spec)
+    encoded = [_arrays(encoder.encode(spec, _value(spec, leaves))) for leaves in values]
+    together = _value(with_batch_axis(encoding, len(values)), joined(encoded, encoding, who))
+    return _arrays(encoder.decode(encoder.batch(spec, len(values)), together))
+
+
+def _encoded_rows(leaves: Element, spec: Any, who: str) -> Iterator[Element]:
+    """The rows of a batch of an extension type."""
+    encoder = encoder_of(spec)
+    encoding, one = encoder.encoding_specs(spec), row_spec(spec, who)
+    encoded = _arrays(encoder.encode(spec, _value(spec, leaves), 1))
+    inner = without_batch_axis(encoding, who)
+    for row in rows(encoded, encoding, who):
+        yield _arrays(encoder.decode(one, _value(inner, row)))
 
 
 def _ragged(values: Sequence[Components]) -> Components:
@@ -149,6 +212,8 @@ def rows(element: Element, spec: Nest, who: str) -> Iterator[Element]:
         leaves = tuple(np.asarray(leaf_array(leaf)) for leaf in element[place])
         if isinstance(part, TensorSpec):
             parts.append([(row,) for row in leaves[0]])
+        elif encoder_of(part) is not None:
+            parts.append(list(_encoded_rows(element[place], part, who)))
         elif isinstance(part, RaggedTensorSpec):
             parts.append(_ragged_rows(leaves))
         else:

@@ -8,7 +8,10 @@ made of those (`from_components`).
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
+from collections.abc import Mapping
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from pinnace import late
@@ -156,16 +159,35 @@ _DIFFER = object()
 def _compatible(mine: Any, theirs: Any) -> bool:
     if isinstance(mine, (Shape, TypeSpec)):
         return bool(mine.is_compatible_with(theirs))
-    return bool(mine == theirs)
+    pairs = _paired(mine, theirs)
+    return bool(mine == theirs) if pairs is None else all(starmap(_compatible, pairs))
 
 
 def _subtype(mine: Any, theirs: Any) -> bool:
     if isinstance(mine, (Shape, TypeSpec)) and theirs is not None:
         return mine.is_subtype_of(theirs)
-    return bool(mine == theirs)
+    pairs = _paired(mine, theirs)
+    return bool(mine == theirs) if pairs is None else all(starmap(_subtype, pairs))
+
+
+def _paired(mine: Any, theirs: Any) -> list[tuple[Any, Any]] | None:
+    """What stands at one place of two tuples or mappings; None if they are not of one form."""
+    if type(mine) is not type(theirs):
+        return None
+    if type(mine) is tuple and len(mine) == len(theirs):
+        return list(zip(mine, theirs, strict=True))
+    if isinstance(mine, Mapping) and mine.keys() == theirs.keys():
+        return [(part, theirs[key]) for key, part in mine.items()]
+    return None
 
 
 def _joined(mine: Any, theirs: Any) -> Any:
+    pairs = _paired(mine, theirs)
+    if pairs is not None:
+        parts = list(starmap(_joined, pairs))
+        if any(part is _DIFFER for part in parts):
+            return _DIFFER
+        return tuple(parts) if type(mine) is tuple else type(mine)(zip(mine, parts, strict=True))
     if isinstance(mine, Shape):
         return mine.most_specific_compatible_shape(theirs)
     if isinstance(mine, TypeSpec):
@@ -198,6 +220,10 @@ def components_of(x: Any) -> list[Any]:
 
 # How files name the specs: the enumeration of struct.proto -> class.
 _in_files: dict[str, type[CompositeSpec]] = {}
+# Specs of classes that programs wrote: all have one number there, and a name of their own.
+EXTENSION = "EXTENSION_TYPE_SPEC"
+_registered: dict[str, type[CompositeSpec]] = {}
+_REGISTERED_NAME = re.compile(r"(\w+\.)+\w+")
 # Modules with such classes, imported when a file has one.
 _later = LateModules(*late.SPEC_MODULES)
 
@@ -212,14 +238,52 @@ def kept_in_files_as(name: str) -> Callable[[type[CompositeSpec]], type[Composit
     return register
 
 
-def spec_class(name: str) -> type[CompositeSpec] | None:
-    """The class that files name so, if this library has it."""
+def registered_as(name: str) -> Callable[[type[CompositeSpec]], type[CompositeSpec]]:
+    """A decorator: SavedModels hold specs of a class that a program wrote under this name.
+
+    Raises:
+        TypeError: the name is no string.
+        ValueError: it is no name like `project.Type.Spec`, or another class has it.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"__name__ of an extension type must be a string, got {name!r}")
+    if not _REGISTERED_NAME.fullmatch(name):
+        raise ValueError(f"__name__ of an extension type must be words joined by '.', got {name!r}")
+
+    def register(kind: type[CompositeSpec]) -> type[CompositeSpec]:
+        other = _registered.setdefault(name, kind)
+        if other is not kind:
+            raise ValueError(
+                f"the name {name!r} has already been registered for "
+                f"{other.__module__}.{other.__qualname__}"
+            )
+        return kind
+
+    return register
+
+
+def spec_class(name: str, written: str = "") -> type[CompositeSpec] | None:
+    """The class that files name so, if this library has it.
+
+    Args:
+        name: of the enumeration of struct.proto.
+        written: the name that a program gave it, for one of an extension type.
+    """
+    if name == EXTENSION:
+        return _registered.get(written)
     return _later.find(lambda: _in_files.get(name))
 
 
 def name_in_files(kind: type) -> str | None:
     """How files name the specs of a class, if they can hold them."""
+    if registered_name(kind) is not None:
+        return EXTENSION
     return next((name for name, known in _in_files.items() if known is kind), None)
+
+
+def registered_name(kind: type) -> str | None:
+    """The name that a program gave the specs of a class of its own, if it did."""
+    return next((name for name, known in _registered.items() if known is kind), None)
 
 
 def refuse_conversion(value: Any, advice: str) -> NoReturn:
@@ -240,6 +304,8 @@ __all__ = [
     "kept_in_files_as",
     "name_in_files",
     "refuse_conversion",
+    "registered_as",
+    "registered_name",
     "spec_class",
     "spec_of",
 ]

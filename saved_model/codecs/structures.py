@@ -10,7 +10,12 @@ from typing import Any, Self
 import numpy as np
 
 from pinnace.framework import structure
-from pinnace.framework.composite import CompositeSpec, name_in_files, spec_class
+from pinnace.framework.composite import (
+    CompositeSpec,
+    name_in_files,
+    registered_name,
+    spec_class,
+)
 from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
@@ -165,13 +170,13 @@ def _fill_sequence(message: StructuredValue, value: Sequence[Any]) -> None:
 
 
 def encode_composite(spec: CompositeSpec) -> TypeSpecProto:
-    """The spec of a ragged tensor, sparse tensor or indexed slices."""
+    """The spec of a ragged tensor, sparse tensor, indexed slices or registered extension type."""
     name = name_in_files(type(spec))
     if name is None:
         raise NotEncodable(f"the spec {spec!r:.100}")
     message = TypeSpecProto(
         type_spec_class=name,
-        type_spec_class_name=type(spec).__name__,
+        type_spec_class_name=registered_name(type(spec)) or type(spec).__name__,
         num_flat_components=len(structure.flatten(spec, expand_composites=True)),
     )
     _fill(message.type_state, spec._serialize())
@@ -186,7 +191,10 @@ def decode_composite(message: TypeSpecProto, where: str) -> TypeSpec:
     """
     known = TypeSpecProto.TypeSpecClass.values()
     number = message.type_spec_class
-    kind = spec_class(TypeSpecProto.TypeSpecClass.Name(number)) if number in known else None
+    written = message.type_spec_class_name
+    kind = (
+        spec_class(TypeSpecProto.TypeSpecClass.Name(number), written) if number in known else None
+    )
     if kind is None:
         return OpaqueSpec(message)
     state = decode_structure(message.type_state, where)

@@ -31,6 +31,7 @@ _ORDER = "effects run in the order of the program, with or without it"
 
 # Part of the qualified name -> parameters and why nothing is told.
 DECLARED: dict[str, tuple[set[str], str]] = {
+    "ExtensionTypeBatchEncoder.encode": ({"minimum_rank"}, _OVERRIDDEN),
     "keras.callbacks.": ({"epoch", "batch", "logs"}, _CALLED),
     "estimator.hooks.": (
         {"run_context", "run_values", "session", "coord", "global_step_value"},

@@ -17,6 +17,7 @@ from pinnace.functions.control import batching, branches, looping, nodes
 from pinnace.functions.control.rows import Carried, batch_spec, carried, row_spec
 from pinnace.ops.array import broadcasting, constants, joining, shapes
 from pinnace.ops.batch_rules import UnbatchableError
+from pinnace.ops.composites.extension.batching import encoder_of
 from pinnace.ops.composites.tensor_array import TensorArray
 from pinnace.ops.math import arithmetic, comparison
 
@@ -38,7 +39,7 @@ class _Rows:
         if not leaves:
             raise ValueError(f"{name}: elems must hold at least one tensor")
         for x in leaves:
-            if x.shape.rank == 0:
+            if not is_composite(x) and x.shape.rank == 0:
                 raise ValueError(f"{name}: elems must have at least one axis, got a scalar")
         self.row_specs = [row_spec(x) for x in leaves]
         self._carried = [carried(spec) for spec in self.row_specs]
@@ -184,6 +185,9 @@ def _no_rows(spec: Any) -> Any:
     if isinstance(spec, TensorSpec):
         return _nothing(spec)
     batch = batch_spec(spec)
+    if encoder_of(spec) is not None:
+        how = carried(spec)
+        return how.batch([_nothing(part) for part in how.parts()])
     parts = [
         np.zeros([n or 0 for n in one.shape], one.dtype.numpy) for one in batch.component_specs()
     ]

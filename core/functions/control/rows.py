@@ -1,7 +1,8 @@
 """Rows of ragged and sparse tensors as plain tensors, which is what loops carry and stack.
 
 A row of a ragged tensor is a variant that holds it. A row of a sparse tensor is its indices and its
-values, each a variant since rows differ in how many they have, and its shape.
+values, each a variant since rows differ in how many they have, and its shape. A row of an extension
+type is what its batch encoder makes of it.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework import dtypes
+from pinnace.framework import dtypes, structure
 from pinnace.framework.composite import CompositeSpec, is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.ops.array import casting, joining, reshaping, tiling
+from pinnace.ops.composites.extension.batching import encoder_of
 from pinnace.ops.math import reduction
 
 if TYPE_CHECKING:
@@ -164,6 +166,41 @@ class _Sparse(Carried):
         return SparseTensor(indices, values, shape)
 
 
+class _Encoded(Carried):
+    """Rows of an extension type: each of the tensors that its encoder gives is carried."""
+
+    def __init__(self, spec: Any) -> None:
+        super().__init__(spec)
+        self._encoder = encoder_of(spec)
+        self._form = self._encoder.encoding_specs(spec)
+        self._how = [carried(one) for one in structure.flatten(self._form)]
+
+    def parts(self) -> list[TensorSpec]:
+        return [part for one in self._how for part in one.parts()]
+
+    def of_rows(self, batch: Any) -> list[Any]:
+        encoded = structure.flatten(self._encoder.encode(batch.spec, batch, 1))
+        return [x for one, y in zip(self._how, encoded, strict=True) for x in one.of_rows(y)]
+
+    def of_row(self, row: Any) -> list[Any]:
+        if not is_composite(row) or not self.spec.is_compatible_with(row):
+            raise ValueError(f"map_fn: fn must give {self.spec!r}, got {row!r}")
+        encoded = structure.flatten(self._encoder.encode(row.spec, row))
+        return [x for one, y in zip(self._how, encoded, strict=True) for x in one.of_row(y)]
+
+    def row(self, parts: Sequence[Any]) -> Any:
+        return self._encoder.decode(self.spec, self._put(parts, "row"))
+
+    def batch(self, parts: Sequence[Any]) -> Any:
+        spec = self._encoder.batch(self.spec, parts[0].shape[0] if parts[0].shape.rank else None)
+        return self._encoder.decode(spec, self._put(parts, "batch"))
+
+    def _put(self, parts: Sequence[Any], how: str) -> Any:
+        rest = iter(parts)
+        leaves = [getattr(one, how)([next(rest) for _ in one.parts()]) for one in self._how]
+        return structure.pack_sequence_as(self._form, leaves)
+
+
 def carried(spec: Any) -> Carried:
     """How rows of a spec are carried.
 
@@ -172,9 +209,14 @@ def carried(spec: Any) -> Carried:
     """
     if isinstance(spec, TensorSpec):
         return Carried(spec)
+    if encoder_of(spec) is not None:
+        return _Encoded(spec)
     kind = {"RaggedTensorSpec": _Ragged, "SparseTensorSpec": _Sparse}.get(type(spec).__name__)
     if kind is None:
-        raise TypeError(f"map_fn: rows must be tensors, ragged or sparse tensors, got {spec!r}")
+        raise TypeError(
+            f"map_fn: rows must be tensors, ragged or sparse tensors, or of a "
+            f"BatchableExtensionType, got {spec!r}"
+        )
     return kind(spec)
 
 
@@ -187,6 +229,14 @@ def row_spec(value: Any) -> Any:
 
 
 def _without_axis(spec: CompositeSpec) -> Any:
+    encoder = encoder_of(spec)
+    if encoder is not None:
+        return encoder.unbatch(spec)
+    if not hasattr(spec, "shape"):
+        raise TypeError(
+            f"map_fn: elems must be tensors, ragged or sparse tensors, or of a "
+            f"BatchableExtensionType, got {spec!r}"
+        )
     shape, dtype, *rest = spec._serialize()
     if shape.rank == 0:
         raise ValueError(f"map_fn: elems must have at least one axis, got {spec!r}")
@@ -198,6 +248,9 @@ def _without_axis(spec: CompositeSpec) -> Any:
 
 def batch_spec(spec: Any) -> Any:
     """The spec of a value with rows of this one."""
+    encoder = encoder_of(spec)
+    if encoder is not None:
+        return encoder.batch(spec, None)
     outer = Shape([None]).concatenate(spec.shape) if spec.shape.rank is not None else Shape(None)
     if isinstance(spec, TensorSpec):
         return TensorSpec.of(outer, spec.dtype)

@@ -8,6 +8,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from pinnace.ops.composite_arguments import ITSELF, refuse
+from pinnace.ops.composites.extension.doors import door_of
 from pinnace.ops.execute import execute
 
 if TYPE_CHECKING:
@@ -74,6 +75,19 @@ def call_on_composites(
     Raises:
         ValueError: it does not take values of this kind.
     """
+    door = door_of(function)
+    registered = None if door is None else door.target_for(args, kwargs)
+    if registered is not None:
+        return registered(*args, **kwargs)
+    return _of_kind(function, composites, args, kwargs)
+
+
+def _of_kind(
+    function: Callable[..., Any],
+    composites: Composites,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
     kind = _kind_of((*args, *kwargs.values()))
     target = composites.ragged if kind == "ragged" else composites.sparse
     if kind is None or target == ITSELF:  # indexed slices become tensors by themselves

@@ -1,0 +1,20 @@
+"""What TensorFlow calls experimental: extension types, and functions called instead of others."""
+
+from pinnace.ops.composites.extension import extension_type as extension_type
+from pinnace.ops.composites.extension.apis import dispatch_for_api as dispatch_for_api
+from pinnace.ops.composites.extension.apis import (
+    dispatch_for_binary_elementwise_apis as dispatch_for_binary_elementwise_apis,
+)
+from pinnace.ops.composites.extension.apis import (
+    dispatch_for_binary_elementwise_assert_apis as dispatch_for_binary_elementwise_assert_apis,
+)
+from pinnace.ops.composites.extension.apis import (
+    dispatch_for_unary_elementwise_apis as dispatch_for_unary_elementwise_apis,
+)
+from pinnace.ops.composites.extension.apis import unregister_dispatch_for as unregister_dispatch_for
+from pinnace.ops.composites.extension.batching import (
+    ExtensionTypeBatchEncoder as ExtensionTypeBatchEncoder,
+)
+from pinnace.ops.composites.extension.specs import ExtensionTypeSpec as ExtensionTypeSpec
+from pinnace.ops.composites.extension.types import BatchableExtensionType as BatchableExtensionType
+from pinnace.ops.composites.extension.types import ExtensionType as ExtensionType

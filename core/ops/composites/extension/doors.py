@@ -1,0 +1,129 @@
+"""Doors: functions of the library that look, when they are called, whether another one is meant.
+
+A door stands in a function from the first registration for it to the last removal. Until then, and
+after, it costs nothing: the functions of the library are called a million times a second, and many
+are bound where nothing could be put around them (operators are the functions themselves). So the
+function stays the same object, and what changes is its code: that of `_enter`. ADR 33.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import types
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    # Says of a value: does it fit (None if not), and is it of a type that is dispatched on?
+    Checker = Callable[[Any], bool | None]
+
+__all__ = ["Door", "close", "door_of", "open_door"]
+
+_lock = threading.Lock()
+
+
+def _enter(*args: Any, _door: Any, **kwargs: Any) -> Any:
+    return _door(args, kwargs)
+
+
+class Door:
+    """What a function does now, and what is called instead for which arguments."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        self.signature = inspect.signature(function)
+        self.names = list(self.signature.parameters)
+        self.function = function
+        self.explicit = function.__dict__.get("__signature__")
+        self.original = types.FunctionType(
+            function.__code__,
+            function.__globals__,
+            function.__name__,
+            function.__defaults__,
+            function.__closure__,
+        )
+        self.original.__kwdefaults__ = function.__kwdefaults__
+        self.targets: list[tuple[Mapping[int, Checker], Callable[..., Any]]] = []
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of the target that these arguments are for, else of the function itself."""
+        target = self.target_for(args, kwargs)
+        return (self.original if target is None else target)(*args, **kwargs)
+
+    def target_for(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[..., Any] | None:
+        """The target that these arguments are for.
+
+        Raises:
+            ValueError: there are several.
+        """
+        chosen = None
+        for checkers, target in self.targets:
+            if target is not chosen and self._fits(checkers, args, kwargs):
+                if chosen is not None:
+                    raise ValueError(
+                        f"{self.function.__name__}: several functions are registered for these "
+                        f"arguments: {chosen!r} and {target!r}\n"
+                        "  Try: experimental.unregister_dispatch_for(one of them)"
+                    )
+                chosen = target
+        return chosen
+
+    def _fits(
+        self, checkers: Mapping[int, Checker], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> bool:
+        asked = False
+        for index, checker in checkers.items():
+            if index < len(args):
+                value = args[index]
+            else:
+                name = self.names[index]
+                value = kwargs.get(name, self.signature.parameters[name].default)
+            found = checker(value)
+            if found is None:
+                return False
+            asked = asked or found
+        return asked
+
+
+def plain_function(function: Any) -> types.FunctionType | None:
+    """The function a door can stand in: what is called in the end; None if it is no function."""
+    inner = inspect.unwrap(function) if callable(function) else None
+    return inner if isinstance(inner, types.FunctionType) else None
+
+
+def door_of(function: Any) -> Door | None:
+    """The door that stands in a function."""
+    inner = plain_function(function)
+    found = None if inner is None else (inner.__kwdefaults__ or {}).get("_door")
+    return found if isinstance(found, Door) else None
+
+
+def open_door(function: types.FunctionType) -> Door:
+    """The door in a plain function, put there if there is none."""
+    with _lock:
+        found = door_of(function)
+        if found is not None:
+            return found
+        door = Door(function)
+        # In this order, for threads that are calling it: with its old code it does not look there.
+        function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "_door": door}
+        function.__signature__ = door.signature  # type: ignore[attr-defined]
+        # Code must be of as many free variables as the function has; this one uses none.
+        free = function.__code__.co_freevars
+        function.__code__ = _enter.__code__.replace(co_freevars=free, co_name=function.__name__)
+        return door
+
+
+def close(door: Door) -> None:
+    """The function without its door, as it was."""
+    with _lock:
+        function = door.function
+        function.__code__ = door.original.__code__
+        function.__kwdefaults__ = door.original.__kwdefaults__
+        if door.explicit is None:
+            del function.__signature__  # type: ignore[attr-defined]
+        else:
+            function.__signature__ = door.explicit  # type: ignore[attr-defined]
