@@ -370,12 +370,13 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
         found = get_registered_object(name, custom) if name else None
         if found is not None:
             return found
-    if not module and kind not in {"function", "class"} and "trainable" not in config["config"]:
-        # Older files name no modules: a layer tells whether it is trained, an operation does not.
-        found = _operation("", named)
-        if found is not None:
-            return found
     found = own_object(module, named, is_function=kind == "function")
+    if not module and kind not in {"function", "class"} and "trainable" not in config["config"]:
+        # Older files name no modules: a layer tells whether it is trained, an operation does not;
+        # losses and initializers of an operation's name were there before it.
+        called = _operation("", named)
+        if called is not None and (found is None or getattr(found, "_is_layer", False)):
+            return called
     if found is None:
         found = _told_object(registered, named)
     if found is None:

@@ -26,7 +26,8 @@ def bitwise_and(x: Any, y: Any) -> Tensor:
     Returns:
         The broadcast shape, the common dtype.
     """
-    return bits.bitwise_and(*met(x, y))
+    a, b = met(x, y)
+    return bits.bitwise_and(a, b)
 
 
 @operation("numpy", "BitwiseOr")
@@ -40,7 +41,8 @@ def bitwise_or(x: Any, y: Any) -> Tensor:
     Returns:
         The broadcast shape, the common dtype.
     """
-    return bits.bitwise_or(*met(x, y))
+    a, b = met(x, y)
+    return bits.bitwise_or(a, b)
 
 
 @operation("numpy", "BitwiseXor")
@@ -54,7 +56,8 @@ def bitwise_xor(x: Any, y: Any) -> Tensor:
     Returns:
         The broadcast shape, the common dtype.
     """
-    return bits.bitwise_xor(*met(x, y))
+    a, b = met(x, y)
+    return bits.bitwise_xor(a, b)
 
 
 @operation("numpy", "BitwiseInvert")

@@ -110,8 +110,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
     first, last = (0, start) if stop is None else (start, stop)
     # Small types have no range of their own.
     inner = kind if kind.size > 3 and not kind.name.startswith("u") else dtypes.float32
-    ends = [as_kind(x, inner) for x in (first, last, 1 if step is None else step)]
-    return casting.cast(ranges.range(*ends), kind)
+    low, high, stride = (as_kind(x, inner) for x in (first, last, 1 if step is None else step))
+    return casting.cast(ranges.range(low, high, stride), kind)
 
 
 def _ends(start: Any, stop: Any, dtype: Any) -> tuple[Tensor, Tensor, DType]:
@@ -222,8 +222,8 @@ def geomspace(
     """
     kind = _kind(dtype)
     first, last = as_kind(start, kind), as_kind(stop, kind)
-    powers = [exponents.log(polar.abs(x)) / math.log(10.0) for x in (first, last)]
-    made = logspace(*powers, num=num, endpoint=endpoint, dtype=kind, axis=axis)
+    low, high = (exponents.log(polar.abs(x)) / math.log(10.0) for x in (first, last))
+    made = logspace(low, high, num=num, endpoint=endpoint, dtype=kind, axis=axis)
     sign = polar.sign(first)
     return made * (reshaping.expand_dims(sign, axis) if first.shape.rank else sign)
 

@@ -318,7 +318,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Tensor:
     """
     matrix, right = _matrices("lstsq", a, leading=False), convert_to_tensor(b)
     m, n = matrix.shape.as_list()
-    if right.shape.rank not in {1, 2} or None in {m, n} or right.shape[0] != m:
+    if right.shape.rank not in {1, 2} or m is None or n is None or right.shape[0] != m:
         raise ValueError(
             "keras.ops.lstsq: b must be [m] or [m, k] where a is [m, n], got shapes "
             f"{matrix.shape.text} and {right.shape.text}"

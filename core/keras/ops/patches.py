@@ -10,7 +10,7 @@ from pinnace.keras.ops.operation import operation
 from pinnace.ops.array import joining, permutations, reshaping, shapes, space_depth
 from pinnace.ops.array import padding as _padding
 from pinnace.ops.image import patches
-from pinnace.ops.math import reduction
+from pinnace.ops.math import arithmetic, reduction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,15 +167,15 @@ def fold(
     batch, depth, _ = shapes.axis_sizes(tensor)
     channels = depth // (rows * columns)
     windows = reshaping.reshape(tensor, [batch, channels, rows, columns, down, across])
-    total: Any = None
+    placed = []
     for i in range(rows):
         for j in range(columns):
             part = _spread(windows[:, :, i, j], steps)
             above, left = i * rates[0], j * rates[1]
             below = tall - above - ((down - 1) * steps[0] + 1)
             right = broad - left - ((across - 1) * steps[1] + 1)
-            placed = _padding.pad(part, [[0, 0], [0, 0], [above, below], [left, right]])
-            total = placed if total is None else total + placed
+            placed.append(_padding.pad(part, [[0, 0], [0, 0], [above, below], [left, right]]))
+    total = arithmetic.add_n(placed)
     return total[:, :, high : tall - high, wide : broad - wide]
 
 

@@ -130,8 +130,8 @@ def associative_scan(
     """
     _require_function("associative_scan", f)
     tensors = [convert_to_tensor(x) for x in structure.flatten(elems)]
-    sizes = {x.shape[axis] for x in tensors}
-    if len(sizes) != 1 or None in sizes:
+    size = tensors[0].shape[axis] if tensors else None
+    if size is None or any(x.shape[axis] != size for x in tensors):
         raise ValueError(
             "keras.ops.associative_scan: all tensors must have one known size along axis "
             f"{axis}, got shapes {', '.join(x.shape.text for x in tensors)}"
@@ -175,7 +175,7 @@ def associative_scan(
             return parts
         return [permutations.reverse(x, [n]) for x, n in zip(parts, places, strict=True)]
 
-    return structure.pack_sequence_as(elems, turned(scanned(turned(tensors), int(sizes.pop()))))
+    return structure.pack_sequence_as(elems, turned(scanned(turned(tensors), size)))
 
 
 def _alternating(a: Tensor, b: Tensor, axis: int) -> Tensor:

@@ -55,8 +55,8 @@ def vdot(x1: Any, x2: Any) -> Tensor:
         A scalar.
     """
     a, b, kind = _summing(x1, x2)
-    flat = [reshaping.reshape(x, [-1]) for x in (a, b)]
-    return casting.cast(products.tensordot(*flat, 1), kind)
+    first, second = (reshaping.reshape(x, [-1]) for x in (a, b))
+    return casting.cast(products.tensordot(first, second, 1), kind)
 
 
 @operation("numpy", "Cross", "axisa", "axisb", "axisc", "axis")

@@ -8,7 +8,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from pinnace.ops.composite_arguments import ITSELF, refuse
-from pinnace.ops.composites.extension.doors import door_of
+from pinnace.ops.composites.extension.hooks import hook_of
 from pinnace.ops.execute import execute
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def call_on_composites(
     Raises:
         ValueError: it does not take values of this kind.
     """
-    door = door_of(function)
-    registered = None if door is None else door.target_for(args, kwargs)
+    hook = hook_of(function)
+    registered = None if hook is None else hook.target_for(args, kwargs)
     if registered is not None:
         return registered(*args, **kwargs)
     return _of_kind(function, composites, args, kwargs)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.composite import CompositeTensor
 from pinnace.framework.context import name_scope
-from pinnace.ops.composites.extension import doors, elementwise
+from pinnace.ops.composites.extension import elementwise, hooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pinnace.ops.composites.extension.doors import Checker
+    from pinnace.ops.composites.extension.hooks import Checker
 
 __all__ = [
     "dispatch_for_api",
@@ -27,8 +27,8 @@ __all__ = [
 
 # Handlers of elementwise functions: (group, types) -> handler.
 _handlers: dict[tuple[Any, ...], Callable[..., Any]] = {}
-# What was registered -> the doors it stands in, each with what it is there.
-_registered: dict[Callable[..., Any], list[tuple[doors.Door, Callable[..., Any]]]] = {}
+# What was registered -> the hooks that call it, each with the target there.
+_registered: dict[Callable[..., Any], list[tuple[hooks.Hook, Callable[..., Any]]]] = {}
 
 
 def dispatch_for_api(api: Callable[..., Any], *signatures: Mapping[Any, Any]) -> Any:
@@ -51,7 +51,7 @@ def dispatch_for_api(api: Callable[..., Any], *signatures: Mapping[Any, Any]) ->
         TypeError: a signature is no mapping from parameters to annotations, or what is decorated
             no function.
     """
-    inner = doors.plain_function(api)
+    inner = hooks.plain_function(api)
     if inner is None or not _is_of_library(inner) or _is_variadic(inspect.signature(inner)):
         raise ValueError(f"dispatch_for_api: {api!r} does not support dispatch")
     wanted = inspect.signature(inner)
@@ -63,9 +63,9 @@ def dispatch_for_api(api: Callable[..., Any], *signatures: Mapping[Any, Any]) ->
         target = _naming(function, wanted)
         _check_parameters(wanted, target)
         found = checkers or [_checkers(wanted, _annotations(function))]
-        door = doors.open_door(inner)
-        door.targets.extend([(one, target) for one in found])
-        _registered.setdefault(function, []).append((door, target))
+        hook = hooks.put_hook(inner)
+        hook.targets.extend([(one, target) for one in found])
+        _registered.setdefault(function, []).append((hook, target))
         return function
 
     return decorate
@@ -134,11 +134,11 @@ def unregister_dispatch_for(dispatch_target: Callable[..., Any]) -> None:
             f"unregister_dispatch_for: {dispatch_target!r} was not registered with one of the "
             "decorators dispatch_for_*"
         )
-    for door, target in found:
-        door.targets = [one for one in door.targets if one[1] is not target]
-    for door in {id(door): door for door, _ in found}.values():
-        if not door.targets:
-            doors.close(door)
+    for hook, target in found:
+        hook.targets = [one for one in hook.targets if one[1] is not target]
+    for hook in {id(hook): hook for hook, _ in found}.values():
+        if not hook.targets:
+            hooks.remove_hook(hook)
     for key in [key for key, handler in _handlers.items() if handler is dispatch_target]:
         del _handlers[key]
 
@@ -165,15 +165,15 @@ def _for_group(group: str, apis: Mapping[str, str], *kinds: Any) -> Any:
 def _register_elementwise(
     api: Callable[..., Any], handler: Callable[..., Any], kinds: tuple[Any, ...]
 ) -> None:
-    inner = doors.plain_function(api)
+    inner = hooks.plain_function(api)
     assert inner is not None, api  # noqa: S101 (a test goes over the tables)
     count = len(kinds)
-    door = doors.open_door(inner)
-    names = door.names
+    hook = hooks.put_hook(inner)
+    names = hook.names
     alone = "name" in names and len(names) == count + 1
 
     def target(*args: Any, **kwargs: Any) -> Any:
-        bound = door.signature.bind(*args, **kwargs).arguments
+        bound = hook.signature.bind(*args, **kwargs).arguments
         operands = [bound.pop(name, None) for name in names[:count]]
         name = bound.pop("name", None)
         called = api if alone else functools.partial(_call, api, names[:count], dict(bound))
@@ -183,8 +183,8 @@ def _register_elementwise(
             return handler(called, *operands)
 
     target.__name__ = target.__qualname__ = f"{handler.__name__}_for_{api.__name__}"
-    door.targets.append(({i: _checker(kind) for i, kind in enumerate(kinds)}, target))
-    _registered.setdefault(handler, []).append((door, target))
+    hook.targets.append(({i: _checker(kind) for i, kind in enumerate(kinds)}, target))
+    _registered.setdefault(handler, []).append((hook, target))
 
 
 def _call(api: Callable[..., Any], names: list[str], rest: dict[str, Any], *operands: Any) -> Any:

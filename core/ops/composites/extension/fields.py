@@ -149,7 +149,7 @@ def _resolved(kind: type, own: dict[str, Any]) -> dict[str, Any] | None:
     # A class may speak of itself, also one that is written inside a function.
     there = {**_variables_of(kind), kind.__name__: kind}
     try:
-        return typing.get_type_hints(holder, there, vars(kind))  # type: ignore[arg-type]
+        return typing.get_type_hints(holder, there, vars(kind))
     except (NameError, AttributeError):
         return None
 

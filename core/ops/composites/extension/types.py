@@ -130,7 +130,7 @@ class ExtensionType(CompositeTensor, metaclass=ExtensionTypeMetaclass):
 
     def __eq__(self, other: object) -> Any:
         """Whether all tensors have the same shapes and values, and all other fields are equal."""
-        if type(self) is not type(other) or self.spec != other.spec:  # type: ignore[attr-defined]
+        if type(self) is not type(other) or self.spec != other.spec:
             return False
         found = []
         for x, y in zip(self._components(), other._components(), strict=True):

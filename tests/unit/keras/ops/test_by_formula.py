@@ -107,8 +107,8 @@ FORMULAS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "slogdet": (lambda: ops.slogdet(MATRIX)[1], lambda: np.linalg.slogdet(MATRIX)[1]),
     "solve": (lambda: ops.solve(MATRIX, X[0, :, 0]), lambda: np.linalg.solve(MATRIX, X[0, :, 0])),
     "lu_factor": (
-        lambda: (lambda lu, p: (np.tril(lu, -1) + np.eye(4)) @ np.triu(lu))(
-            *map(np.asarray, ops.lu_factor(MATRIX))
+        lambda: (lambda lu: (np.tril(lu, -1) + np.eye(4)) @ np.triu(lu))(
+            np.asarray(ops.lu_factor(MATRIX)[0])
         ),
         lambda: MATRIX[np.argsort(np.asarray(ops.lu_factor(MATRIX)[1]))],
     ),

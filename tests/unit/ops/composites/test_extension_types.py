@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pinnace as tf
-from pinnace.ops.composites.extension import doors, elementwise
+from pinnace.ops.composites.extension import elementwise, hooks
 from pinnace.ops.math import arithmetic
 
 ex: Any = tf.experimental
@@ -196,7 +196,7 @@ def test_two_functions_for_the_same_arguments_are_refused() -> None:
     ex.unregister_dispatch_for(second)
 
 
-def test_threads_may_call_a_function_whose_door_opens_and_closes() -> None:
+def test_threads_may_call_a_function_whose_hook_comes_and_goes() -> None:
     x, ended, wrong = tf.constant([1.0, 2.0]), threading.Event(), []
 
     def call() -> None:
@@ -221,9 +221,9 @@ def test_threads_may_call_a_function_whose_door_opens_and_closes() -> None:
 
 
 @pytest.mark.parametrize("table", [elementwise.UNARY, elementwise.BINARY, elementwise.ASSERTIONS])
-def test_every_elementwise_function_can_have_a_door(table: Mapping[str, str]) -> None:
+def test_every_elementwise_function_can_have_a_hook(table: Mapping[str, str]) -> None:
     for function in elementwise.functions(table):
-        inner = doors.plain_function(function)
+        inner = hooks.plain_function(function)
         assert inner is not None, function
-        assert doors.close(doors.open_door(inner)) is None
-        assert doors.door_of(function) is None
+        assert hooks.remove_hook(hooks.put_hook(inner)) is None
+        assert hooks.hook_of(function) is None

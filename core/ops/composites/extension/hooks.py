@@ -1,6 +1,6 @@
-"""Doors: functions of the library that look, when they are called, whether another one is meant.
+"""Dispatch hooks: functions that look, when they are called, whether another one is registered.
 
-A door stands in a function from the first registration for it to the last removal. Until then, and
+A hook is in a function from the first registration for it to the last removal. Until then, and
 after, it costs nothing: the functions of the library are called a million times a second, and many
 are bound where nothing could be put around them (operators are the functions themselves). So the
 function stays the same object, and what changes is its code: that of `_enter`. ADR 33.
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     # Says of a value: does it fit (None if not), and is it of a type that is dispatched on?
     Checker = Callable[[Any], bool | None]
 
-__all__ = ["Door", "close", "door_of", "open_door"]
+__all__ = ["Hook", "hook_of", "put_hook", "remove_hook"]
 
 _lock = threading.Lock()
 
 
-def _enter(*args: Any, _door: Any, **kwargs: Any) -> Any:
-    return _door(args, kwargs)
+def _enter(*args: Any, _hook: Any, **kwargs: Any) -> Any:
+    return _hook(args, kwargs)
 
 
-class Door:
+class Hook:
     """What a function does now, and what is called instead for which arguments."""
 
     def __init__(self, function: types.FunctionType) -> None:
@@ -89,41 +89,41 @@ class Door:
 
 
 def plain_function(function: Any) -> types.FunctionType | None:
-    """The function a door can stand in: what is called in the end; None if it is no function."""
+    """The function that a hook can be put into, the one called in the end; None if none is."""
     inner = inspect.unwrap(function) if callable(function) else None
     return inner if isinstance(inner, types.FunctionType) else None
 
 
-def door_of(function: Any) -> Door | None:
-    """The door that stands in a function."""
+def hook_of(function: Any) -> Hook | None:
+    """The hook of a function; None if it has none."""
     inner = plain_function(function)
-    found = None if inner is None else (inner.__kwdefaults__ or {}).get("_door")
-    return found if isinstance(found, Door) else None
+    found = None if inner is None else (inner.__kwdefaults__ or {}).get("_hook")
+    return found if isinstance(found, Hook) else None
 
 
-def open_door(function: types.FunctionType) -> Door:
-    """The door in a plain function, put there if there is none."""
+def put_hook(function: types.FunctionType) -> Hook:
+    """The hook of a plain function, put into it if it has none."""
     with _lock:
-        found = door_of(function)
+        found = hook_of(function)
         if found is not None:
             return found
-        door = Door(function)
+        hook = Hook(function)
         # In this order, for threads that are calling it: with its old code it does not look there.
-        function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "_door": door}
-        function.__signature__ = door.signature  # type: ignore[attr-defined]
+        function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "_hook": hook}
+        function.__signature__ = hook.signature  # type: ignore[attr-defined]
         # Code must be of as many free variables as the function has; this one uses none.
         free = function.__code__.co_freevars
         function.__code__ = _enter.__code__.replace(co_freevars=free, co_name=function.__name__)
-        return door
+        return hook
 
 
-def close(door: Door) -> None:
-    """The function without its door, as it was."""
+def remove_hook(hook: Hook) -> None:
+    """Give the function its own code back."""
     with _lock:
-        function = door.function
-        function.__code__ = door.original.__code__
-        function.__kwdefaults__ = door.original.__kwdefaults__
-        if door.explicit is None:
+        function = hook.function
+        function.__code__ = hook.original.__code__
+        function.__kwdefaults__ = hook.original.__kwdefaults__
+        if hook.explicit is None:
             del function.__signature__  # type: ignore[attr-defined]
         else:
-            function.__signature__ = door.explicit  # type: ignore[attr-defined]
+            function.__signature__ = hook.explicit  # type: ignore[attr-defined]
