@@ -24,6 +24,7 @@ def unary(api: Any, x: MaskedTensor) -> MaskedTensor:
 
 
 tf.experimental.dispatch_for_unary_elementwise_apis(MaskedTensor)(unary)
-made: Any = tf.abs(x)  # type: ignore[arg-type] # what a handler takes is not in its signature
+absolute: Any = tf.abs  # what a handler takes is not in its signature
+made: Any = absolute(x)
 assert made.with_default(0).numpy().tolist() == [1, 0, 3]
 tf.experimental.unregister_dispatch_for(unary)
