@@ -69,19 +69,32 @@ _budget = _Budget()
 
 
 class Limits:
-    """What all runs together keep to.
+    """What the process may have, for somebody to get more.
 
     Attributes:
-        process_bytes: of memory that the process may have, for a run to get more; 0 for no limit.
+        process_bytes: of memory; 0 for no limit.
         data_bytes: the same of what it has taken of the system, touched or not: stacks of threads
-            and free parts of the heap count; 0 for no limit.
+            count; 0 for no limit.
+        counts_free: whether free parts of the heap count too.
     """
 
-    process_bytes = 0
-    data_bytes = 0
+    def __init__(
+        self, process_bytes: int = 0, data_bytes: int = 0, *, counts_free: bool = True
+    ) -> None:
+        self.process_bytes = process_bytes
+        self.data_bytes = data_bytes
+        self.counts_free = counts_free
+
+    def have_room(self, size: int) -> bool:
+        """Whether the process may take so many more bytes, whoever has the rest."""
+        if self.data_bytes:
+            taken = _taken() if self.counts_free else _held()
+            if taken + size > self.data_bytes:
+                return False
+        return not self.process_bytes or _resident() + size <= self.process_bytes
 
 
-limits = Limits()
+limits = Limits()  # of all runs together
 
 
 def _allows(size: int) -> bool:
@@ -95,20 +108,13 @@ def _allows(size: int) -> bool:
         budget.start = _held() - (budget.most // _UNASKED - budget.left)
     # Much of what was counted may have been given back: the system knows what is really held.
     grown = max(_held() - budget.start, 0)
-    budget.is_crowded = grown + size <= budget.most and not _has_room(size)
+    budget.is_crowded = grown + size <= budget.most and not limits.have_room(size)
     if grown + size > budget.most or budget.is_crowded:
         budget.refused = size
         return False
     # Asked again after this part: other runs take of the same memory.
     budget.left = min(budget.most - grown - size, budget.most // _UNASKED)
     return True
-
-
-def _has_room(size: int) -> bool:
-    """Whether the process may take so much more, whoever has the rest."""
-    if limits.data_bytes and _taken() + size > limits.data_bytes:
-        return False
-    return not limits.process_bytes or _resident() + size <= limits.process_bytes
 
 
 def _resident() -> int:

@@ -8,7 +8,8 @@ import os
 from pathlib import Path
 
 _RUN_PART = 2  # of the memory that there is: what one run may take
-_REQUESTS_PART = 4  # what the bodies of all requests may take
+# What the bodies of all requests may take: each is there several times while it is read and joined.
+_REQUESTS_PART = 8
 _MOST_REQUESTS = 2**30
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUPS = Path("/proc/self/cgroup")
@@ -56,7 +57,7 @@ def default_run_bytes() -> int:
 
 
 def default_inflight_bytes() -> int:
-    """What the bodies of all requests may take: a quarter of the memory, at most a gigabyte."""
+    """What the bodies of all requests may take: an eighth of the memory, at most a gigabyte."""
     limit = memory_limit()
     return min(limit // _REQUESTS_PART, _MOST_REQUESTS) if limit else _MOST_REQUESTS
 

@@ -17,11 +17,13 @@ from pinnace.framework.errors import (
 )
 from pinnace.serving.grpc.methods import details_of, headers_of, refused
 from pinnace.serving.requests.reply import Reply
+from pinnace.serving.requests.room import FEW_MESSAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.serving.grpc.methods import Metadata, Methods, Stream, Unary
+    from pinnace.serving.requests.room import Room
 
 _MOMENT_S = 1.0  # in which a message arrives where nothing is wrong
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
@@ -34,6 +36,7 @@ class AioServer:
         methods: that it answers.
         options: of the channel, as gRPC names them.
         guard: raises what refuses a call of this path and these headers.
+        room: for messages: where it is full, only a few are let in at once.
         message_s: longest time for the message of a call to arrive.
         slow_messages: that may take longer than a moment to arrive, at once.
     """
@@ -43,6 +46,7 @@ class AioServer:
         methods: Methods,
         options: Sequence[tuple[str, int]],
         guard: Callable[[str, Mapping[bytes, bytes]], None] | None,
+        room: Room,
         *,
         message_s: float = 30.0,
         slow_messages: int = 1024,
@@ -52,6 +56,8 @@ class AioServer:
         self._slow: dict[asyncio.Future[bytes | None], asyncio.Future[None]] = {}
         self._server = grpc.aio.server(options=list(options))
         self._guard = guard
+        self._room = room
+        self._receiving = 0
         self._stopping = asyncio.Event()
         self._server.add_generic_rpc_handlers([_Handlers(self, methods)])
 
@@ -111,15 +117,19 @@ class AioServer:
         Raises:
             UnimplementedError: there is none.
             DeadlineExceededError: it takes too long.
-            UnavailableError: many others take long too.
+            UnavailableError: many others take long too, or there is no room for so many.
         """
+        if self._receiving >= FEW_MESSAGES:  # how large they are nobody knows before
+            self._room.check()
         read = asyncio.ensure_future(context.read())
+        self._receiving += 1
         try:
             await asyncio.wait((read,), timeout=_MOMENT_S)
             if not read.done():
                 await self._wait_for_slow(read)
             data = await read
         finally:
+            self._receiving -= 1
             read.cancel()
         if data is None:
             raise UnimplementedError("The method takes one message, got none")

@@ -146,8 +146,10 @@ async def listening(
     core = None
     if kind is not None:
         methods.quick |= acceleration.quick_methods(exchange)
-        core = kind(methods, options, guard, message_s=message_s, slow_messages=slow)
-    server = core or AioServer(methods, options, guard, message_s=message_s, slow_messages=slow)
+        core = kind(methods, options, guard, exchange.room, message_s=message_s, slow_messages=slow)
+    server = core or AioServer(
+        methods, options, guard, exchange.room, message_s=message_s, slow_messages=slow
+    )
     port = server.add_port(address, credentials)
     await server.start()
     try:

@@ -13,6 +13,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from pinnace.serving.messages.wire_format import LENGTH, VARINT, end_of_run, field_at
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
@@ -21,9 +23,6 @@ if TYPE_CHECKING:
 # A field: its number, the bytes that it is in, and its place in them.
 _Part: TypeAlias = "tuple[int, bytes, int, int]"
 
-_VARINT, _LENGTH = 0, 2  # kinds of fields on the wire
-_FIXED = {1: 8, 5: 4}
-_LONGEST_VARINT = 10
 _NARROW = 32  # fields beside those that count; where there are more, the parser's loop is quicker
 _DEEPEST = 16
 _STEPS = 64  # fields that stand before the last one of a message, at each level
@@ -69,7 +68,7 @@ def has_few_fields(data: bytes, most: int) -> bool:
     for _ in range(most):
         if begin >= end:
             return True
-        found = _field(data, begin)
+        found = field_at(data, begin)
         if found is None:
             return True  # a group: the parser sees to it
         begin = found[3]
@@ -104,17 +103,17 @@ def last_part(data: bytes, paths: Collection[tuple[int, ...]]) -> tuple[tuple[in
     begin, end = 0, len(data)
     path: tuple[int, ...] = ()
     while path not in paths:
-        last = (0, _VARINT, begin, begin)
+        last = (0, VARINT, begin, begin)
         for _ in range(_STEPS):
             if last[3] >= end:
                 break
-            found = _field(data, last[3])
+            found = field_at(data, last[3])
             if found is None:
                 return (), end
             last = found
         number, kind, begin, stop = last
         path = (*path, number)
-        if stop != end or kind != _LENGTH or not any(p[: len(path)] == path for p in paths):
+        if stop != end or kind != LENGTH or not any(p[: len(path)] == path for p in paths):
             return (), end
     return path, begin
 
@@ -186,54 +185,31 @@ def _parts(data: bytes, begin: int, end: int, level: Level, most: int) -> Iterab
     """The fields of a message that count, or more than `most` of them."""
     found: list[_Part] = []
     inner, shapes = level.inner, level.shapes
+    counted = inner.keys() | shapes
     at, steps = begin, 0
     while at < end and len(found) <= most:
         if steps > _NARROW + 2 * len(found):
-            return level.parts(data[begin:end])
+            after = at if data[at] >> 3 in counted else end_of_run(data, at, end)
+            if after == at:
+                return level.parts(data[begin:end])
+            at = after
+            continue
         steps += 1
         # Most fields that count have a tag and a length of one byte each.
         tag, start = data[at], at + 2
-        if tag & 0x87 == _LENGTH and start <= end and data[at + 1] < 128:
+        if tag & 0x87 == LENGTH and start <= end and data[at + 1] < 128:
             at = start + data[at + 1]
             number = tag >> 3
         else:
-            field = _field(data, at)
+            field = field_at(data, at)
             if field is None:
                 return level.parts(data[begin:end])
             number, kind, start, at = field
-            if kind != _LENGTH:
+            if kind != LENGTH:
                 continue
-        if number in inner or number in shapes:
+        if number in counted:
             found.append((number, data, start, min(at, end)))
     return found
-
-
-def _field(data: bytes, begin: int) -> tuple[int, int, int, int] | None:
-    """Number, kind, and where the bytes of a field begin and end; None for a group or none."""
-    tag, begin = _varint(data, begin)
-    kind = tag & 7
-    end = begin
-    if kind == _LENGTH:
-        size, begin = _varint(data, begin)
-        end = begin + size
-    elif kind == _VARINT:
-        _, end = _varint(data, begin)
-    elif kind in _FIXED:
-        end += _FIXED[kind]
-    else:
-        return None
-    return tag >> 3, kind, begin, end
-
-
-def _varint(data: bytes, begin: int) -> tuple[int, int]:
-    """A number, and where it ends; beyond the end of the data for one that is cut short."""
-    value = shift = 0
-    for i in range(begin, min(begin + _LONGEST_VARINT, len(data))):
-        value |= (data[i] & 127) << shift
-        if data[i] < 128:
-            return value, i + 1
-        shift += 7
-    return value, len(data)
 
 
 def _thin(kind: Descriptor, numbers: list[int]) -> type[Message]:

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError, Message
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving.errors import canonical_code, public_message
 from pinnace.serving.messages.counting import has_few_fields, has_few_messages
+from pinnace.serving.messages.pieces import merge
 from pinnace.serving.models.tables import Which
 from pinnace.serving.requests.reply import Reply
 
@@ -39,7 +40,7 @@ def parse(kind: type[M], data: bytes, name: str = "") -> M:
     message = kind()
     try:
         check_fields(data, kind)
-        message.ParseFromString(data)
+        merge(message, data)
     except DecodeError as error:
         if _NO_MEMORY in str(error):
             raise MemoryError("there is no memory for the request") from None

@@ -18,6 +18,7 @@ from pinnace.serving.errors import LOG, RequestTooLargeError, canonical_code
 from pinnace.serving.memory import give_back, no_collections
 from pinnace.serving.requests.control import ModelControl
 from pinnace.serving.requests.expansion import ALLOWANCE, PER_BYTE, held_bytes
+from pinnace.serving.requests.room import FEW_BYTES, Room, reading_bytes, writing_bytes
 from pinnace.serving.running.call import Call
 from pinnace.serving.running.feeds import check_feeds
 from pinnace.serving.running.packed_rows import PackedRows
@@ -44,7 +45,8 @@ _SLOW_BYTES = 2**16  # the same of decoding, where each value is looked at
 _MOST_TEXTS = 1024  # strings of an output whose sizes are counted on the event loop
 _MAX_TIMEOUT_DIGITS = 12
 _NEVER = float("inf")
-_TIDY_S = 0.5
+_TIDY_S = 0.5  # without a large request
+_LONGEST_UNTIDY_S = 10.0
 
 
 class Exchange:
@@ -60,6 +62,7 @@ class Exchange:
         observe_idle: told, after a reply that leaves no request unanswered, when its request came
             and when it was made.
         hurry: set when the server ends without waiting for requests in flight.
+        room: that requests have in memory.
     """
 
     def __init__(self, settings: Settings, repository: Repository, metrics: Metrics) -> None:
@@ -71,7 +74,9 @@ class Exchange:
         self.observers: list[Observer] = []
         self.observe_idle: Callable[[float, float], None] | None = None
         self.hurry = asyncio.Event()
-        self._is_tidied = False  # cleaning up is scheduled
+        self.room = Room()
+        self._tidying: asyncio.TimerHandle | None = None
+        self._untidy_since = 0.0
         self.in_flight = 0
         self.bytes_in_flight = 0
         self.most_requests = settings.max_concurrent_requests or 2**62
@@ -98,6 +103,7 @@ class Exchange:
             self.policies
             or self.in_flight > self.most_requests
             or self.bytes_in_flight > self.most_bytes
+            or (request.size > FEW_BYTES and self.room.is_full())
         ):
             exchanging.judge()
         return exchanging
@@ -143,21 +149,27 @@ class Exchange:
             exchanging.cancel()
 
     def tidy_later(self, servable: Servable) -> None:
-        """Give the system back what reading large requests took, once they are answered.
+        """Give the system back what reading large requests took, once no more of them come.
+
+        Between two of them it would only be taken again, page by page, while others wait.
 
         Args:
             servable: whose threads have the time for it.
         """
-        if self._is_tidied:
-            return
-        self._is_tidied = True
+        now = time.perf_counter()
+        if self._tidying is None:
+            self._untidy_since = now
+        else:
+            self._tidying.cancel()
 
         def tidy() -> None:
-            self._is_tidied = False
+            self._tidying = None
             with suppress(RuntimeError):  # the interpreter ends
                 servable.coders.start(give_back)
 
-        asyncio.get_running_loop().call_later(_TIDY_S, tidy)
+        left = self._untidy_since + _LONGEST_UNTIDY_S - now
+        loop = asyncio.get_running_loop()
+        self._tidying = loop.call_later(min(_TIDY_S, max(left, 0.0)), tidy)
 
     def body_limit(self, model: str) -> int:
         """The largest body of a request for a model, in bytes."""
@@ -268,6 +280,8 @@ class Exchanging(Call):
             for policy in self._exchange.policies:
                 policy(self.request)
             self._exchange.check_load()
+            if self.request.size > FEW_BYTES:
+                self._exchange.room.check()
         except Exception as error:
             self.fail(error)
 
@@ -336,6 +350,7 @@ class Exchanging(Call):
         self._exchange.bytes_in_flight -= self.charged
 
     def _decode_in_thread(self, servable: Servable, body: bytes, begin: int) -> None:
+        request = self.request
         loop = asyncio.get_running_loop()
         late = loop.call_later(max(self.deadline - time.perf_counter(), 0.0), self._give_up)
 
@@ -343,7 +358,8 @@ class Exchanging(Call):
             decoded = error = None
             if not self.is_over:
                 try:
-                    with no_collections():
+                    needed = reading_bytes(len(body) - begin, request.wire.entrypoint)
+                    with self._exchange.room.kept(needed), no_collections():
                         decoded = self._decode(servable, body, begin)
                 except BaseException as problem:  # the caller gets it
                     error = problem
@@ -456,7 +472,8 @@ class Exchanging(Call):
             reply = error = None
             if not self.is_over:
                 try:
-                    reply = encode(outputs)
+                    with self._exchange.room.kept(writing_bytes(outputs)):
+                        reply = encode(outputs)
                 except BaseException as problem:  # the caller gets it
                     error = problem
             with suppress(RuntimeError):  # the loop is closed, and its callers with it

@@ -91,6 +91,11 @@ class CoreCall:
         if route.stream is not None:
             self._run(self._live(route.stream), server.streams)
         else:
+            try:
+                server.check_room()
+            except Exception as error:
+                self.answer(refused(error))
+                return
             server.receiving[self] = time.monotonic()
             core.start_server_batch((cygrpc.ReceiveMessageOperation(0),), self._received)
 

@@ -23,6 +23,7 @@ from pinnace.serving.errors import LOG
 from pinnace.serving.fast.grpc.core_call import CoreCall, Route
 from pinnace.serving.grpc.methods import headers_of
 from pinnace.serving.requests.reply import Reply
+from pinnace.serving.requests.room import FEW_MESSAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import grpc
 
     from pinnace.serving.grpc.methods import Metadata, Methods
+    from pinnace.serving.requests.room import Room
 
 _ASKED = 32  # calls that the core may hand over before it is asked for more
 _MOST_EVENTS = 256  # in one turn of the event loop: then others have theirs
@@ -71,6 +73,7 @@ class CoreServer:
         methods: that it answers.
         options: of the channel, as gRPC names them.
         guard: raises what refuses a call of this path and these headers.
+        room: for messages: where it is full, only a few are let in at once.
         message_s: longest time for the message of a call to arrive.
         slow_messages: that may take longer than a moment to arrive, at once.
 
@@ -88,6 +91,7 @@ class CoreServer:
         methods: Methods,
         options: Sequence[tuple[str, int]],
         guard: Callable[[str, Mapping[bytes, bytes]], None] | None,
+        room: Room,
         *,
         message_s: float = 30.0,
         slow_messages: int = 1024,
@@ -98,6 +102,7 @@ class CoreServer:
         self._slow_messages = slow_messages
         self._sweep: asyncio.TimerHandle | None = None
         self.guard = guard
+        self._room = room
         self.routes = {
             path.encode(): Route(path, methods) for path in (*methods.unary, *methods.streams)
         }
@@ -156,6 +161,15 @@ class CoreServer:
         # Those that began first have had most of the time.
         for call in slow[len(late) : len(slow) - self._slow_messages]:
             call.answer(Reply(b"Too many messages arrive slowly; try again later", UNAVAILABLE))
+
+    def check_room(self) -> None:
+        """Raise if no other message should be let in: how large it is nobody knows before.
+
+        Raises:
+            UnavailableError: many come, and there is no room for them.
+        """
+        if len(self.receiving) >= FEW_MESSAGES:
+            self._room.check()
 
     async def stop(self, grace_s: float, hurry: asyncio.Event) -> None:
         """Take no more calls, and end those that are still there after a time, or in a hurry."""

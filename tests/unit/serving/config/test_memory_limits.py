@@ -49,7 +49,7 @@ def test_a_container_that_sees_its_own_group(groups: Path) -> None:
     limit(groups, "memory.max", str(512 * MEGABYTE))
     assert memory_limit() == 512 * MEGABYTE
     assert default_run_bytes() == 256 * MEGABYTE
-    assert default_inflight_bytes() == 128 * MEGABYTE
+    assert default_inflight_bytes() == 64 * MEGABYTE
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_limits_of_the_process_are_what_a_server_keeps_to() -> None:
     found = subprocess.run(
         [sys.executable, "-c", LIMITED], capture_output=True, text=True, check=True
     )
-    assert found.stdout.split() == ["350", "175"]
+    assert found.stdout.split() == ["350", "87"]
 
 
 def test_flags_say_it_themselves(groups: Path) -> None:

@@ -27,6 +27,7 @@ from pinnace.serving.models.loaded_model import LoadedModel
 from pinnace.serving.models.repository import Repository
 from pinnace.serving.observing.metrics import Metrics
 from pinnace.serving.requests.exchange import Exchange, Exchanging
+from pinnace.serving.requests.room import FEW_MESSAGES
 from pinnace.serving.running.signatures import Arrays
 from unit.serving.numpy_models import NumpyModel, write_version
 
@@ -425,6 +426,40 @@ def test_a_message_that_does_not_arrive_ends_its_call(run: Any) -> None:
         assert await code_of(world.predict([1.0], "none")) == "FAILED_PRECONDITION"
 
     run(test, body_timeout_s=4.0, max_body_bytes=10**7, max_inflight_bytes=2 * 10**7)
+
+
+def test_where_no_memory_is_left_messages_come_one_by_one(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(world: World) -> None:
+        monkeypatch.setattr(world.exchange.room, "is_full", lambda: True)
+        _, writer = await http2.opened(world.port)
+        path = http2.call(PREDICT)
+        slow = range(1, 2 * FEW_MESSAGES, 2)
+        for stream in slow:
+            writer.write(http2.frame(http2.HEADERS, http2.END_HEADERS, stream, path))
+            writer.write(http2.frame(http2.DATA, 0, stream, http2.message(10**6) + b"x"))
+        # Those that come already are as many as may: once they are there, another one is refused.
+        await asyncio.wait_for(until(world, "no memory left"), WAIT_S)
+        for stream in slow:
+            writer.write(http2.frame(http2.RESET, 0, stream, b"\0\0\0\x08"))
+        await asyncio.wait_for(until(world, ""), WAIT_S)
+        writer.close()
+
+    async def until(world: World, refusal: str) -> None:
+        """Ask until an answer comes, or this refusal instead."""
+        while True:
+            seen = ""
+            try:
+                response = await world.predict([[1.0, 2.0, 3.0]])
+                assert decode_tensor(response.outputs["y"]).tolist() == [[2.0, 4.0, 6.0]]
+            except grpc.aio.AioRpcError as error:
+                seen = error.details() or "no details"
+            assert "no memory left" in seen or not seen
+            if bool(seen) == bool(refusal):
+                return
+
+    run(test)
 
 
 async def is_open(reader: asyncio.StreamReader) -> bool:

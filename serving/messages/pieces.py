@@ -1,0 +1,182 @@
+"""Large messages read a piece at a time: other threads run in between.
+
+Protobuf's parser holds the interpreter until it is done: for a megabyte of short texts or small
+numbers some 10 to 20 ms, in which no other model answers. What a message's bytes say does not
+change where they are cut between two fields, and read one after the other into the same message.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.descriptor import FieldDescriptor
+
+from pinnace.serving.messages.wire_format import LENGTH, end_of_run, field_at
+from pinnace.storage.varints import field_header
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+_PIECE_BYTES = 2**14
+_LOOKS = 64  # fields, at each level, until it is clear that there are many
+_DEEPEST = 16  # messages within messages that are cut
+_KEY, _VALUE = 1, 2  # the fields of an entry of a map
+
+_FIXED = {
+    FieldDescriptor.TYPE_FLOAT: 4,
+    FieldDescriptor.TYPE_FIXED32: 4,
+    FieldDescriptor.TYPE_SFIXED32: 4,
+    FieldDescriptor.TYPE_DOUBLE: 8,
+    FieldDescriptor.TYPE_FIXED64: 8,
+    FieldDescriptor.TYPE_SFIXED64: 8,
+}
+_WHOLE = (
+    FieldDescriptor.TYPE_STRING,
+    FieldDescriptor.TYPE_BYTES,
+    FieldDescriptor.TYPE_GROUP,
+)
+
+
+def merge(message: Message, data: bytes) -> None:
+    """What `message.MergeFromString(data)` does.
+
+    Raises:
+        DecodeError: the bytes are no such message. What it holds then is not defined.
+    """
+    if _is_slow(message.DESCRIPTOR, data, 0, len(data), _DEEPEST):
+        _merge(message, data, 0, len(data), _DEEPEST)
+    else:
+        message.MergeFromString(data)
+
+
+def _is_slow(kind: Any, data: bytes, begin: int, end: int, depth: int) -> bool:
+    """Whether somewhere in a message many small values lie one behind the other.
+
+    Large values alone are copied by the parser faster than here.
+
+    Args:
+        kind: the message's descriptor, which is of one of two classes; their stubs know one.
+        data: that the message is in.
+        begin: of it.
+        end: of it.
+        depth: of messages that are looked into.
+    """
+    at = small = begin
+    for _ in range(_LOOKS):
+        if at - small >= _PIECE_BYTES:
+            return True
+        if at >= end or not depth:
+            return False
+        found = field_at(data, at)
+        if found is None or found[3] > end:
+            return False
+        number, wire, start, at = found
+        if wire != LENGTH or at - start <= _PIECE_BYTES:
+            continue
+        small = at
+        field = kind.fields_by_number.get(number)
+        if field is None:
+            continue
+        if field.message_type is None:
+            if field.is_repeated and field.type not in _WHOLE:
+                return True
+        elif _is_slow(field.message_type, data, start, at, depth - 1):
+            return True
+    return True
+
+
+def _merge(message: Any, data: bytes, begin: int, end: int, depth: int) -> None:
+    """Read a part of the data into a message.
+
+    Args:
+        message: that gets what stands there.
+        data: whole fields, and nothing else.
+        begin: of the part.
+        end: of it.
+        depth: of messages that may still be cut.
+    """
+    fields = message.DESCRIPTOR.fields_by_number
+    at = begin
+    while at < end and depth:
+        if at - begin >= _PIECE_BYTES:
+            message.MergeFromString(data[begin:at])
+            begin = at
+        after = end_of_run(data, at, min(end, begin + 2 * _PIECE_BYTES))
+        if after > at:
+            at = after
+            continue
+        found = field_at(data, at)
+        if found is None or found[3] > end:
+            break  # a group, or no message: the parser tells
+        number, kind, start, stop = found
+        if kind == LENGTH and stop - start > _PIECE_BYTES and number in fields:
+            message.MergeFromString(data[begin:at])
+            begin = at
+            if _merge_field(message, fields[number], data, start, stop, depth - 1):
+                begin = stop
+        at = stop
+    message.MergeFromString(data[begin:end])
+
+
+def _merge_field(
+    message: Any, field: FieldDescriptor, data: bytes, start: int, stop: int, depth: int
+) -> bool:
+    """Read one large field; whether it could be cut."""
+    if field.message_type is None:
+        return _merge_numbers(message, field, data, start, stop)
+    inner = getattr(message, field.name)
+    if field.message_type.GetOptions().map_entry:
+        return _merge_entry(inner, field, data, start, stop, depth)
+    if field.is_repeated:
+        inner = inner.add()
+    else:
+        inner.SetInParent()
+    _merge(inner, data, start, stop, depth)
+    return True
+
+
+def _merge_entry(
+    values: Any, field: FieldDescriptor, data: bytes, start: int, stop: int, depth: int
+) -> bool:
+    """Read an entry of a map of messages whose keys are texts."""
+    entry: Any = field.message_type
+    kinds = entry.fields_by_number
+    if kinds[_KEY].type != FieldDescriptor.TYPE_STRING or kinds[_VALUE].message_type is None:
+        return False
+    parts: dict[int, tuple[int, int]] = {}
+    at = start
+    while at < stop:
+        found = field_at(data, at)
+        if found is None or found[3] > stop or found[1] != LENGTH or found[0] in parts:
+            return False
+        number, _, begin, at = found
+        parts[number] = begin, at
+    if parts.keys() != {_KEY, _VALUE}:
+        return False
+    begin, end = parts[_KEY]
+    try:
+        key = data[begin:end].decode()
+    except UnicodeDecodeError:
+        return False
+    value = values[key]
+    value.Clear()  # of two entries with the same key the last one counts
+    _merge(value, data, *parts[_VALUE], depth)
+    return True
+
+
+def _merge_numbers(
+    message: Any, field: FieldDescriptor, data: bytes, start: int, stop: int
+) -> bool:
+    """Read a list of numbers that lie one behind the other."""
+    if not field.is_repeated or field.type in _WHOLE:
+        return False
+    size = _FIXED.get(field.type)
+    if (stop - start) % (size or 1) or (size is None and data[stop - 1] > 127):
+        return False
+    while start < stop:
+        end = min(start + _PIECE_BYTES, stop)
+        while size is None and data[end - 1] > 127:
+            end += 1  # the last byte of a number is smaller
+        message.MergeFromString(field_header(field.number, end - start) + data[start:end])
+        start = end
+    return True

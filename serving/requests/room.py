@@ -1,0 +1,112 @@
+"""Whether memory has room for what requests become while they are read and answered.
+
+A limit on the bytes of bodies says little of that: text of numbers is objects of several times its
+size before it is an array. What takes much is asked for here before it begins. Where memory ends
+inside of a library that cannot do without, the whole process ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pinnace.engine.allocation import Limits
+from pinnace.framework.errors import UnavailableError
+from pinnace.serving.config.memory_limits import data_limit, memory_limit
+from pinnace.serving.memory import give_back
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pinnace.serving.running.signatures import Arrays
+
+# Of the memory. Runs get less, and leave the rest to requests, which are here first.
+_READING = 0.95
+_READING_OF_DATA = 0.85
+_AT_THE_DOOR = 0.05  # of the same, that a large request finds free before its body is read
+_LOOK_S = 0.05
+# Bytes of memory for one of a body: a number of JSON of 4 characters is an object of 24 bytes, its
+# place in a list and in an array; a message is read once, and copied to an array.
+_OF_TEXT = 12
+_OF_MESSAGE = 3
+_OF_NUMBER = 24  # for one that is written as text
+FEW_BYTES = 2**20  # they are not asked for
+FEW_MESSAGES = 4  # of unknown size, that may come at once where there is no room
+
+
+class Room:
+    """The memory that is left, and what of it is promised. Any thread may ask."""
+
+    def __init__(self) -> None:
+        memory, data = memory_limit(), data_limit()
+        self._limits = Limits(
+            int(memory * _READING), int(data * _READING_OF_DATA), counts_free=False
+        )
+        self._at_the_door = int(min(memory, data or memory) * _AT_THE_DOOR)
+        self._lock = threading.Lock()
+        self._promised = 0
+        self._looked_at = 0.0
+        self._is_full = False
+
+    def is_full(self) -> bool:
+        """Whether no more large requests should be let in; the system is asked every 50 ms."""
+        now = time.perf_counter()
+        if now - self._looked_at > _LOOK_S:
+            self._looked_at = now
+            self._is_full = not self._limits.have_room(self._at_the_door + self._promised)
+        return self._is_full
+
+    def check(self) -> None:
+        """Raise if no more large requests should be let in.
+
+        Raises:
+            UnavailableError: clients are to come back.
+        """
+        if self.is_full():
+            raise UnavailableError("the server has no memory left for requests; try again later")
+
+    @contextmanager
+    def kept(self, size: int) -> Iterator[None]:
+        """Inside the block so many bytes are taken, and promised to nobody else.
+
+        Args:
+            size: bytes.
+
+        Raises:
+            UnavailableError: there are not that many.
+        """
+        if size <= FEW_BYTES:
+            yield
+            return
+        with self._lock:
+            is_there = self._limits.have_room(self._promised + size)
+            if not is_there and give_back():
+                is_there = self._limits.have_room(self._promised + size)
+            if not is_there:
+                raise UnavailableError(
+                    f"a request needs {size} bytes of memory, and the server has not that much "
+                    "left; try again later"
+                )
+            self._promised += size
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._promised -= size
+
+
+def reading_bytes(size: int, entrypoint: str) -> int:
+    """The bytes that reading a body takes beside it.
+
+    Args:
+        size: of the body.
+        entrypoint: how it came, as wires say it.
+    """
+    return size * (_OF_MESSAGE if entrypoint == "GRPC" else _OF_TEXT)
+
+
+def writing_bytes(outputs: Arrays) -> int:
+    """The bytes that an answer takes beside its arrays."""
+    return sum([array.size * _OF_NUMBER for array in outputs.values()])
