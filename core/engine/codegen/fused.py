@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
-# Elements a thread is worth waking for.
+# Elements a thread is worth waking for, and what the columns of a thread are a multiple of.
 _SHARED = 1 << 17
+_LINE = 64
 
 
 class Fused:
@@ -53,7 +54,10 @@ class Fused:
         self._forms = [forms.get(kind, _flat) for kind in kinds]
         self._by_row = [kind in {"full", "column"} for kind in kinds]
         self._shape = cluster.shape
-        self._shares = math.prod(cluster.shape) >= _SHARED and self._rows > 1
+        is_large = math.prod(cluster.shape) >= _SHARED
+        self._shares = is_large and self._rows > 1
+        # One row of independent numbers is cut anywhere; the total of a row is not.
+        self._shares_columns = is_large and self._rows == 1 and cluster.split is None
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
         """The cluster's outputs.
@@ -69,17 +73,36 @@ class Fused:
         arrays += [result.reshape(-1) for result in results]
         kernel, rows, width = self.kernel.function, self._rows, self._width
         assert kernel is not None  # noqa: S101 - a plan names only what is made
-        threads = team.members() if self._shares else 1
+        threads = team.size() if self._shares or self._shares_columns else 1
         if threads == 1:
             kernel(0, rows, width, *arrays)
-        else:
+        elif self._shares:
             step = -(-rows // threads)
 
             def work(piece: int) -> None:
                 kernel(piece * step, min(rows, (piece + 1) * step), width, *arrays)
 
-            team.share(-(-rows // step), work)
+            team.share(-(-rows // step), work, threads)
+        else:
+            self._share_columns(arrays, threads)
         return results
+
+    def _share_columns(self, arrays: Sequence[Any], threads: int) -> None:
+        """Run the kernel on the only row, some of its columns in each thread."""
+        kernel, width, by_row = self.kernel.function, self._width, self._by_row
+        assert kernel is not None  # noqa: S101 - as above
+        step = -(-width // (threads * _LINE)) * _LINE
+
+        def work(piece: int) -> None:
+            part = slice(piece * step, min(width, (piece + 1) * step))
+            given = [
+                array[:, part] if is_full else array
+                for array, is_full in zip(arrays, by_row, strict=False)
+            ]
+            outputs = [array[part] for array in arrays[len(by_row) :]]
+            kernel(0, 1, part.stop - part.start, *given, *outputs)
+
+        team.share(-(-width // step), work, threads)
 
     def bound(
         self, inputs: Sequence[Array | None], outs: Sequence[Array | None]

@@ -35,6 +35,9 @@ def _registers() -> tuple[int, int, int]:
 
 
 LANES, ROWS, VECTORS = _registers()
+# Masks have registers of their own, and cost nothing. Elsewhere they take those of two vectors, and
+# some processors need tens of cycles to write a masked one: whole tiles are written without.
+_MASKS_ARE_FREE = LANES == 16
 WIDE, NARROW = LANES * VECTORS, LANES
 # For few columns: half a vector takes some processors half the time, if its rows' addresses all
 # stay in registers, too. Two such tiles are one of the others.
@@ -75,6 +78,8 @@ class _Writer:
 
     def _load(self, pointer: Any, mask: Any) -> Any:
         kind = self.vector.as_pointer()
+        if mask is None:
+            return self.builder.load(self.builder.bitcast(pointer, kind), align=4)
         load = self._function(
             f"llvm.masked.load.v{self.lanes}f32.p0",
             self.vector,
@@ -86,6 +91,9 @@ class _Writer:
 
     def _store(self, value: Any, pointer: Any, mask: Any) -> None:
         kind = self.vector.as_pointer()
+        if mask is None:
+            self.builder.store(value, self.builder.bitcast(pointer, kind), align=4)
+            return
         store = self._function(
             f"llvm.masked.store.v{self.lanes}f32.p0",
             ir.VoidType(),
@@ -103,6 +111,26 @@ class _Writer:
 
     def write(self, arguments: list[Any]) -> None:
         """The body of `tile`; see `_tile`."""
+        builder, columns = self.builder, arguments[10]
+        if not _MASKS_ARE_FREE:
+            whole, cut = (builder.append_basic_block(name) for name in ("whole", "cut"))
+            width = _integer(self.vectors * self.lanes)
+            builder.cbranch(builder.icmp_signed(">=", columns, width), whole, cut)
+            builder.position_at_end(whole)
+            self._write(arguments, [None] * self.vectors)
+            builder.ret_void()
+            builder.position_at_end(cut)
+        numbers = ir.VectorType(_I32, self.lanes)
+        positions = ir.Constant(numbers, list(range(self.lanes)))
+        masks = []
+        for j in range(self.vectors):
+            left = builder.trunc(builder.sub(columns, _integer(j * self.lanes)), _I32)
+            masks.append(builder.icmp_signed("<", positions, self._spread(left, numbers)))
+        self._write(arguments, masks)
+        builder.ret_void()
+
+    def _write(self, arguments: list[Any], masks: list[Any]) -> None:
+        """A tile whose columns count where these masks are set; None where all do."""
         (
             a,
             a_table,
@@ -114,23 +142,13 @@ class _Writer:
             count,
             length,
             a_step,
-            columns,
+            _,
             init,
             mode,
             z,
             z_table,
         ) = arguments
         builder, rows, vectors = self.builder, range(self.rows), range(self.vectors)
-        numbers = ir.VectorType(_I32, self.lanes)
-        positions = ir.Constant(numbers, list(range(self.lanes)))
-        masks = []
-        for j in vectors:
-            left = builder.trunc(builder.sub(columns, _integer(j * self.lanes)), _I32)
-            masks.append(
-                builder.icmp_signed(
-                    "<", positions, self._spread(left, ir.VectorType(_I32, self.lanes))
-                )
-            )
         a_pointer, b_pointer = self._number_pointer(a), self._number_pointer(b)
         a_rows = [builder.gep(a_pointer, [offset]) for offset in self._table(a_table)]
         c_pointer = self._number_pointer(c)
@@ -318,7 +336,6 @@ def _tile(rows: int, vectors: int, *, lanes: int = LANES, channelwise: bool = Fa
             function.attributes.add("noinline")
             inside = ir.IRBuilder(function.append_basic_block("entry"))
             _Writer(inside, rows, vectors, lanes, channelwise).write(list(function.args))
-            inside.ret_void()
         builder.call(function, arguments)
         return context.get_dummy_value()
 

@@ -13,7 +13,7 @@ from scipy import special
 import pinnace as tf
 from pinnace.engine import tiers
 from pinnace.engine.build import plan_of
-from pinnace.engine.codegen import clusters, compiler
+from pinnace.engine.codegen import clusters, compiler, fused
 from pinnace.engine.codegen import regions as fusing
 from pinnace.engine.codegen.attention import Attention
 from pinnace.engine.codegen.chains import Chain
@@ -119,6 +119,54 @@ def test_norms_and_softmax_of_rows_are_those_of_float64(
     # exp is within 2 units of the last place; at 100 an argument is rounded to 4e-6.
     wanted = special.softmax(x.astype(np.float64) * 0.5, axis=-1)
     np.testing.assert_allclose(softmax.numpy(), wanted, rtol=4e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(1003,), (64,), (2, 701), (40, 33), (9, 1, 8)])
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_share_large_clusters_of_every_shape(
+    shape: tuple[int, ...], threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared: list[int] = []
+    share = team.share
+
+    def seen(pieces: int, work: Callable[[int], None], most: int | None = None) -> None:
+        shared.append(pieces)
+        share(pieces, work, most)
+
+    monkeypatch.setattr(fused, "_SHARED", 1)
+    monkeypatch.setattr(team, "has_idle_core", lambda: True)
+    monkeypatch.setattr(team, "size", lambda: threads)
+    monkeypatch.setattr(team, "share", seen)
+    x, scale = normal(*shape), np.float32(0.75)
+
+    @tf.function
+    def f(x: Any, scale: Any) -> Any:
+        y = tf.tanh(x * scale)
+        return y + x, tf.sqrt(tf.abs(y))
+
+    both = settled(f, x, scale)
+    assert sum(isinstance(region, Fused) for region in regions(f, x, scale)) == 1
+    size = x.size
+    assert shared
+    assert set(shared) == {min(threads, -(-size // 64))} if len(shape) < 3 else {threads}
+    y = np.tanh(x.astype(np.float64) * scale)
+    # tanh is within 3 units of the last place.
+    np.testing.assert_allclose(both[0].numpy(), y + x, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(both[1].numpy(), np.sqrt(np.abs(y)), rtol=1e-6)
+
+
+def test_the_total_of_one_long_row_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "_SHARED", 1)
+    monkeypatch.setattr(team, "has_idle_core", lambda: True)
+    monkeypatch.setattr(team, "size", lambda: 2)
+    x = normal(1003)
+
+    @tf.function
+    def f(x: Any) -> Any:
+        return tf.nn.softmax(x * 2.0)
+
+    found = settled(f, x).numpy()
+    np.testing.assert_allclose(found, special.softmax(x.astype(np.float64) * 2), rtol=1e-5)
 
 
 def test_maxima_and_sums_of_several_axes() -> None:
