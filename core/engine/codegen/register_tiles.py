@@ -43,6 +43,7 @@ WIDE, NARROW = LANES * VECTORS, LANES
 # stay in registers, too. Two such tiles are one of the others.
 HALF, HALF_ROWS = min(LANES, 8), ROWS // 2
 EIGHT = min(8, ROWS)
+PANEL = 32  # columns of packed weights that lie side by side
 
 
 def _integer(value: int) -> Any:
@@ -359,6 +360,8 @@ eight: Any = _tile(EIGHT, VECTORS)
 four: Any = _tile(4, VECTORS)
 two: Any = _tile(2, VECTORS)
 one: Any = _tile(1, VECTORS)
+# One row alone: the sums of a whole panel, so that one does not wait for another.
+across: Any = _tile(1, PANEL // LANES)
 channelwise: Any = _tile(ROWS, 1, channelwise=True)
 
 

@@ -104,6 +104,9 @@ _TILE = """
                     elif left > 1:
                         {two}
                         i += 2
+                    elif width > WIDE:
+                        {across}
+                        i += 1
                     else:
                         {one}
                         i += 1
@@ -111,7 +114,7 @@ _TILE = """
     **{
         name: f"{name}(q[X], a_table, q[Y] + 4 * j, y_table, panel, 32, sections, q[SECTIONS], "
         "q[LENGTH], 1, width, q[BIAS] + 4 * j, q[MODE], q[Z] + 4 * j, z_table)"
-        for name in ("half", "narrow", "wide", "eight", "four", "two", "one")
+        for name in ("half", "narrow", "wide", "eight", "four", "two", "across", "one")
     }
 )
 
@@ -136,20 +139,21 @@ def product_piece(q, t, piece):
     for at in range(first, last, block):
         count = min(block, last - at)
         place_windows(q, t, at, count, limit)
+        span = PANEL if count == 1 else WIDE
         if q[WEIGHTS_STAY]:
             i = 0
             while i < count:
                 before = i
-                for j in range(begin_j, end_j, WIDE):
+                for j in range(begin_j, end_j, span):
                     i = before
-                    width = min(WIDE, end_j - j)
+                    width = min(span, end_j - j)
                     panel = q[WEIGHTS] + 4 * (j // 32 * 32 * inner + j % 32)
 '''
     + _TILE
     + """
         else:
-            for j in range(begin_j, end_j, WIDE):
-                width = min(WIDE, end_j - j)
+            for j in range(begin_j, end_j, span):
+                width = min(span, end_j - j)
                 panel = q[WEIGHTS] + 4 * (j // 32 * 32 * inner + j % 32)
                 i = 0
                 while i < count:
@@ -442,8 +446,8 @@ from numba import carray
 from pinnace.engine.codegen.atomics import fetch_add, load, pause
 from pinnace.engine.codegen.mathematics import as_bytes, as_pointer
 from pinnace.engine.codegen.register_tiles import (
-    EIGHT, HALF, HALF_ROWS, NARROW, ROWS, WIDE, channelwise, clear, eight, four, half, move,
-    narrow, one, two, wide,
+    EIGHT, HALF, HALF_ROWS, NARROW, PANEL, ROWS, WIDE, across, channelwise, clear, eight, four,
+    half, move, narrow, one, two, wide,
 )
 
 TABLE = types.Array(int64, 1, "C")
