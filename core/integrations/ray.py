@@ -283,7 +283,8 @@ def _connected(where: str) -> Iterator[None]:
     except Exception as error:  # its errors share no class of their own
         raise _absent(where, _line(error)) from error
     finally:
-        with contextlib.suppress(ValueError):  # not the main thread, which alone hears of signals
+        # Not the main thread, which alone may set handlers; or the handler was none of Python.
+        with contextlib.suppress(ValueError, TypeError):
             signal.signal(signal.SIGTERM, handler)  # Ray sets its own
     try:
         yield

@@ -157,7 +157,7 @@ settings = ScoreSettings(model, (data,), out)
 {prepare}
 plan = plan_run(settings)
 try:
-    run_plan(plan, engine=actor_pool(address, start_timeout_s=5))
+    run_plan(plan, engine=actor_pool(address, start_timeout_s={seconds}))
 except OpError as error:
     print(type(error).__name__, error)
 """
@@ -179,16 +179,24 @@ ray.get(other.here.remote())
 
 
 @pytest.mark.parametrize(
-    ("prepare", "said"),
+    ("prepare", "seconds", "said"),
     [
-        (UNKNOWN, "UnavailableError ray: actors cannot start: ModuleNotFoundError: No module"),
-        (BUSY, "UnavailableError ray: no actor has started for 5 s; the cluster has 2 CPUs, and 0"),
+        (
+            UNKNOWN,
+            BOUND_S,
+            "UnavailableError ray: actors cannot start: ModuleNotFoundError: No module",
+        ),
+        (
+            BUSY,
+            5,
+            "UnavailableError ray: no actor has started for 5 s; the cluster has 2 CPUs, and 0",
+        ),
     ],
 )
 def test_actors_that_do_not_start_are_one_error(
-    prepare: str, said: str, cluster: str, data: Path, tmp_path: Path
+    prepare: str, seconds: int, said: str, cluster: str, data: Path, tmp_path: Path
 ) -> None:
-    program = ENGINE.format(prepare=prepare)
+    program = ENGINE.format(prepare=prepare, seconds=seconds)
     arguments = [cluster, MODEL, data, tmp_path / "out"]
     done = subprocess.run(
         [sys.executable, "-c", program, *map(str, arguments)],
