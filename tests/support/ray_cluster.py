@@ -21,7 +21,7 @@ MODEL = FOLDER / "saved_models" / "keras_mlp" / "model"
 _CLUSTER = """
 import sys
 import ray
-found = ray.init(num_cpus=2, include_dashboard=False, object_store_memory=100_000_000,
+found = ray.init("local", num_cpus=2, include_dashboard=False, object_store_memory=100_000_000,
                  log_to_driver=False, logging_level="ERROR")
 print(found.address_info["address"], flush=True)
 sys.stdin.read()
