@@ -46,6 +46,7 @@ EDGE_PINS := onnxruntime-node@1.30.0 onnxruntime-web@1.30.0 playwright-core@1.65
 PYRIGHT_PINS := pyright@1.1.414
 # Engines that run models, an environment each; this checkout's code is what they import.
 SPARK_PINS := pyspark==4.3.0 pyarrow==26.0.1 pandas==2.3.3 pytest==9.2.0 hypothesis==6.170.15
+RAY_PINS := ray==2.60.0 pyarrow==26.0.1 h5py==3.16.0 pytest==9.2.0 hypothesis==6.170.15
 BEAM_PINS := apache-beam==2.77.0 pyarrow==25.0.1 pytest==9.2.0 hypothesis==6.170.15
 # Helm and kubectl come in a layer for functions of a cloud, the fields of KEDA's and the Prometheus
 # operator's objects as types; KServe's client without what it needs.
@@ -76,6 +77,7 @@ PAGE := $(CACHE)/venvs/page-$(call sum,$(PAGE_PINS))
 EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
 PYRIGHT := $(CACHE)/node/pyright-$(call sum,$(PYRIGHT_PINS))
 SPARK := $(CACHE)/venvs/spark-$(call sum,$(SPARK_PINS))
+RAY := $(CACHE)/venvs/ray-$(call sum,$(RAY_PINS))
 BEAM := $(CACHE)/venvs/beam-$(call sum,$(BEAM_PINS))
 KUBE := $(CACHE)/node/kube-$(call sum,$(KUBE_PINS) $(KUBE_TYPES_PINS))
 CHECKOV := $(CACHE)/venvs/checkov-$(call sum,$(CHECKOV_PINS))
@@ -227,6 +229,10 @@ $(TEXT)/.installed: $(TENSORFLOW)/.installed
 # With the dependencies of pinnace, which is the checkout all the same: PYTHONPATH is first.
 $(SPARK)/.installed:
 	$(call venv,$(SPARK),-e . $(SPARK_PINS),$(SPARK_PINS))
+	@touch $@
+
+$(RAY)/.installed:
+	$(call venv,$(RAY),-e . $(RAY_PINS),$(RAY_PINS))
 	@touch $@
 
 $(BEAM)/.installed:
@@ -408,7 +414,11 @@ edge: $(INSTALLED) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported m
 	PINNACE_CHROMIUM=$${PINNACE_CHROMIUM:-$$(command -v chromium || command -v chromium-browser)} \
 	  $(VENV)/bin/pytest -q -m edge tests/edge $(ARGS)
 
-spark-test beam-test mpi-test mpi-bench: export PYTHONPATH = $(abspath $(LINKS))
+ray-test spark-test beam-test mpi-test mpi-bench: export PYTHONPATH = $(abspath $(LINKS))
+
+.PHONY: ray-test
+ray-test: links $(RAY)/.installed ## score files on a cluster of Ray, whose actors and drivers are killed
+	$(RAY)/bin/python -m pytest -q -m engines tests/engines/test_ray.py tests/engines/test_ray_errors.py $(ARGS)
 
 .PHONY: spark-test
 spark-test: links $(SPARK)/.installed ## run a model on columns of Spark

@@ -1,25 +1,29 @@
 """`pinnace score`: files of rows through a model into files of results."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pinnace.deploy.cli.terminal import Terminal, print_json, time_text
-from pinnace.framework.errors import InvalidArgumentError, OpError
+from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError, OpError
+from pinnace.framework.extras import install_command
 from pinnace.framework.visible_text import visible
 
 if TYPE_CHECKING:
     from pinnace.deploy.score import PartResult, Plan, Summary
+    from pinnace.deploy.score.run import Engine
 
 BAD_ROWS = 3
 _FAILED = 1
 _TOLD = 5  # errors and files with bad rows that are printed
+_LOCAL, _RAY = "local", "ray"
 
 
 def score(
@@ -114,7 +118,24 @@ def score(
             metavar="I/N",
         ),
     ] = None,
-    workers: Annotated[int, typer.Option(help="Processes, each with the model.")] = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="Processes, each with the model; 1, and with Ray as many as the cluster has CPUs.",
+            show_default=False,
+        ),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="Whose processes: local, or ray for actors of a Ray cluster.")
+    ] = _LOCAL,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the cluster, HOST:PORT or auto; else RAY_ADDRESS, or a cluster here "
+            "that ends with the run.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
     tags: Annotated[
         str | None,
         typer.Option("--tags", "--tag_set", help="Tag set, comma-separated.", metavar="TAGS"),
@@ -151,14 +172,15 @@ def score(
         allow_io=allow_io,
     )
     share = (0, 1) if shard is None else parse_shard(shard)
-    if workers < 1:
-        raise InvalidArgumentError(f"--workers must be at least 1, got {workers}")
+    driver = _engine(engine, workers, ray_address)
     plan = plan_run(settings, share)
-    with _progress(plan) as (report, finished):
+    ours = nullcontext() if driver is None else _stdout_kept()
+    with ours, _progress(plan) as (report, finished):
         try:
-            summary = run_plan(plan, workers, report=report, finished=finished)
+            summary = run_plan(plan, workers or 1, driver, report, finished)
         except OpError as error:
-            raise type(error)(f"{error}; {_state(plan.summary)}") from error
+            problem, tried, advice = str(error).partition("\n  Try: ")
+            raise type(error)(f"{problem}; {_state(plan.summary)}{tried}{advice}") from error
     _tell(summary, time.perf_counter() - begun, as_json=as_json)
     if summary.errors:
         return _FAILED
@@ -167,6 +189,43 @@ def score(
 
 def _names(text: str | None) -> tuple[str, ...]:
     return tuple(one.strip() for one in (text or "").split(",") if one.strip())
+
+
+def _engine(name: str, workers: int | None, address: str | None) -> "Engine | None":
+    """Who does it, if not processes of this machine."""
+    if workers is not None and workers < 1:
+        raise InvalidArgumentError(f"--workers must be at least 1, got {workers}")
+    if name not in (_LOCAL, _RAY):
+        raise InvalidArgumentError(f"--engine must be {_LOCAL} or {_RAY}, got {name!r}")
+    if name == _LOCAL:
+        if address is not None:
+            raise InvalidArgumentError(f"--ray-address is for --engine {_RAY}")
+        return None
+    try:
+        from pinnace.integrations.ray import actor_pool
+    except ImportError as error:
+        raise FailedPreconditionError(
+            f"--engine {_RAY} needs Ray: {error}\n  Try: {install_command('ray')}"
+        ) from error
+    return actor_pool(address, workers)
+
+
+@contextmanager
+def _stdout_kept() -> Iterator[None]:
+    """A block in which what engines print goes to stderr: Ray tells there of actors that died."""
+    sys.stdout.flush()
+    with redirect_stdout(sys.stderr):
+        try:
+            kept = os.dup(1)
+        except OSError:  # it is closed
+            yield
+            return
+        try:
+            os.dup2(2, 1)  # libraries, and the processes that they start, know only the number
+            yield
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
 
 
 @contextmanager

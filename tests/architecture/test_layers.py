@@ -78,6 +78,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "httpx": ("serving.client",),
     "grpc": ("serving.grpc", "serving.fast.grpc"),
     "pyarrow": ("deploy.score",),
+    "ray": ("integrations.ray",),
     "pyspark": ("integrations.spark",),
     "apache_beam": ("integrations.beam",),
     "onnx": ("deploy.onnx", "deploy.cli"),

@@ -1,12 +1,30 @@
 """One model for all engines. Each runs in an environment of its own."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from support.ray_cluster import FILES, running_cluster, write_rows
 from support.scoring import save_rowwise
 
 
 @pytest.fixture(scope="session")
 def rowwise(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_rowwise(tmp_path_factory.mktemp("models") / "rowwise")
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+    """The address of a cluster of Ray."""
+    with running_cluster() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of two formats; those of JSON have a bad row each."""
+    folder = tmp_path_factory.mktemp("data")
+    for number in range(FILES):
+        write_rows(folder, number)
+    return folder
