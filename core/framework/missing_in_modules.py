@@ -88,6 +88,8 @@ NAMESPACES = {
     "pinnace.keras.utils_namespace": "tf.keras.utils",
     "pinnace.lookup": "tf.lookup",
     "pinnace.lookup.experimental": "tf.lookup.experimental",
+    "pinnace.numpy_names": "tf.experimental.numpy",
+    "pinnace.numpy_names.random": "tf.experimental.numpy.random",
     "pinnace.ops.audio": "tf.audio",
     "pinnace.ops.composites.extension.extension_type": "tf.experimental.extension_type",
     "pinnace.ops.composites.ragged": "tf.ragged",
