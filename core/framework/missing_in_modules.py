@@ -25,6 +25,7 @@ NAMESPACES = {
     "pinnace.distribute.experimental": "tf.distribute.experimental",
     "pinnace.experimental": "tf.experimental",
     "pinnace.framework.config": "tf.config",
+    "pinnace.framework.dlpack": "tf.experimental.dlpack",
     "pinnace.framework.dtypes": "tf.dtypes",
     "pinnace.framework.errors": "tf.errors",
     "pinnace.framework.experimental_config": "tf.config.experimental",
