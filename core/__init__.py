@@ -40,6 +40,7 @@ from pinnace.framework.conversions import (
 )
 from pinnace.framework.convert import convert_to_tensor as convert_to_tensor
 from pinnace.framework.creation import variable_creator_scope as variable_creator_scope
+from pinnace.framework.device_spec import DeviceSpec as DeviceSpec
 from pinnace.framework.devices import device as device
 from pinnace.framework.dtypes import DType as DType
 from pinnace.framework.dtypes import as_dtype as as_dtype
@@ -92,6 +93,7 @@ from pinnace.functions.control.mapping import scan as scan
 from pinnace.functions.control.mapping import vectorized_map as vectorized_map
 from pinnace.functions.customised import recompute_grad as recompute_grad
 from pinnace.functions.function import function as function
+from pinnace.functions.graph_gradients import AggregationMethod as AggregationMethod
 from pinnace.functions.graph_gradients import gradients as gradients
 from pinnace.functions.graph_gradients import hessians as hessians
 from pinnace.ops import math as math

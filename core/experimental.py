@@ -1,5 +1,8 @@
-"""What TensorFlow calls experimental: extension types, and functions called instead of others."""
+"""What TensorFlow calls experimental: NumPy's names, extension types, functions called instead."""
 
+from pinnace import numpy_names as numpy
+from pinnace.data.iterator import Optional as Optional
+from pinnace.framework import dlpack as dlpack
 from pinnace.ops.composites.extension import extension_type as extension_type
 from pinnace.ops.composites.extension.apis import dispatch_for_api as dispatch_for_api
 from pinnace.ops.composites.extension.apis import (
@@ -18,3 +21,19 @@ from pinnace.ops.composites.extension.batching import (
 from pinnace.ops.composites.extension.specs import ExtensionTypeSpec as ExtensionTypeSpec
 from pinnace.ops.composites.extension.types import BatchableExtensionType as BatchableExtensionType
 from pinnace.ops.composites.extension.types import ExtensionType as ExtensionType
+
+__all__ = [
+    "BatchableExtensionType",
+    "ExtensionType",
+    "ExtensionTypeBatchEncoder",
+    "ExtensionTypeSpec",
+    "Optional",
+    "dispatch_for_api",
+    "dispatch_for_binary_elementwise_apis",
+    "dispatch_for_binary_elementwise_assert_apis",
+    "dispatch_for_unary_elementwise_apis",
+    "dlpack",
+    "extension_type",
+    "numpy",
+    "unregister_dispatch_for",
+]

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pinnace.framework.device_spec import DeviceSpec
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -61,12 +63,14 @@ def device(device_name: Any) -> Iterator[None]:
     TensorFlow puts an op elsewhere too if the device named is not there.
 
     Args:
-        device_name: a device such as "/GPU:0", or None, or a function that names one.
+        device_name: a device such as "/GPU:0", a DeviceSpec, or None, or a function that names one.
 
     Raises:
         ValueError: it is no name of a device.
     """
     name = getattr(device_name, "name", device_name)
+    if isinstance(name, DeviceSpec):
+        name = name.to_string()
     if (
         name is not None
         and not callable(name)

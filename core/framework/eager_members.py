@@ -17,10 +17,33 @@ def _meaningless(name: str) -> AttributeError:
     )
 
 
+class _OfNumpy:
+    """A member that `experimental_enable_numpy_behavior` puts something else in the place of."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        raise AttributeError(
+            f"Tensor has no attribute {self._name!r}\n"
+            "  Try: experimental.numpy.experimental_enable_numpy_behavior(), for NumPy's methods"
+        )
+
+
 class TensorMembers:
     """Of an eager tensor; a symbolic one has those of its graph instead."""
 
     __slots__ = ()
+
+    T = _OfNumpy()
+    astype = _OfNumpy()
+    clip = _OfNumpy()
+    data = _OfNumpy()
+    ravel = _OfNumpy()
+    reshape = _OfNumpy()
+    size = _OfNumpy()
+    tolist = _OfNumpy()
+    transpose = _OfNumpy()
 
     if TYPE_CHECKING:
 

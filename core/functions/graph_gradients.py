@@ -30,6 +30,15 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Graph, GraphBuilder, Node, Value
 
 
+class AggregationMethod:
+    """How gradients of one tensor are added up, by TensorFlow's names; here it is one way."""
+
+    ADD_N = 0
+    DEFAULT = 0
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
 def gradients(
     ys: Any,
     xs: Any,
@@ -221,4 +230,4 @@ __all__ = ["gradients", "hessians"]
 
 def _tell_ignored(who: str, gates: Any, aggregation: Any) -> None:
     why = "gradients are added up in one way, each where it is computed"
-    ignored(who, why, gate_gradients=gates or None, aggregation_method=aggregation)
+    ignored(who, why, gate_gradients=gates or None, aggregation_method=aggregation or None)

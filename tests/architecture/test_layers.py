@@ -24,6 +24,7 @@ LAYERS = {
     "data": 8,
     "distribute": 8.5,
     "lookup": 8,
+    "numpy_names": 7.5,
     "profiler": 7.5,
     "summary": 8,
     "testing": 8,

@@ -1,0 +1,77 @@
+"""`tf.experimental.dlpack`: tensors as DLPack's capsules, which other libraries take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+class _Holder:
+    """A capsule as NumPy takes it: something that gives one, on the CPU."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def to_dlpack(tf_tensor: Tensor) -> Any:
+    """A tensor as a capsule of DLPack's.
+
+    Args:
+        tf_tensor: numbers or bools, not bfloat16, which NumPy's DLPack lacks.
+
+    Returns:
+        A capsule named `dltensor`, to be taken once. It holds a copy: who takes it may write.
+
+    Raises:
+        InvalidArgumentError: no tensor, one of a function that is being traced, or a dtype that
+            cannot be told.
+    """
+    if not isinstance(tf_tensor, Tensor) or isinstance(tf_tensor, SymbolicTensor):
+        raise InvalidArgumentError(
+            f"to_dlpack: tf_tensor must be a tensor with a value, got {tf_tensor!r}"
+        )
+    try:
+        return np.array(tf_tensor).__dlpack__()
+    except (BufferError, TypeError):
+        raise InvalidArgumentError(
+            f"to_dlpack: {tf_tensor.dtype.name} cannot be told in DLPack\n"
+            "  Try: cast(x, 'float32') of bfloat16"
+        ) from None
+
+
+def from_dlpack(dlcapsule: Any) -> Tensor:
+    """The tensor of a capsule.
+
+    Args:
+        dlcapsule: a capsule of DLPack's on the CPU that nobody has taken yet.
+
+    Returns:
+        A tensor with a copy of the values: tensors never change, the memory of others may.
+
+    Raises:
+        TypeError: no capsule, or one of a dtype that no tensor can have.
+        InvalidArgumentError: one that was taken already.
+    """
+    if type(dlcapsule).__name__ != "PyCapsule":
+        raise TypeError(
+            f"from_dlpack: dlcapsule must be a capsule, got {dlcapsule!r}\n"
+            "  Try: from_dlpack(x.__dlpack__())"
+        )
+    try:
+        array = np.from_dlpack(_Holder(dlcapsule))
+    except (BufferError, ValueError, RuntimeError) as error:
+        raise InvalidArgumentError(f"from_dlpack: the capsule cannot be taken: {error}") from None
+    return wrap(np.array(array), dtypes.from_numpy(array.dtype))

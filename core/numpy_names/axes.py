@@ -1,0 +1,269 @@
+"""The same values in other axes: reshaped, transposed, turned, repeated, padded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.numpy_names.making import leading_ones
+from pinnace.numpy_names.pairs import broadcast
+from pinnace.numpy_names.promotion import known_rank, made_array
+from pinnace.ops.array import (
+    constants,
+    joining,
+    padding,
+    permutations,
+    reshaping,
+    shapes,
+    tiling,
+)
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor, TensorLike
+
+
+def reshape(a: TensorLike, newshape: Any, order: str = "C") -> Tensor:
+    """The values in another shape.
+
+    Args:
+        a: any dtype.
+        newshape: the size of each axis, one of which may be -1; a number for one axis.
+        order: "C" (the last axis varies fastest) or "F" (the first one does).
+
+    Raises:
+        ValueError: `order` is another.
+    """
+    if order not in {"C", "F"}:
+        raise ValueError(f"reshape: order must be 'C' or 'F', got {order!r}")
+    x = made_array(a)
+    shape = [newshape] if isinstance(newshape, int) else newshape
+    if order == "C":
+        return reshaping.reshape(x, shape)
+    back = shape[::-1]
+    return permutations.transpose(reshaping.reshape(permutations.transpose(x), back))
+
+
+def ravel(a: TensorLike) -> Tensor:
+    """The values along one axis."""
+    return reshaping.reshape(made_array(a), [-1])
+
+
+def flatten(a: TensorLike, order: str = "C") -> Tensor:
+    """The values along one axis.
+
+    Args:
+        a: any dtype.
+        order: "C", "A" or "K" (the last axis varies fastest), or "F" (the first one does).
+
+    Raises:
+        ValueError: `order` is another.
+    """
+    if order not in {"C", "A", "K", "F"}:
+        raise ValueError(f"flatten: order must be 'C', 'A', 'K' or 'F', got {order!r}")
+    return ravel(permutations.transpose(made_array(a)) if order == "F" else a)
+
+
+def expand_dims(a: TensorLike, axis: Any) -> Tensor:
+    """`a` with a new axis of size 1 at `axis`."""
+    return reshaping.expand_dims(made_array(a), axis)
+
+
+def squeeze(a: TensorLike, axis: Any = None) -> Tensor:
+    """`a` without axes of size 1: those of `axis`, or all."""
+    return reshaping.squeeze(made_array(a), axis)
+
+
+def transpose(a: TensorLike, axes: Any = None) -> Tensor:
+    """`a` with its axes in another order, backwards if none is given."""
+    return permutations.transpose(made_array(a), axes)
+
+
+def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:
+    """`a` with two axes in each other's place."""
+    x = made_array(a)
+    order = list(range(known_rank("swapaxes", x)))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return permutations.transpose(x, order)
+
+
+def moveaxis(a: TensorLike, source: Any, destination: Any) -> Tensor:
+    """`a` with some axes moved to other places; the rest keeps its order.
+
+    Args:
+        a: any dtype.
+        source: the axes, one or several.
+        destination: where each is to stand.
+
+    Raises:
+        ValueError: not as many places as axes.
+    """
+    x = made_array(a)
+    rank = known_rank("moveaxis", x)
+    sources, places = (_normal(axes, rank) for axes in (source, destination))
+    if len(sources) != len(places):
+        raise ValueError(
+            "moveaxis: the lengths of source and destination must be equal, got "
+            f"{source!r} and {destination!r}"
+        )
+    order = [axis for axis in range(rank) if axis not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        order.insert(place, axis)
+    return permutations.transpose(x, order)
+
+
+def _normal(axes: Any, rank: int) -> list[int]:
+    several = [axes] if isinstance(axes, int) else list(axes)
+    return [axis + rank if axis < 0 else axis for axis in several]
+
+
+def flip(m: TensorLike, axis: int | None = None) -> Tensor:
+    """`m` back to front along `axis`, along all axes if it is None."""
+    x = made_array(m)
+    rank = known_rank("flip", x)
+    if rank == 0:
+        return x
+    return permutations.reverse(x, list(range(rank)) if axis is None else _normal(axis, rank))
+
+
+def flipud(m: TensorLike) -> Tensor:
+    """`m` upside down: its first axis back to front."""
+    return flip(m, 0)
+
+
+def fliplr(m: TensorLike) -> Tensor:
+    """`m` mirrored: its second axis back to front."""
+    return flip(m, 1)
+
+
+def roll(a: TensorLike, shift: TensorLike, axis: Any = None) -> Tensor:
+    """`a` moved on, what leaves at the end entering at the start.
+
+    Args:
+        a: any dtype.
+        shift: by how many places, for each axis.
+        axis: along which axes; None for the values in row-major order.
+    """
+    x = made_array(a)
+    if axis is not None:
+        return permutations.roll(x, shift, axis)
+    return reshaping.reshape(permutations.roll(ravel(x), shift, 0), shapes.sizes(x))
+
+
+def rot90(m: TensorLike, k: int = 1, axes: Any = (0, 1)) -> Tensor:
+    """`m` turned by quarters in the plane of two axes.
+
+    Args:
+        m: any dtype.
+        k: how many quarters, from the first axis towards the second.
+        axes: the two.
+    """
+    x = made_array(m)
+    first, second = _normal(axes, known_rank("rot90", x))
+    turns = k % 4
+    if turns == 0:
+        return x
+    if turns == 2:
+        return flip(flip(x, first), second)
+    if turns == 1:
+        return swapaxes(flip(x, second), first, second)
+    return flip(swapaxes(x, first, second), second)
+
+
+def tile(a: TensorLike, reps: TensorLike) -> Tensor:
+    """`a` repeated as a whole.
+
+    Args:
+        a: any dtype.
+        reps: how often along each axis, the last axes if there are fewer numbers than axes.
+
+    Raises:
+        ValueError: the number of axes is not known while a function is traced.
+    """
+    x, times = made_array(a), reshaping.reshape(made_array(reps, dtypes.int32), [-1])
+    rank, count = known_rank("tile", x), times.shape[0]
+    if count is None:
+        raise ValueError(f"tile: how many numbers reps has must be known, got {times!r}")
+    if count < rank:
+        times = joining.concat([constants.ones([rank - count], dtypes.int32), times], 0)
+    return tiling.tile(leading_ones(x, count, "tile"), times)
+
+
+def repeat(a: TensorLike, repeats: TensorLike, axis: int | None = None) -> Tensor:
+    """Each part of `a` repeated.
+
+    Args:
+        a: any dtype.
+        repeats: how often, for all parts or for each.
+        axis: along which; None for the values in row-major order.
+    """
+    return tiling.repeat(made_array(a), made_array(repeats), axis)
+
+
+def pad(array: TensorLike, pad_width: TensorLike, mode: str, **kwargs: Any) -> Tensor:
+    """`array` with a margin.
+
+    Args:
+        array: any number type.
+        pad_width: [rank, 2], how wide before and after along each axis.
+        mode: "constant", "reflect" or "symmetric".
+        kwargs: `constant_values`, what a constant margin holds, 0 if not given.
+
+    Raises:
+        ValueError: another mode.
+    """
+    if mode not in {"constant", "reflect", "symmetric"}:
+        raise ValueError(f"pad: mode must be 'constant', 'reflect' or 'symmetric', got {mode!r}")
+    widths = made_array(pad_width, dtypes.int32)
+    constant = kwargs.get("constant_values", 0)
+    return padding.pad(made_array(array), widths, mode.upper(), constant_values=constant)
+
+
+def broadcast_arrays(*args: TensorLike, **kwargs: Any) -> list[Tensor]:
+    """The arrays, each repeated to the shape that all of them broadcast to.
+
+    Args:
+        args: any dtypes.
+        kwargs: `subok`, False.
+
+    Raises:
+        ValueError: another keyword.
+    """
+    if kwargs.pop("subok", False) or kwargs:
+        raise ValueError(f"broadcast_arrays: only subok=False can be given, got {kwargs}")
+    return broadcast(*[made_array(a) for a in args]) if args else []
+
+
+def shape(a: TensorLike) -> Any:
+    """The sizes of the axes, a TensorShape."""
+    return made_array(a).shape
+
+
+def ndim(a: TensorLike) -> int | None:
+    """The number of axes; None if it is not known while a function is traced."""
+    return made_array(a).shape.rank
+
+
+def isscalar(num: TensorLike) -> bool:
+    """Whether it has no axes; also of a tensor, unlike NumPy."""
+    return ndim(num) == 0
+
+
+def size(x: TensorLike, axis: Any = None) -> Any:
+    """The number of elements; a tensor where it is not known while a function is traced.
+
+    Args:
+        x: any dtype.
+        axis: None.
+
+    Raises:
+        NotImplementedError: an axis is named.
+    """
+    if axis is not None:
+        raise NotImplementedError(f"size: axis must be None, got {axis!r}\n  Try: x.shape[axis]")
+    if isinstance(x, (int, float)):
+        return 1
+    tensor = made_array(x)
+    count = tensor.shape.num_elements()
+    return shapes.size(tensor) if count is None else np.int64(count)

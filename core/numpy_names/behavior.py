@@ -1,0 +1,147 @@
+"""`experimental_enable_numpy_behavior`: operators, indices and methods of tensors as NumPy's."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
+from pinnace.numpy_names import axes, elementwise, indexing, pairs, products, reductions
+from pinnace.numpy_names.promotion import PREFERENCES, made_array, result_type
+from pinnace.ops.array import casting
+from pinnace.ops.math import logic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MODES = ("off", "legacy")
+_LATER = ("safe", "all")
+_TWO = ("add", "and", "floordiv", "mod", "mul", "or", "pow", "sub", "truediv", "xor")
+_COMPARISONS = ("eq", "ge", "gt", "le", "lt", "ne")
+_TAKEN = (int, float, complex, list, tuple, np.ndarray, np.generic)
+# The operators as they are without NumPy's rules, by attribute.
+_PLAIN: dict[str, Callable[..., Any]] = {
+    f"__{name}__": getattr(Operands, f"__{name}__")
+    for name in (*_TWO, *[f"r{name}" for name in _TWO], *_COMPARISONS, "matmul", "rmatmul")
+}
+_plain_getitem = Operands.__getitem__
+
+
+def experimental_enable_numpy_behavior(
+    prefer_float32: bool = False, dtype_conversion_mode: str = "legacy"
+) -> None:
+    """Let tensors behave as NumPy's arrays: in all of the program, from here on.
+
+    Operators cast both sides to the dtype that NumPy would choose; `x[key]` takes arrays of indices
+    and of bools; tensors have NumPy's methods `T`, `astype`, `reshape`, `mean` and so on.
+
+    Args:
+        prefer_float32: Python's floats count as float32, not as a float of any size.
+        dtype_conversion_mode: "legacy", NumPy's rules; "off", operators take one dtype only.
+
+    Raises:
+        NotImplementedError: "safe" or "all", where tensors of Python's numbers stay weak.
+        ValueError: there is no such mode.
+    """
+    if dtype_conversion_mode in _LATER:
+        raise NotImplementedError(
+            "experimental_enable_numpy_behavior: dtype_conversion_mode must be 'legacy' or 'off', "
+            f"got {dtype_conversion_mode!r}, whose weak tensors are not written yet"
+        )
+    if dtype_conversion_mode not in _MODES:
+        raise ValueError(
+            "experimental_enable_numpy_behavior: dtype_conversion_mode must be 'off', 'legacy', "
+            f"'safe' or 'all', got {dtype_conversion_mode!r}"
+        )
+    for name, plain in _PLAIN.items():
+        promoting = dtype_conversion_mode == "legacy"
+        setattr(Operands, name, _promoting(name, plain) if promoting else plain)
+    Operands.__getitem__ = _getitem  # type: ignore[method-assign]
+    for name, member in _MEMBERS.items():
+        setattr(Tensor, name, member)
+    PREFERENCES.prefer_float32 = bool(prefer_float32)
+
+
+def _promoting(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator that casts both sides first."""
+    if name == "__matmul__":
+        plain = products.matmul
+    if name == "__rmatmul__":
+        plain = _matmul_after
+    of_bools = logic.logical_and if name in {"__mul__", "__rmul__"} else plain
+
+    @functools.wraps(plain)
+    def operator(x: Any, y: Any) -> Any:
+        if _is_left_alone(x) or _is_left_alone(y):
+            return plain(x, y)
+        kind = result_type(x, y)
+        return (of_bools if kind.is_bool else plain)(_as(x, kind), _as(y, kind))
+
+    return operator
+
+
+def _matmul_after(y: Any, x: Any) -> Tensor:
+    return products.matmul(x, y)
+
+
+def _is_left_alone(x: Any) -> bool:
+    """Whether NumPy has no say: text, ragged and sparse values, None, objects of other classes."""
+    if isinstance(x, Operands):
+        return x.dtype in {dtypes.string, dtypes.variant, dtypes.resource} or (  # type: ignore[attr-defined]
+            x.dtype.is_quantized  # type: ignore[attr-defined]
+        )
+    return not isinstance(x, _TAKEN)
+
+
+def _as(x: Any, kind: dtypes.DType) -> Tensor:
+    return made_array(x, kind)
+
+
+def _getitem(x: Any, key: Any) -> Any:
+    return indexing.getitem(x, key) if isinstance(x, Tensor) else _plain_getitem(x, key)
+
+
+def _reshaped(a: Tensor, *newshape: Any, order: str = "C") -> Tensor:
+    """The values in another shape, given as numbers or as one sequence."""
+    if len(newshape) == 1 and not isinstance(newshape[0], int):
+        return axes.reshape(a, newshape[0], order)
+    return axes.reshape(a, list(newshape), order)
+
+
+def _size(x: Tensor) -> np.int64 | None:
+    """The number of elements; None if it is not known while a function is traced."""
+    count = x.shape.num_elements()
+    return None if count is None else np.int64(count)
+
+
+def _listed(x: Tensor) -> Any:
+    """The values as Python's numbers in nested lists."""
+    if isinstance(x, SymbolicTensor):
+        raise ValueError(f"tolist: {x!r} has no values while the function is traced")  # noqa: TRY004 (TensorFlow's class)
+    return x._array.tolist()  # a sibling of the class
+
+
+def _itself(x: Tensor) -> Tensor:
+    return x
+
+
+_MEMBERS: dict[str, Any] = {
+    "T": property(axes.transpose),
+    "__pos__": _itself,
+    "__round__": elementwise.around,
+    "astype": casting.cast,
+    "clip": pairs.clip,
+    "data": property(_itself),
+    "flatten": axes.flatten,
+    "max": reductions.amax,
+    "mean": reductions.mean,
+    "min": reductions.amin,
+    "ravel": axes.ravel,
+    "reshape": _reshaped,
+    "size": property(_size),
+    "tolist": _listed,
+    "transpose": axes.transpose,
+}

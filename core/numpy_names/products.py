@@ -1,0 +1,190 @@
+"""Sums of products, over axes of vectors and matrices; differences of neighbours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.numpy_names.axes import moveaxis
+from pinnace.numpy_names.making import leading_ones
+from pinnace.numpy_names.pairs import broadcast, multiply
+from pinnace.numpy_names.promotion import known_rank, made_array, promoted
+from pinnace.ops.array import padding, reshaping, shapes
+from pinnace.ops.math import arithmetic, comparison, complexes, einstein
+from pinnace.ops.math import products as sums
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor, TensorLike
+
+
+def dot(a: TensorLike, b: TensorLike) -> Tensor:
+    """Sums over the last axis of `a` and the last but one, or only, axis of `b`.
+
+    Args:
+        a: numbers.
+        b: likewise; if one of both has no axes, both are multiplied element by element.
+    """
+    x, y = promoted(a, b)
+    if 0 in {known_rank("dot", x), known_rank("dot", y)}:
+        return multiply(x, y)
+    return sums.tensordot(x, y, [[-1], [-1 if y.shape.rank == 1 else -2]])
+
+
+def inner(a: TensorLike, b: TensorLike) -> Tensor:
+    """Sums over the last axes of both.
+
+    Args:
+        a: numbers.
+        b: likewise; if one of both has no axes, both are multiplied element by element.
+    """
+    x, y = promoted(a, b)
+    if 0 in {known_rank("inner", x), known_rank("inner", y)}:
+        return multiply(x, y)
+    return sums.tensordot(x, y, [[-1], [-1]])
+
+
+def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The product of matrices.
+
+    Args:
+        x1: [..., m, k], or [k], a row.
+        x2: [..., k, n], or [k], a column; rows and columns do not stay as axes.
+
+    Raises:
+        ValueError: the sizes do not fit.
+    """
+    x, y = promoted(x1, x2)
+    if known_rank("matmul", y) == 1:
+        return sums.tensordot(x, y, 1)
+    if known_rank("matmul", x) == 1:
+        return sums.tensordot(x, y, [[0], [-2]])
+    return sums.matmul(x, y)
+
+
+def tensordot(a: TensorLike, b: TensorLike, axes: Any = 2) -> Tensor:
+    """Sums over pairs of axes, one of each array.
+
+    Args:
+        a: numbers.
+        b: likewise.
+        axes: how many last axes of `a` and first ones of `b`; or the axes of each.
+    """
+    x, y = promoted(a, b)
+    return sums.tensordot(x, y, axes)
+
+
+def vdot(a: TensorLike, b: TensorLike) -> Tensor:
+    """The sum of all products, the values in row-major order, those of `a` conjugated."""
+    x, y = (reshaping.reshape(each, [-1]) for each in promoted(a, b))
+    return sums.tensordot(complexes.conj(x), y, 1)
+
+
+def outer(a: TensorLike, b: TensorLike) -> Tensor:
+    """Every product of a value of `a`, its row, and one of `b`, its column."""
+    x, y = promoted(a, b)
+    return multiply(reshaping.reshape(x, [-1, 1]), reshaping.reshape(y, [1, -1]))
+
+
+def kron(a: TensorLike, b: TensorLike) -> Tensor:
+    """Every value of `a` times all of `b`, in the place of that value.
+
+    Args:
+        a: numbers; new axes of size 1 come first if `b` has more.
+        b: likewise.
+    """
+    x, y = promoted(a, b)
+    rank = max(known_rank("kron", x), known_rank("kron", y))
+    x, y = (leading_ones(each, rank, "kron") for each in (x, y))
+    wide: list[Any] = []
+    narrow: list[Any] = []
+    sizes: list[Any] = []
+    for m, n in zip(shapes.axis_sizes(x), shapes.axis_sizes(y), strict=True):
+        wide += [m, 1]
+        narrow += [1, n]
+        sizes.append(m * n)
+    product = multiply(reshaping.reshape(x, wide), reshaping.reshape(y, narrow))
+    return reshaping.reshape(product, sizes)
+
+
+def cross(
+    a: TensorLike,
+    b: TensorLike,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
+) -> Tensor:
+    """The vector product.
+
+    Args:
+        a: vectors of two or three numbers; the third is 0 of two.
+        b: likewise, broadcastable.
+        axisa: the axis of the vectors of `a`.
+        axisb: that of `b`.
+        axisc: that of the result; not used where both have two numbers, which give one.
+        axis: all three.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = promoted(a, b)
+    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    flat = x.shape[-1] == 2 and y.shape[-1] == 2
+    x, y = broadcast(_in_space(x), _in_space(y))
+    found = sums.cross(x, y)
+    return found[..., 2] if flat else moveaxis(found, -1, axisc)
+
+
+def _in_space(x: Tensor) -> Tensor:
+    if x.shape[-1] != 2:
+        return x
+    return padding.pad(x, [[0, 0]] * (known_rank("cross", x) - 1) + [[0, 1]])
+
+
+def einsum(subscripts: str, *operands: TensorLike, **kwargs: Any) -> Tensor:
+    """The Einstein sum of a formula.
+
+    Args:
+        subscripts: such as `ij,jk->ik`.
+        operands: numbers.
+        kwargs: `casting`, "safe" (to the dtype that holds all) or "no"; `optimize`, False, True,
+            "greedy" or "optimal", how the order of products is found.
+
+    Raises:
+        ValueError: another `casting` or `optimize`.
+    """
+    casting, optimize = kwargs.get("casting", "safe"), kwargs.get("optimize", False)
+    if casting not in {"safe", "no"}:
+        raise ValueError(f"einsum: casting must be 'safe' or 'no', got {casting!r}")
+    if optimize not in {False, True, "greedy", "optimal"}:
+        raise ValueError(
+            f"einsum: optimize must be False, True, 'greedy' or 'optimal', got {optimize!r}"
+        )
+    arrays = promoted(*operands) if casting == "safe" else [made_array(x) for x in operands]
+    order = "optimal" if optimize == "optimal" else "greedy"
+    return einstein.einsum(subscripts, *arrays, optimize=order)
+
+
+def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
+    """The differences of neighbours; of bools, whether they differ.
+
+    Args:
+        a: numbers.
+        n: how many times.
+        axis: along which.
+
+    Raises:
+        ValueError: `n` is negative, or there is no such axis.
+    """
+    x = made_array(a)
+    rank = known_rank("diff", x)
+    if not -rank <= axis < rank:
+        raise ValueError(f"diff: axis {axis} is out of bounds for shape {x.shape}")
+    if n < 0:
+        raise ValueError(f"diff: n must be a non-negative integer, got {n}")
+    before: list[slice] = [slice(None)] * rank
+    after = list(before)
+    before[axis], after[axis] = slice(None, -1), slice(1, None)
+    for _ in range(n):
+        old, new = x[tuple(before)], x[tuple(after)]
+        differ = comparison.not_equal if x.dtype.is_bool else arithmetic.subtract
+        x = differ(new, old)
+    return x

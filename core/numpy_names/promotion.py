@@ -1,0 +1,189 @@
+"""The dtypes that NumPy's rules give: of values together, of a Python float, of an array."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor, holds_tensor
+from pinnace.framework.indexed_slices import IndexedSlices
+from pinnace.framework.shapes import Shape
+from pinnace.framework.tensor import Operands, Tensor, TensorLike
+from pinnace.ops.array import casting, joining
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pinnace.framework.dtypes import DType
+
+
+@dataclass(slots=True)
+class Preferences:
+    """What `experimental_enable_numpy_behavior` was told.
+
+    Attributes:
+        prefer_float32: a Python float counts as float32, and not as a float of any size.
+    """
+
+    prefer_float32: bool = False
+
+
+PREFERENCES = Preferences()
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The dtype that can hold what all of these hold, by NumPy's rules.
+
+    Args:
+        arrays_and_dtypes: arrays, tensors, variables, Python numbers, dtypes of either library, or
+            sequences of these, which are looked through. Python numbers adapt to the others.
+
+    Returns:
+        The dtype; float64 of nothing.
+
+    Raises:
+        TypeError: NumPy knows no dtype for these together.
+    """
+    found = [_asked(leaf) for leaf in _leaves(arrays_and_dtypes)]
+    return dtypes.as_dtype(np.result_type(*(found or [np.float64])))
+
+
+def promote_types(type1: Any, type2: Any) -> np.dtype[Any]:
+    """The smallest dtype that both dtypes can be cast to without loss.
+
+    Args:
+        type1: a dtype, of either library, or Python's type.
+        type2: likewise.
+
+    Returns:
+        A dtype of NumPy's.
+    """
+    return np.promote_types(_numpy_type(type1), _numpy_type(type2))
+
+
+def finfo(dtype: Any) -> Any:
+    """The limits of a floating-point dtype, as `numpy.finfo` tells them.
+
+    Args:
+        dtype: of either library, or Python's `float`.
+    """
+    return np.finfo(_numpy_type(dtype))
+
+
+def default_float() -> DType:
+    """What a function makes when it is told nothing: float64, or float32 if that is preferred."""
+    return dtypes.float32 if PREFERENCES.prefer_float32 else dtypes.float64
+
+
+def asked_type(dtype: Any) -> DType | None:
+    """The dtype that an argument `dtype` names; None for None."""
+    return None if dtype is None else result_type(dtype)
+
+
+def is_inexact(dtype: DType) -> bool:
+    """Whether NumPy counts it as floating or complex; bfloat16, which NumPy lacks, is not."""
+    return np.issubdtype(dtype.numpy, np.inexact)
+
+
+def made_array(value: Any, dtype: DType | None = None) -> Tensor:
+    """`value` as a tensor, a tensor itself where nothing is to change.
+
+    Args:
+        value: a tensor, variable, array, number, string, or nested sequence of these.
+        dtype: to cast to, also where that loses something; None for what NumPy would choose.
+    """
+    if isinstance(value, Operands):
+        tensor = convert_to_tensor(value)
+        return tensor if dtype is None else casting.cast(tensor, dtype)
+    if dtype is None:
+        dtype = _natural_type(value)
+    return casting.cast(_converted(value, dtype), dtype)
+
+
+def promoted(*values: Any) -> list[Tensor]:
+    """The values as tensors of one dtype, the one that `result_type` names."""
+    if all(isinstance(value, (str, bytes)) for value in values):
+        return [made_array(value) for value in values]
+    dtype = result_type(*values)
+    return [made_array(value, dtype) for value in values]
+
+
+def promoted_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    """Two values as tensors of one dtype, the one that `result_type` names."""
+    first, second = promoted(x1, x2)
+    return first, second
+
+
+def floating(x: TensorLike) -> Tensor:
+    """`x` as a tensor of floats: integers and bools as NumPy's default float."""
+    tensor = made_array(x)
+    return tensor if is_inexact(tensor.dtype) else casting.cast(tensor, result_type(float))
+
+
+def known_rank(who: str, x: Tensor) -> int:
+    """The number of axes of `x`.
+
+    Raises:
+        ValueError: it is not known while a function is traced.
+    """
+    rank = x.shape.rank
+    if rank is None:
+        raise ValueError(
+            f"{who}: the number of axes must be known, got {x!r}\n"
+            "  Try: x.set_shape([None] * rank), or an input_signature with the rank"
+        )
+    return rank
+
+
+def _leaves(values: Any) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)) and not isinstance(value, Shape):
+            yield from _leaves(value)
+        else:
+            yield value
+
+
+def _asked(value: Any) -> Any:
+    """What NumPy is asked about in place of a value: itself, or the dtype that it has."""
+    if isinstance(value, (Operands, IndexedSlices)):
+        return value.dtype.numpy  # type: ignore[union-attr] # of tensors and variables alike
+    if isinstance(value, dtypes.DType):
+        return value.numpy
+    if isinstance(value, Shape):
+        return np.int32
+    if PREFERENCES.prefer_float32 and isinstance(value, float):
+        return np.float32(value)
+    if PREFERENCES.prefer_float32 and isinstance(value, complex):
+        return np.complex64(value)
+    if isinstance(value, (numbers.Real, complex, np.ndarray, np.generic)):
+        return value
+    if hasattr(value, "__tf_tensor__") or (
+        hasattr(value, "__array__") and not isinstance(value, type)
+    ):
+        return np.asarray(value).dtype
+    return value
+
+
+def _numpy_type(dtype: Any) -> np.dtype[Any]:
+    return dtype.numpy if isinstance(dtype, dtypes.DType) else np.dtype(dtype)
+
+
+def _natural_type(value: Any) -> DType:
+    if any(isinstance(leaf, (str, bytes)) for leaf in _leaves([value])):
+        return dtypes.string
+    if isinstance(value, np.ndarray) and value.dtype.kind in "SUO":
+        return dtypes.string
+    return result_type(value)
+
+
+def _converted(value: Any, dtype: DType) -> Tensor:
+    """`value` as a tensor, of that dtype if its values fit without loss."""
+    if isinstance(value, (list, tuple)) and holds_tensor(value):
+        return joining.stack([made_array(item, dtype) for item in value])
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 2**63:
+        return convert_to_tensor(value, dtypes.uint64)
+    return convert_to_tensor(value, dtype_hint=dtype)
