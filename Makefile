@@ -475,7 +475,7 @@ bench bench-serving bench-onnx: export PINNACE_WHEEL_PYTHON = $(abspath build/in
 
 bench: export PINNACE_JAX_PYTHON = $(abspath $(JAX))/bin/python
 
-# About 25 minutes; a machine that does nothing else.
+# About 40 minutes; a machine that does nothing else.
 .PHONY: bench
 bench: installed-wheel $(TENSORFLOW)/.installed $(JAX)/.installed ## time against TensorFlow, ONNX Runtime, jax; writes benchmarks/RESULTS.md
 	$(VENV)/bin/python benchmarks/run.py --markdown benchmarks/RESULTS.md $(ARGS)
