@@ -36,6 +36,7 @@ from pinnace.keras.naming import version as version
 from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
 from pinnace.keras.regularizers import Regularizer as Regularizer
 from pinnace.keras.seeds import SeedGenerator as SeedGenerator
+from pinnace.keras.stateless import StatelessScope as StatelessScope
 from pinnace.keras.symbolic import KerasTensor as KerasTensor
 
 if TYPE_CHECKING:
