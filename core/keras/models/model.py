@@ -14,6 +14,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.keras import masks, optimizers, registry, stateless
 from pinnace.keras.call_context import calls
 from pinnace.keras.call_signature import as_specs
+from pinnace.keras.export.archive import ExportArchive
 from pinnace.keras.layer import Layer
 from pinnace.keras.models import graph_config, saved_functions, state_trees
 from pinnace.keras.models.summary import print_summary, table_of, title_of
@@ -756,13 +757,24 @@ class Model(Layer):
         Args:
             filepath: a folder, or a file for ONNX.
             format: `tf_saved_model` or `onnx`.
-            **kwargs: `verbose`; `input_signature`: without effect, and told so; others: the
-                writer's.
+            **kwargs: `input_signature`: a list with the specs of the arguments of a call, in place
+                of what the model was built for, for a SavedModel: see
+                `keras.export.ExportArchive`; `verbose`: whether to print the endpoints then;
+                others: the writer's.
+
+        Raises:
+            ValueError: another format; an `input_signature` for ONNX.
         """
-        kwargs.pop("verbose", None)
-        if kwargs.pop("input_signature", None) is not None:
-            why = "a signature is what the model was built for"
-            no_effect("Model.export", "input_signature", why)
+        verbose = kwargs.pop("verbose", None)
+        specs = kwargs.pop("input_signature", None)
+        if specs is not None:
+            if format != "tf_saved_model":
+                raise ValueError("Model.export: input_signature goes with format='tf_saved_model'")
+            _check_folder("Model.export", Path(filepath))
+            archive = ExportArchive()
+            archive.track_and_add_endpoint("serve", self, specs)
+            archive.write_out(filepath, verbose=bool(verbose), **kwargs)
+            return
         if format == "tf_saved_model":
             _check_folder("Model.export", Path(filepath))
             self._write(str(filepath), False, kwargs)
