@@ -30,6 +30,12 @@ _DEFAULT = "serving_default"
 class _Root(AutoTrackable):
     """What the archive writes: endpoints and lists of variables as attributes."""
 
+    variables: list[Variable]
+    trainable_variables: list[Variable]
+    non_trainable_variables: list[Variable]
+    _all_variables: list[Variable]
+    _misc_assets: list[Trackable]
+
 
 class ExportArchive:
     """Gathers functions and what they use, and writes them as one SavedModel.
