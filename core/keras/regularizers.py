@@ -113,7 +113,8 @@ class OrthogonalRegularizer(Regularizer):
         size = inputs.shape[0 if by_rows else 1]
         others = cosines * (1.0 - bands.eye(size, dtype=cosines.dtype))
         pairs = size * (size - 1.0) / 2.0
-        return self.factor * 0.5 * reduction.reduce_sum(polar.abs(others)) / pairs
+        total = reduction.reduce_sum(polar.abs(others))
+        return arithmetic.multiply(total, self.factor * 0.5 / pairs)
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""

@@ -163,7 +163,8 @@ class Muon(Optimizer):
         direction = gradient + moved * self.momentum if self.nesterov else moved
         step = rate * self._orthogonal(direction)
         if self.rms_rate is not None:
-            step = step * (math.sqrt(max(variable.shape.as_list())) * self.rms_rate)
+            longest = max(size or 0 for size in variable.shape.as_list())
+            step = step * (math.sqrt(longest) * self.rms_rate)
         assign_all([(mean, moved), (variable, variable.value() - step)])
 
     def _adam_step(self, gradient: Tensor, variable: Variable, rate: Any, mean: Variable) -> None:
@@ -179,7 +180,7 @@ class Muon(Optimizer):
 
     def _orthogonal(self, x: Tensor) -> Tensor:
         """A matrix with the singular vectors of `x` and singular values near 1."""
-        rows, columns = x.shape.as_list()
+        rows, columns = [size or 0 for size in x.shape.as_list()]  # of a variable: all known
         if rows > columns:
             x = permutations.transpose(x)
         x = x / (exponents.sqrt(reduction.reduce_sum(arithmetic.square(x))) + _SMALLEST_NORM)
