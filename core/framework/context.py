@@ -61,6 +61,18 @@ class Tape(Protocol):
         ...
 
 
+class Stateless(Protocol):
+    """Has values of variables that hold for a block, and leaves the variables as they are."""
+
+    def value_of(self, variable: Variable) -> Tensor | None:
+        """The value that holds in the block; None if it is the variable's own."""
+        ...
+
+    def put(self, variable: Variable, value: Tensor) -> None:
+        """From here on `value` holds."""
+        ...
+
+
 class State(threading.local):
     """The context stack of one thread. Class attributes are each new thread's defaults."""
 
@@ -79,6 +91,8 @@ class State(threading.local):
     convert: Callable[[Any], Any] | None = None
     # The dtype that weights are read in, where a layer computes in another one than it keeps.
     autocast: DType | None = None
+    # Who keeps what is assigned, in place of the variables: a scope that leaves them as they are.
+    stateless: Stateless | None = None
     # Who is told of each variable that is made.
     collectors: tuple[Callable[[Variable], None], ...] = ()
     # Who makes variables, the innermost last: each is given the next one to ask.

@@ -69,6 +69,7 @@ NAMESPACES = {
     "pinnace.keras.datasets.mnist": "tf.keras.datasets.mnist",
     "pinnace.keras.datasets.reuters": "tf.keras.datasets.reuters",
     "pinnace.keras.dtype_policies": "tf.keras.dtype_policies",
+    "pinnace.keras.export": "tf.keras.export",
     "pinnace.keras.initializers": "tf.keras.initializers",
     "pinnace.keras.layers": "tf.keras.layers",
     "pinnace.keras.losses": "tf.keras.losses",

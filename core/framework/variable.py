@@ -356,8 +356,8 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
 
     def numpy(self) -> Any:
         """The present value as a NumPy array that the caller may write to."""
-        if state.tracer is not None:
-            return self.value().numpy()
+        if state.tracer is not None or state.stateless is not None:
+            return self.read_value().numpy()
         array = self._resource.read()
         return array[()] if array.ndim == 0 else array.copy()
 

@@ -36,6 +36,7 @@ from pinnace.keras.naming import version as version
 from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
 from pinnace.keras.regularizers import Regularizer as Regularizer
 from pinnace.keras.seeds import SeedGenerator as SeedGenerator
+from pinnace.keras.stateless import StatelessScope as StatelessScope
 from pinnace.keras.symbolic import KerasTensor as KerasTensor
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from pinnace.keras import backend as backend
     from pinnace.keras import datasets as datasets
     from pinnace.keras import dtype_policies as dtype_policies
+    from pinnace.keras import export as export
     from pinnace.keras import mixed_precision as mixed_precision
     from pinnace.keras import preprocessing as preprocessing
 
@@ -54,6 +56,7 @@ _LATE = (
     "backend",
     "datasets",
     "dtype_policies",
+    "export",
     "mixed_precision",
     "preprocessing",
 )

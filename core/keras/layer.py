@@ -16,7 +16,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.autograph.conversion import callback
-from pinnace.keras import configuration, dtype_policy, masks, output_specs, registry
+from pinnace.keras import configuration, dtype_policy, masks, output_specs, registry, stateless
 from pinnace.keras import regularizers as _regularizers
 from pinnace.keras.call_arguments import converted
 from pinnace.keras.call_context import calls
@@ -240,6 +240,34 @@ class Layer(Module):
         if fresh:
             self._output_specs = structure.map_structure(spec_of, outputs)
         return outputs
+
+    def stateless_call(
+        self,
+        trainable_variables: Sequence[Any],
+        non_trainable_variables: Sequence[Any],
+        *args: Any,
+        return_losses: bool = False,
+        **kwargs: Any,
+    ) -> tuple[Any, ...]:
+        """The outputs with other values of the variables, which stay what they are.
+
+        Args:
+            trainable_variables: a value for each of `trainable_variables`.
+            non_trainable_variables: a value for each of `non_trainable_variables`.
+            *args: those of `call`.
+            return_losses: whether to give what `losses` is with these values, too.
+            **kwargs: those of `call`.
+
+        Returns:
+            The outputs, and the values of `non_trainable_variables` after the call; then the
+            losses, if they are wanted.
+
+        Raises:
+            ValueError: the layer is not built; another number of values; one of another shape.
+        """
+        return stateless.call_layer(
+            self, trainable_variables, non_trainable_variables, args, kwargs, return_losses
+        )
 
     @classmethod
     def _signature_of_call(cls) -> CallSignature:

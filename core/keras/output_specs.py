@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework.context import state
 from pinnace.functions.function import trace
 from pinnace.keras import masks
+from pinnace.keras.call_context import calls
 from pinnace.keras.call_signature import CallSignature, as_shapes, as_specs
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def traced(layer: Layer, specs: tuple[Any, ...], options: dict[str, Any], given:
         return layer(*inputs, **others)
 
     concrete, _ = trace(call, (known, *specs), options, f"{layer._name}_shapes")
+    if calls.entry is None:
+        layer._penalty_store.begin()  # what that call added to the loss has no value
     layer._output_specs = concrete.structured_outputs
     return concrete.structured_outputs
 

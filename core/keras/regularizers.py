@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pinnace.keras import registry
-from pinnace.ops.math import arithmetic, polar, reduction
+from pinnace.ops.linalg import bands
+from pinnace.ops.math import arithmetic, polar, products, reduction
+from pinnace.ops.nn import normalization
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -80,6 +82,45 @@ class L2(L1L2):
         return {"l2": self.l2}
 
 
+class OrthogonalRegularizer(Regularizer):
+    """factor times the mean absolute cosine between different rows, or columns, of a matrix.
+
+    Args:
+        factor: at least 0.
+        mode: "rows" or "columns".
+
+    Raises:
+        ValueError: another mode; a factor below 0; called on what is no matrix.
+    """
+
+    def __init__(self, factor: float = 0.01, mode: str = "rows") -> None:
+        self.factor = _factor("factor", factor)
+        if mode not in {"rows", "columns"}:
+            raise ValueError(
+                f"OrthogonalRegularizer: mode must be 'rows' or 'columns', got {mode!r}"
+            )
+        self.mode = mode
+
+    def __call__(self, inputs: Any) -> Tensor:
+        """The penalty, a scalar."""
+        if len(inputs.shape) != 2:
+            raise ValueError(
+                f"OrthogonalRegularizer: inputs must be a matrix, got shape {inputs.shape}"
+            )
+        by_rows = self.mode == "rows"
+        x = normalization.l2_normalize(inputs, 1 if by_rows else 0, epsilon=1e-14)
+        cosines = products.matmul(x, x, transpose_a=not by_rows, transpose_b=by_rows)
+        size = inputs.shape[0 if by_rows else 1]
+        others = cosines * (1.0 - bands.eye(size, dtype=cosines.dtype))
+        pairs = size * (size - 1.0) / 2.0
+        total = reduction.reduce_sum(polar.abs(others))
+        return arithmetic.multiply(total, self.factor * 0.5 / pairs)
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {"factor": self.factor, "mode": self.mode}
+
+
 def _factor(name: str, value: float) -> float:
     if isinstance(value, bool) or not math.isfinite(value) or value < 0:
         raise ValueError(f"regularizer: {name} must be a number, at least 0, got {value!r}")
@@ -89,9 +130,15 @@ def _factor(name: str, value: float) -> float:
 l1 = L1
 l2 = L2
 l1_l2 = L1L2
+orthogonal_regularizer = OrthogonalRegularizer
 
 RegularizerLike: TypeAlias = Regularizer | Callable[..., Any] | str | dict[str, Any] | None
-_TABLE = {**registry.named(L1, L2), "L1L2": L1L2, "l1_l2": L1L2, "l1l2": L1L2}
+_TABLE = {
+    **registry.named(L1, L2, OrthogonalRegularizer),
+    "L1L2": L1L2,
+    "l1_l2": L1L2,
+    "l1l2": L1L2,
+}
 
 
 def get(identifier: RegularizerLike) -> Any:

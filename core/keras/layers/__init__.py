@@ -142,6 +142,7 @@ from pinnace.keras.layers.reshape import UpSampling1D as UpSampling1D
 from pinnace.keras.layers.reshape import UpSampling2D as UpSampling2D
 from pinnace.keras.layers.reshape import ZeroPadding1D as ZeroPadding1D
 from pinnace.keras.layers.reshape import ZeroPadding2D as ZeroPadding2D
+from pinnace.keras.layers.saved import TFSMLayer as TFSMLayer
 from pinnace.keras.layers.spectral import SpectralNormalization as SpectralNormalization
 from pinnace.keras.layers.text import TextVectorization as TextVectorization
 from pinnace.keras.layers.volumes import Cropping3D as Cropping3D

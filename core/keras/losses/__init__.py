@@ -8,6 +8,7 @@ from pinnace.keras.losses import margins as _margins
 from pinnace.keras.losses import overlaps as _overlaps
 from pinnace.keras.losses import probabilities as _probabilities
 from pinnace.keras.losses import sequences as _sequences
+from pinnace.keras.losses import similarities as _similarities
 from pinnace.keras.losses import tempered as _tempered
 from pinnace.keras.losses.distances import CosineSimilarity as CosineSimilarity
 from pinnace.keras.losses.distances import Huber as Huber
@@ -64,6 +65,8 @@ from pinnace.keras.losses.probabilities import (
 from pinnace.keras.losses.reductions import Reduction as Reduction
 from pinnace.keras.losses.sequences import CTC as CTC
 from pinnace.keras.losses.sequences import ctc as ctc
+from pinnace.keras.losses.similarities import Circle as Circle
+from pinnace.keras.losses.similarities import circle as circle
 from pinnace.keras.losses.tempered import (
     CategoricalFocalCrossentropy as CategoricalFocalCrossentropy,
 )
@@ -82,11 +85,19 @@ _CLASSES = (
     *(MeanSquaredError, MeanSquaredLogarithmicError, Poisson, CategoricalHinge, Hinge),
     *(SquaredHinge, BinaryCrossentropy, BinaryFocalCrossentropy, CategoricalCrossentropy),
     *(KLDivergence, SparseCategoricalCrossentropy, Dice, Tversky, CTC),
-    *(CategoricalFocalCrossentropy, CategoricalGeneralizedCrossEntropy),
+    *(CategoricalFocalCrossentropy, CategoricalGeneralizedCrossEntropy, Circle),
 )
 _FUNCTIONS: dict[str, Any] = {
     name: function
-    for module in (_distances, _margins, _overlaps, _probabilities, _sequences, _tempered)
+    for module in (
+        _distances,
+        _margins,
+        _overlaps,
+        _probabilities,
+        _sequences,
+        _similarities,
+        _tempered,
+    )
     for name, function in vars(module).items()
     if not name.startswith("_")
     and getattr(function, "__module__", "") == module.__name__

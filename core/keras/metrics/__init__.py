@@ -46,6 +46,12 @@ from pinnace.keras.metrics.confusion import Precision as Precision
 from pinnace.keras.metrics.confusion import Recall as Recall
 from pinnace.keras.metrics.confusion import TrueNegatives as TrueNegatives
 from pinnace.keras.metrics.confusion import TruePositives as TruePositives
+from pinnace.keras.metrics.correlations import ConcordanceCorrelation as ConcordanceCorrelation
+from pinnace.keras.metrics.correlations import PearsonCorrelation as PearsonCorrelation
+from pinnace.keras.metrics.correlations import (
+    concordance_correlation as concordance_correlation,
+)
+from pinnace.keras.metrics.correlations import pearson_correlation as pearson_correlation
 from pinnace.keras.metrics.errors import BinaryCrossentropy as BinaryCrossentropy
 from pinnace.keras.metrics.errors import CategoricalCrossentropy as CategoricalCrossentropy
 from pinnace.keras.metrics.errors import CategoricalHinge as CategoricalHinge
@@ -93,7 +99,7 @@ _CLASSES = (
     *(MeanSquaredLogarithmicError, Poisson, RootMeanSquaredError, SparseCategoricalCrossentropy),
     *(SquaredHinge, Mean, Sum, F1Score, FBetaScore, BinaryIoU, IoU, MeanIoU, OneHotIoU),
     *(OneHotMeanIoU, PrecisionAtRecall, RecallAtPrecision, SensitivityAtSpecificity),
-    *(SpecificityAtSensitivity, R2Score),
+    *(SpecificityAtSensitivity, R2Score, PearsonCorrelation, ConcordanceCorrelation),
 )
 _TABLE: dict[str, Any] = _registry.named(
     *_CLASSES,

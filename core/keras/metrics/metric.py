@@ -10,13 +10,15 @@ from pinnace.framework import dtypes
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.keras import initializers, registry, replicas
+from pinnace.keras import initializers, registry, replicas, stateless
 from pinnace.keras.dtype_policy import DTypePolicy, floatx
 from pinnace.keras.metrics.state import StateVariable
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pinnace.framework.tensor import Array, Tensor
     from pinnace.framework.variable import Variable
 
@@ -117,6 +119,43 @@ class Metric(AutoTrackable):
     def reset_states(self) -> None:
         """An older name of `reset_state`."""
         self.reset_state()
+
+    def stateless_update_state(
+        self, metric_variables: Sequence[Any], *args: Any, **kwargs: Any
+    ) -> list[Any]:
+        """The state after one more batch, which leaves the variables as they are.
+
+        Args:
+            metric_variables: a value for each of `variables`.
+            *args: those of `update_state`.
+            **kwargs: those of `update_state`.
+
+        Raises:
+            ValueError: another number of values, or one of another shape.
+        """
+        scope = stateless.metric_mapping(self, "stateless_update_state", metric_variables)
+        with scope:
+            self.update_state(*args, **kwargs)
+        # Some make variables in the first update, when they see how wide the values are.
+        return stateless.values_after(scope, self.variables)
+
+    def stateless_result(self, metric_variables: Sequence[Any]) -> Any:
+        """The number that a state means.
+
+        Args:
+            metric_variables: a value for each of `variables`.
+
+        Raises:
+            ValueError: another number of values, or one of another shape.
+        """
+        with stateless.metric_mapping(self, "stateless_result", metric_variables):
+            return self.result()
+
+    def stateless_reset_state(self) -> list[Any]:
+        """The state before the first batch, which leaves the variables as they are."""
+        with stateless.StatelessScope() as scope:
+            self.reset_state()
+        return stateless.values_after(scope, self.variables)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Take one batch into account; gives the number so far."""

@@ -11,11 +11,12 @@ from pinnace.framework import jobs, structure, tracebacks
 from pinnace.framework.context import state
 from pinnace.framework.no_effect import no_effect
 from pinnace.framework.specs import TensorSpec
-from pinnace.keras import masks, optimizers, registry
+from pinnace.keras import masks, optimizers, registry, stateless
 from pinnace.keras.call_context import calls
 from pinnace.keras.call_signature import as_specs
+from pinnace.keras.export.archive import ExportArchive
 from pinnace.keras.layer import Layer
-from pinnace.keras.models import graph_config, saved_functions
+from pinnace.keras.models import graph_config, saved_functions, state_trees
 from pinnace.keras.models.summary import print_summary, table_of, title_of
 from pinnace.keras.models.topology import Topology
 from pinnace.keras.saving import model_files, weight_files
@@ -390,6 +391,33 @@ class Model(Layer):
             results.update(result if isinstance(result, dict) else {metric.name: result})
         return results
 
+    def get_state_tree(self, value_format: str = "backend_tensor") -> dict[str, Any]:
+        """The values of all variables, in nested dicts by the parts of their paths.
+
+        Args:
+            value_format: "backend_tensor" for tensors, "numpy_array" for arrays.
+
+        Returns:
+            A dict with such dicts under "trainable_variables", "non_trainable_variables",
+            "optimizer_variables" and "metrics_variables".
+
+        Raises:
+            ValueError: another format; two variables with one path.
+        """
+        return state_trees.tree_of(self, value_format)
+
+    def set_state_tree(self, state_tree: Mapping[str, Any]) -> None:
+        """Give variables the values that `get_state_tree` told.
+
+        Args:
+            state_tree: as `get_state_tree` gives it; it may lack variables, and paths that no
+                variable has are passed over.
+
+        Raises:
+            ValueError: a key that is none of the four.
+        """
+        state_trees.set_tree(self, state_tree)
+
     # What happens to one batch: a subclass may do it otherwise.
 
     def compute_loss(
@@ -414,6 +442,43 @@ class Model(Layer):
         """
         del x, training
         return self._compilation.total_loss(y, y_pred, sample_weight)
+
+    def stateless_compute_loss(
+        self,
+        trainable_variables: Any,
+        non_trainable_variables: Any,
+        metrics_variables: Any,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> tuple[Any, tuple[Any, Any, Any]]:
+        """`compute_loss` with other values of the variables, which stay what they are.
+
+        Args:
+            trainable_variables: a value for each of `trainable_variables`.
+            non_trainable_variables: a value for each of `non_trainable_variables`.
+            metrics_variables: a value for each of `metrics_variables`.
+            x: inputs.
+            y: truths.
+            y_pred: outputs.
+            sample_weight: factors of the samples.
+            training: whether this is a training step.
+
+        Returns:
+            The loss, and the three lists of values after it was computed.
+
+        Raises:
+            ValueError: another number of values, or one of another shape.
+        """
+        return stateless.loss_of_model(
+            self,
+            trainable_variables,
+            non_trainable_variables,
+            metrics_variables,
+            lambda: self.compute_loss(x, y, y_pred, sample_weight, training),
+        )
 
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
@@ -692,13 +757,24 @@ class Model(Layer):
         Args:
             filepath: a folder, or a file for ONNX.
             format: `tf_saved_model` or `onnx`.
-            **kwargs: `verbose`; `input_signature`: without effect, and told so; others: the
-                writer's.
+            **kwargs: `input_signature`: a list with the specs of the arguments of a call, in place
+                of what the model was built for, for a SavedModel: see
+                `keras.export.ExportArchive`; `verbose`: whether to print the endpoints then;
+                others: the writer's.
+
+        Raises:
+            ValueError: another format; an `input_signature` for ONNX.
         """
-        kwargs.pop("verbose", None)
-        if kwargs.pop("input_signature", None) is not None:
-            why = "a signature is what the model was built for"
-            no_effect("Model.export", "input_signature", why)
+        verbose = kwargs.pop("verbose", None)
+        specs = kwargs.pop("input_signature", None)
+        if specs is not None:
+            if format != "tf_saved_model":
+                raise ValueError("Model.export: input_signature goes with format='tf_saved_model'")
+            _check_folder("Model.export", Path(filepath))
+            archive = ExportArchive()
+            archive.track_and_add_endpoint("serve", self, specs)
+            archive.write_out(filepath, verbose=bool(verbose), **kwargs)
+            return
         if format == "tf_saved_model":
             _check_folder("Model.export", Path(filepath))
             self._write(str(filepath), False, kwargs)

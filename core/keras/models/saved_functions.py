@@ -9,6 +9,7 @@ from pinnace.framework import structure
 from pinnace.framework.containers import ListWrapper
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.function import Function, trace
+from pinnace.keras.call_context import calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +57,9 @@ def functions_for_saving(model: Model) -> dict[str, Any]:
     for training in (False, True):
         function.get_concrete_function(specs, training=training)
     losses = ListWrapper(_loss_functions(model))
-    return {"__call__": function, "call": function, **parts, "losses": losses}
+    # Keras: an exported model is asked by the name `serve`.
+    served = {"serve": function} if calls.exporting else {}
+    return {"__call__": function, "call": function, **served, **parts, "losses": losses}
 
 
 def _has_functions(model: Model) -> bool:

@@ -14,6 +14,7 @@ from pinnace.keras.optimizers.adaptive import Adagrad as Adagrad
 from pinnace.keras.optimizers.adaptive import Lion as Lion
 from pinnace.keras.optimizers.adaptive import RMSprop as RMSprop
 from pinnace.keras.optimizers.loss_scale import LossScaleOptimizer as LossScaleOptimizer
+from pinnace.keras.optimizers.muon import Muon as Muon
 from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
 from pinnace.keras.optimizers.regularised import Adafactor as Adafactor
 from pinnace.keras.optimizers.regularised import Ftrl as Ftrl
@@ -24,7 +25,7 @@ _TABLE = {
     name: cls
     for cls in (
         *(SGD, Adam, AdamW, Adamax, Nadam, RMSprop, Adagrad, Adadelta, Lion),
-        *(Ftrl, Lamb, Adafactor, LossScaleOptimizer),
+        *(Ftrl, Lamb, Adafactor, LossScaleOptimizer, Muon),
     )
     for name in (cls.__name__, cls.__name__.lower())
 }

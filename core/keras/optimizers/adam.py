@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.framework.context import state
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.keras.optimizers.optimizer import (
     Optimizer,
@@ -112,7 +113,8 @@ class Adam(_Moments):
         rate = same_dtype(learning_rate, variable)
         first, second = self._power(self.beta_1, kind), self._power(self.beta_2, kind)
         m, v = self.slot("momentum", variable), self.slot("velocity", variable)
-        if not self.amsgrad and not isinstance(gradient, IndexedSlices):
+        fused = state.stateless is None and not self.amsgrad
+        if fused and not isinstance(gradient, IndexedSlices):
             execute(
                 APPLY_ADAM,
                 variable.handle,

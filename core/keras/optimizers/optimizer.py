@@ -9,7 +9,7 @@ from pinnace.framework.context import init_scope
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.framework.variable import Variable
 from pinnace.functions.control.conditional import cond
-from pinnace.keras import replicas
+from pinnace.keras import replicas, stateless
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.keras.optimizers.optimizer_state import ACCUMULATOR, LearningRate, OptimizerState
@@ -181,6 +181,27 @@ class Optimizer(OptimizerState):
             replicas.once(lambda _: self._step_once(gradients, variables))
         else:
             self._step_once(gradients, variables)
+
+    def stateless_apply(
+        self,
+        optimizer_variables: Sequence[Any],
+        grads: Sequence[Any],
+        trainable_variables: Sequence[Any],
+    ) -> tuple[list[Any], list[Any]]:
+        """The values after one step, which leaves the variables as they are.
+
+        Args:
+            optimizer_variables: a value for each of `variables`.
+            grads: a gradient per variable that the optimizer was built with.
+            trainable_variables: a value for each of those.
+
+        Returns:
+            The values of the trained variables after the step, and those of `variables`.
+
+        Raises:
+            ValueError: the optimizer is not built; another number of values.
+        """
+        return stateless.apply_optimizer(self, optimizer_variables, grads, trainable_variables)
 
     def _step_once(self, gradients: list[Any], variables: Sequence[Variable]) -> None:
         """Change the variables, once for all replicas, and count the step."""

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.framework.context import state
 from pinnace.framework.indexed_slices import IndexedSlices, dense
-from pinnace.keras.optimizers.optimizer import Optimizer, OptimizerOptions, same_dtype
+from pinnace.keras.optimizers.optimizer import (
+    Optimizer,
+    OptimizerOptions,
+    assign_all,
+    same_dtype,
+)
 from pinnace.ops.execute import execute
 from pinnace.ops.state.updates import APPLY_GRADIENT_DESCENT, APPLY_KERAS_MOMENTUM
 
@@ -61,6 +67,9 @@ class SGD(Optimizer):
             variable.scatter_sub(IndexedSlices(values, gradient.indices, gradient.dense_shape))
             return
         gradient = same_dtype(gradient, variable)
+        if state.stateless is not None:
+            self._assign(gradient, variable, rate)
+            return
         if not self.momentum:
             execute(APPLY_GRADIENT_DESCENT, variable.handle, rate, gradient)
             return
@@ -73,3 +82,13 @@ class SGD(Optimizer):
             self.momentum,
             use_nesterov=self.nesterov,
         )
+
+    def _assign(self, gradient: Any, variable: Variable, rate: Any) -> None:
+        """The step by assignments, which a stateless scope keeps."""
+        if not self.momentum:
+            variable.assign_sub(gradient * rate)
+            return
+        velocity = self.slot("momentum", variable)
+        speed = velocity.value() * self.momentum - gradient * rate
+        step = speed * self.momentum - gradient * rate if self.nesterov else speed
+        assign_all([(velocity, speed), (variable, variable.value() + step)])

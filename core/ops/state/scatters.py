@@ -7,19 +7,33 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pinnace.framework.context import state, tapes_hidden
+from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY_VALUE, INDEX, NUMBERS, REAL
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.indexing import is_mask, parse_key
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import SymbolicTensor
 from pinnace.framework.variable_parts import Part, SymbolicPart
-from pinnace.ops.array import gathered_slices, gathering, masking, scattering, shapes, slicing
+from pinnace.ops.array import (
+    gathered_slices,
+    gathering,
+    masking,
+    reshaping,
+    scattering,
+    shapes,
+    slicing,
+)
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import segments
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import define, register
-from pinnace.ops.state.variables import READ_VARIABLE, VARIABLE_SHAPE, resource_of
+from pinnace.ops.state.variables import (
+    READ_VARIABLE,
+    VARIABLE_SHAPE,
+    present_value,
+    resource_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +64,8 @@ def sparse_read(variable: Variable, indices: TensorLike, name: str | None = None
     Raises:
         InvalidArgumentError: an index is out of range.
     """
+    if state.stateless is not None:
+        return gathering.gather(present_value(variable), indices, axis=0, name=name)
     _watch(variable)
     return execute_one(RESOURCE_GATHER, variable.handle, indices, dtype=variable.dtype, name=name)
 
@@ -108,6 +124,8 @@ RESOURCE_GATHER = define(
 
 def gather_nd_of(variable: Variable, indices: TensorLike, name: str | None = None) -> Tensor:
     """The parts of a variable at the places that the rows of `indices` name."""
+    if state.stateless is not None:
+        return gathering.gather_nd(present_value(variable), indices, name=name)
     _watch(variable)
     return execute_one(
         RESOURCE_GATHER_ND, variable.handle, indices, dtype=variable.dtype, name=name
@@ -155,6 +173,8 @@ RESOURCE_GATHER_ND = define(
 
 def assign_slice(variable: Variable, key: Any, value: TensorLike, name: str | None = None) -> None:
     """Replace variable[key]; the value is broadcast to it."""
+    if state.stateless is not None:
+        raise _not_stateless(variable, "assign to a slice")
     arguments = parse_key(key)
     execute(
         STRIDED_SLICE_ASSIGN,
@@ -235,6 +255,10 @@ def scatter(
     Source:
         TensorFlow ops `ResourceScatterUpdate`, `ResourceScatterAdd` and so on.
     """
+    if state.stateless is not None:
+        places = reshaping.expand_dims(indices, -1)
+        state.stateless.put(variable, _scattered(how, variable, places, updates))
+        return
     execute(ROWS[how], variable.handle, indices, updates, dtype=variable.dtype, name=name)
 
 
@@ -246,7 +270,40 @@ def scatter_nd(
     Source:
         TensorFlow ops `ResourceScatterNdUpdate`, `ResourceScatterNdAdd` and so on.
     """
+    if state.stateless is not None:
+        state.stateless.put(variable, _scattered(how, variable, indices, updates))
+        return
     execute(PLACES[how], variable.handle, indices, updates, T=variable.dtype, name=name)
+
+
+def _scattered(how: How, variable: Variable, places: TensorLike, updates: TensorLike) -> Tensor:
+    """The value that holds in a stateless scope, with `updates` worked in.
+
+    Raises:
+        NotImplementedError: there is no such op on tensors.
+    """
+    functions: dict[str, Callable[..., Tensor]] = {
+        "update": scattering.tensor_scatter_nd_update,
+        "add": scattering.tensor_scatter_nd_add,
+        "sub": scattering.tensor_scatter_nd_sub,
+        "max": scattering.tensor_scatter_nd_max,
+        "min": scattering.tensor_scatter_nd_min,
+    }
+    if how not in functions:
+        raise _not_stateless(variable, f"scatter_{how}")
+    value = present_value(variable)
+    tensor = convert_to_tensor(updates, variable.dtype)
+    if tensor.shape.rank == 0:  # one update for all of the rows
+        like = gathering.gather_nd(value, places)
+        tensor = like * 0 + tensor
+    return functions[how](value, places, tensor)
+
+
+def _not_stateless(variable: Variable, what: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{what}: variable {variable.name!r} must not be changed like this in a StatelessScope, "
+        "where values are tensors\n  Try: assign the whole value"
+    )
 
 
 def getitem_of(variable: Variable, key: Any) -> Tensor:

@@ -39,10 +39,19 @@ def read_variable(variable: Variable) -> Tensor:
     """
     kind = state.autocast
     if kind is not None and variable._autocasts and variable.dtype.is_floating:
-        value = _read(variable)
+        value = present_value(variable)
         return value if value.dtype is kind else late.cast(value, kind)
     if variable._is_spread:
         return variable.read_value()
+    return present_value(variable)
+
+
+def present_value(variable: Variable) -> Tensor:
+    """The value in the variable's own dtype; in a stateless scope the one that holds there."""
+    if state.stateless is not None:
+        held = state.stateless.value_of(variable)
+        if held is not None:
+            return held
     return _read(variable)
 
 
@@ -109,6 +118,9 @@ def assign(variable: Variable, value: TensorLike, name: str | None = None) -> No
         ValueError: the value does not have the variable's dtype or does not fit its shape.
     """
     tensor = _fitting(variable, value, "assign")
+    if state.stateless is not None:
+        state.stateless.put(variable, tensor)
+        return
     execute(ASSIGN_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
 
 
@@ -143,6 +155,9 @@ ASSIGN_VARIABLE = define(
 def assign_add(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
     """value + delta becomes the value."""
     tensor = _fitting(variable, delta, "assign_add")
+    if state.stateless is not None:
+        state.stateless.put(variable, present_value(variable) + tensor)
+        return
     execute(ASSIGN_ADD_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
 
 
@@ -164,6 +179,9 @@ ASSIGN_ADD_VARIABLE = define(
 def assign_sub(variable: Variable, delta: TensorLike, name: str | None = None) -> None:
     """value - delta becomes the value."""
     tensor = _fitting(variable, delta, "assign_sub")
+    if state.stateless is not None:
+        state.stateless.put(variable, present_value(variable) - tensor)
+        return
     execute(ASSIGN_SUB_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
 
 
