@@ -15,11 +15,13 @@ from numba import carray, int64, njit  # type: ignore[attr-defined] # its stubs 
 
 from pinnace.engine.codegen.mathematics import as_bytes, as_pointer
 from pinnace.engine.codegen.register_tiles import (
+    ACROSS,
     EIGHT,
     NARROW,
     ROWS,
     WIDE,
     eight,
+    far_across,
     four,
     move,
     narrow,
@@ -56,7 +58,7 @@ def copy_truths(source: Any, target: Any, count: Any) -> None:
 
 @njit  # type: ignore[misc,unused-ignore]
 def pack(b: Any, row: Any, column: Any, k: Any, n: Any, target: Any) -> None:
-    """A matrix of k rows and n columns as panels of WIDE columns, one after another.
+    """A matrix of k rows and n columns as panels of ACROSS columns, one after another.
 
     Args:
         b: address.
@@ -66,11 +68,11 @@ def pack(b: Any, row: Any, column: Any, k: Any, n: Any, target: Any) -> None:
         n: columns.
         target: address of as many numbers as k rows of n rounded up to whole panels hold.
     """
-    for panel in range((n + WIDE - 1) // WIDE):
-        first = panel * WIDE
-        columns = min(WIDE, n - first)
+    for panel in range((n + ACROSS - 1) // ACROSS):
+        first = panel * ACROSS
+        columns = min(ACROSS, n - first)
         for i in range(k):
-            place = target + 4 * (panel * k + i) * WIDE
+            place = target + 4 * (panel * k + i) * ACROSS
             source = b + 4 * (i * row + first * column)
             if column == 1:
                 move(place, source, columns)
@@ -93,13 +95,13 @@ def multiply(
         a_step: step from column to column of a.
         b: address of [k, n].
         b_row: step from row to row of b, whose columns are one apart.
-        panel: step from WIDE columns of b to the next WIDE.
+        panel: step from ACROSS columns of b to the next ACROSS.
         c: address of [m, n].
         c_row: step from row to row of c, whose columns are one apart.
         m: rows of a.
         k: columns of a, at least 1.
         n: columns of b.
-        zeros: address of WIDE zeros.
+        zeros: address of ACROSS zeros.
         mode: 1 to add to what c holds, 0 otherwise.
         table: int64, at least 2 ROWS + 1 numbers.
     """
@@ -115,8 +117,8 @@ def multiply(
             table[ROWS + r] = (i + r) * c_row
         j = 0
         while j < n:
-            columns = min(WIDE, n - j)
-            from_b = b + 4 * (j // WIDE) * panel
+            columns = ACROSS if rows == 1 and n - j >= ACROSS else min(WIDE, n - j)
+            from_b = b + 4 * (j // ACROSS * panel + j % ACROSS)
             target = c + 4 * j
             if rows == ROWS and columns <= NARROW:
                 narrow(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
@@ -130,10 +132,13 @@ def multiply(
             elif rows == 4:
                 four(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
                      columns, zeros, mode, 0, 0)  # fmt: skip
+            elif columns > WIDE:
+                far_across(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
+                           columns, zeros, mode, 0, 0)  # fmt: skip
             else:
                 one(a, a_table, target, c_table, from_b, b_row, sections, 1, k, a_step,
                     columns, zeros, mode, 0, 0)  # fmt: skip
-            j += WIDE
+            j += columns
         i += rows
 
 

@@ -44,6 +44,8 @@ WIDE, NARROW = LANES * VECTORS, LANES
 HALF, HALF_ROWS = min(LANES, 8), ROWS // 2
 EIGHT = min(8, ROWS)
 PANEL = 32  # columns of packed weights that lie side by side
+# Columns of one row that keep all multipliers at work: the sums of one column wait for each other.
+ACROSS = min(64, 8 * LANES)
 
 
 def _integer(value: int) -> Any:
@@ -362,6 +364,7 @@ two: Any = _tile(2, VECTORS)
 one: Any = _tile(1, VECTORS)
 # One row alone: the sums of a whole panel, so that one does not wait for another.
 across: Any = _tile(1, PANEL // LANES)
+far_across: Any = _tile(1, ACROSS // LANES)
 channelwise: Any = _tile(ROWS, 1, channelwise=True)
 
 

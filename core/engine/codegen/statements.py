@@ -40,7 +40,7 @@ _PANEL, _TILE_ROWS = 64, 16
 # What a kernel of statements begins with.
 HEADER = """
 from pinnace.engine.codegen.products import (
-    WIDE, add_rows, at, copy_rows, copy_truths, floats, multiply, pack, sum_rows, truths,
+    ACROSS, add_rows, at, copy_rows, copy_truths, floats, multiply, pack, sum_rows, truths,
 )
 
 T = np.float32
@@ -428,7 +428,7 @@ class Statements:
         shape, place = self.size(b), self._place(b)
         steady = b in self._steady
         if not flip and not steady:
-            return f"{place.address}, {place.step}, WIDE"
+            return f"{place.address}, {place.step}, ACROSS"
         key = (b, flip)
         found = self._packed.get(key)
         if found is None:
@@ -438,7 +438,7 @@ class Statements:
             steps = f"1, {place.step}" if flip else f"{place.step}, 1"
             line = f"pack({place.address}, {steps}, {rows}, {self.number(n)}, {address})"
             (self.before if steady else self.lines).append(line)
-            found = self._packed[key] = f"{address}, WIDE, {rows} * WIDE"
+            found = self._packed[key] = f"{address}, ACROSS, {rows} * ACROSS"
         return found
 
     def _sum(self, node: Node) -> None:
