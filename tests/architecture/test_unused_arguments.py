@@ -38,6 +38,7 @@ DECLARED: dict[str, tuple[set[str], str]] = {
         _CALLED,
     ),
     "estimator.training.": ({"eval_result", "is_the_final_export"}, _CALLED),
+    ".TFSMLayer.from_config": ({"custom_objects"}, _OVERRIDDEN),
     ".compute_mask": ({"inputs", "previous_mask"}, _OVERRIDDEN),
     ".build": ({"input_shape", "x", "initial_state_shape"}, _OVERRIDDEN),
     ".call": ({"training"}, _OVERRIDDEN),

@@ -208,10 +208,12 @@ class Interpreter:
         )
         from pinnace.engine.codegen import register_tiles as tiles
 
-        sizes = {name: getattr(tiles, name) for name in ("ROWS", "WIDE", "NARROW", "EIGHT")}
+        names = ("ACROSS", "EIGHT", "NARROW", "ROWS", "WIDE")
+        sizes = {name: getattr(tiles, name) for name in names}
         made = {"wide": (tiles.ROWS, tiles.VECTORS), "narrow": (tiles.ROWS, 1)}
         made |= {"eight": (tiles.EIGHT, tiles.VECTORS), "four": (4, tiles.VECTORS)}
         made |= {"two": (2, tiles.VECTORS), "one": (1, tiles.VECTORS)}
+        made |= {"far_across": (1, tiles.ACROSS // tiles.LANES)}
         module = types.ModuleType(f"{_CODEGEN}.register_tiles")
         vars(module).update(sizes, move=_move)
         vars(module).update({name: _tile(*form, tiles.LANES) for name, form in made.items()})

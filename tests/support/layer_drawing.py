@@ -353,8 +353,8 @@ LAYERS: dict[str, st.SearchStrategy[Case]] = {
     "Attention": attended("Attention", "list"),
     "AdditiveAttention": attended("AdditiveAttention", "list"),
 }
-# Nothing about sizes: bases, what stands for an input, and cells, which loops call.
+# Nothing about sizes: bases, what stands for an input or a SavedModel, and cells, which loops call.
 OTHERS = {
     *("Layer", "Wrapper", "InputLayer", "Lambda", "StackedRNNCells"),
-    *("LSTMCell", "GRUCell", "SimpleRNNCell"),
+    *("LSTMCell", "GRUCell", "SimpleRNNCell", "TFSMLayer"),
 }
