@@ -68,7 +68,7 @@ class Layout:
         """The function that tells of each step; see `Source.body`."""
         return self._compiled(looks=looks, told=told)
 
-    @property
+    @functools.cached_property
     def bytes(self) -> int:
         """Of one workspace."""
         return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in self.slots)

@@ -64,6 +64,9 @@ class IterationText:
         homes = self._homes(arrays, states)
         copied = self._placed_items()
         written = {item for _, _, _, item in endings}
+        for place, index, kind, item in endings:
+            if kind != "add" and self._lists.items[place]:
+                self._writer.copies.setdefault(item, []).append(self._slot(place, index))
         self._writer.write(
             arrays, homes, written | {self._outputs[place] for place in variables.carried}
         )
@@ -250,6 +253,8 @@ class IterationText:
         slot = self._slot(place, index)
         if kind == "push" and homes.get(item) == slot:
             return []
+        if (item, slot) in self._writer.copied:
+            return flag
         copied = self._writer.copy(item, slot)
         if kind != "add":
             return [copied, *flag]

@@ -79,6 +79,8 @@ class Statements:
         constants: arrays that the text reads as arguments `k0`, `k1`, …
         places: where each value lies.
         sums: places that products are added to, by the product's step.
+        copies: where else a value is to be put. Elementwise steps put it there while they have it.
+        copied: those of `copies` that are done.
     """
 
     def __init__(
@@ -98,6 +100,8 @@ class Statements:
         self.places: dict[Value, Place] = {}
         self._scratch = 0
         self.sums: dict[Node, Place] = {}
+        self.copies: dict[Value, list[Place]] = {}
+        self.copied: set[tuple[Value, Place]] = set()
         self._steady: set[Value] = set()
         self._packed: dict[tuple[Value, bool], str] = {}
         self._zeros = self._reserve(_PANEL)
@@ -277,10 +281,12 @@ class Statements:
             kinds[value] = lies_as(self.size(value), shape)
             names[value] = f"a{len(kinds)}"
         places = {value: self._place(value) for value in kinds}
-        homes = {value: self._home(value) for value in kept}
+        targets = [(value, self._home(value)) for value in kept]
+        targets += [(value, place) for value in kept for place in self.copies.get(value, ())]
+        self.copied.update(targets)
         flat = not {"row", "column"} & set(kinds.values()) and all(
             place.whole
-            for value, place in (*places.items(), *homes.items())
+            for value, place in (*places.items(), *targets)
             if kinds.get(value) != "scalar"
         )
         rows = "1" if flat else self.number(math.prod(shape[:-1]))
@@ -302,14 +308,14 @@ class Statements:
             else:
                 outer.append(f"x{name} = {view}({at}, {width})")
                 inner.append(f"{name} = x{name}[c]")
-        for index, place in enumerate(homes.values()):
+        for index, (_, place) in enumerate(targets):
             outer.append(f"z{index} = floats({place.address} + 4 * r * {place.step}, {width})")
         for index, node in enumerate(group):
             inner.append(
                 f"t{index} = T({written(node, [names.get(value, '') for value in node.inputs])})"
             )
             names[node.outputs[0]] = f"t{index}"
-        inner += [f"z{index}[c] = {names[value]}" for index, value in enumerate(homes)]
+        inner += [f"z{index}[c] = {names[value]}" for index, (value, _) in enumerate(targets)]
         self.lines += ahead
         self.lines.append(f"for r in range({rows}):")
         self.lines += [f"    {line}" for line in outer]

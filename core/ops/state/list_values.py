@@ -8,6 +8,7 @@ through the versions.
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,8 @@ class TensorList:
         dtype: of the elements.
         shape: what every element fits.
         length: how many there are.
-        items: those that are not missing, by index; owned by this list from now on.
+        items: those that are not missing, by index; owned by this list from now on. None where
+            `whole` has all of them: they are taken from there once somebody sets one.
 
     Attributes:
         whole: the array whose rows the elements are, where they lie in one that is not written to.
@@ -48,12 +50,17 @@ class TensorList:
     __slots__ = ("_items", "_lock", "_newer", "_undo", "dtype", "length", "shape", "whole")
 
     def __init__(
-        self, dtype: DType, shape: Shape, length: int, items: dict[int, Array], lock: Any = None
+        self,
+        dtype: DType,
+        shape: Shape,
+        length: int,
+        items: dict[int, Array] | None,
+        lock: Any = None,
     ) -> None:
         self.dtype = dtype
         self.shape = shape
         self.length = length
-        self._items: dict[int, Array] | None = items
+        self._items = items
         self._newer: TensorList | None = None
         self._undo: dict[int, Any] = {}
         self.whole: Array | None = None
@@ -67,8 +74,11 @@ class TensorList:
         path: list[TensorList] = []
         version: TensorList = self
         while version._items is None:
+            if version._newer is None:  # nobody has set an element yet
+                assert version.whole is not None  # noqa: S101 (see `items` of the constructor)
+                version._items = items_of_rows(version.whole)
+                break
             path.append(version)
-            assert version._newer is not None  # noqa: S101 (only the holder has no newer one)
             version = version._newer
         items = version._items
         for older in reversed(path):
@@ -133,16 +143,23 @@ class TensorList:
 
     def get(self, index: int) -> Array | None:
         """The element, None if it was never set."""
+        whole = self.whole
+        if whole is not None:
+            return whole[index, ...] if 0 <= index < len(whole) else None
         with self._lock:
             return self._rooted().get(index)
 
     def snapshot(self) -> dict[int, Array]:
         """The elements that are set, by index."""
+        if self.whole is not None:
+            return items_of_rows(self.whole)
         with self._lock:
             return dict(self._rooted())
 
     def snapshot_size(self) -> int:
         """How many elements are set."""
+        if self.whole is not None:
+            return self.length
         with self._lock:
             return len(self._rooted())
 
@@ -174,22 +191,25 @@ class TensorList:
 
     def extended(self, rows: Array) -> TensorList:
         """The list with these elements at its end; the rows must not be written to any more."""
-        changes = {self.length + index: row for index, row in items_of_rows(rows).items()}
-        made = self.changed(changes, self.length + len(rows))
         if not self.length:
-            made.whole = rows
-        return made
+            return list_of_rows(rows, self.dtype, self.shape)
+        changes = {self.length + index: row for index, row in items_of_rows(rows).items()}
+        return self.changed(changes, self.length + len(rows))
 
     def repeated(self, item: Array, count: int) -> TensorList:
         """The list with an element at its end, so many times."""
-        length = self.length + count
-        made = self.changed(dict.fromkeys(range(self.length, length), item), length)
         if not self.length:
-            made.whole = np.broadcast_to(item, (count, *item.shape))
-        return made
+            rows = np.broadcast_to(item, (count, *item.shape))
+            return list_of_rows(rows, self.dtype, self.shape)
+        length = self.length + count
+        return self.changed(dict.fromkeys(range(self.length, length), item), length)
 
     def shortened(self, length: int) -> TensorList:
         """The first elements."""
+        if not length:
+            return TensorList(self.dtype, self.shape, 0, {})
+        if self.whole is not None:
+            return list_of_rows(self.whole[:length], self.dtype, self.shape)
         return self.changed(dict.fromkeys(range(length, self.length), MISSING), length)
 
     def replaced(self, places: Iterable[int], rows: Array) -> TensorList:
@@ -197,12 +217,11 @@ class TensorList:
 
         Nobody may write into the array any more.
         """
+        chosen = set(places)
+        if len(chosen) == self.length == len(rows):
+            return list_of_rows(rows, self.dtype, self.shape)
         items = items_of_rows(rows)
-        changes = {place: items[place] for place in places}
-        made = self.changed(changes, self.length)
-        if len(changes) == self.length == len(rows):
-            made.whole = rows
-        return made
+        return self.changed({place: items[place] for place in chosen}, self.length)
 
     def __add__(self, other: object) -> TensorList:
         # NumPy adds the elements of object arrays with this: AddN of lists.
@@ -243,13 +262,20 @@ def list_of(handle: Array, name: str = "TensorList") -> TensorList:
 
 def shape_from(element_shape: Array) -> Shape:
     """An element_shape: a vector with -1 for unknown sizes, or the scalar -1."""
-    if element_shape.ndim == 0:
+    return _shape_of(tuple(element_shape.tolist()) if element_shape.ndim else None)
+
+
+@functools.lru_cache(maxsize=1024)
+def _shape_of(sizes: tuple[int, ...] | None) -> Shape:
+    if sizes is None:
         return Shape(None)
-    return Shape([None if size < 0 else size for size in element_shape.tolist()])
+    return Shape([None if size < 0 else size for size in sizes])
 
 
 def merged_shape(name: str, a: Shape, b: Shape) -> Shape:
     """The shape that both merge to; an error if they contradict each other."""
+    if a.dims is not None and a.dims == b.dims and None not in a.dims:
+        return a
     try:
         return a.merge_with(b)
     except ValueError:
@@ -304,7 +330,7 @@ def check_item(name: str, value: TensorList, item: Array) -> None:
 
 def list_of_rows(tensor: Array, dtype: DType, shape: Shape) -> TensorList:
     """The list of an array's rows; the array must not be written to any more."""
-    made = TensorList(dtype, shape, len(tensor), items_of_rows(tensor))
+    made = TensorList(dtype, shape, len(tensor), None)
     made.whole = tensor
     return made
 
