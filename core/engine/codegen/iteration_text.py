@@ -65,7 +65,9 @@ class IterationText:
         copied = self._placed_items()
         written = {item for _, _, _, item in endings}
         for place, index, kind, item in endings:
-            if kind != "add" and self._lists.items[place]:
+            # Of several writes the last one stays: these are done in the end, in their order.
+            alone = len(self._lists.writes[place]) == 1
+            if alone and kind != "add" and self._lists.items[place]:
                 self._writer.copies.setdefault(item, []).append(self._slot(place, index))
         self._writer.write(
             arrays, homes, written | {self._outputs[place] for place in variables.carried}

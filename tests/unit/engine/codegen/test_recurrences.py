@@ -356,6 +356,24 @@ def test_elements_that_are_read_and_set_in_one_turn() -> None:
     np.testing.assert_array_equal(found, rows)
 
 
+def test_of_two_values_set_at_one_place_the_last_stays() -> None:
+    x = tf.constant(normal(5, 3, 2))
+
+    def make() -> Any:
+        def run(x: Any) -> Any:
+            held, h = tf.TensorArray(tf.float32, 5), tf.zeros((3, 2))
+            for i in tf.range(5):
+                later = tf.tanh(x[i] + tf.matmul(h, tf.ones((2, 2))))
+                held = held.write(i, later)
+                h = tf.exp(-x[i])
+                held = held.write(i, h)
+            return held.stack(), later
+
+        return run
+
+    assert check(make, x).turns == 5
+
+
 def test_a_list_given_to_two_loops_is_two_lists() -> None:
     x = tf.constant(normal(4, 3, 2))
 
