@@ -163,6 +163,8 @@ def resolve(  # noqa: C901 (one loop over the arguments, without calls inside it
             elif tensor.dtype is not arg.dtype:
                 _wrong_type(op, arg, tensor.dtype)
         else:
+            if getattr(type(value), "_takes_ops", None) is not None:
+                raise CompositeGivenError  # before a number beside it settles the dtype
             waiting.append(index)
     for index in waiting:
         arg = op.inputs[index]

@@ -170,3 +170,26 @@ def test_a_size_below_minus_one_is_refused() -> None:
             row_partition_tensors=[np.array([0, 0])],
             row_partition_types=["ROW_SPLITS"],
         )
+
+
+@pytest.mark.parametrize("kind", [tf.float32, tf.float64, tf.int64, tf.int32])
+def test_a_number_in_front_takes_the_dtype_of_the_ragged_tensor(kind: Any) -> None:
+    # The values are those of Python, the dtype that of the ragged tensor.
+    rows = [[1, 2], [], [3]]
+    x = tf.ragged.constant(rows, dtype=kind)
+    for function in (
+        lambda n: 2 + n,
+        lambda n: 2 - n,
+        lambda n: 2 * n,
+        lambda n: 2**n,
+        lambda n: 5 // n,
+        lambda n: 5 % n,
+    ):
+        found = both(function, x)
+        assert found.dtype is kind
+        assert found.to_list() == [[function(n) for n in row] for row in rows]
+
+
+def test_a_fraction_in_front_of_ragged_integers_is_refused() -> None:
+    with pytest.raises((tf.errors.InvalidArgumentError, TypeError, ValueError)):
+        1.5 + ragged([[1, 2], [3]])
