@@ -47,6 +47,12 @@ def empty(call: Call) -> bool:
     return any(not x.size for x in call.flat())
 
 
+def no_axis(call: Call) -> bool:
+    """Whether some number of the first input names no axis of the format it is said in."""
+    x, axes = call.flat()[0], len(call.attrs.get("src_format", "NHWC"))
+    return bool(((x < -axes) | (x >= axes)).any())
+
+
 def beyond(call: Call) -> bool:
     """Whether a stride of a convolution of float64 is longer than its window."""
     if all(x.dtype != np.float64 for x in call.flat()):

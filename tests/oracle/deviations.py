@@ -15,6 +15,7 @@ from oracle.deviating_calls import (
     cut_short,
     dependent_columns,
     empty,
+    no_axis,
     retyped,
     rounded_inverse,
     scalar_first,
@@ -460,6 +461,28 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     "RaggedBincount": (Deviation("error", ANY_SHAPE, wrong, "we raise.*must be a vector"),),
     "RaggedCountSparseOutput": (
         Deviation("error", ANY_SHAPE, wrong, "we raise.*must be a vector"),
+    ),
+    "SparseBincount": (
+        Deviation("error", SIZES_ALONE, wrong, "we raise.*weights must be empty or have the shape"),
+    ),
+    "FractionalAvgPoolGrad": (
+        Deviation(
+            "error",
+            "TensorFlow does not look whether both have the same batch and channels",
+            wrong,
+            "we raise.*must agree with orig_input_tensor_shape",
+        ),
+    ),
+    "DataFormatDimMap": (
+        Deviation("values", "TensorFlow reads beside its table where x is no axis", no_axis),
+    ),
+    "DepthwiseConv2dNative": (
+        Deviation(
+            "gradients",
+            "TensorFlow does not write the gradient of the filter where there are no pixels",
+            empty,
+            "gradient of input 1",
+        ),
     ),
     "FractionalMaxPoolGrad": (
         Deviation(

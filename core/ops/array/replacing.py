@@ -54,7 +54,8 @@ def _replacing(name: str, change: Callable[[Array, Array, Array], None]) -> OpDe
     def kernel(x: Array, i: Array, v: Array) -> Array:
         places = _places(name, x, i, v)
         y = x.copy()
-        change(y, places, v)
+        if places.size:  # truth values cannot be subtracted, but none are left as they are
+            change(y, places, v)
         return y
 
     return OpDef(

@@ -58,7 +58,7 @@ class _Dense:
             return np.zeros(0, self.dtype.numpy)
         if not self.has_default:
             raise InvalidArgumentError(
-                f"parse_example: feature {self._name} ({self.word}) has no default and "
+                f"parse_example: feature {self.name} ({self.word}) has no default and "
                 f"is not in record {record}"
             )
         return (
@@ -68,20 +68,21 @@ class _Dense:
         )
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """The key, as messages have it."""
         return repr(self.key.decode("utf-8", "replace"))
 
     def check(self, kind: int, count: int, record: int) -> None:
         """Check that values of this kind and number fit."""
         if kind != self.kind:
             raise InvalidArgumentError(
-                f"parse_example: feature {self._name} must hold {self.word}, "
+                f"parse_example: feature {self.name} must hold {self.word}, "
                 f"record {record} holds {_NAMES.get(kind, '?')}"
             )
         if count % self.count if self.variable else count != self.count:
             wanted = f"a multiple of {self.count}" if self.variable else str(self.count)
             raise InvalidArgumentError(
-                f"parse_example: feature {self._name} of shape {list(self.inner)} needs {wanted} "
+                f"parse_example: feature {self.name} of shape {list(self.inner)} needs {wanted} "
                 f"values, record {record} has {count}"
             )
 
@@ -273,7 +274,15 @@ def _outputs(
 def _dense_of(
     keys: Sequence[Any], kinds: Sequence[DType], shapes: Sequence[Shape], defaults: Sequence[Array]
 ) -> list[_Dense]:
-    return [_Dense(*one) for one in zip(keys, kinds, shapes, defaults, strict=True)]
+    found = [_Dense(*one) for one in zip(keys, kinds, shapes, defaults, strict=True)]
+    for feature, shape in zip(found, shapes, strict=True):
+        given = feature.default.shape
+        if feature.has_default and not feature.variable and not shape.is_compatible_with(given):
+            raise InvalidArgumentError(
+                f"parse_example: the default of feature {feature.name} must have its shape "
+                f"{shape.text} or be empty, got {list(given)}"
+            )
+    return found
 
 
 def _strings(array: Array) -> list[bytes]:

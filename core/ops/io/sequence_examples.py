@@ -424,6 +424,23 @@ def _single_kernel(
     feature_list_dense_shapes: tuple[Shape, ...],
 ) -> tuple[Array, ...]:
     del debug_name
+    if feature_list_dense_missing_assumed_empty.ndim != 1:
+        raise InvalidArgumentError(
+            "ParseSingleSequenceExample: feature_list_dense_missing_assumed_empty must be a "
+            f"vector, got shape {list(feature_list_dense_missing_assumed_empty.shape)}"
+        )
+    for name, keys in (
+        ("context_sparse_keys", context_sparse_keys),
+        ("context_dense_keys", context_dense_keys),
+        ("feature_list_sparse_keys", feature_list_sparse_keys),
+        ("feature_list_dense_keys", feature_list_dense_keys),
+    ):
+        for place, key in enumerate(keys):
+            if key.ndim:
+                raise InvalidArgumentError(
+                    f"ParseSingleSequenceExample: {name}[{place}] must be a scalar, got shape "
+                    f"{list(key.shape)}"
+                )
     found = _without_ragged(
         serialized,
         examples._strings(feature_list_dense_missing_assumed_empty),
