@@ -90,6 +90,11 @@ class Batched(Stage):
         self._drop = bool(drop_remainder)
         super().__init__(with_batch_axis(source.spec, self._known_size()))
 
+    @property
+    def size(self) -> Any:
+        """How many elements a batch has, the last one perhaps fewer; an int or a tensor."""
+        return self._size
+
     def _known_size(self) -> int | None:
         """The size of the batch axis, where every batch has it."""
         size = known(self._size)

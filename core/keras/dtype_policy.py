@@ -88,11 +88,12 @@ PolicyLike: TypeAlias = DTypePolicy | dtypes.DType | str | None
 
 
 class _Defaults:
-    """The defaults of layers that are given no dtype."""
+    """The defaults of layers that are given no dtype, and the small number of losses."""
 
-    __slots__ = ("floatx", "policy")
+    __slots__ = ("epsilon", "floatx", "policy")
 
     def __init__(self) -> None:
+        self.epsilon = 1e-7
         self.floatx = "float32"
         self.policy: DTypePolicy | None = None
 
@@ -144,4 +145,13 @@ def set_floatx(value: str) -> None:
 
 def epsilon() -> float:
     """The small number that losses keep away from 0 and 1 by."""
-    return 1e-7
+    return _defaults.epsilon
+
+
+def set_epsilon(value: float) -> None:
+    """Change the small number that losses, metrics and constraints add or keep away by.
+
+    Args:
+        value: in place of 1e-7.
+    """
+    _defaults.epsilon = value

@@ -5,10 +5,17 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from pinnace.keras.backend.values import standardize_dtype as standardize_dtype
+from pinnace.keras.callbacks.progbar import Progbar as Progbar
 from pinnace.keras.encoding import normalize as normalize
 from pinnace.keras.encoding import to_categorical as to_categorical
 from pinnace.keras.folders import image_dataset_from_directory as image_dataset_from_directory
 from pinnace.keras.folders import text_dataset_from_directory as text_dataset_from_directory
+from pinnace.keras.messages import disable_interactive_logging as disable_interactive_logging
+from pinnace.keras.messages import enable_interactive_logging as enable_interactive_logging
+from pinnace.keras.messages import (
+    is_interactive_logging_enabled as is_interactive_logging_enabled,
+)
 from pinnace.keras.names import clear_session as clear_session
 from pinnace.keras.pictures import array_to_img as array_to_img
 from pinnace.keras.pictures import img_to_array as img_to_array
@@ -25,6 +32,7 @@ from pinnace.keras.registry import serialize_keras_object as serialize_keras_obj
 from pinnace.keras.seeds import set_random_seed as set_random_seed
 from pinnace.keras.sequences import pad_sequences as pad_sequences
 from pinnace.keras.sequences import timeseries_dataset_from_array as timeseries_dataset_from_array
+from pinnace.keras.splitting import split_dataset as split_dataset
 from pinnace.keras.symbolic import is_keras_tensor as is_keras_tensor
 from pinnace.keras.training.data_adapter import pack_x_y_sample_weight as pack_x_y_sample_weight
 from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight as unpack_x_y_sample_weight

@@ -14,6 +14,7 @@ from pinnace.keras.config import backend as backend
 from pinnace.keras.config import image_data_format as image_data_format
 from pinnace.keras.dtype_policy import epsilon as epsilon
 from pinnace.keras.dtype_policy import floatx as floatx
+from pinnace.keras.dtype_policy import set_epsilon as set_epsilon
 from pinnace.keras.dtype_policy import set_floatx as set_floatx
 from pinnace.keras.names import clear_session as clear_session
 from pinnace.keras.names import get_uid as get_uid

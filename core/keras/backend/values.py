@@ -190,8 +190,10 @@ def dtype(x: Any) -> str:
 
 
 def standardize_dtype(dtype: Any) -> str:
-    """The name of a type; the default float for None."""
-    return floatx() if dtype is None else str(dtypes.as_dtype(dtype).name)
+    """The name of a type; the default float for None, `int64` for Python's integers."""
+    if dtype is None:
+        return floatx()
+    return "int64" if dtype in (int, "int") else str(dtypes.as_dtype(dtype).name)
 
 
 def is_float_dtype(dtype: Any) -> bool:

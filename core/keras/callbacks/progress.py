@@ -9,6 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from pinnace.keras import messages
 from pinnace.keras.callbacks.callback import Callback
 
 if TYPE_CHECKING:
@@ -60,9 +61,10 @@ class ProgbarLogger(Callback):
         if title:
             _say(title)
         self._width = None
-        if self._level == 1 and in_notebook():
+        draws = self._level == 1 and messages.is_interactive_logging_enabled()
+        if draws and in_notebook():
             self._width = 0
-        elif self._level == 1 and sys.stdout.isatty():
+        elif draws and sys.stdout.isatty():
             self._bar = _bar()
             self._bar.start()
             self._task = self._bar.add_task("", total=self._total(), text="")
@@ -96,8 +98,7 @@ class ProgbarLogger(Callback):
         return f"{self._done}/{'?' if total is None else total} {bar}{self._text(logs)}"
 
     def _redraw(self, line: str) -> None:
-        sys.stdout.write("\r" + line.ljust(self._width or 0))
-        sys.stdout.flush()
+        messages.write("\r" + line.ljust(self._width or 0))
         self._width = len(line)
 
     def close(self) -> None:
@@ -106,7 +107,7 @@ class ProgbarLogger(Callback):
             self._bar.stop()
             self._bar = None
         if self._width:
-            sys.stdout.write("\n")
+            messages.write("\n")
         self._width = None
 
     def _text(self, logs: dict[str, Any]) -> str:
@@ -186,5 +187,4 @@ def _duration(seconds: float) -> str:
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    messages.write(f"{text}\n")

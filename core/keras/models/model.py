@@ -21,7 +21,12 @@ from pinnace.keras.models.summary import print_summary, table_of, title_of
 from pinnace.keras.models.topology import Topology
 from pinnace.keras.saving import model_files, weight_files
 from pinnace.keras.symbolic import spec_of
-from pinnace.keras.training.compilation import Compilation, arguments, without_effect
+from pinnace.keras.training.compilation import (
+    Compilation,
+    arguments,
+    check_how,
+    without_effect,
+)
 from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight
 from pinnace.keras.training.evaluator import Evaluator
 from pinnace.keras.training.evaluator import without_effect as without_effect_of_older
@@ -297,13 +302,17 @@ class Model(Layer):
                 outputs.
             weighted_metrics: likewise, with the sample weights taken into account.
             run_eagerly: whether steps are run as plain Python rather than traced.
-            steps_per_execution: above 1 without effect, and told so.
-            jit_compile: True without effect, and told so.
+            steps_per_execution: how many batches callbacks see as one: they are called before the
+                first and after the last of them, and training is stopped between such groups. An
+                epoch of `steps_per_epoch` has that many steps, whether the groups are full or not.
+            jit_compile: True has steps wait until what can be machine code is, as in `function`;
+                else that is made beside the calls.
             auto_scale_loss: whether the optimizer of a model of policy `mixed_float16` becomes one
                 with a dynamic loss scale, `LossScaleOptimizer`.
             **kwargs: of older programs: without effect, and told so.
         """
-        for name, why in without_effect(steps_per_execution, jit_compile, kwargs):
+        check_how(steps_per_execution, jit_compile)
+        for name, why in without_effect(kwargs):
             no_effect("compile", name, why)
         chosen: Any = None if optimizer is None else optimizers.get(optimizer)
         scales = auto_scale_loss and self.dtype_policy.name == "mixed_float16"
@@ -318,6 +327,7 @@ class Model(Layer):
             "weighted_metrics": weighted_metrics,
             "run_eagerly": run_eagerly,
             "steps_per_execution": steps_per_execution,
+            "jit_compile": jit_compile,
         }
         with self._step_functions.scope():
             self._compilation.set(given)
@@ -344,6 +354,27 @@ class Model(Layer):
     @run_eagerly.setter
     def run_eagerly(self, value: bool) -> None:
         self._compilation.run_eagerly = bool(value)
+
+    @property
+    def steps_per_execution(self) -> int:
+        """How many batches callbacks see as one."""
+        return self._compilation.steps_per_execution
+
+    @steps_per_execution.setter
+    def steps_per_execution(self, value: int) -> None:
+        check_how(value, None)
+        self._compilation.steps_per_execution = value
+
+    @property
+    def jit_compile(self) -> bool:
+        """Whether steps wait until what can be machine code is."""
+        return self._compilation.jit_compile
+
+    @jit_compile.setter
+    def jit_compile(self, value: bool | str) -> None:
+        check_how(1, value)
+        self._compilation.jit_compile = value is True
+        self._step_functions.clear()
 
     @property
     def loss(self) -> Any:

@@ -259,14 +259,78 @@ class CosineDecay(LearningRateSchedule):
         }
 
 
+class CosineDecayRestarts(LearningRateSchedule):
+    """Half cosine waves down to alpha times the rate, one after another.
+
+    Args:
+        initial_learning_rate: at step 0.
+        first_decay_steps: length of the first wave.
+        t_mul: each wave is so many times as long as the one before.
+        m_mul: each wave begins at so many times the rate of the one before.
+        alpha: share that is left at the end of a wave.
+        name: accepted for Keras' sake.
+
+    Raises:
+        ValueError: `first_decay_steps` is not positive.
+
+    Source:
+        Loshchilov and Hutter 2016; Keras `CosineDecayRestarts`.
+    """
+
+    def __init__(
+        self,
+        initial_learning_rate: float,
+        first_decay_steps: float,
+        t_mul: float = 2.0,
+        m_mul: float = 1.0,
+        alpha: float = 0.0,
+        name: str = "SGDRDecay",
+    ) -> None:
+        self.initial_learning_rate = initial_learning_rate
+        self.first_decay_steps = _positive(
+            "CosineDecayRestarts", first_decay_steps, "first_decay_steps"
+        )
+        self._t_mul = t_mul
+        self._m_mul = m_mul
+        self.alpha = alpha
+        self.name = name
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate at that step."""
+        share = _float(step) / float(self.first_decay_steps)
+        longer = float(self._t_mul)
+        if longer == 1.0:
+            wave = rounding.floor(share)
+            share = share - wave
+        else:
+            # The waves before wave n are 1 + t + t² + … = (1 - tⁿ) / (1 - t) first ones long.
+            wave = rounding.floor(exponents.log(1.0 - share * (1.0 - longer)) / math.log(longer))
+            length = exponents.pow(_float(longer), wave)
+            share = (share - (1.0 - length) / (1.0 - longer)) / length
+        height = exponents.pow(_float(float(self._m_mul)), wave)
+        down = 0.5 * height * (1.0 + trigonometry.cos(share * math.pi))
+        return ((1 - self.alpha) * down + self.alpha) * self.initial_learning_rate
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {
+            "initial_learning_rate": self.initial_learning_rate,
+            "first_decay_steps": self.first_decay_steps,
+            "t_mul": self._t_mul,
+            "m_mul": self._m_mul,
+            "alpha": self.alpha,
+            "name": self.name,
+        }
+
+
 def _float(step: Any) -> Any:
     tensor = convert_to_tensor(step)
     return tensor if tensor.dtype.name == "float32" else casting.cast(tensor, "float32")
 
 
-def _positive(who: str, steps: float) -> float:
+def _positive(who: str, steps: float, name: str = "decay_steps") -> float:
     if steps <= 0:
-        raise ValueError(f"{who}: decay_steps must be positive, got {steps}")
+        raise ValueError(f"{who}: {name} must be positive, got {steps}")
     return steps
 
 

@@ -40,6 +40,8 @@ class Compilation(Part):
         metrics: the metrics of all outputs as one.
         tracker: the mean of the loss.
         run_eagerly: whether steps are run as plain Python.
+        steps_per_execution: how many batches callbacks see as one.
+        jit_compile: whether steps wait until what can be machine code is.
     """
 
     _owner: Model
@@ -51,6 +53,8 @@ class Compilation(Part):
         self.metrics: CompileMetrics | None = None
         self.tracker: Mean | None = None
         self.run_eagerly = False
+        self.steps_per_execution = 1
+        self.jit_compile = False
 
     def set(self, given: dict[str, Any]) -> None:
         """Take the arguments of `compile`, by name."""
@@ -64,6 +68,8 @@ class Compilation(Part):
         self.given = given
         self.tracker = Mean(name="loss")
         self.run_eagerly = given["run_eagerly"]
+        self.steps_per_execution = int(given["steps_per_execution"])
+        self.jit_compile = given["jit_compile"] is True and not self.run_eagerly
 
     def require(self, who: str) -> None:
         """Raise ValueError before `compile` was called."""
@@ -76,7 +82,8 @@ class Compilation(Part):
         """What `compile` was given, as JSON can hold it."""
         if self.given is None:
             return None
-        given = {**self.given, "optimizer": self._owner.optimizer, "jit_compile": False}
+        how = {"jit_compile": self.jit_compile, "steps_per_execution": self.steps_per_execution}
+        given = {**self.given, "optimizer": self._owner.optimizer, **how}
         return {k: registry.serialize_keras_object(v) for k, v in given.items()}
 
     # Metrics.
@@ -142,24 +149,30 @@ class Compilation(Part):
             self.tracker.update_state(replicas.whole(loss), sample_weight=weight)
 
 
-def without_effect(steps: Any, jit_compile: Any, older: Mapping[str, Any]) -> list[tuple[str, str]]:
+def without_effect(older: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The arguments of `compile` that were given and have no effect, and why.
 
     Raises:
         TypeError: an argument that `compile` does not have.
-        ValueError: fewer than one step.
     """
     unknown = sorted(set(older) - OlderCompileOptions.__optional_keys__)
     if unknown:
         raise TypeError(f"compile: unknown arguments {', '.join(unknown)}")
-    if isinstance(steps, bool) or steps < 1:
-        raise ValueError(f"compile: steps_per_execution must be at least 1, got {steps}")
-    told = (
-        ("steps_per_execution", steps != 1, "a step costs little to start"),
-        ("jit_compile", jit_compile is True, "what is compiled is chosen by measurement"),
-        *((name, value is not None, "it is of Keras 2") for name, value in older.items()),
-    )
-    return [(name, why) for name, is_given, why in told if is_given]
+    return [(name, "it is of Keras 2") for name, value in older.items() if value is not None]
+
+
+def check_how(steps: Any, jit_compile: Any) -> None:
+    """Check the arguments of `compile` that say how steps are run.
+
+    Raises:
+        ValueError: fewer than one step in an execution, or another `jit_compile`.
+    """
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+        raise ValueError(
+            f"compile: steps_per_execution must be an integer of at least 1, got {steps!r}"
+        )
+    if jit_compile not in (True, False, "auto", None):
+        raise ValueError(f"compile: jit_compile must be True, False or 'auto', got {jit_compile!r}")
 
 
 def arguments(config: Mapping[str, Any]) -> dict[str, Any]:

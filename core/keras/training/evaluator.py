@@ -10,7 +10,9 @@ from pinnace.framework import structure
 from pinnace.framework.no_effect import no_effect
 from pinnace.keras.callbacks.callback_list import RunCallbacks
 from pinnace.keras.part import Part
+from pinnace.keras.training import executions
 from pinnace.keras.training.step_functions import in_order, numbers_of, tensors_of
+from pinnace.ops.array import joining
 
 if TYPE_CHECKING:
     from pinnace.keras.models.model import Model
@@ -51,23 +53,29 @@ class Evaluator(Part):
         """One epoch of testing; gives what the metrics say."""
         steps = self._owner._step_functions
         plain = steps.is_plain("test")
+        count = self._owner.steps_per_execution
         hooks.on_test_begin()
         logs: dict[str, Any] = {}
         function = None
+        index = -1
         for index, batch in enumerate(batches.epoch()):
             if function is None or not batches.alike:
                 function = steps.function_for("test", batch, plain, first=function is None)
-            if hooks.wants_batches:
+            if hooks.wants_batches and executions.begins(index, count):
                 hooks.on_test_batch_begin(index)
             result = function(*tensors_of(batch))
             if not plain:
                 logs = result
             if hooks.progress is not None:
                 hooks.progress.advance(index, lambda found=logs: self.now(found, plain))  # type: ignore[misc]  # binds the value
+            if not executions.ends(index, count):
+                continue
             if hooks.wants_batches:
                 hooks.on_test_batch_end(index, self.logs(logs, plain))
             if getattr(self._owner, "stop_evaluating", False):
                 break
+        if hooks.wants_batches and index >= 0 and not executions.ends(index, count):
+            hooks.on_test_batch_end(executions.last_of(index, count), self.logs(logs, plain))
         logs = self.logs(logs, plain)
         hooks.on_test_end(logs)
         return logs
@@ -101,20 +109,33 @@ class Evaluator(Part):
 
     def _predict_over(self, batches: Batches, hooks: RunCallbacks) -> list[Any]:
         """The outputs of each batch."""
-        steps = self._owner._step_functions
+        steps, count = self._owner._step_functions, self._owner.steps_per_execution
         hooks.on_predict_begin()
         collected: list[Any] = []
+        told = 0
+        index = -1
         for index, batch in enumerate(batches.epoch()):
-            if hooks.wants_batches:
+            if hooks.wants_batches and executions.begins(index, count):
                 hooks.on_predict_batch_begin(index)
             outputs = steps.function("predict", batch, quiet=False)(*tensors_of(batch))
             collected.append(outputs)
             if hooks.progress is not None:
                 hooks.progress.advance(index, dict)
-            if hooks.wants_batches:
-                hooks.on_predict_batch_end(index, {"outputs": outputs})
+            if hooks.wants_batches and executions.ends(index, count):
+                hooks.on_predict_batch_end(index, {"outputs": _together(collected[told:])})
+                told = len(collected)
+        if hooks.wants_batches and told < len(collected):
+            last = executions.last_of(index, count)
+            hooks.on_predict_batch_end(last, {"outputs": _together(collected[told:])})
         hooks.on_predict_end()
         return collected
+
+
+def _together(outputs: list[Any]) -> Any:
+    """The outputs of the batches of one execution, as tensors."""
+    if len(outputs) == 1:
+        return outputs[0]
+    return structure.map_structure(lambda *parts: joining.concat(list(parts), 0), *outputs)
 
 
 def _joined(*parts: Any) -> Any:

@@ -12,6 +12,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.function import Function
 from pinnace.keras.part import Part
+from pinnace.keras.training import limits
 from pinnace.keras.training.data_adapter import (
     Batch,
     Batches,
@@ -56,6 +57,7 @@ class StepFunctions(Part):
 
     def batches_of(self, who: str, x: Any, *args: Any, **options: Any) -> Batches:
         """What a training method was given, as batches; of several processes, this one's."""
+        options["steps"] = limits.limited_steps(options.get("steps"))
         if not self._several():
             return batches_of(who, x, *args, **options)
         from pinnace.keras.training import dealing
@@ -118,7 +120,12 @@ class StepFunctions(Part):
         made: Callable[..., Any] = (
             run
             if self._owner.run_eagerly
-            else Function(run, reduce_retracing=True, name=f"{kind}_function")
+            else Function(
+                run,
+                reduce_retracing=True,
+                name=f"{kind}_function",
+                jit_compile=self._owner.jit_compile,
+            )
         )
         return dealing.dealt(self.strategy, made, whole) if self._several() else made
 

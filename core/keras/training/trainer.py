@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.keras.callbacks.callback_list import RunCallbacks
 from pinnace.keras.part import Part
+from pinnace.keras.training import executions, limits
 from pinnace.keras.training.data_adapter import (
     Batches,
     array_parts,
@@ -54,6 +55,7 @@ class Trainer(Part):
     ) -> History:
         """Train; see `Model.fit`."""
         self._owner._compilation.require("fit")
+        epochs = limits.limited_epochs(epochs)
         if validation_split and validation_data is None:
             parts = array_parts("fit", x, y, sample_weight)
             training, validation_data = split(parts, validation_split)
@@ -135,6 +137,7 @@ class Trainer(Part):
         """One epoch of training; gives what the metrics say."""
         steps, evaluator = self._owner._step_functions, self._owner._model_evaluator
         plain = steps.is_plain("train")
+        count = self._owner.steps_per_execution
         hooks.on_epoch_begin(epoch)
         logs: dict[str, Any] = {}
         function = None
@@ -142,24 +145,31 @@ class Trainer(Part):
         for index, batch in enumerate(batches.epoch()):
             if function is None or not batches.alike:
                 function = steps.function_for("train", batch, plain, first=function is None)
-            if hooks.wants_batches:
+            if hooks.wants_batches and executions.begins(index, count):
                 hooks.on_train_batch_begin(index)
             result = function(*tensors_of(batch))
             if not plain:
                 logs = result
             if hooks.progress is not None:
                 hooks.progress.advance(index, lambda found=logs: evaluator.now(found, plain))  # type: ignore[misc]  # binds the value
-            if hooks.wants_batches:
-                hooks.on_train_batch_end(index, evaluator.logs(logs, plain))
-                self._agree_to_stop()
-            if self._owner.stop_training:
-                break
+            if executions.ends(index, count):
+                self._tell_end(index, logs, plain, hooks)
+                if self._owner.stop_training:
+                    break
+        if index >= 0 and not executions.ends(index, count):
+            self._tell_end(executions.last_of(index, count), logs, plain, hooks)
         if index < 0:
             raise ValueError(
                 "fit: there must be at least one batch in an epoch, got none"
                 + ("\n  Try: an iterable that can be iterated over again" if epoch else "")
             )
         return evaluator.logs(logs, plain)
+
+    def _tell_end(self, index: int, logs: dict[str, Any], plain: bool, hooks: RunCallbacks) -> None:
+        """An execution is over: callbacks hear of it, and may have asked for the end."""
+        if hooks.wants_batches:
+            hooks.on_train_batch_end(index, self._owner._model_evaluator.logs(logs, plain))
+            self._agree_to_stop()
 
     def _validation_batches(
         self, data: Any, batch_size: int | None, steps: int | None

@@ -112,8 +112,6 @@ def test_a_recurrent_layer_says_that_sequences_have_three_axes(make: Any) -> Non
 
 
 WITHOUT: dict[str, Callable[[], Any]] = {
-    "compile: steps_per_execution": lambda: small().compile("sgd", "mse", steps_per_execution=8),
-    "compile: jit_compile": lambda: small().compile("sgd", "mse", jit_compile=True),
     "fit: workers": lambda: small().fit(X, X, verbose=0, workers=2),
     "ReduceLROnPlateau: epsilon": lambda: keras.callbacks.ReduceLROnPlateau(epsilon=1e-3),
     "PyDataset: use_multiprocessing": lambda: keras.utils.PyDataset(use_multiprocessing=True),
@@ -178,6 +176,9 @@ WITH_EFFECT: dict[str, Callable[[], Any]] = {
     ),
     "what holds anyway": lambda: tf.function(lambda x: x, jit_compile=False),
     "what is heeded": lambda: tf.function(lambda x: x, jit_compile=True),
+    "what compile heeds": (
+        lambda: small().compile("sgd", "mse", steps_per_execution=8, jit_compile=True)
+    ),
     "options that are heeded": lambda: setattr(tf.data.Options(), "deterministic", False),
 }
 

@@ -1,0 +1,21 @@
+"""Executions: the batches that callbacks see as one, `steps_per_execution` of them."""
+
+from __future__ import annotations
+
+
+def begins(index: int, steps: int) -> bool:
+    """Whether an execution begins with this batch, counted from 0 in each epoch."""
+    return index % steps == 0
+
+
+def ends(index: int, steps: int) -> bool:
+    """Whether an execution is full with this batch."""
+    return index % steps == steps - 1
+
+
+def last_of(index: int, steps: int) -> int:
+    """The number of the last batch of this one's execution, had it all its batches.
+
+    Callbacks are told this one, as by Keras, also where the data ends before it.
+    """
+    return index - index % steps + steps - 1
