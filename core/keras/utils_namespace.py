@@ -32,7 +32,6 @@ from pinnace.keras.registry import serialize_keras_object as serialize_keras_obj
 from pinnace.keras.seeds import set_random_seed as set_random_seed
 from pinnace.keras.sequences import pad_sequences as pad_sequences
 from pinnace.keras.sequences import timeseries_dataset_from_array as timeseries_dataset_from_array
-from pinnace.keras.splitting import split_dataset as split_dataset
 from pinnace.keras.symbolic import is_keras_tensor as is_keras_tensor
 from pinnace.keras.training.data_adapter import pack_x_y_sample_weight as pack_x_y_sample_weight
 from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight as unpack_x_y_sample_weight
@@ -41,15 +40,17 @@ if TYPE_CHECKING:
     from pinnace.keras.downloads import get_file as get_file
     from pinnace.keras.drawing.plotting import model_to_dot as model_to_dot
     from pinnace.keras.drawing.plotting import plot_model as plot_model
+    from pinnace.keras.splitting import split_dataset as split_dataset
 
 # Older names.
 Sequence = PyDataset
 CustomObjectScope = custom_object_scope
-# They need archives, connections and other processes, which most programs do not.
+# They need archives, connections, other processes and Datasets, which most programs do not.
 _LATE = {
     "get_file": "pinnace.keras.downloads",
     "model_to_dot": "pinnace.keras.drawing.plotting",
     "plot_model": "pinnace.keras.drawing.plotting",
+    "split_dataset": "pinnace.keras.splitting",
 }
 
 
