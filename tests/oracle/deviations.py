@@ -462,6 +462,14 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     "RaggedCountSparseOutput": (
         Deviation("error", ANY_SHAPE, wrong, "we raise.*must be a vector"),
     ),
+    "ParseSequenceExample": (
+        Deviation(
+            "error",
+            "TensorFlow's kernel takes a scalar that its shape inference, in graphs, refuses",
+            wrong,
+            "we raise.*serialized must be a vector",
+        ),
+    ),
     "SparseBincount": (
         Deviation("error", SIZES_ALONE, wrong, "we raise.*weights must be empty or have the shape"),
     ),

@@ -423,7 +423,11 @@ def _single_kernel(
     feature_list_sparse_types: tuple[DType, ...],
     feature_list_dense_shapes: tuple[Shape, ...],
 ) -> tuple[Array, ...]:
-    del debug_name
+    if debug_name.ndim:
+        raise InvalidArgumentError(
+            "ParseSingleSequenceExample: debug_name must be a scalar, got shape "
+            f"{list(debug_name.shape)}"
+        )
     if feature_list_dense_missing_assumed_empty.ndim != 1:
         raise InvalidArgumentError(
             "ParseSingleSequenceExample: feature_list_dense_missing_assumed_empty must be a "
