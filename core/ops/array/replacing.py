@@ -54,7 +54,7 @@ def _replacing(name: str, change: Callable[[Array, Array, Array], None]) -> OpDe
     def kernel(x: Array, i: Array, v: Array) -> Array:
         places = _places(name, x, i, v)
         y = x.copy()
-        if places.size:  # truth values cannot be subtracted, but none are left as they are
+        if v.size:  # truth values cannot be subtracted, but none are left as they are
             change(y, places, v)
         return y
 
