@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.iteration_steps import FUNCTIONS, checked_index
 from pinnace.engine.codegen.loop_lists import BYTES
+from pinnace.engine.codegen.loop_rows import common_rows, work_of
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import SCALARS
 from pinnace.engine.codegen.statements import HEADER, Place, Statements, array_type
@@ -39,6 +40,9 @@ class IterationText:
         constants: arrays that it is given first.
         fixed_arrays: places of arrays among the fixed values.
         summed: the loop variables that an iteration adds to where they lie.
+        rows: how many rows all arrays have, if the kernel takes those from `first` to `end` alone
+            (see `loop_rows`). None if it takes all.
+        work: what an iteration takes, about, in multiplications.
 
     Raises:
         UnsupportedError: some step cannot be part of a kernel.
@@ -59,6 +63,9 @@ class IterationText:
         self._slots: dict[tuple[int, str], Place] = {}
         self.fixed_arrays = self._placed_fixed()
         arrays, self.summed = self._placed_sums(body)
+        self.work = work_of(arrays, sizes)
+        self.rows = self._common_rows(arrays)
+        self._writer.in_parts = self.rows is not None
         begin, alternating, states = self._placed_carried()
         checks, endings = self._checked_writes()
         homes = self._homes(arrays, states)
@@ -93,6 +100,35 @@ class IterationText:
         ]
         self.numbers, self.constants = self._writer.numbers, self._writer.constants
         self.text = self._framed(begin, iteration)
+
+    def _common_rows(self, arrays: Sequence[Node]) -> int | None:
+        """How many rows all arrays have, if none depends on another; None otherwise."""
+        lists, variables = self._lists, self._variables
+        read = {place for place, _ in self._steps.items.values()}
+        added = any(kind == "add" for writes in lists.writes.values() for kind, _ in writes)
+        if self.summed or added or read & set(lists.changed):
+            return None
+        changing = {self._inputs[place] for place in variables.carried}
+        changing |= {
+            value for value, (array, _) in self._steps.slices.items() if self._sizes[value]
+        }
+        changing |= {
+            value
+            for value, (place, _) in self._steps.items.items()
+            if lists.items[place] and place not in lists.same
+        }
+        # What becomes of loop variables and lists is copied row by row, too.
+        kept = {self._outputs[place] for place in variables.carried}
+        kept |= {
+            node.inputs[-1]
+            for place, writes in lists.writes.items()
+            for kind, node in writes
+            if kind != "pop" and lists.items[place]
+        }
+        if any(len(self._sizes[value]) < 2 for value in kept):
+            return None
+        rows = common_rows(arrays, self._sizes, changing)
+        return rows if all(self._sizes[value][0] == rows for value in kept) else None
 
     # Where values lie.
 
@@ -336,6 +372,8 @@ class IterationText:
 
     def _arguments(self, fixed: Sequence[Value]) -> Iterator[tuple[str, str]]:
         """Names and kinds of what the kernel takes, after how many iterations at most."""
+        if self.rows is not None:
+            yield from (("first", "int64"), ("end", "int64"))
         yield from (("n", "TABLE"), ("q", "TABLE"), ("f", "REALS"), ("lengths", "TABLE"))
         for index in range(len(self.constants)):
             yield f"k{index}", "READ"

@@ -29,7 +29,7 @@ from pinnace.engine.codegen.statements import fit
 from pinnace.engine.contests import Pace
 from pinnace.engine.shares import Shares
 from pinnace.engine.trials import Verdict
-from pinnace.ops.kernels import recycling
+from pinnace.ops.kernels import recycling, team
 from pinnace.ops.state.list_values import TensorList, handle_of_list
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ _ITERATIONS = 4096
 _GUESS = 64
 # Seconds between looks, once it is known how long an iteration takes.
 _LOOK_S = 0.02
+# Rows that a thread takes at least, and multiplications that are worth waking another for.
+_ROWS, _WORTH_THREADS = 4, 1 << 21
 
 
 class Recurrence:
@@ -222,9 +224,7 @@ class _Variant:
         for place in known.changed:
             arguments += [buffers[place], flags[place]]
         lengths = np.array([held.length for held in lists.values()] or [0], np.int64)
-        function = self.kernel.function
-        assert function is not None  # noqa: S101 - `Recurrence.run` looked
-        iterations = function(most, self._numbers, integers, reals, lengths, *arguments)
+        iterations = self._call(most, integers, reals, (lengths, *arguments))
         failed = bool(integers[-1])
         if not iterations:
             return iterations, failed, values
@@ -237,6 +237,30 @@ class _Variant:
             found[place] = pair[0 if place in kernel.summed else (iterations - 1) % 2]
         self._close(found, lists, buffers, flags, fixed, iterations)
         return iterations, failed, found
+
+    def _call(self, most: int, integers: Array, reals: Array, rest: Sequence[Any]) -> int:
+        """Take iterations: how many were, and in the tables what they left there."""
+        function = self.kernel.function
+        assert function is not None  # noqa: S101 - `Recurrence.run` looked
+        kernel = self._iteration.kernel
+        rows = kernel.rows
+        if rows is None:
+            return int(function(most, self._numbers, integers, reals, *rest))
+        pieces = min(team.size(), rows // _ROWS)
+        if pieces < 2 or kernel.work * min(most, self._expected) < _WORTH_THREADS:
+            return int(function(most, 0, rows, self._numbers, integers, reals, *rest))
+        ends = [rows * piece // pieces for piece in range(pieces + 1)]
+        tables = [(integers.copy(), reals.copy()) for _ in range(pieces)]
+        taken = [0] * pieces
+
+        def work(piece: int) -> None:
+            part = ends[piece], ends[piece + 1]
+            taken[piece] = int(function(most, *part, self._numbers, *tables[piece], *rest))
+
+        team.share(pieces, work, pieces)
+        # Numbers do not depend on rows: all pieces took as many iterations, for the same reason.
+        integers[:], reals[:] = tables[0]
+        return taken[0]
 
     def _numbers_of(self, values: Sequence[Array], fixed: Sequence[Array]) -> tuple[Array, Array]:
         """The kernel's tables; the last integer flags an iteration that could not be taken."""

@@ -81,6 +81,8 @@ class Statements:
         sums: places that products are added to, by the product's step.
         copies: where else a value is to be put. Elementwise steps put it there while they have it.
         copied: those of `copies` that are done.
+        in_parts: whether the text is of the rows from `first` to `end` alone, of all arrays that it
+            writes.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class Statements:
         self.sums: dict[Node, Place] = {}
         self.copies: dict[Value, list[Place]] = {}
         self.copied: set[tuple[Value, Place]] = set()
+        self.in_parts = False
         self._steady: set[Value] = set()
         self._packed: dict[tuple[Value, bool], str] = {}
         self._zeros = self._reserve(_PANEL)
@@ -316,11 +319,20 @@ class Statements:
             )
             names[node.outputs[0]] = f"t{index}"
         inner += [f"z{index}[c] = {names[value]}" for index, (value, _) in enumerate(targets)]
+        down, across = self._spans(shape, flat, rows, width)
         self.lines += ahead
-        self.lines.append(f"for r in range({rows}):")
+        self.lines.append(f"for r in range({down}):")
         self.lines += [f"    {line}" for line in outer]
-        self.lines.append(f"    for c in range({width}):")
+        self.lines.append(f"    for c in range({across}):")
         self.lines += [f"        {line}" for line in inner]
+
+    def _spans(self, shape: tuple[int, ...], flat: bool, rows: str, width: str) -> tuple[str, str]:
+        """The ranges that an elementwise step goes over: down and across."""
+        if not self.in_parts:
+            return rows, width
+        if flat:
+            return rows, self._part(math.prod(shape[1:]))
+        return self._part(math.prod(shape[1:-1])), width
 
     # Other steps.
 
@@ -328,6 +340,8 @@ class Statements:
         """A statement that copies a value."""
         shape = self.size(value)
         source = self._place(value)
+        if self.in_parts:
+            return self._copy_part(shape, source, target, value.dtype is dtypes.bool)
         if value.dtype is dtypes.bool:
             count = self.number(math.prod(shape))
             return f"copy_truths({source.address}, {target.address}, {count})"
@@ -335,6 +349,27 @@ class Statements:
         return (
             f"copy_rows({source.address}, {source.step}, {target.address}, {target.step}, "
             f"{rows}, {width})"
+        )
+
+    def _part(self, each: int) -> str:
+        """The range of what some rows have, each so many."""
+        count = self.number(each)
+        return f"first * {count}, end * {count}"
+
+    def _copy_part(
+        self, shape: tuple[int, ...], source: Place, target: Place, is_truth: bool
+    ) -> str:
+        if is_truth:
+            count = self.number(math.prod(shape[1:]))
+            return (
+                f"copy_truths({source.address} + first * {count}, "
+                f"{target.address} + first * {count}, (end - first) * {count})"
+            )
+        each, width = self.number(math.prod(shape[1:-1])), self.number(shape[-1])
+        return (
+            f"copy_rows({source.address} + 4 * first * {each} * {source.step}, {source.step}, "
+            f"{target.address} + 4 * first * {each} * {target.step}, {target.step}, "
+            f"(end - first) * {each}, {width})"
         )
 
     def _pass(self, node: Node) -> None:
@@ -424,9 +459,13 @@ class Statements:
         mode = int(c is not None)
         if c is None:
             c = self._home(node.outputs[0])
+        from_a, into, rows = left.address, c.address, self.number(m)
+        if self.in_parts:
+            from_a, into = f"{from_a} + 4 * first * {left.step}", f"{into} + 4 * first * {c.step}"
+            rows = "(end - first)"
         self.lines.append(
-            f"multiply({left.address}, {steps}, {self._panels(b, flip_b)}, {c.address}, {c.step}, "
-            f"{self.number(m)}, {self.number(k)}, {self.number(n)}, {self._zeros}, {mode}, t)"
+            f"multiply({from_a}, {steps}, {self._panels(b, flip_b)}, {into}, {c.step}, "
+            f"{rows}, {self.number(k)}, {self.number(n)}, {self._zeros}, {mode}, t)"
         )
 
     def _panels(self, b: Value, flip: bool) -> str:
@@ -504,3 +543,9 @@ def fit(array: Array) -> Array:
     """An array as kernels take it; one in a mapped file may lie at any address."""
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
+
+
+# Ops whose steps move numbers along the last axis, and leave each in its row.
+ALONG_ROWS = frozenset(
+    name for name, write in _WRITERS.items() if write in {Statements._concat, Statements._split}
+)

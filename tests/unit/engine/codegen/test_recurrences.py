@@ -200,6 +200,111 @@ def test_a_batch_of_another_size_shares_the_kernel() -> None:
         config.settings.tier = tier
 
 
+# Rows by several threads.
+
+
+def rows_of(function: Any) -> list[int | None]:
+    """The rows that kernels of loops can be cut by, of the kernels that were made."""
+    found = []
+
+    def init(variant: Any, iteration: Any) -> None:
+        found.append(iteration.kernel.rows)
+        made(variant, iteration)
+
+    made = recurrences._Variant.__init__
+    recurrences._Variant.__init__ = init  # type: ignore[method-assign]
+    try:
+        function()
+    finally:
+        recurrences._Variant.__init__ = made  # type: ignore[method-assign]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "masked"), [*((name, False) for name in LAYERS), *((name, True) for name in MASKED)]
+)
+def test_rows_do_not_depend_on_the_threads_that_take_them(
+    name: str, masked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer = LAYERS[name]()
+    x = tf.constant(normal(23, 11, 5))
+    mask = tf.constant(RANDOM.random((23, 11)) > 0.3) if masked else None
+    layer(x)
+    monkeypatch.setattr(recurrences, "_WORTH_THREADS", 0)
+    found = []
+    for threads in (1, 2, 3, 5):
+        monkeypatch.setattr(recurrences.team, "size", lambda threads=threads: threads)
+        outputs: list[Any] = []
+        rows = rows_of(
+            lambda: outputs.append(compiled(lambda: lambda x: layer(x, mask=mask), x))  # noqa: B023
+        )
+        results, taken = outputs[0]
+        assert taken.turns >= 11
+        # A mask has a number for each row: a vector, which is not cut.
+        assert (23 in rows) != masked
+        found.append(results)
+    for other in found[1:]:
+        for one, wanted in zip(other, found[0], strict=True):
+            np.testing.assert_array_equal(one, wanted)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.data())
+def test_drawn_sizes_in_rows_of_several_threads(data: st.DataObject) -> None:
+    rows, units, steps = (data.draw(st.integers(1, most)) for most in (40, 40, 9))
+    w, x = tf.constant(normal(units, units)), tf.constant(normal(steps, rows, units))
+    column = tf.constant(normal(rows, 1))
+
+    def make() -> Any:
+        def run(x: Any) -> Any:
+            h, c = tf.zeros((rows, units)), tf.zeros((rows, 2 * units))
+            kept = tf.TensorArray(tf.float32, steps)
+            for i in tf.range(steps):
+                h = tf.tanh(tf.matmul(h, w) + x[i] * column)
+                c = 0.5 * c + tf.concat([h, -h], -1)
+                first, second = tf.split(c, 2, -1)
+                kept = kept.write(i, first - second)
+            return h, c, kept.stack()
+
+        return run
+
+    before = recurrences._WORTH_THREADS, recurrences.team.size
+    recurrences._WORTH_THREADS, recurrences.team.size = 0, lambda: 3
+    try:
+        # Chaotic for large weights, as above.
+        check(make, x, rtol=2e-3)
+    finally:
+        recurrences._WORTH_THREADS, recurrences.team.size = before
+
+
+MIXED: dict[str, Callable[[Any, Any], Any]] = {
+    "products of states": lambda h, _: tf.matmul(h, tf.matmul(h, h, transpose_a=True)) * 0.01,
+    "sums of rows": lambda h, _: tf.tanh(h + tf.reduce_sum(h, 0, keepdims=True) * 0.01),
+    "turned products": lambda h, w: tf.tanh(tf.matmul(h, w, transpose_a=True)),
+    "shapes of other rows": lambda h, _: tf.reshape(tf.reshape(h, (4, 16)) * 0.5, (8, 8)),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_rows_that_depend_on_each_other_are_not_cut(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recurrences, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(recurrences.team, "size", lambda: 2)
+    w, x = tf.constant(normal(8, 8)), tf.constant(normal(8, 8))
+
+    def make() -> Any:
+        def run(h: Any) -> Any:
+            for _ in tf.range(6):
+                h = MIXED[name](h, w)
+            return h
+
+        return run
+
+    rows = rows_of(lambda: check(make, x, rtol=1e-4))
+    assert set(rows) <= {None}
+
+
 # Loops of their own.
 
 
