@@ -162,7 +162,7 @@ class Lane:
             # No longer than if all that may wait ran alone, one after the other.
             self._ample_s = self._usual_s * (self._max_waiting + 2 * self._threads)
         if call.deadline < now + self._ample_s:
-            self._refuse_if_late(call, now, self._usual_s)
+            self._refuse_if_late(call, now, self._times.at_least(size))
         if call.deadline < self._sweep_at and self._sweep is not None:
             self._sweep.cancel()  # it would come too late for this one
             self._sweep = None

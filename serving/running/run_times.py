@@ -37,6 +37,19 @@ class RunTimes:
             )
         return found
 
+    def at_least(self, elements: int) -> float:
+        """Seconds below which a run will hardly be, for who refuses one because of it.
+
+        `expect` says the most: a thousand rows as a thousand runs of one, which mostly takes far
+        less. Here a run takes as long as the longest that was no larger.
+
+        Args:
+            elements: of all inputs together.
+        """
+        bucket = elements.bit_length()
+        smaller = [s for measured, s in self._told.copy().items() if measured <= bucket]
+        return min(self.expect(elements), max(smaller, default=0.0))
+
     def record(self, elements: int, seconds: float) -> None:
         """Remember a run: a shorter one at once, for the first runs compile; longer ones slowly."""
         bucket = elements.bit_length()

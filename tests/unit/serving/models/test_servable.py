@@ -153,6 +153,16 @@ def test_run_times_are_guessed_from_their_neighbours() -> None:
     assert times.expect(1024) == pytest.approx(0.021)  # longer: slowly
 
 
+def test_a_larger_run_is_known_to_take_as_long_as_a_smaller_one_and_no_more() -> None:
+    times = RunTimes()
+    assert times.at_least(1) == 0.0
+    times.record(1024, 0.010)
+    assert times.at_least(1024) == times.at_least(2**20) == 0.010
+    assert times.at_least(10) == 0.0
+    times.record(4, 0.2)  # beside a compiler
+    assert times.at_least(10) == times.at_least(1024) == 0.010
+
+
 def test_expectations_stay_near_what_runs_take() -> None:
     times = RunTimes()
     seconds = 0.001

@@ -283,6 +283,17 @@ def test_what_cannot_be_done_in_time_is_refused_until_once_the_measure_is_old() 
     assert answered["y"].tolist() == [1]
 
 
+def test_many_rows_are_not_refused_for_what_one_row_took() -> None:
+    recorder = Recorder(lambda x: x, seconds=0.02)
+    servable = recorder.servable()
+    gather(servable, [feeds(1)], timeout_s=10)
+    recorder._seconds = 0.0
+    (answered,) = gather(servable, [{"x": np.zeros(2**12, np.float32)}], timeout_s=10)
+    assert isinstance(answered, dict)  # 82 s, if rows took as long together as one by one
+    assert answered["y"].shape == (2**12,)
+    servable.close()
+
+
 def test_trials_end_though_two_threads_end_them_at_once() -> None:
     both = threading.Barrier(2, timeout=30)
 
