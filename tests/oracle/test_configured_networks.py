@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import pinnace as tf
 from oracle import comparing
 from oracle.drawing import ASKED
-from oracle.networks import ANSWER_S, Case, close, differ
+from oracle.networks import ANSWER_S, Case, close, differ, exactly
 from oracle.programs import applications, configured
 from pinnace.keras.applications import (
     convnext_network,
@@ -98,7 +99,8 @@ def test_a_network_is_configured_as_that_of_keras(case: Case, peer: Peer, tmp_pa
     ours = json.loads(model.to_json())["config"]
     assert differences(json.loads(configuration.item())["config"], ours) == []
     if path:
-        close(theirs[0], model(x, training=False).numpy())
+        exact = partial(exactly, case.maker, keywords, x)
+        close(theirs[0], model(x, training=False).numpy(), exact)
 
 
 # One of each family, with its top or without.
