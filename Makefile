@@ -552,6 +552,11 @@ k8s-check: $(INSTALLED) $(KUBE)/.installed $(KUBERNETES)/.installed $(CHECKOV)/.
 image: wheel $(DIGITS)/saved_model.pb ## build/images: OCI images, slim, full and with ONNX, built twice, run and asked without Docker
 	PYTHON=$(abspath $(VENV))/bin/python deploy/containers/image.sh dist/*.whl models/digits $(ARGS)
 
+# It needs root, and once Debian's packages and PyPI; the root stays in build/platforms.
+.PHONY: arm64
+arm64: wheel ## run the wheel on arm64 under QEMU: import, load, run, fit, save, machine code, a server
+	$(VENV)/bin/python tests/platforms/run.py arm64 dist/*.whl
+
 # On the tag vVERSION; elsewhere a rehearsal. ARGS="--pythons python3.13" tries it with one interpreter.
 .PHONY: release
 release: docs $(RELEASE)/.installed ## dist/: sdist and wheel, built twice and compared, tried, with SBOM and licences

@@ -1,0 +1,150 @@
+"""What `make arm64` runs on the other machine: each line is one check.
+
+It needs nothing but the wheel, tests/ on the path and the folder it is given, and says which check
+failed by an AssertionError. `--write FILE` writes the numbers it came to, `--compare FILE` compares
+them with those of another machine.
+"""
+
+import argparse
+import platform
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+BEGUN = time.monotonic()
+import pinnace as tf  # noqa: E402 - its import is timed
+
+IMPORTED_S = time.monotonic() - BEGUN
+from support import recorded  # noqa: E402 - imports pinnace
+
+# Models that TensorFlow wrote: networks, loops, strings, tables, version 1.
+MODELS = (
+    "autograph_flow",
+    "keras_cnn",
+    "keras_gru",
+    "keras_lstm",
+    "keras_transformer",
+    "lookup_assets",
+    "several_signatures",
+    "v1_style",
+    "words",
+)
+# float32 sums in another order, through few layers: some units of 6e-8, times their number's root.
+CLOSE = {"rtol": 2e-5, "atol": 2e-6}
+
+
+def main() -> int:
+    """Run all checks; 0, or an exception."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", type=Path, help="folder of models with io.npz")
+    parser.add_argument("--write", type=Path, help="write the numbers found")
+    parser.add_argument("--compare", type=Path, help="compare with numbers of another machine")
+    options = parser.parse_args()
+    tell(f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}")
+    tell(f"import pinnace: {IMPORTED_S:.1f} s")
+    loaded(options.models)
+    found = trained()
+    compiled()
+    denormals()
+    if options.write is not None:
+        np.savez(options.write, allow_pickle=False, **found)
+    if options.compare is not None:
+        with np.load(options.compare) as theirs:
+            assert set(theirs.files) == set(found), (theirs.files, list(found))
+            for name in theirs.files:
+                np.testing.assert_allclose(found[name], theirs[name], **CLOSE, err_msg=name)
+        tell(f"{len(found)} arrays of training are those of the other machine")
+    tell("all checks passed")
+    return 0
+
+
+def tell(line: str) -> None:
+    """Print with the seconds since the start."""
+    sys.stdout.write(f"{time.monotonic() - BEGUN:7.1f} s  {line}\n")
+    sys.stdout.flush()
+
+
+def loaded(folder: Path) -> None:
+    """Models of TensorFlow's give what they gave there."""
+    for name in MODELS:
+        model = tf.saved_model.load(str(folder / name / "model"))
+        worst = recorded.largest_difference(model, folder / name / "io.npz")
+        assert worst <= CLOSE["rtol"], (name, worst)
+    tell(f"{len(MODELS)} models that TensorFlow wrote: loaded, run, equal")
+
+
+def trained() -> dict[str, Any]:
+    """A network is trained, saved, loaded; its numbers."""
+    tf.keras.utils.set_random_seed(7)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((96, 12, 12, 2)).astype(np.float32)
+    y = (x[:, 3:9, 3:9].mean((1, 2)) @ np.array([1.0, -2.0]) > 0).astype(np.int32)
+    model = tf.keras.Sequential(
+        [
+            tf.keras.layers.Conv2D(6, 3, activation="relu"),
+            tf.keras.layers.BatchNormalization(),
+            tf.keras.layers.GlobalAveragePooling2D(),
+            tf.keras.layers.Dense(2),
+        ]
+    )
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile("adam", loss, metrics=["accuracy"])
+    losses = model.fit(x, y, epochs=3, batch_size=32, shuffle=False, verbose=0).history["loss"]
+    assert losses[-1] < losses[0], losses
+    predicted = model.predict(x, verbose=0)
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(model, folder + "/saved")
+        again = tf.saved_model.load(folder + "/saved")(tf.constant(x)).numpy()
+        np.testing.assert_allclose(again, predicted, **CLOSE)
+        model.save(folder + "/model.keras")
+        again = tf.keras.models.load_model(folder + "/model.keras").predict(x, verbose=0)
+        np.testing.assert_allclose(again, predicted, **CLOSE)
+        variable = tf.Variable(predicted)
+        path = tf.train.Checkpoint(v=variable).save(folder + "/checkpoint")
+        variable.assign(variable * 0.0)
+        tf.train.Checkpoint(v=variable).restore(path)
+        assert variable.numpy().tobytes() == predicted.tobytes()
+    tell(f"fit: loss {losses[0]:.3f} to {losses[-1]:.3f}; saved, loaded, restored: equal")
+    drawn = tf.random.stateless_normal([4, 5], [1, 2]).numpy()
+    return {"losses": np.array(losses, np.float32), "predicted": predicted, "drawn": drawn}
+
+
+def compiled() -> None:
+    """Machine code gives what the plan gives."""
+
+    def run(x: Any) -> Any:
+        total = tf.zeros([])
+        for i in tf.range(1000):
+            total = total * 0.5 + tf.cast(i, tf.float32)
+        return tf.tanh(x) * tf.exp(-x * x) + tf.nn.relu(x) - 0.25 * x + total
+
+    x = tf.constant(np.linspace(-3, 3, 4096, dtype=np.float32).reshape(64, 64))
+    plan, fast = tf.function(run), tf.function(run, jit_compile=True)
+    begun = time.monotonic()
+    result = fast(x).numpy()
+    seconds = time.monotonic() - begun
+    np.testing.assert_allclose(result, plan(x).numpy(), **CLOSE)
+    from pinnace.engine.codegen import compiler
+
+    assert not compiler.errors, compiler.errors
+    assert compiler.failure is None, compiler.failure
+    kernels = [one for one in compiler._kernels.values() if one.function is not None]
+    assert kernels, "nothing was compiled"
+    tell(f"{len(kernels)} kernels compiled in {seconds:.1f} s: equal to the plan")
+
+
+def denormals() -> None:
+    """They are zeros in runs of ours, and not in the user's NumPy code."""
+    small = np.full(100_000, 1e-39, np.float32)
+    product = tf.function(lambda x: x * 0.5)(tf.constant(small)).numpy()
+    assert not product.any(), product[:3]
+    assert (small * np.float32(0.5)).all()
+    tell("denormals: zero in runs, kept by NumPy outside of them")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
