@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ from pinnace.framework.context import init_scope
 from pinnace.framework.errors import (
     DataLossError,
     InvalidArgumentError,
-    NotFoundError,
+    MissingFileError,
     OpError,
     UnavailableError,
 )
@@ -25,8 +27,7 @@ from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 # Each time the folder is exchanged while it is read, reading begins anew.
@@ -52,7 +53,7 @@ def load(
         a mapping from names to concrete functions.
 
     Raises:
-        NotFoundError: there is no such model, or a part of it is missing.
+        NotFoundError: there is no such model (then also an OSError), or a part of it is missing.
         DataLossError: a file is damaged.
         InvalidArgumentError: no graph has these tags; a part of the model is not what it should be.
 
@@ -64,15 +65,15 @@ def load(
     wanted = [tags] if isinstance(tags, str) else None if tags is None else list(tags)
     with init_scope():
         for _ in range(_TRIES):
-            before = _identity(folder)
-            try:
-                found = _load(folder, wanted, chosen)
-            except OpError:
-                if _identity(folder) == before:
-                    raise
-            else:
-                if _identity(folder) == before:
-                    return found
+            with _held(folder) as before:
+                try:
+                    found = _load(folder, wanted, chosen)
+                except OpError:
+                    if _identity(folder) == before:
+                        raise
+                else:
+                    if _identity(folder) == before:
+                        return found
     raise UnavailableError(f"{folder} was replaced again and again while it was being loaded")
 
 
@@ -81,6 +82,25 @@ def _load(folder: Path, tags: list[str] | None, options: LoadOptions) -> Any:
     if not meta.HasField("object_graph_def"):
         return load_main_graph(folder, meta, options)
     return Loader(folder, meta, options).load()
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[tuple[int, int] | None]:
+    """The folder's identity, which no other folder gets in this block.
+
+    A folder that is open keeps its inode number. Without that, of two saves in a row the second may
+    be given the number that the first one has freed.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # it is missing, or the system opens no folders
+        yield _identity(folder)
+        return
+    try:
+        status = os.fstat(handle)
+        yield status.st_dev, status.st_ino
+    finally:
+        os.close(handle)
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
@@ -120,12 +140,12 @@ def read_messages(folder: Path) -> SavedModel:
 
 def _refuse_missing(folder: Path) -> None:
     if not folder.is_dir():
-        raise NotFoundError(f"there is no SavedModel at {folder}: it is not a folder")
+        raise MissingFileError(f"there is no SavedModel at {folder}: it is not a folder")
     versions = sorted(
         (int(one.name) for one in folder.iterdir() if one.name.isascii() and one.name.isdigit()),
     )
     advice = f"\n  Try: {folder / str(versions[-1])}" if versions else ""
-    raise NotFoundError(
+    raise MissingFileError(
         f"there is no SavedModel at {folder}: {layout.MODEL_FILE} is missing{advice}"
     )
 
