@@ -9,7 +9,7 @@ from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Operands, Tensor
-from pinnace.lookup.table import LookupTable
+from pinnace.lookup.table import LookupTable, of_each_key
 from pinnace.ops.array import casting, constants, selecting
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math import comparison
@@ -128,20 +128,23 @@ class StaticVocabularyTable(AutoTrackable):
             return constants.constant(self._buckets, dtypes.int64)
         return self._table.size(name) + constants.constant(self._buckets, dtypes.int64)
 
-    def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor:
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The ids of keys.
 
         Args:
-            keys: [...].
+            keys: [...], a tensor, a RaggedTensor or a SparseTensor.
             name: name of the node while tracing.
 
         Returns:
-            [...], int64: of a key that is not known, the number of known keys and the bucket of
-            its fingerprint.
+            [...], int64, ragged or sparse as the keys: of a key that is not known, the number of
+            known keys plus the bucket of its fingerprint.
 
         Raises:
             TypeError: keys of another dtype.
         """
+        return of_each_key(keys, lambda flat: self._ids_of(flat, name))
+
+    def _ids_of(self, keys: TensorLike, name: str | None) -> Tensor:
         values = convert_to_tensor(keys, None if isinstance(keys, Operands) else self._key_dtype)
         if values.dtype is not self._key_dtype:
             raise TypeError(
@@ -159,7 +162,7 @@ class StaticVocabularyTable(AutoTrackable):
         known = comparison.not_equal(ids, table.default_value)
         return selecting.where(known, ids, buckets + table.size())
 
-    def __getitem__(self, keys: TensorLike) -> Tensor:
+    def __getitem__(self, keys: Any) -> Any:
         return self.lookup(keys)
 
 

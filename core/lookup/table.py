@@ -14,14 +14,27 @@ from pinnace.framework.tensor import Operands, Tensor
 from pinnace.framework.variable import handle_of
 from pinnace.functions.function import Function
 from pinnace.ops.array import constants
+from pinnace.ops.composites.ragged.tensor import RaggedTensor
+from pinnace.ops.composites.sparse.tensor import SparseTensor
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.state import table_state, tables
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import TensorLike
 
 _numbers = itertools.count()
+
+
+def of_each_key(keys: Any, look: Callable[[Any], Tensor]) -> Any:
+    """What `look` finds for keys, with the rows or indices of ragged or sparse ones."""
+    if isinstance(keys, RaggedTensor):
+        return keys.with_flat_values(look(keys.flat_values))
+    if isinstance(keys, SparseTensor):
+        return keys.with_values(look(keys.values))
+    return look(keys)
 
 
 class LookupTable(TrackableResource):
@@ -83,15 +96,16 @@ class LookupTable(TrackableResource):
         """The number of entries, int64."""
         return execute_one(tables.LOOKUP_TABLE_SIZE, self._handle, name=name)
 
-    def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor:
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of keys.
 
         Args:
-            keys: [...], the table's key dtype.
+            keys: [...], the table's key dtype; a tensor, a RaggedTensor or a SparseTensor.
             name: name of the node while tracing.
 
         Returns:
-            [..., *value]; the default value for keys that are not there.
+            [..., *value]; the default value for keys that are not there. For keys of a RaggedTensor
+            in the same rows, for those of a SparseTensor at the same indices.
 
         Raises:
             TypeError: keys of another dtype.
@@ -99,9 +113,11 @@ class LookupTable(TrackableResource):
         Source:
             TensorFlow op `LookupTableFindV2`.
         """
-        return self._find(self._keys_of(keys), self._default_value, name)
+        return of_each_key(
+            keys, lambda flat: self._find(self._keys_of(flat), self._default_value, name)
+        )
 
-    def __getitem__(self, keys: TensorLike) -> Tensor:
+    def __getitem__(self, keys: Any) -> Any:
         return self.lookup(keys)
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinnace import lookup, saved_model
+from pinnace import lookup, ragged, saved_model, sparse
 from pinnace.checkpoint import Checkpoint
 from pinnace.framework import dtypes
 from pinnace.framework.asset_path import Asset, AssetPath
@@ -96,6 +96,23 @@ def test_dtypes_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
         lines("")
     with pytest.raises(InvalidArgumentError, match="number of lines"):
         lookup.StaticHashTable(lines(vocabulary(tmp_path), vocab_size=9), -1)
+
+
+@pytest.mark.parametrize("traced", [False, True], ids=["eager", "traced"])
+def test_keys_may_be_ragged_or_sparse(traced: bool) -> None:
+    rows = ragged.constant([["a", "x"], [], ["b"]])
+    places = sparse.from_dense([["a", ""], ["x", "b"]])
+    initial = pairs(["a", "b"], [0, 1])
+    for table, missing in (
+        (lookup.StaticHashTable(initial, -1), -1),
+        (lookup.StaticVocabularyTable(initial, 1), 2),
+    ):
+        find = function(table.lookup) if traced else table.lookup
+        assert find(rows).to_list() == [[0, missing], [], [1]]
+        found = find(places)
+        assert found.indices.numpy().tolist() == [[0, 0], [1, 0], [1, 1]]
+        assert found.values.numpy().tolist() == [0, missing, 1]
+        assert table[rows].to_list() == find(rows).to_list()
 
 
 def test_values_may_be_vectors() -> None:
