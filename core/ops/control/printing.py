@@ -171,10 +171,25 @@ PRINT_V2 = define(
 )
 
 
-def _element(value: Any, quoted: bool) -> str:
+# How characters of a printed string are escaped: control characters by number, UTF-8 not at all.
+_ESCAPES = {byte: b"\\%03o" % byte for byte in (*range(32), 127)}
+_ESCAPES |= {
+    ord(c): f"\\{name}".encode() for c, name in zip("\n\r\t\"'\\", "nrt\"'\\", strict=True)
+}
+_ESCAPED = re.compile(rb"[\x00-\x1f\x7f\"'\\]")
+
+
+def _escape(text: bytes) -> bytes:
+    return _ESCAPED.sub(lambda found: _ESCAPES[found[0][0]], text)
+
+
+def _element(value: Any) -> bytes:
     if isinstance(value, bytes):
-        text = value.decode("utf-8", "replace")
-        return f'"{text}"' if quoted else text
+        return b'"%b"' % _escape(value)
+    return _number(value).encode()
+
+
+def _number(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
     if isinstance(value, (float, np.floating)):
@@ -185,22 +200,22 @@ def _element(value: Any, quoted: bool) -> str:
     return str(value)
 
 
-def _nested(array: Array, summarize: int, depth: int) -> str:
+def _nested(array: Array, summarize: int, depth: int) -> bytes:
     if array.ndim == 0:
-        return _element(array[()], quoted=True)
+        return _element(array[()])
     count = len(array)
     if summarize >= 0 and 2 * summarize < count:
         first = [_nested(array[i, ...], summarize, depth + 1) for i in range(summarize)]
         last = [
             _nested(array[i, ...], summarize, depth + 1) for i in range(count - summarize, count)
         ]
-        parts = [*first, "...", *last]
+        parts = [*first, b"...", *last]
     else:
         parts = [_nested(array[i, ...], summarize, depth + 1) for i in range(count)]
     if array.ndim == 1:
-        return f"[{' '.join(parts)}]"
-    gap = "\n" * (array.ndim - 1) + " " * (depth + 1)
-    return f"[{gap.join(parts)}]"
+        return b"[%b]" % b" ".join(parts)
+    gap = b"\n" * (array.ndim - 1) + b" " * (depth + 1)
+    return b"[%b]" % gap.join(parts)
 
 
 def string_format(
@@ -242,7 +257,7 @@ def _format_kernel(
     for array, piece in zip(inputs, pieces, strict=False):
         if summarize < 0 or 2 * summarize > max(np.shape(array), default=0):
             claim(np.size(array) * NUMBER)
-        parts.append(f"{array_text(np.asarray(array), summarize)}{piece}".encode())
+        parts.append(_array_text(np.asarray(array), summarize) + piece.encode())
         claim(len(parts[-1]))
     out = np.empty((), object)
     out[()] = joined(b"", parts)
@@ -265,8 +280,36 @@ STRING_FORMAT = define(
 
 
 def _old_line(message: str | bytes, data: tuple[Array, ...], summarize: int) -> str:
-    texts = "".join(f"[{array_text(np.asarray(one), summarize)}]" for one in data)
-    return f"{_text(message)}{texts}\n"
+    texts = [_first_elements(np.asarray(one), summarize) for one in data]
+    line = b"".join(b"[%b]" % text for text in texts).decode("utf-8", "replace")
+    return f"{_text(message)}{line}\n"
+
+
+def _first_elements(array: Array, limit: int) -> bytes:
+    """An array as version 1 prints it: rows in brackets, `...` after so many elements."""
+    shown = array.size if limit < 0 else min(limit, array.size)
+    if array.ndim == 0:
+        return _bare(array[()])
+    text, _ = _rows(array, shown)
+    return text + (b"..." if array.ndim > 1 and shown < array.size else b"")
+
+
+def _rows(array: Array, left: int) -> tuple[bytes, int]:
+    """The text of the first `left` elements, and how many more there may be."""
+    if array.ndim == 1:
+        text = b" ".join(_bare(value) for value in array[:left])
+        return text + (b"..." if len(array) > left else b""), max(left - len(array), 0)
+    parts = []
+    for index in range(len(array)):
+        if not left:
+            break
+        part, left = _rows(array[index, ...], left)
+        parts.append(b"[%b]" % part)
+    return b"".join(parts), left
+
+
+def _bare(value: Any) -> bytes:
+    return _escape(value) if isinstance(value, bytes) else _number(value).encode()
 
 
 def _old_print_kernel(
@@ -305,8 +348,6 @@ PRINT = define(
 )
 
 
-def array_text(array: Array, summarize: int) -> str:
-    """An array as TensorFlow prints it: `[1 2 3 ... 8 9 10]`."""
-    if array.ndim == 0:
-        return _element(array[()], quoted=False)
+def _array_text(array: Array, summarize: int) -> bytes:
+    """An array as TensorFlow prints it: `[1 2 3 ... 8 9 10]`, strings in quotes."""
     return _nested(array, summarize, 0)

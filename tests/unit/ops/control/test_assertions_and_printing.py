@@ -55,7 +55,7 @@ def test_print_shows_what_tensorflow_shows(capfd: pytest.CaptureFixture[str]) ->
     tf_print({"a": tf.constant(1.5), "b": [tf.constant(b"x")]}, output_stream="stdout", end="!")
     found = capfd.readouterr()
     assert found.err == '[[[0 1]\n  [2 3]]\n\n [[4 5]\n  [6 7]]]|[0 1 2 ... 17 18 19]|hi|["a"]\n'
-    assert found.out == "{'a': 1.5, 'b': [x]}!"
+    assert found.out == "{'a': 1.5, 'b': [\"x\"]}!"
 
 
 def test_print_shows_braces_of_the_users_own(capfd: pytest.CaptureFixture[str]) -> None:
