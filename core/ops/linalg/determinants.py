@@ -119,10 +119,7 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
         name: name of the node while tracing.
 
     Returns:
-        [...], the real type of `matrix`.
-
-    Raises:
-        InvalidArgumentError: a matrix is not positive definite.
+        [...], the real type of `matrix`; NaN where a matrix is not positive definite.
     """
     factor = factorization.cholesky(matrix)
     logs = exponents.log(complexes.real(bands.diag_part(factor)))

@@ -12,7 +12,7 @@ from pinnace.ops import batch_rules
 from pinnace.ops.array import casting, constants, joining, reshaping, selecting
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.linalg import bands, solving
-from pinnace.ops.linalg.matrices import WIDE_TYPES, adjoint, matrix_shape, solved, square_shape
+from pinnace.ops.linalg.matrices import WIDE_TYPES, adjoint, matrix_shape, square_shape
 from pinnace.ops.math import arithmetic, comparison, complexes, division, products
 from pinnace.ops.opdef import InferCall, OpCall, attr
 from pinnace.ops.registry import define
@@ -34,14 +34,29 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
         input: [..., n, n], Hermitian and positive definite.
         name: name of the node while tracing.
 
-    Raises:
-        InvalidArgumentError: a matrix is not positive definite.
+    Returns:
+        [..., n, n], the upper triangle 0; where a matrix is not positive definite, the lower
+        triangle is NaN.
     """
     return execute_one(CHOLESKY, input, name=name)
 
 
 def _cholesky_kernel(input: Array) -> Array:
-    return solved("Cholesky", "input must be positive definite", np.linalg.cholesky, input)  # type: ignore[no-any-return]
+    narrow = input.dtype.itemsize == 2
+    result = _factors(input.astype(np.float32) if narrow else input)
+    return result.astype(input.dtype) if narrow else result
+
+
+def _factors(matrices: Array) -> Array:
+    """The Cholesky factors; of a matrix that has none, NaN."""
+    try:
+        return np.linalg.cholesky(matrices)  # type: ignore[no-any-return]
+    except np.linalg.LinAlgError:
+        pass
+    # NumPy refuses all of them for one: each by itself.
+    if matrices.ndim > 2:
+        return np.stack([_factors(one) for one in matrices])
+    return np.tril(np.full_like(matrices, np.nan))
 
 
 def _cholesky_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
