@@ -7,6 +7,7 @@
   │   ├── InvalidArgumentError      3  an argument that can never be right     (ValueError)
   │   ├── DeadlineExceededError     4  time ran out                            (TimeoutError)
   │   ├── NotFoundError             5  a file, key, op or signature is missing (LookupError)
+  │   │   └── MissingFileError         it is a file or folder                  (FileNotFoundError)
   │   ├── AlreadyExistsError        6  what should be made is there already
   │   ├── PermissionDeniedError     7  the caller may not do this              (PermissionError)
   │   ├── ResourceExhaustedError    8  memory, a quota or a limit is used up   (MemoryError)
@@ -114,6 +115,10 @@ class NotFoundError(OpError, LookupError):
     """A file, key, op, function or signature is missing."""
 
     error_code = NOT_FOUND
+
+
+class MissingFileError(NotFoundError, FileNotFoundError):
+    """A file or folder is not there: also an OSError, which TensorFlow raises when it loads."""
 
 
 class AlreadyExistsError(OpError):

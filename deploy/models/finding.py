@@ -6,7 +6,7 @@ import difflib
 import os
 from typing import TYPE_CHECKING
 
-from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+from pinnace.framework.errors import InvalidArgumentError, MissingFileError, NotFoundError
 from pinnace.saved_model import layout
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
             key=lambda one: int(one.name),
         )
         if not versions:
-            raise NotFoundError(
+            raise MissingFileError(
                 f"there is no SavedModel at {path}: {layout.MODEL_FILE} is missing"
                 f"{_advice(_models_below(path))}"
             )

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from pinnace import late
-from pinnace.framework.errors import InvalidArgumentError, NotFoundError, OpError
+from pinnace.framework.errors import InvalidArgumentError, MissingFileError, OpError
 from pinnace.framework.no_effect import ignored
 from pinnace.keras import registry
 from pinnace.keras.saving import model_files
@@ -31,6 +31,10 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, **kwargs: Any)
     model.save(filepath, overwrite=overwrite, **kwargs)
 
 
+class MissingModelError(MissingFileError, ValueError):
+    """There is no file or folder to load a model from."""
+
+
 def load_model(
     filepath: Any,
     custom_objects: Mapping[str, Any] | None = None,
@@ -52,7 +56,7 @@ def load_model(
         safe_mode: accepted for Keras' sake: nothing is run in either mode.
 
     Raises:
-        NotFoundError: there is no such file.
+        MissingModelError: there is no such file. It is a ValueError, too, as in Keras.
         DataLossError: the file is damaged, or none of these.
         InvalidArgumentError: a configuration that means nothing here: a class that is not known, an
             argument that is not supported, weights that do not fit.
@@ -67,7 +71,7 @@ def load_model(
 
         return RestoredModel(late.saved_model.load(path), path)
     if not os.path.exists(path):  # noqa: PTH110 (a text)
-        raise NotFoundError(f"load_model: there is no file or folder {path!r}")
+        raise MissingModelError(f"load_model: there is no file or folder {path!r}")
     ignored("load_model", "nothing that a file holds is run", True, safe_mode=safe_mode)
     try:
         with registry.custom_object_scope(custom_objects or {}):
