@@ -102,13 +102,12 @@ class CompileMetrics(Metric):
             made_for.append((name, made[0], made[1]))
         self._per_output = made_for
         several = len(outputs) > 1
-        self._names = _distinct(
-            [
-                f"{name}_{metric.name}" if several else metric.name
-                for name, *groups in made_for
-                for metric in (*groups[0], *groups[1])
-            ]
-        )
+        seen: Counter[str] = Counter()
+        self._names = []
+        for name, *groups in made_for:
+            prefix = f"{name}_" if several else ""
+            self._names += [_plain_name(prefix + metric.name, seen) for metric in groups[0]]
+            self._names += [_weighted_name(prefix, metric.name, seen) for metric in groups[1]]
 
     def update_state(self, y: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Take one batch into account."""
@@ -168,14 +167,15 @@ def _by_shape(name: str, y: Any, y_pred: Any) -> Metric:
     return _metrics.CategoricalCrossentropy(name=name)
 
 
-def _distinct(names: list[str]) -> list[str]:
-    """Numbered from the second of a name on."""
-    seen: Counter[str] = Counter()
-    found = []
-    for name in names:
-        found.append(f"{name}_{seen[name]}" if seen[name] else name)
-        seen[name] += 1
-    return found
+def _plain_name(name: str, seen: Counter[str]) -> str:
+    """The name, numbered if it was seen before."""
+    seen[name] += 1
+    return f"{name}_{seen[name] - 1}" if seen[name] > 1 else name
+
+
+def _weighted_name(prefix: str, name: str, seen: Counter[str]) -> str:
+    """Of a metric with sample weights: `weighted_` tells it from one without. Source: Keras."""
+    return _plain_name(f"{prefix}weighted_{name}" if seen[prefix + name] else prefix + name, seen)
 
 
 def _flat(value: Any) -> list[Any]:

@@ -225,8 +225,9 @@ def in_order(model: Model, logs: dict[str, Any]) -> Any:
     names: list[str] = []
     for metric in model.metrics:
         names += [m.name for m in getattr(metric, "metrics", [metric])]
-    known = [name for name in dict.fromkeys(names) if name in logs]
-    # Keras: those that are named after an output too come last, by name.
+    known = [name for name in names if name in logs]
+    # Keras: those that logs have under other names (of an output, `weighted_`) come last, by name.
+    # A metric of both `metrics` and `weighted_metrics` gives its plain value in its place.
     values = [logs[name] for name in (*known, *sorted(set(logs) - set(known)))]
     return values[0] if len(values) == 1 else values
 
