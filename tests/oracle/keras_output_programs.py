@@ -136,6 +136,22 @@ PROGRAMS = {
         loss=LOSSES,
         weighted_metrics={"kind": ["accuracy"], "score": ["mae"]},
     ),
+    "weighted_and_not": lambda: trained(
+        "single",
+        Y1,
+        W1,
+        loss="mse",
+        metrics=["mae", "mse"],
+        weighted_metrics=["mae", "mape", "mse"],
+    ),
+    "weighted_and_not_of_several": lambda: trained(
+        "list",
+        [Y1, KINDS],
+        [W1, W2],
+        loss=["mse", SPARSE],
+        metrics=[["mae"], ["accuracy"]],
+        weighted_metrics=[["mae", "mse"], ["accuracy"]],
+    ),
     "list_sample_weights": lambda: trained(
         "list", [Y1, KINDS], [W1, W2], loss=["mse", SPARSE], weighted_metrics=[["mae"], []]
     ),

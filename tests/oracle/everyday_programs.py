@@ -1,0 +1,131 @@
+"""Lines that users write every day, where a trial found other answers than TensorFlow's.
+
+Run as `python everyday_programs.py tensorflow|pinnace FOLDER`; see test_everyday.py.
+"""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+tf: Any = importlib.import_module(sys.argv[1])
+FOLDER = Path(sys.argv[2])
+TEXTS = [b'a"b', b"it's", b"\\", b"\t\r\n\x00\x01\x1f\x7f", "ä€".encode(), b""]
+
+
+def plain(x: Any) -> Any:
+    """A value as JSON has it."""
+    if hasattr(x, "to_list"):
+        return plain(x.to_list())
+    if hasattr(x, "dense_shape"):
+        return plain([x.indices, x.values, x.dense_shape])
+    if hasattr(x, "numpy"):
+        return plain(x.numpy())
+    if isinstance(x, (tuple, list)):
+        return [plain(item) for item in x]
+    if isinstance(x, bytes):
+        return x.decode("latin-1")
+    if isinstance(x, float):
+        return "nan" if np.isnan(x) else float(f"{x:.6g}")
+    return plain(x.tolist()) if hasattr(x, "tolist") else x
+
+
+def outcome(name: str) -> Any:
+    """What a program gives, or its error."""
+    try:
+        return plain(PROGRAMS[name]())
+    except Exception as error:  # the test fails
+        return f"error: {type(error).__name__}: {error}"[:300]
+
+
+def formatted() -> Any:
+    """Scalars and vectors of strings are printed in quotes."""
+    numbers = tf.constant([1.5, 2.25e10, 1e-8])
+    return [
+        *[tf.strings.format("<{}>", (text,)) for text in TEXTS],
+        tf.strings.format("{} and {}", (TEXTS, [[b"a", b"b"]]), summarize=2),
+        tf.strings.format("{}", (numbers,)),
+        tf.strings.format("{}|{}", (True, tf.constant([True, False]))),
+    ]
+
+
+def printed() -> str:
+    """Text among other things is in quotes; alone it is as it is."""
+    path = FOLDER / "printed"
+    stream = f"file://{path}"
+    tf.print("s", tf.constant("a"), ["b", tf.constant("c")], {"k": tf.constant(["z"])}, 1, None)
+    for values in (("s", tf.constant("a")), (tf.constant("alone"),), ({"k": tf.constant("q")}, 2)):
+        tf.print(*values, output_stream=stream)
+    return path.read_text("utf-8")
+
+
+def looked_up(make: Any, *, traced: bool = False) -> Any:
+    """Keys that are dense, ragged and sparse."""
+    start = tf.lookup.KeyValueTensorInitializer(
+        tf.constant(["the", "fox"]), tf.constant([0, 1], tf.int64)
+    )
+    table = make(start)
+    find = tf.function(table.lookup) if traced else table.lookup
+    return [
+        find(keys)
+        for keys in (
+            tf.constant([["the", "zz"]]),
+            tf.ragged.constant([["the", "a"], [], ["fox"]]),
+            tf.sparse.from_dense([["the", ""], ["q", "fox"]]),
+        )
+    ]
+
+
+def static(start: Any) -> Any:
+    """A table with a default value."""
+    return tf.lookup.StaticHashTable(start, -1)
+
+
+def vocabulary(start: Any) -> Any:
+    """A table with three buckets."""
+    return tf.lookup.StaticVocabularyTable(start, 3)
+
+
+def factors() -> Any:
+    """Where a matrix is not positive definite its factor is NaN, below and on the diagonal."""
+    matrices = tf.constant(
+        [[[4.0, 0.0], [0.0, 4.0]], [[1.0, 2.0], [2.0, 1.0]], [[-1.0, 0], [0, 1]]]
+    )
+    found = tf.linalg.cholesky(matrices)
+    lower = tf.boolean_mask(found, tf.constant([[True, False], [True, True]]), axis=1)
+    return [lower, tf.linalg.logdet(matrices)]
+
+
+def missing_files() -> list[bool]:
+    """A model that is not there is an error that programs catch as TensorFlow's."""
+
+    def fails(load: Any, path: str, *kinds: Any) -> bool:
+        try:
+            load(path)
+        except kinds:
+            return True
+        return False
+
+    return [
+        fails(tf.saved_model.load, str(FOLDER / "none"), OSError),
+        fails(tf.keras.models.load_model, str(FOLDER / "none.keras"), ValueError),
+        fails(tf.io.read_file, str(FOLDER / "none"), tf.errors.NotFoundError),
+    ]
+
+
+PROGRAMS = {
+    "formatted": formatted,
+    "printed": printed,
+    "static_table": lambda: looked_up(static),
+    "vocabulary_table": lambda: looked_up(vocabulary),
+    "static_table_traced": lambda: looked_up(static, traced=True),
+    "vocabulary_table_traced": lambda: looked_up(vocabulary, traced=True),
+    "cholesky": factors,
+    "missing_files": missing_files,
+}
+
+if __name__ == "__main__":
+    sys.stdout.write("\n" + json.dumps({name: outcome(name) for name in PROGRAMS}) + "\n")
