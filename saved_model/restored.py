@@ -201,7 +201,10 @@ class RestoredFunction(Trackable):
         return bound.args, bound.kwargs
 
     def _misfit(self, arguments: Any) -> ValueError:
-        given = f"{self._name}: no saved trace fits these arguments\n  got {described(arguments)}"
+        given = (
+            f"{self._name}: no saved trace fits these arguments. "
+            f"Could not find matching concrete function to call\n  got {described(arguments)}"
+        )
         if not self._traces:
             return ValueError(f"{given}\n  it was saved without any: it had not been called before")
         known = [f"  saved {described(t.arguments)}" for t in self._traces[:_MANY]]

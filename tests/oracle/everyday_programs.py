@@ -116,7 +116,51 @@ def missing_files() -> list[bool]:
     ]
 
 
+def split_in_version_1() -> list[Any]:
+    """Strings split into sparse tensors, at any of several characters."""
+    v1, strings = tf.compat.v1, ["a b,c;d", "", " e  f "]
+    ways = [{}, {"sep": ","}, {"delimiter": ",;"}, {"sep": ""}, {"skip_empty": False}]
+    found = [v1.string_split(strings, **way) for way in ways]
+    found.append(v1.string_split(strings, result_type="RaggedTensor"))
+    ways = [{}, {"sep": ","}, {"maxsplit": 1}, {"result_type": "RaggedTensor"}]
+    found += [v1.strings.split(strings, **way) for way in ways]
+    return [*found, v1.strings.split("a b"), v1.strings.split("a b", result_type="RaggedTensor")]
+
+
+def dense_in_version_1() -> list[Any]:
+    """Values at indices of a matrix, at one place of a vector, one value at several."""
+    dense = tf.compat.v1.sparse_to_dense
+    return [
+        dense([[0, 1], [1, 0]], [2, 2], [5.0, 6.0], -1.0),
+        dense(3, [5], 9),
+        dense([1, 3], [5], 1, 0),
+    ]
+
+
+def files_in_version_1() -> list[Any]:
+    """Records, events and checkpoints are read without a session."""
+    v1 = tf.compat.v1
+    path = str(FOLDER / "records")
+    event = v1.Event(step=3, summary=v1.Summary(value=[v1.Summary.Value(tag="t", simple_value=2)]))
+    with tf.io.TFRecordWriter(path, tf.io.TFRecordOptions("GZIP")) as writer:
+        writer.write(b"a")
+        writer.write(b"b")
+    with tf.io.TFRecordWriter(path + "-events") as writer:
+        writer.write(event.SerializeToString())
+    prefix = tf.train.Checkpoint(a=tf.Variable([3])).save(str(FOLDER / "checkpoint"))
+    shapes = v1.train.NewCheckpointReader(prefix).get_variable_to_shape_map()
+    return [
+        list(v1.io.tf_record_iterator(path, v1.io.TFRecordOptions("GZIP"))),
+        [(e.step, e.summary.value[0].tag) for e in v1.train.summary_iterator(path + "-events")],
+        [v1.train.checkpoint_exists(prefix), v1.train.checkpoint_exists(path)],
+        sorted(shapes),
+    ]
+
+
 PROGRAMS = {
+    "split_in_version_1": split_in_version_1,
+    "dense_in_version_1": dense_in_version_1,
+    "files_in_version_1": files_in_version_1,
     "formatted": formatted,
     "printed": printed,
     "static_table": lambda: looked_up(static),

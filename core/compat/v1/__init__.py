@@ -37,12 +37,25 @@ if TYPE_CHECKING:
     from pinnace.compat.v1 import flags as flags
     from pinnace.compat.v1 import image as image
     from pinnace.compat.v1 import initializers as initializers
+    from pinnace.compat.v1 import io as io
     from pinnace.compat.v1 import logging as logging
     from pinnace.compat.v1 import losses as losses
     from pinnace.compat.v1 import nn as nn
+    from pinnace.compat.v1 import python_io as python_io
+    from pinnace.compat.v1 import strings as strings
 
 # Namespaces with functions of their own, and initializers by the names they have here.
-_MODULES = {"app", "data", "flags", "image", "initializers", "logging", "losses", "nn"}
+_MODULES = {"app", "data", "flags", "image", "initializers", "io", "logging", "losses", "nn"}
+_MODULES |= {"python_io", "strings"}
+# Messages, and functions in files of their own, by module.
+_MADE = {
+    **dict.fromkeys(("Event", "HistogramProto", "Summary"), "pinnace.proto.event_pb2"),
+    "LogMessage": "pinnace.proto.event_pb2",
+    "SummaryMetadata": "pinnace.proto.event_pb2",
+    **dict.fromkeys(("AttrValue", "NameAttrList"), "pinnace.proto.attr_value_pb2"),
+    "NodeDef": "pinnace.proto.node_def_pb2",
+    "string_split": "pinnace.compat.v1.texts",
+}
 _INITIALIZERS = {
     "constant_initializer",
     "glorot_normal_initializer",
@@ -60,12 +73,14 @@ _list = _lister("tf", globals())
 
 
 def __dir__() -> list[str]:
-    return sorted({*_list(), *_MODULES, *_INITIALIZERS})
+    return sorted({*_list(), *_MODULES, *_INITIALIZERS, *_MADE})
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"pinnace.compat.v1.{name}")
+    if name in _MADE:
+        return getattr(importlib.import_module(_MADE[name]), name)
     if name in _INITIALIZERS:
         return getattr(importlib.import_module("pinnace.compat.v1.initializers"), name)
     if name == "__version__":

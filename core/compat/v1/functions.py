@@ -10,8 +10,10 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.functions.control import conditional, looping
 from pinnace.ops.array import casting, constants, selecting, space_depth
 from pinnace.ops.array import shapes as shape_ops
+from pinnace.ops.control.printing import PRINT
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math import division
+from pinnace.ops.sparse.density import SPARSE_TO_DENSE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "Print",
     "assign",
     "assign_add",
     "assign_sub",
@@ -31,6 +34,7 @@ __all__ = [
     "name_scope",
     "placeholder_with_default",
     "space_to_batch",
+    "sparse_to_dense",
     "to_bfloat16",
     "to_complex64",
     "to_complex128",
@@ -321,3 +325,73 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         InvalidArgumentError: the value has another shape.
     """
     return shape_ops.ensure_shape(convert_to_tensor(input), shape, name=name)
+
+
+def Print(  # noqa: N802 (TensorFlow's name)
+    input_: Any,
+    data: Any,
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`input_`, and a line about other tensors on standard error.
+
+    Args:
+        input_: any tensor.
+        data: list of tensors to print.
+        message: what the line begins with.
+        first_n: how often to print; always if None or negative. Only where a graph keeps count: in
+            eager calls each call prints.
+        summarize: how many elements of each tensor; 3 if None, all if negative.
+        name: name of the node while tracing.
+
+    Source:
+        TensorFlow op `Print` (logging_ops.cc).
+    """
+    return execute_one(
+        PRINT,
+        input_,
+        [convert_to_tensor(one) for one in data],
+        message=message or "",
+        first_n=-1 if first_n is None else first_n,
+        summarize=3 if summarize is None else summarize,
+        name=name,
+    )
+
+
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """A tensor with some values at indices, and one value everywhere else.
+
+    Args:
+        sparse_indices: [n, rank], [n] for a vector, or [] for one element of it; int32 or int64.
+        output_shape: [rank], the dtype of `sparse_indices`.
+        sparse_values: [n], or [] for all indices.
+        default_value: [], the dtype of `sparse_values`.
+        validate_indices: whether indices must be sorted and not repeat.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: an index is outside, or under `validate_indices` out of order.
+
+    Source:
+        TensorFlow op `SparseToDense` (sparse_ops.cc).
+    """
+    values = convert_to_tensor(sparse_values)
+    indices = convert_to_tensor(sparse_indices)
+    return execute_one(
+        SPARSE_TO_DENSE,
+        indices,
+        convert_to_tensor(output_shape, indices.dtype),
+        values,
+        convert_to_tensor(default_value, values.dtype),
+        validate_indices=bool(validate_indices),
+        name=name,
+    )

@@ -1,4 +1,4 @@
-"""`tf.compat.v1.train`: optimizers, hooks, falling learning rates and the global step."""
+"""`tf.compat.v1.train`: optimizers, hooks, learning rates, the global step, files."""
 
 from pinnace.compat.v1.decays import cosine_decay as cosine_decay
 from pinnace.compat.v1.decays import exponential_decay as exponential_decay
@@ -7,6 +7,9 @@ from pinnace.compat.v1.decays import natural_exp_decay as natural_exp_decay
 from pinnace.compat.v1.decays import piecewise_constant as piecewise_constant
 from pinnace.compat.v1.decays import piecewise_constant_decay as piecewise_constant_decay
 from pinnace.compat.v1.decays import polynomial_decay as polynomial_decay
+from pinnace.compat.v1.files import NewCheckpointReader as NewCheckpointReader
+from pinnace.compat.v1.files import checkpoint_exists as checkpoint_exists
+from pinnace.compat.v1.files import summary_iterator as summary_iterator
 from pinnace.compat.v1.names import giver as _giver
 from pinnace.compat.v1.names import lister as _lister
 from pinnace.estimator.global_step import get_global_step as get_global_step

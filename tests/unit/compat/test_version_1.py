@@ -165,3 +165,51 @@ def test_without_absl_flags_say_what_to_install() -> None:
 def test_namespaces_can_be_imported() -> None:
     for name in ("nn", "losses", "gfile", "logging", "math", "errors", "train"):
         assert importlib.import_module(f"pinnace.compat.v1.{name}") is not None
+
+
+def test_files_are_read_without_a_session(tmp_path: Path) -> None:
+    path = str(tmp_path / "events")
+    value = v1.Summary.Value(tag="t", simple_value=2)
+    events = [v1.Event(step=step, summary=v1.Summary(value=[value])) for step in (1, 2)]
+    with tf.io.TFRecordWriter(path) as writer:
+        for event in events:
+            writer.write(event.SerializeToString())
+    assert list(v1.train.summary_iterator(path)) == events
+    records = [event.SerializeToString() for event in events]
+    assert list(v1.io.tf_record_iterator(path)) == records
+    assert list(v1.python_io.tf_record_iterator(path)) == records
+    with pytest.raises(tf.errors.NotFoundError):
+        next(v1.io.tf_record_iterator(str(tmp_path / "none")))
+    prefix = tf.train.Checkpoint(a=tf.Variable([1.0, 2.0])).save(str(tmp_path / "saved"))
+    assert v1.train.checkpoint_exists(prefix)
+    assert not v1.train.checkpoint_exists(path)
+    key = "a/.ATTRIBUTES/VARIABLE_VALUE"
+    assert v1.train.NewCheckpointReader(prefix).get_tensor(key).tolist() == [1, 2]
+
+
+def test_strings_are_split_into_sparse_tensors() -> None:
+    found = v1.string_split(["a b", "", "c"])
+    assert found.indices.numpy().tolist() == [[0, 0], [0, 1], [2, 0]]
+    assert found.values.numpy().tolist() == [b"a", b"b", b"c"]
+    assert found.dense_shape.numpy().tolist() == [3, 2]
+    rows = [[b"a", b"b"], [], [b"c"]]
+    assert v1.string_split(["a,b", "", "c"], ",", result_type="RaggedTensor").to_list() == rows
+    assert v1.strings.split(["a b", "", "c"], result_type="RaggedTensor").to_list() == rows
+    with pytest.raises(ValueError, match="sep and delimiter are the same"):
+        v1.string_split(["a"], ",", delimiter=";")
+    with pytest.raises(ValueError, match="result_type must be SparseTensor or RaggedTensor"):
+        v1.string_split(["a"], result_type="list")
+
+
+def test_values_stand_at_indices_and_others_everywhere_else() -> None:
+    assert v1.sparse_to_dense([1, 3], [4], [5, 6], -1).numpy().tolist() == [-1, 5, -1, 6]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        v1.sparse_to_dense([3, 1], [4], [5, 6])
+
+
+def test_values_are_printed_beside_the_one_that_goes_on(capfd: pytest.CaptureFixture[str]) -> None:
+    assert (
+        v1.Print(tf.constant([1, 2]), [tf.constant([7, 8, 9]), "a"], "seen ", summarize=2)
+        is not None
+    )
+    assert capfd.readouterr().err == "seen [7 8...][a]\n"
