@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pinnace.graph.codec.dead_branches import control_inputs, data_inputs, place_of
 from pinnace.graph.codec.nodes import OUTPUT_SHAPES
+from pinnace.ops.state import scatters
 from pinnace.proto import types_pb2
 from pinnace.proto.attr_value_pb2 import AttrValue
 from pinnace.proto.node_def_pb2 import NodeDef
@@ -60,7 +61,6 @@ class _Assignment(NamedTuple):
     kind: str = "T"
 
 
-_SCATTERED = ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update")
 _STEPS = {
     "Adadelta": 3,
     "Adagrad": 2,
@@ -85,11 +85,11 @@ _ASSIGNMENTS = {
     "AssignAdd": _Assignment("AssignAddVariableOp", kind="dtype"),
     "AssignSub": _Assignment("AssignSubVariableOp", kind="dtype"),
     "StridedSliceAssign": _Assignment("ResourceStridedSliceAssign"),
-    **{f"Scatter{how}": _Assignment(f"ResourceScatter{how}", kind="dtype") for how in _SCATTERED},
     **{
-        f"ScatterNd{how}": _Assignment(f"ResourceScatterNd{how}")
-        for how in ("Add", "Max", "Min", "Sub", "Update")
+        op.name.removeprefix("Resource"): _Assignment(op.name, kind="dtype")
+        for op in scatters.ROWS.values()
     },
+    **{op.name.removeprefix("Resource"): _Assignment(op.name) for op in scatters.PLACES.values()},
     **{f"Apply{how}": _Assignment(f"ResourceApply{how}", n) for how, n in _STEPS.items()},
     **{
         f"SparseApply{how}": _Assignment(f"ResourceSparseApply{how}", n)

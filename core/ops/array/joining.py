@@ -11,6 +11,7 @@ from pinnace.framework.dtypes import ANY, INDEX, int8, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
+from pinnace.ops import flops
 from pinnace.ops.array import casting, constants, gathering, identities, reshaping, shapes
 from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
 from pinnace.ops.array.direct import finish
@@ -157,6 +158,8 @@ CONCAT_V2 = define(
     gradient=_concat_gradient,
     static=True,
     batch=BatchRule(_concat_rows),
+    flops=flops.none,
+    moves="concatenate",
 )
 
 
@@ -242,6 +245,8 @@ PACK = define(
     gradient=_pack_gradient,
     static=True,
     batch=BatchRule(_pack_rows),
+    flops=flops.none,
+    moves="stack",
 )
 
 
@@ -327,6 +332,7 @@ UNPACK = define(
     kernel=_unpack_kernel,
     gradient=_unpack_gradient,
     batch=BatchRule(_unpack_rows),
+    flops=flops.none,
 )
 
 
@@ -423,6 +429,8 @@ SPLIT = define(
     infer=_infer_split,
     kernel=_split_kernel,
     gradient=_split_gradient,
+    flops=flops.none,
+    moves="split",
 )
 
 
@@ -508,4 +516,6 @@ SPLIT_V = define(
     infer=_infer_split_v,
     kernel=_split_v_kernel,
     gradient=_split_v_gradient,
+    flops=flops.none,
+    moves="split",
 )

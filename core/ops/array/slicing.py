@@ -16,6 +16,7 @@ from pinnace.framework.indexing import SliceArguments, is_mask, is_plain, parse_
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
+from pinnace.ops import flops
 from pinnace.ops.array import casting, constants, joining, masking, shapes
 from pinnace.ops.array.axes import require_rank
 from pinnace.ops.array.direct import finish
@@ -357,6 +358,7 @@ STRIDED_SLICE = define(
     gradient=_strided_slice_gradient,
     static=True,
     batch=BatchRule(_strided_slice_rows),
+    flops=flops.none,
 )
 
 
@@ -478,4 +480,5 @@ SLICE = define(
     kernel=_slice_kernel,
     gradient=_slice_gradient,
     static=True,
+    flops=flops.none,
 )

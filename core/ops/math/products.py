@@ -15,7 +15,7 @@ from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.framework.variable import Variable
-from pinnace.ops import batch_rules
+from pinnace.ops import batch_rules, flops
 from pinnace.ops.array import broadcasting, casting, permutations, reshaping, shapes
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
@@ -177,6 +177,7 @@ def _batch_mat_mul(
         out=True,
         product="matrix",
         batch=batch,
+        flops=flops.matrices,
     )
 
 
@@ -328,6 +329,7 @@ MAT_MUL = define(
     product="matrix",
     packs=True,
     batch=BatchRule(_mat_mul_rows),
+    flops=flops.matrices,
 )
 # The usual call, eager matrices, in as few steps as there are.
 _ENTRIES = {
@@ -416,6 +418,7 @@ BATCH_MAT_MUL_V3 = define(
     infer=_infer_mixed,
     kernel=_mixed_kernel,
     gradient=_mixed_gradient,
+    flops=flops.matrices,
 )
 
 

@@ -12,6 +12,7 @@ from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor, holds_tensor
 from pinnace.framework.dtypes import REAL, int32, int64
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
+from pinnace.ops import flops
 from pinnace.ops.array import (
     broadcasting,
     casting,
@@ -582,13 +583,23 @@ def _prod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return _kept(call, dy) * complexes.conj(others), None
 
 
-SUM = register(reduction("Sum", _total, _sum_gradient, fuse_row=("sum", "{total}")))
+SUM = register(
+    reduction("Sum", _total, _sum_gradient, fuse_row=("sum", "{total}"), flops=flops.each(1))
+)
 
 
-MEAN = register(reduction("Mean", _mean, _mean_gradient, fuse_row=("sum", "{total} / T(width)")))
+MEAN = register(
+    reduction(
+        "Mean",
+        _mean,
+        _mean_gradient,
+        fuse_row=("sum", "{total} / T(width)"),
+        flops=flops.each(1),
+    )
+)
 
 
-PROD = register(reduction("Prod", _product, _prod_gradient, static=True))
+PROD = register(reduction("Prod", _product, _prod_gradient, static=True, flops=flops.each(1)))
 
 
 MAX = register(
@@ -598,11 +609,20 @@ MAX = register(
         _extreme_gradient,
         types=REAL,
         fuse_row=("max", "{total}"),
+        flops=flops.each(1),
     )
 )
 
 
-MIN = register(reduction("Min", _extreme(np.minimum, _largest), _extreme_gradient, types=REAL))
+MIN = register(
+    reduction(
+        "Min",
+        _extreme(np.minimum, _largest),
+        _extreme_gradient,
+        types=REAL,
+        flops=flops.each(1),
+    )
+)
 
 
 EUCLIDEAN_NORM = register(reduction("EuclideanNorm", _norm, _norm_gradient))
