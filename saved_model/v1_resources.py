@@ -16,7 +16,7 @@ from pinnace.framework.shapes import SCALAR
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.functions.concrete import ConcreteFunction
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.graph.codec.graphs import decode_graph
 from pinnace.graph.codec.references import TRANSLATED
 from pinnace.ops import registry

@@ -35,7 +35,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
 from pinnace.functions.autograph.conversion import converted_as_around
 from pinnace.functions.control.batching import Rows, Stacked
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.ops.batch_rules import UnbatchableError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from pinnace.framework.no_effect import ignored
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor
 from pinnace.functions.concrete import ConcreteFunction
-from pinnace.functions.function import trace
 from pinnace.functions.graphs import get_default_graph, tracer_here
+from pinnace.functions.tracing import trace
 from pinnace.graph.codec.body import Body
 from pinnace.graph.codec.functions import FunctionLibrary
 from pinnace.graph.copying import Copy

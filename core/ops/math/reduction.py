@@ -10,14 +10,13 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor, holds_tensor
-from pinnace.framework.dtypes import REAL, int32, int64
+from pinnace.framework.dtypes import REAL, int32
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
 from pinnace.ops import flops
 from pinnace.ops.array import (
     broadcasting,
     casting,
     constants,
-    identities,
     reshaping,
     selecting,
     shapes,
@@ -25,7 +24,7 @@ from pinnace.ops.array import (
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.precision import computed_in
-from pinnace.ops.math import arithmetic, comparison, complexes, division, exponents, ranges
+from pinnace.ops.math import arithmetic, comparison, complexes, division, ranges
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall, OpDef
 from pinnace.ops.registry import reduction, register
 
@@ -33,19 +32,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "count_nonzero",
     "reduce_all",
     "reduce_any",
     "reduce_euclidean_norm",
-    "reduce_logsumexp",
     "reduce_max",
     "reduce_mean",
     "reduce_min",
     "reduce_prod",
-    "reduce_std",
     "reduce_sum",
-    "reduce_variance",
-    "zero_fraction",
 ]
 
 
@@ -218,131 +212,6 @@ def reduce_euclidean_norm(
         InvalidArgumentError: there is no such axis.
     """
     return _reduced(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name)
-
-
-@takes_composites(ragged="reduction:reduce_variance")
-def reduce_variance(
-    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
-    """The mean of |x - mean(x)|² over `axis`: the population's variance.
-
-    Args:
-        input_tensor: [...], a float or complex type.
-        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
-        keepdims: reduced axes stay, with size 1.
-        name: name of the node while tracing.
-
-    Returns:
-        [...] without the reduced axes, in a float type.
-
-    Raises:
-        TypeError: `input_tensor` is neither floating point nor complex.
-    """
-    x = convert_to_tensor(input_tensor)
-    if not (x.dtype.is_floating or x.dtype.is_complex):
-        raise TypeError(
-            f"reduce_variance: input_tensor must be floating point or complex, got {x.dtype.name}"
-        )
-    away = x - reduce_mean(x, axis, keepdims=True)
-    if away.dtype.is_complex:
-        squares = complexes.real(away * complexes.conj(away))
-    else:
-        squares = arithmetic.square(away)
-    return reduce_mean(squares, axis, keepdims, name)
-
-
-@takes_composites(ragged="reduction:reduce_std")
-def reduce_std(
-    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
-    """√variance over `axis`: the population's standard deviation.
-
-    Args:
-        input_tensor: [...], a float or complex type.
-        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
-        keepdims: reduced axes stay, with size 1.
-        name: name of the node while tracing.
-
-    Returns:
-        [...] without the reduced axes, in a float type.
-
-    Raises:
-        TypeError: `input_tensor` is neither floating point nor complex.
-    """
-    return exponents.sqrt(reduce_variance(input_tensor, axis, keepdims), name)
-
-
-def reduce_logsumexp(
-    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
-    """`log Σ exp(x)` over `axis`, without overflow.
-
-    Args:
-        input_tensor: [...], a float type.
-        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
-        keepdims: reduced axes stay, with size 1.
-        name: name of the node while tracing.
-
-    Returns:
-        [...] without the reduced axes, dtype of `input_tensor`; -inf where there is nothing.
-
-    Raises:
-        InvalidArgumentError: there is no such axis.
-    """
-    x = convert_to_tensor(input_tensor)
-    largest = reduce_max(x, axis, keepdims=True)
-    finite = comparison.is_finite(largest)
-    shift = identities.stop_gradient(
-        selecting.where(finite, largest, constants.zeros_like(largest))
-    )
-    total = exponents.log(reduce_sum(exponents.exp(x - shift), axis, keepdims))
-    if not keepdims:
-        shift = reshaping.reshape(shift, shapes.sizes(total))
-    return arithmetic.add(total, shift, name)
-
-
-def count_nonzero(
-    input: TensorLike,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    dtype: Any = int64,
-    name: str | None = None,
-) -> Tensor:
-    """How many values over `axis` are not zero (not empty, for strings).
-
-    Args:
-        input: [...], a number type, bool or string.
-        axis: an axis, several, or an integer tensor; None is all.
-        keepdims: reduced axes stay, with size 1.
-        dtype: of the result.
-        name: name of the node while tracing.
-
-    Returns:
-        [...] without the reduced axes, dtype `dtype`.
-    """
-    x = convert_to_tensor(input)
-    if x.dtype.is_bool:
-        differs = x
-    else:
-        zero = b"" if x.dtype is dtypes.string else 0
-        differs = comparison.not_equal(x, constants.constant(zero, x.dtype))
-    total = reduce_sum(casting.cast(differs, int64), axis, bool(keepdims))
-    return casting.cast(total, dtype, name)
-
-
-def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
-    """The share of zeros in `value`, float32; NaN if it is empty.
-
-    Args:
-        value: [...], a number type.
-        name: name of the node while tracing.
-
-    Returns:
-        [], float32.
-    """
-    x = convert_to_tensor(value)
-    zeros = comparison.equal(x, constants.constant(0, x.dtype))
-    return reduce_mean(casting.cast(zeros, dtypes.float32), name=name)
 
 
 def _reduced(
