@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class _BoundTo:
-    """The functions bound to an object, which keeps them: what they reach may reach it again.
+    """The functions bound to an object, stored on it: they may refer back to it.
 
-    Were they kept elsewhere, by the object, a graph that holds a Python function of that object
-    would keep both for ever. A copy of the object, and what is unpickled, begin without any.
+    In a table elsewhere, keyed by the object, a graph that refers to a Python function of that
+    object would keep both alive for ever. Copies of the object, and unpickled ones, begin without
+    any.
 
     Args:
         instance: the object.
@@ -34,7 +35,7 @@ class _BoundTo:
 
 
 _BOUND = "_pinnace_bound_functions"
-# Of objects that take no attributes.
+# For objects that take no attributes.
 _bound_elsewhere: weakref.WeakKeyDictionary[Any, _BoundTo] = weakref.WeakKeyDictionary()
 
 
@@ -66,4 +67,4 @@ def weakly_bound(function: Callable[..., Any], instance: object) -> Callable[...
         return converted_call(function, (target, *args), kwargs)
 
     method.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    return autograph_artifact(method)  # type: ignore[no-any-return]
+    return autograph_artifact(method)

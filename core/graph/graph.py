@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.shapes import Shape
-    from pinnace.framework.tensor import Array
+    from pinnace.framework.tensor import Array, SymbolicTensor
 
 
 class Value:
@@ -46,7 +46,7 @@ class Value:
         self.index = index
         self.spec = spec
         self.handle: TensorSpec | None = None
-        self.tensor: Any = None
+        self.tensor: SymbolicTensor | None = None
 
     @property
     def dtype(self) -> DType:

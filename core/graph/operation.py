@@ -150,7 +150,7 @@ def symbol_of(value: Value, owner: Graph | GraphBuilder) -> SymbolicTensor:
     """The one symbolic tensor that stands for a value."""
     if value.tensor is None:
         value.tensor = SymbolicTensor(value, owner)
-    return value.tensor  # type: ignore[no-any-return]
+    return value.tensor
 
 
 def operation_of(tensor: SymbolicTensor) -> Operation:

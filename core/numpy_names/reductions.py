@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def _reduced(
     function: Callable[..., Tensor], x: Tensor, axis: Any, keepdims: bool | None
 ) -> Tensor:
-    if isinstance(axis, Operands) and axis.dtype not in dtypes.INDEX:  # type: ignore[attr-defined]
+    if isinstance(axis, Operands) and axis.dtype not in dtypes.INDEX:
         axis = casting.cast(axis, dtypes.int64)
     return function(x, axis=axis, keepdims=bool(keepdims))
 

@@ -300,16 +300,17 @@ def _unpack_kernel(value: Array, *, num: int, axis: int) -> tuple[Array, ...]:
 
 
 def _infer_unpack(call: InferCall) -> tuple[Shape, ...]:
-    shape, num, axis = call.spec(0).shape, call.attrs["num"], call.attrs["axis"]
+    shape, axis = call.spec(0).shape, call.attrs["axis"]
+    num: int = call.attrs["num"]
     if shape.rank is None:
-        return (shape,) * num  # type: ignore[no-any-return]
+        return (shape,) * num
     if not -shape.rank <= axis < shape.rank:
         call.fail(f"axis must be in [{-shape.rank}, {shape.rank}), got {axis}")
     at = axis % shape.rank
     if shape[at] not in {None, num}:
         call.fail(f"num must be the size of axis {at}, got {num} and {shape[at]}")
     sizes = list(shape)
-    return (Shape([*sizes[:at], *sizes[at + 1 :]]),) * num  # type: ignore[no-any-return]
+    return (Shape([*sizes[:at], *sizes[at + 1 :]]),) * num
 
 
 def _unpack_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
@@ -400,22 +401,23 @@ def _split_kernel(split_dim: Array, value: Array, *, num_split: int) -> tuple[Ar
 
 
 def _infer_split(call: InferCall) -> tuple[Shape, ...]:
-    shape, count = call.spec(1).shape, call.attrs["num_split"]
+    shape = call.spec(1).shape
+    count: int = call.attrs["num_split"]
     require_rank(call, 0, 0, "split_dim must be a scalar")
     if count < 1:
         call.fail(f"num_split must be at least 1, got {count}")
     if shape.rank is None:
-        return (shape,) * count  # type: ignore[no-any-return]
+        return (shape,) * count
     if shape.rank == 0:
         call.fail("value must have at least one axis")
     at = known_axis(call, 0, shape.rank)
     if at is None:
-        return (unknown_shape(shape.rank),) * count  # type: ignore[no-any-return]
+        return (unknown_shape(shape.rank),) * count
     size = shape[at]
     if size is not None and size % count:
         call.fail(f"axis {at} must be a multiple of num_split, got {size} and {count}")
     part = None if size is None else size // count
-    return (Shape([part if i == at else n for i, n in enumerate(shape)]),) * count  # type: ignore[no-any-return]
+    return (Shape([part if i == at else n for i, n in enumerate(shape)]),) * count
 
 
 def _split_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:

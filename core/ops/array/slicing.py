@@ -239,7 +239,7 @@ def _vectors(arguments: SliceArguments) -> tuple[Tensor, Tensor, Tensor]:
         dtype = np.int32 if fits else np.int64
         begin, end, strides = (constants.constant(np.array(part, dtype)) for part in parts)
         return begin, end, strides
-    kinds = [n.dtype for part in parts for n in part if isinstance(n, Operands)]  # type: ignore[attr-defined]
+    kinds = [n.dtype for part in parts for n in part if isinstance(n, Operands)]
     wide = int64 if any(kind.size > 4 for kind in kinds) else int32
     begin, end, strides = (_vector(part, wide) for part in parts)
     return begin, end, strides

@@ -83,7 +83,7 @@ def matmul(
         and not (adjoint_a or adjoint_b or a_is_sparse or b_is_sparse or grad_a or grad_b)
         and output_type is None
     ):
-        return _ENTRIES[bool(transpose_a), bool(transpose_b)](a, b, name)  # type: ignore[no-any-return]
+        return _ENTRIES[bool(transpose_a), bool(transpose_b)](a, b, name)
     ignored(
         "matmul",
         "zeros are multiplied as other numbers are",
@@ -365,7 +365,7 @@ def _advice(call: InferCall, k: int, rows: int) -> list[str]:
 
 
 def _flipped(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool) -> Tensor:
-    return _ENTRIES[flip_a, flip_b](a, b)  # type: ignore[no-any-return]
+    return _ENTRIES[flip_a, flip_b](a, b)
 
 
 def _infer_batch_v1(call: InferCall) -> Shape:
