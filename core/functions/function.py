@@ -71,7 +71,8 @@ class Function(Trackable, Generic[P, R]):
         self._name = name or self._spec.name
         self._instance = None if instance is None else weakref.ref(instance)
         self._concrete: dict[object, ConcreteFunction] = {}
-        # The same functions by the shapes and dtypes of calls with nothing but eager tensors.
+        # Cache of the same functions, by shapes and dtypes, for calls with nothing but eager
+        # tensors.
         self._by_shapes: dict[object, ConcreteFunction] = {}
         self._lock = threading.RLock()
         self._created: list[weakref.ref[Variable]] = []
@@ -81,7 +82,7 @@ class Function(Trackable, Generic[P, R]):
         functools.update_wrapper(self, python_function, updated=())
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """For pickle and deepcopy: the name of a module's function, else what it was made of."""
+        """For pickle and deepcopy: the name of a module's function, else how to make it again."""
         name: str = self.__dict__["__qualname__"]  # of what it wraps
         found: Any = sys.modules.get(self.__module__)
         for part in name.split("."):
@@ -93,7 +94,7 @@ class Function(Trackable, Generic[P, R]):
         given = (self._python_function, spec.input_signature, *options, self._jit_compile)
         return Function, given
 
-    # What it is.
+    # Properties.
 
     @property
     def python_function(self) -> Callable[..., Any]:
@@ -116,7 +117,7 @@ class Function(Trackable, Generic[P, R]):
         return self._name
 
     def made_of(self, python_function: Callable[..., Any]) -> Function[..., Any]:
-        """A function like this one, of another Python function that takes any arguments."""
+        """A function with these options, of another Python function that takes any arguments."""
         relax, name = self._reduce_retracing, self._name
         return Function(python_function, None, False, relax, name, jit_compile=self._jit_compile)
 
@@ -161,7 +162,7 @@ class Function(Trackable, Generic[P, R]):
                     )
         return found
 
-    # Calling it.
+    # Calls.
 
     @overload  # what returns a number, traced, returns a tensor
     def __call__(self: Function[P, _Number], *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
@@ -215,14 +216,14 @@ class Function(Trackable, Generic[P, R]):
         tensors: Sequence[Tensor],
         concrete: ConcreteFunction,
     ) -> None:
-        """Note the graph for calls like this one, if they are told by their tensors alone."""
+        """Cache the graph for calls like this one, if tensors alone determine the key."""
         key: list[object] = [state.autocast, state.place]
         gathered: list[Tensor] = []
         if (
             gather(args, key, gathered)
             and len(gathered) == len(tensors)
             and all(one is other for one, other in zip(gathered, tensors, strict=True))
-            # Parameters that the call left out have their defaults again at the next.
+            # The next such call leaves out the same parameters, which then have their defaults.
             and all(isinstance(one, _CONSTANT) for one in canonical[len(args) :])
         ):
             self._by_shapes[tuple(key)] = concrete
@@ -283,7 +284,7 @@ class Function(Trackable, Generic[P, R]):
                     )
             return found
 
-    # Tracing it.
+    # Tracing.
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
         concrete, created = self._trace_once(args, kwargs, may_create=not self._traced_once)
@@ -339,7 +340,7 @@ class Function(Trackable, Generic[P, R]):
         return names
 
     def _relaxed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction | None:
-        """A trace for more general shapes, if an earlier one differs from this in shapes only."""
+        """A trace for relaxed shapes, if an earlier one differs from this in shapes only."""
         for earlier in self._concrete.values():
             generalised = _generalised(earlier.structured_input_signature, (args, kwargs))
             if generalised is not None:
@@ -371,7 +372,7 @@ def _leaf_names(base: str, value: Any) -> list[str]:
 
 
 def _generalised(earlier: Any, call: Any) -> Any:
-    """The specs that cover both, None if they differ in more than shapes."""
+    """The specs that generalise both, None if they differ in more than shapes."""
     try:
         structure.assert_same_structure(earlier, call)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Tracing: a Python function is run once on symbolic tensors, and what it did is a graph."""
+"""Tracing: run a Python function once on symbolic tensors; its ops become a graph."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def trace(
     names: Sequence[str] | None = None,
     may_create: bool = True,
 ) -> tuple[ConcreteFunction, list[Variable]]:
-    """Run a Python function on symbolic tensors and keep what it did as a graph.
+    """Run a Python function on symbolic tensors and record its ops as a graph.
 
     Args:
         python_function: the function.
@@ -88,7 +88,7 @@ def trace(
 
 
 def _note_values(tracer: FunctionTracer, values: Sequence[Any], symbols: Sequence[Any]) -> None:
-    """Tell the tracer what the arguments are, for variables made of them."""
+    """Give the tracer the values of the arguments, for variables initialised with them."""
     if len(values) != len(symbols):
         return
     for value, symbol in zip(values, symbols, strict=True):
@@ -113,7 +113,7 @@ def _composite_symbol(tracer: FunctionTracer, spec: CompositeSpec, label: str) -
 
 
 def _check_unchanged(name: str, before: Any, after: Any) -> None:
-    """Refuse a function that changed its arguments: only its first call would."""
+    """Refuse a function that mutates its arguments: only the trace would, not later calls."""
     try:
         structure.assert_same_structure(before, after)
         old, new = structure.flatten(before), structure.flatten(after)
