@@ -1,4 +1,4 @@
-"""The one way from a request to its reply, below every protocol and front."""
+"""From a request to its reply, the same for every protocol and front end."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class Exchange:
 
     Attributes:
         control: judges requests to change what is served.
-        observe_idle: told, after a reply that leaves no request unanswered, when its request came
-            and when it was made.
+        observe_idle: called after a reply that leaves no request in flight, with the times of that
+            request and reply.
         hurry: set when the server ends without waiting for requests in flight.
-        room: that requests have in memory.
+        room: the memory for requests.
     """
 
     def __init__(self, settings: Settings, repository: Repository, metrics: Metrics) -> None:
@@ -82,7 +82,7 @@ class Exchange:
             finish: gets the reply, on the event loop, now or later; not if it was cancelled.
 
         Returns:
-            To be started with the body, unless it is over: then it was refused.
+            The exchange, to be started with the body; if it is over, the request was refused.
         """
         exchanging = Exchanging(self, request, finish)
         self.in_flight += 1
@@ -107,8 +107,8 @@ class Exchange:
 
         Args:
             request: what came.
-            read: gives the body; asked only if the request is not refused without it. Tells the
-                function that it is given of bytes that nobody had announced.
+            read: gives the body; called only if the request is not refused before. Reports
+                unannounced bytes to the function that it is given.
             leaving: ends when the client has gone away; asked once the body is there.
             within_s: time that the client gives it, where its headers do not say so.
 
@@ -137,9 +137,9 @@ class Exchange:
             exchanging.cancel()
 
     def tidy_later(self, servable: Servable) -> None:
-        """Give the system back what reading large requests took, once no more of them come.
+        """Return the memory of large requests to the system, once no more of them come.
 
-        Between two of them it would only be taken again, page by page, while others wait.
+        Between two of them it would only be allocated again, page by page, while others wait.
 
         Args:
             servable: whose threads have the time for it.

@@ -1,4 +1,4 @@
-"""One request on its way to its reply."""
+"""One request, from its headers to its reply."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NEVER = float("inf")
 
 
 class Exchanging(Call):
-    """A request on its way; once it is decoded, also the call that waits in a lane.
+    """A request in flight; once it is decoded, also the call that waits in a lane.
 
     Args:
         exchange: that answers it, and counts it already.
@@ -46,9 +46,9 @@ class Exchanging(Call):
         finish: gets the reply.
 
     Attributes:
-        begun: when its headers were there, on `time.perf_counter`'s clock.
-        read_at: when its body was there.
-        decoded_at: when that was understood.
+        begun: when its headers were complete, on `time.perf_counter`'s clock.
+        read_at: when its body was complete.
+        decoded_at: when its body was decoded.
         charged: bytes that are counted for it.
         servable: that answers.
         decoded: what it asks.
@@ -88,11 +88,11 @@ class Exchanging(Call):
 
     @property
     def call(self) -> Call | None:
-        """It as a call; None before it waited in a lane."""
+        """This as a call; None before it is queued in a lane."""
         return self if self.arrived else None
 
     def judge(self) -> None:
-        """Ask the policies; a refusal becomes the reply."""
+        """Check the policies; a refusal becomes the reply."""
         try:
             for policy in self._exchange.policies:
                 policy(self.request)
@@ -182,7 +182,7 @@ class Exchanging(Call):
                     error = problem
             with suppress(RuntimeError):  # the loop is closed, and its callers with it
                 loop.call_soon_threadsafe(done, decoded, error)
-            # An error knows this frame, and this frame it: a cycle with all that was read.
+            # An error and this frame refer to each other: a cycle that would keep the body alive.
             decoded = error = None
 
         def done(decoded: Decoded | None, error: BaseException | None) -> None:
@@ -258,13 +258,13 @@ class Exchanging(Call):
             self._succeed(reply)
 
     def settle_run(self, run: Run, outputs: Arrays) -> None:
-        """Answer all requests of a run at once, where no observer looks at them one by one."""
+        """Answer all requests of a run at once, where no observer needs them one by one."""
         exchange, decoded = self._exchange, self.decoded
         replies: list[Reply] | None = None
         if not exchange.observers and decoded is not None and not _is_large(outputs):
             joined = decoded.joined
             if joined is not None:
-                with suppress(Exception):  # each request by itself has the right error
+                with suppress(Exception):  # each request alone gets its own error
                     replies = joined.encode_rows(outputs, run.rows)
         if replies is None:
             run.settle_apart(outputs)
@@ -311,7 +311,7 @@ class Exchanging(Call):
             return
         self._end()
         exchange = self._exchange
-        # Counted when the reply is on its way: a client that is alone waits for all that is before.
+        # Counted after the reply is sent: a lone client waits for everything before that.
         now = time.perf_counter()
         asyncio.get_running_loop().call_soon(exchange.metrics.count, self, None, self.call, now)
         self._reply(reply)
@@ -322,7 +322,7 @@ class Exchanging(Call):
                 observe(self, reply, None)
 
     def fail(self, error: BaseException) -> None:
-        """Let an error be the reply."""
+        """Make an error the reply."""
         if self.is_over:
             return
         self._end()
@@ -339,7 +339,7 @@ class Exchanging(Call):
 
 
 def _is_large(outputs: Arrays) -> bool:
-    """Whether to encode them takes so long that the event loop should do other things meanwhile."""
+    """Whether encoding them would block the event loop for too long."""
     size = 0
     for array in outputs.values():
         size += array.size * 16
