@@ -110,7 +110,7 @@ class LazyConcrete:
         self.name = name
         self._decode = arguments
         self._make = make
-        self._arguments: Any = None
+        self._arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None
         self._made: ConcreteFunction | None = None
         self._lock = lock or threading.RLock()
 
@@ -119,7 +119,7 @@ class LazyConcrete:
         """The specs of its arguments."""
         if self._arguments is None:
             self._arguments = self._decode()
-        return self._arguments  # type: ignore[no-any-return]
+        return self._arguments
 
     def get(self) -> ConcreteFunction:
         """The function, always the same one."""

@@ -149,7 +149,7 @@ def tracer_here() -> Any:
 def get_default_graph() -> Any:
     """The graph to which ops are added now; outside of all, one for the whole process."""
     if state.tracer is not None:
-        return state.tracer.graph  # type: ignore[attr-defined]  # each tracer has one
+        return state.tracer.graph
     if not _default:
         _default.append(Graph())
     return _default[0]

@@ -120,9 +120,9 @@ def _batch_kernel(
     wide = computed_in(x.dtype)
     if wide == x.dtype:
         return team.matmul(x, y, out)
-    product = np.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)
+    product: Array = np.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)
     if out is None:
-        return product  # type: ignore[no-any-return]
+        return product
     out[...] = product
     return out
 
@@ -345,13 +345,13 @@ def _blas_product(a: Array, b: Array, out: Array | None) -> Array:
     wide = computed_in(a.dtype)
     if wide != a.dtype:
         # BLAS has no 16-bit floats, and their sums would be too coarse.
-        product = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
+        product: Array = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
     elif out is None or a.dtype.kind == "c":
         product = team.matmul(a, b) if team.members() > 1 else np.dot(a, b)
     else:
         return team.matmul(a, b, out)
     if out is None:
-        return product  # type: ignore[no-any-return]
+        return product
     out[...] = product
     return out
 

@@ -289,8 +289,8 @@ def _total(x: Array, axes: Any, keep: Any) -> Array:
     ):
         # Columns of a matrix: BLAS adds them up faster than add.reduce, in the same plain order.
         return np.dot(_ones(len(x), x.dtype), x)  # type: ignore[no-any-return]
-    total = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
-    return total if wide == x.dtype else total.astype(x.dtype)  # type: ignore[no-any-return]
+    total: Array = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
+    return total if wide == x.dtype else total.astype(x.dtype)
 
 
 def _mean(x: Array, axes: Any, keep: Any) -> Array:
@@ -302,8 +302,8 @@ def _mean(x: Array, axes: Any, keep: Any) -> Array:
     for axis in axes:
         count *= x.shape[axis]
     if x.dtype.kind not in "iu":
-        mean = total / wide.type(count)
-        return mean if wide == x.dtype else mean.astype(x.dtype)  # type: ignore[no-any-return]
+        mean: Array = total / wide.type(count)
+        return mean if wide == x.dtype else mean.astype(x.dtype)
     if not count:
         return np.zeros_like(total, x.dtype)
     # TensorFlow: division of integers truncates.
@@ -312,8 +312,8 @@ def _mean(x: Array, axes: Any, keep: Any) -> Array:
 
 def _product(x: Array, axes: Any, keep: Any) -> Array:
     wide = computed_in(x.dtype)
-    product = np.multiply.reduce(x, axis=axes, dtype=wide, keepdims=keep)
-    return product if wide == x.dtype else product.astype(x.dtype)  # type: ignore[no-any-return]
+    product: Array = np.multiply.reduce(x, axis=axes, dtype=wide, keepdims=keep)
+    return product if wide == x.dtype else product.astype(x.dtype)
 
 
 def _extreme(ufunc: np.ufunc, worst: Callable[[Array], object]) -> Callable[..., Array]:
@@ -349,8 +349,8 @@ def _any(x: Array, axes: Any, keep: Any) -> Array:
 def _norm(x: Array, axes: Any, keep: Any) -> Array:
     wide = computed_in(x.dtype)
     squares = np.square(np.abs(x.astype(wide)))
-    norm = np.sqrt(np.add.reduce(squares, axis=axes, dtype=squares.dtype, keepdims=keep))
-    return norm.astype(x.dtype)  # type: ignore[no-any-return]
+    norm: Array = np.sqrt(np.add.reduce(squares, axis=axes, dtype=squares.dtype, keepdims=keep))
+    return norm.astype(x.dtype)
 
 
 def _known_axes(call: OpCall) -> tuple[int, ...] | None:

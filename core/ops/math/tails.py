@@ -27,8 +27,8 @@ def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
     """`function` of float64 arrays as a kernel of any float: its values are rounded once."""
 
     def kernel(*arrays: Array) -> Array:
-        wide: Any = function(*[np.asarray(array, np.float64) for array in arrays])
-        return wide.astype(arrays[0].dtype)  # type: ignore[no-any-return]
+        wide: Array = function(*[np.asarray(array, np.float64) for array in arrays])
+        return wide.astype(arrays[0].dtype)
 
     return kernel
 
