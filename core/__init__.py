@@ -220,7 +220,6 @@ from pinnace.ops.math.ranges import linspace as linspace
 from pinnace.ops.math.ranges import range as range
 from pinnace.ops.math.reduction import reduce_all as reduce_all
 from pinnace.ops.math.reduction import reduce_any as reduce_any
-from pinnace.ops.math.reduction import reduce_logsumexp as reduce_logsumexp
 from pinnace.ops.math.reduction import reduce_max as reduce_max
 from pinnace.ops.math.reduction import reduce_mean as reduce_mean
 from pinnace.ops.math.reduction import reduce_min as reduce_min
@@ -228,6 +227,7 @@ from pinnace.ops.math.reduction import reduce_prod as reduce_prod
 from pinnace.ops.math.reduction import reduce_sum as reduce_sum
 from pinnace.ops.math.rounding import floor as floor
 from pinnace.ops.math.rounding import round as round
+from pinnace.ops.math.statistics import reduce_logsumexp as reduce_logsumexp
 from pinnace.ops.math.trigonometry import acos as acos
 from pinnace.ops.math.trigonometry import acosh as acosh
 from pinnace.ops.math.trigonometry import asin as asin

@@ -1,4 +1,4 @@
-"""A SavedModel with fewer or renamed signatures: what they reach is kept, the rest is left out."""
+"""A SavedModel with fewer or renamed signatures: what they reach is kept, the rest is dropped."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _resource(handle: Any) -> object:
 
 
 def _skeleton(root: Trackable, reached: set[int]) -> Module:
-    """Objects with nothing but what is reached, under the names it has in the model."""
+    """Objects with only what is reached, under its names in the model."""
     kept = Module()
     made: dict[tuple[str, ...], Trackable] = {(): kept}
     for one, path in walk(root):

@@ -75,7 +75,7 @@ def load_frozen_graph(
 def placeholders(
     path: str | os.PathLike[str], outputs: Iterable[str] | None, given: Iterable[str]
 ) -> list[str]:
-    """The tensors that must be given for some outputs.
+    """The placeholders that some outputs depend on.
 
     Args:
         path: as for `load_frozen_graph`.
@@ -91,7 +91,7 @@ def read_frozen_graph(
     inputs: Iterable[str] | None = None,
     outputs: Iterable[str] | None = None,
 ) -> MetaGraphDef:
-    """A frozen graph as a SavedModel would have it, with one signature.
+    """A frozen graph as the graph of a SavedModel with one signature.
 
     Args:
         path: as for `load_frozen_graph`.
@@ -102,7 +102,7 @@ def read_frozen_graph(
 
 
 class _Frozen:
-    """A graph, and which of its tensors are given and wanted."""
+    """A graph, with the tensors that are fed and fetched."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class _Frozen:
         self._specs = {name: self._spec(name) for name in self._inputs}
 
     def inputs_with_placeholders(self) -> list[str]:
-        """The inputs, and the placeholders that are needed besides."""
+        """The inputs, and further placeholders that the outputs depend on."""
         known = {name.partition(":")[0] for name in self._inputs}
         return [*self._inputs, *(name for name in self._placeholders(known) if name not in known)]
 
@@ -156,7 +156,7 @@ class _Frozen:
         meta.graph_def.CopyFrom(self._graph)
         fills = [node.name for node in self._graph.node if fills_resource(node)]
         if fills:
-            # Whoever imports the graph runs these first; here loading does.
+            # Programs that import the graph run these first; here loading does.
             waits = [f"^{name}" for name in fills]
             meta.graph_def.node.add(name=_INITIALISER, op="NoOp", input=waits)
             names = meta.collection_def[layout.INIT_COLLECTION].node_list.value
@@ -191,7 +191,7 @@ class _Frozen:
         return found
 
     def _placeholders(self, given: Collection[str] = ()) -> list[str]:
-        """The placeholders that the outputs need, once some nodes are given."""
+        """The placeholders that the outputs depend on, with some nodes fed."""
         return [node.name for node in self._needed(given) if node.op in _PLACEHOLDERS]
 
     def _needed(self, given: Collection[str]) -> list[NodeDef]:
@@ -266,7 +266,7 @@ def _is_saved_model(data: bytes) -> bool:
 
 
 def _is_unwanted(node: NodeDef) -> bool:
-    """Whether a node that ends a graph gives nothing that somebody wants."""
+    """Whether a node without consumers is no output: its op gives nothing of interest."""
     op = registry.at_hand(node.op)
     if node.op in _PLACEHOLDERS or op is CONST or op is PLACEHOLDER_WITH_DEFAULT:
         return True

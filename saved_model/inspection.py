@@ -70,7 +70,7 @@ class SignatureReport:
 
 @dataclass(frozen=True, slots=True)
 class OpReport:
-    """One op: how many nodes have it, and whether this library can run it.
+    """One op: how many nodes use it, and whether this library can run it.
 
     Attributes:
         name: of the op.
@@ -118,7 +118,7 @@ class ModelReport:
     Attributes:
         path: the folder.
         tags: of the graph.
-        writer: who wrote it, as far as the file tells.
+        writer: the library that wrote it, as far as the file tells.
         format: `TensorFlow 2` (with objects), `TensorFlow 1` or `frozen graph`.
         signatures: by name.
         ops: of the functions that can be called, the most frequent first.
@@ -260,7 +260,7 @@ def _ops(meta: MetaGraphDef, readiness: Readiness) -> tuple[OpReport, ...]:
         if name in functions and name not in seen:
             seen.add(name)
             waiting.extend(count(functions[name].node_def, name))
-    # The nodes of a main graph become others: loops and branches, variables.
+    # The nodes of a main graph are translated: loops, branches and variables.
     is_known = not has_objects and not readiness.error
 
     def is_supported(op: str) -> bool:
@@ -416,7 +416,7 @@ def _signature_of(
 ) -> ConcreteFunction:
     if Path(export_dir).is_file():
         return load_frozen_graph(export_dir)
-    # The graph needs no variable's value, and a model without its variables has a graph too.
+    # The graph needs no values of variables: a model without its checkpoint has one too.
     options = LoadOptions(experimental_skip_checkpoint=True)
     signatures = load(export_dir, tags, options).signatures
     if signature not in signatures:

@@ -9,7 +9,7 @@ MODEL_TEXT_FILE = "saved_model.pbtxt"
 ASSETS_FOLDER = "assets"
 EXTRA_ASSETS_FOLDER = "assets.extra"
 _VARIABLES = "variables"
-# What stands in the folder and is the model's.
+# The files and folders of a model.
 OWN_NAMES = frozenset(
     {
         *(MODEL_FILE, MODEL_TEXT_FILE, ASSETS_FOLDER, EXTRA_ASSETS_FOLDER, _VARIABLES),
@@ -26,7 +26,7 @@ LEGACY_INIT_COLLECTION = "legacy_init_op"
 TRAIN_SIGNATURE = "__saved_model_train_op"
 # The child of the root that holds the signatures.
 SIGNATURES = "signatures"
-# Children of a table: functions that make, fill and forget it.
+# Children of a table: functions that create, fill and destroy it.
 CREATE, INITIALIZE, DESTROY = "_create_resource", "_initialize", "_destroy_resource"
 
 

@@ -1,7 +1,7 @@
-"""The main graph: what TensorFlow 1's and the C++ loader run, by the names of nodes.
+"""The main graph, which TensorFlow 1's and the C++ loader run by the names of nodes.
 
-They know no objects. Per variable there is a handle, per signature placeholders and one call, and
-nodes that read and write the checkpoint.
+They do not read the object graph. The main graph has a handle per variable, placeholders and one
+call per signature, and nodes that read and write the checkpoint.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class MainGraph:
         return unique
 
     def variable(self, name: str, dtype: DType, shape: Shape) -> str:
-        """The handle of a variable; its name is unique, and so is what it refers to."""
+        """The handle of a variable; its name and its shared_name are unique."""
         unique = self.add("VarHandleOp", name, (), [SCALAR], dtype=dtype, shape=shape)
-        # Handles without a shared_name of their own all mean one variable.
+        # Handles without a shared_name all refer to one variable.
         self.nodes[-1].attr["shared_name"].s = unique.encode()
         return unique
 
@@ -90,7 +90,7 @@ class MainGraph:
         return self.constant(array, dtypes.string, name)
 
     def placeholder(self, name: str, dtype: DType, shape: Shape) -> str:
-        """Something to feed."""
+        """A placeholder."""
         return self.add("Placeholder", name, (), [shape], dtype=dtype, shape=shape)
 
     def no_op(self, name: str, after: Sequence[str] = ()) -> str:

@@ -43,8 +43,7 @@ class MissingKernel:
 def unsupported_ops(function: ConcreteFunction) -> tuple[MissingKernel, ...]:
     """The ops without a kernel that a call of a function needs, or may need: by name.
 
-    The branches of conditions and the bodies of loops count, whether or not a call takes them;
-    what is computed for nobody does not.
+    Branches and loop bodies count, whether or not a call runs them; unused nodes do not.
 
     Args:
         function: a signature, a trace.
@@ -69,7 +68,7 @@ def unsupported_signatures(
 
 def missing_below(graph: Graph) -> tuple[MissingKernel, ...]:
     """The ops without a kernel that a run of a graph needs, or may need: by name."""
-    # Only what is suspected is optimised as a run would do it: that takes time.
+    # Only graphs with such ops are optimised as for a run: that takes time.
     return _missing(graph, lambda one: one) and _missing(graph, lambda one: fold(inline(one)))
 
 

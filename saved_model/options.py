@@ -16,8 +16,7 @@ class SaveOptions:
     """How `save` writes.
 
     Attributes:
-        namespace_whitelist: prefixes `Name>` of ops that are nobody's standard and may be written;
-            None allows all.
+        namespace_whitelist: prefixes `Name>` of custom ops that may be written; None allows all.
         save_debug_info: accepted; nothing that computes reads such files.
         function_aliases: name -> function; written beside the graph.
         experimental_debug_stripper: accepted; there is nothing to strip.

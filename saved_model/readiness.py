@@ -29,8 +29,8 @@ class SignatureReadiness:
 
     Attributes:
         name: of the signature.
-        error: what asking for it will say; empty if it can be made.
-        missing: the ops without a kernel that it reaches, those that make its tables among them.
+        error: the error that making it raises; empty if it can be made.
+        missing: the ops without a kernel that it reaches, including those that create its tables.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Readiness:
     """Whether a model can be loaded, and its signatures run.
 
     Attributes:
-        error: what `load` will say; empty if it loads.
+        error: the error that `load` raises; empty if it loads.
         signatures: of a model that loads, by name.
     """
 

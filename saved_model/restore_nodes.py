@@ -1,7 +1,7 @@
-"""What is restored from which values of the checkpoint, as a main graph's nodes tell.
+"""Which values of the checkpoint a main graph's restore nodes assign to what.
 
-What restores is either nodes of the main graph itself, or a function that it calls: an assignment
-of an output of RestoreV2 to a handle.
+Restoring is an assignment of an output of RestoreV2 to a handle, either in the main graph itself or
+in a function that it calls.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pinnace.proto.node_def_pb2 import NodeDef
 
 _ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
-# They take a handle, and values of the checkpoint for what is behind it.
+# Ops that take a handle, and values of the checkpoint for its resource.
 _IMPORTS = frozenset(
     op.name for op in (tables.LOOKUP_TABLE_IMPORT, boosted.DESERIALIZE, quantiles.DESERIALIZE)
 )
@@ -33,14 +33,14 @@ _RESTORE_INPUTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A value that the checkpoint has for a variable: its key, and the part of it if not all."""
+    """The stored value of a variable: its key, and a slice of it if not all."""
 
     key: str
     part: str = ""
 
 
 class StoredResource(NamedTuple):
-    """The op that gives a resource its values, and the keys of those in the checkpoint."""
+    """The op that restores a resource, and the keys of its values in the checkpoint."""
 
     op: str
     keys: tuple[str, ...]
@@ -55,7 +55,7 @@ class _Body:
     arguments: Mapping[str, str] = field(default_factory=dict)
 
     def through(self, text: str) -> tuple[str, int]:
-        """The node that a reference means and the output, past nodes that only pass it on."""
+        """The node and output of a reference, past nodes that only forward it."""
         for _ in range(_FARTHEST):
             name, _, rest = text.lstrip("^").partition(":")
             node = self.nodes.get(name)
@@ -66,7 +66,7 @@ class _Body:
         return "", 0
 
     def restored(self, text: str) -> Source | None:
-        """Where in the checkpoint a value comes from, if it comes from there."""
+        """The key of a value in the checkpoint, if it comes from there."""
         name, position = self.through(text)
         node = self.nodes.get(name)
         return (
@@ -93,7 +93,7 @@ def calls_function(node: NodeDef) -> bool:
 
 
 def _passes(node: NodeDef) -> bool:
-    """Whether a node passes on what it takes first."""
+    """Whether a node forwards its first input."""
     op = registry.at_hand(node.op)
     return op is not None and (op.alias or op.view == "reshaped") and not op.inputs[0].is_list
 
@@ -101,7 +101,7 @@ def _passes(node: NodeDef) -> bool:
 def restored_sources(
     nodes: Mapping[str, NodeDef], library: FunctionLibrary, root: str, where: str
 ) -> dict[str, Source]:
-    """For nodes that hold variables, where their values come from.
+    """For nodes that hold variables, the sources of their values.
 
     Args:
         nodes: the main graph.
@@ -119,7 +119,7 @@ def restored_sources(
 def restored_resources(
     nodes: Mapping[str, NodeDef], library: FunctionLibrary, root: str, where: str
 ) -> dict[str, StoredResource]:
-    """For nodes that make resources, under which keys their values are stored.
+    """For nodes that make resources, the keys of their stored values.
 
     Args:
         nodes: the main graph.
@@ -185,7 +185,7 @@ def _source(body: _Body, node: NodeDef, position: int) -> Source:
 def needed_messages(
     nodes: Mapping[str, NodeDef], *roots: str, without: Collection[str] = ()
 ) -> Iterable[NodeDef]:
-    """Some nodes and all that they need; not the nodes `without`, nor what only those need."""
+    """Some nodes and their dependencies; not the nodes `without`, nor what only those need."""
     waiting = [root for root in dict.fromkeys(roots) if root in nodes and root not in without]
     seen = {*waiting, *without}
     while waiting:

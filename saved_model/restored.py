@@ -1,4 +1,4 @@
-"""The objects that `load` gives back."""
+"""The objects that `load` returns."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ _MANY = 10  # traces listed in an error
 
 
 class RestoredObject(AutoTrackable):
-    """An object of a SavedModel: what it had for children are its attributes."""
+    """An object of a SavedModel: its children are attributes."""
 
     def __repr__(self) -> str:
         names = ", ".join(self._trackable_children()) or "nothing"
         return f"<{type(self).__name__} with {names}>"
 
     def __getattr__(self, name: str) -> Any:
-        """A function that could not be made when the model was loaded: it says again why."""
+        """Raise the error with which a function could not be made on loading."""
         lazy = self.__dict__.get("_refused_functions", {}).get(name)
         if lazy is None:
-            return object.__getattribute__(self, name)  # raises what it raised, also of a property
+            return object.__getattribute__(self, name)  # raises its own error, also in a property
         return lazy.get()
 
     def _refuse(self, name: str, function: LazyConcrete) -> None:
-        """Let an attribute say why it is not there."""
+        """Make access to an attribute raise this error."""
         if "_refused_functions" not in self.__dict__:
             object.__setattr__(self, "_refused_functions", {})
         self.__dict__["_refused_functions"][name] = function
@@ -59,7 +59,7 @@ class RestoredCallable(RestoredObject):
 
 
 class RestoredOptimizer(RestoredObject):
-    """An object that keeps variables for other variables, as optimizers do.
+    """An object with slot variables, such as an optimizer.
 
     Args:
         identifier: what the file says that it is.
@@ -75,15 +75,15 @@ class RestoredOptimizer(RestoredObject):
         put(self, "_slots", [])
 
     def _keep(self, variable: Variable, name: str, kept: Variable) -> None:
-        """Keep a variable for another under a name."""
+        """Add a slot variable of another variable, under a name."""
         self._slots.append((variable, name, kept))
 
     def get_slot(self, variable: Variable, name: str) -> Variable | None:
-        """The value in a variable's slot of that name, None if there is none."""
+        """A variable's slot variable of that name, None if there is none."""
         return next((kept for one, n, kept in self._slots if one is variable and n == name), None)
 
     def get_slot_names(self) -> list[str]:
-        """The names of all that is kept."""
+        """The names of all slots."""
         return sorted({name for _, name, _ in self._slots})
 
     def _slot_variables(self) -> list[tuple[Variable, str, Variable]]:
@@ -110,7 +110,7 @@ class LazyConcrete:
         self.name = name
         self._decode = arguments
         self._make = make
-        self._arguments: Any = None
+        self._arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None
         self._made: ConcreteFunction | None = None
         self._lock = lock or threading.RLock()
 
@@ -119,7 +119,7 @@ class LazyConcrete:
         """The specs of its arguments."""
         if self._arguments is None:
             self._arguments = self._decode()
-        return self._arguments  # type: ignore[no-any-return]
+        return self._arguments
 
     def get(self) -> ConcreteFunction:
         """The function, always the same one."""
@@ -133,7 +133,7 @@ class LazyConcrete:
 
 
 class RestoredFunction(Trackable):
-    """A function of a SavedModel: a call runs the trace that fits its arguments.
+    """A function of a SavedModel: a call runs the trace that matches its arguments.
 
     Args:
         name: what it was called.
@@ -217,7 +217,7 @@ class RestoredFunction(Trackable):
 
 
 def _fitting(wanted: Any, given: Any, convert: bool) -> list[Tensor] | None:
-    """The tensors to call a trace with; None if the arguments are not those it was made for.
+    """The tensors to call a trace with; None if the arguments do not match it.
 
     Args:
         wanted: `(args, kwargs)` of the trace.
@@ -287,7 +287,7 @@ def _text(leaf: Any) -> str:
 
 
 class SignatureMap(Mapping[str, ConcreteFunction], Trackable):
-    """The signatures of a model, by name; each is made when it is asked for.
+    """The signatures of a model, by name; each is made on first use.
 
     Args:
         signatures: by name.
@@ -324,7 +324,7 @@ class SignatureMap(Mapping[str, ConcreteFunction], Trackable):
 
 
 class RestoredResource(RestoredObject, TrackableResource):
-    """A table or the like: made and filled by functions of its own when it is first needed.
+    """A table or the like: created and filled by its own functions on first use.
 
     Args:
         lock: held meanwhile: nobody sees a table that is not filled yet.
@@ -336,7 +336,7 @@ class RestoredResource(RestoredObject, TrackableResource):
         put(self, "_making_lock", lock or threading.RLock())
 
     def restore_when_made(self, read: Callable[[], dict[str, Any]]) -> None:
-        """Let it take the values that `read` gives, after it was made."""
+        """Restore it from the values of `read`, after it was created."""
         object.__setattr__(self, "_stored_values", read)
 
     @property
@@ -349,7 +349,7 @@ class RestoredResource(RestoredObject, TrackableResource):
         found: Tensor | None = self.__dict__.get("_made_handle")
         if found is None:
             with self.__dict__["_making_lock"]:
-                # What fills it takes its handle, in this thread; another waits until it is filled.
+                # The initialiser takes its handle, in this thread; others wait until it has run.
                 found = self.__dict__.get("_made_handle")
                 if found is None:
                     found = self.__dict__.get("_unfilled_handle")
@@ -373,7 +373,7 @@ class RestoredResource(RestoredObject, TrackableResource):
             if read is not None:
                 self._restore_from_tensors(read())
         finally:
-            # If that failed, who comes next is told the same, not that the table is empty.
+            # If that failed, later uses get the same error, not an empty table.
             put(self, "_unfilled_handle", None)
             put(self, "_is_being_made", False)
         put(self, "_made_handle", handle)

@@ -1,4 +1,4 @@
-"""The objects of a SavedModel, made from what its file says and connected as they were."""
+"""The objects of a SavedModel, made and connected as its file describes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 # Lists may leave out elements, all together at most this many; no index has more digits.
 _MOST_LEFT_OUT = 1 << 20
 _INDEX_DIGITS = 7
-# Attributes in which restored objects keep what is no child of theirs.
+# Attributes of restored objects that are not their children.
 _BOOKKEEPING = frozenset(
     {
         *("_identifier", "_is_being_made", "_made_handle", "_making", "_making_lock"),
@@ -95,14 +95,14 @@ class Loader:
             meta.meta_info_def.stripped_op_list.op,
             allow_io=options.allow_io,
         )
-        # The names of the traces of functions; what is no trace is called by name.
+        # The names of the traces of functions; other concrete functions are called by name.
         self._traced = {
             name
             for item in self._saved.items
             if isinstance(item.kind, FunctionObject)
             for name in item.kind.concrete
         }
-        # What some parent calls an object.
+        # The name of an object in one of its parents.
         self._known_as = {
             child: name for item in reversed(self._saved.items) for name, child in item.children
         }
@@ -143,7 +143,7 @@ class Loader:
         self._restore_variables(self._objects[0])
 
     def signature_names(self) -> dict[str, str]:
-        """The signatures, and the functions that they are."""
+        """The signatures, with the names of their functions."""
         found = {}
         for name, child in self._saved.items[0].children:
             if name == layout.SIGNATURES:
@@ -154,7 +154,7 @@ class Loader:
         return found
 
     def graphs_behind(self, function: str) -> list[Graph]:
-        """A function, and what makes and fills the tables that it needs; nothing of it runs.
+        """A function, and the functions that create and fill its tables; nothing of it runs.
 
         Raises:
             OpError: the function cannot be made.
@@ -162,9 +162,9 @@ class Loader:
         return self._functions.graphs_behind(function)
 
     def _fill_from_assets(self) -> None:
-        """Fill tables now if files may be what fills them: later the folder may be another model.
+        """Fill tables that may be filled from files now: later the folder may hold another model.
 
-        What cannot be filled says so when it is used, as it would have without.
+        A table that cannot be filled raises its error on use, as without this.
         """
         if any(isinstance(one, Asset) for one in self._objects.values()):
             for one in self._objects.values():
@@ -185,7 +185,7 @@ class Loader:
         return self._objects[number]
 
     def _make_tuple(self, number: int, item: SavedItem) -> Any:
-        """A tuple, after what is in it."""
+        """A tuple, after its elements."""
         waiting: list[tuple[int, bool]] = [(number, False)]
         active: set[int] = set()
         while waiting:
@@ -259,7 +259,7 @@ class Loader:
         return self._functions.lazy(kind.name, by_name=True)
 
     def _attach_children(self, number: int, item: SavedItem) -> None:
-        """The children of an object, but for functions that stand by themselves."""
+        """Attach the children of an object, except concrete functions."""
         target = self._objects[number]
         if isinstance(target, ListWrapper):
             for child in self._in_order(item):
@@ -271,13 +271,13 @@ class Loader:
             for name, child in item.children:
                 found = self._objects[child]
                 if isinstance(target, RestoredResource):
-                    # What fills a table captures it: made now, it would make the table.
+                    # The initialiser of a table captures it: made now, it would create the table.
                     self._attach(target, name, self._element(child))
                 elif not isinstance(found, LazyConcrete):
                     self._attach(target, name, found)
 
     def _attach_functions(self, number: int, item: SavedItem) -> None:
-        """The functions that stand by themselves among the children of an object."""
+        """Attach the concrete functions among the children of an object."""
         target = self._objects[number]
         if number == 0 and isinstance(target, (LazyConcrete, RestoredFunction)):
             for name, child in item.children:  # TensorFlow: a function has attributes, as the root
@@ -319,12 +319,12 @@ class Loader:
                 target._keep(variable, name, slot)
 
     def _unless_lazy(self, number: int) -> Any:
-        """An object; None as long as it is a function that stands by itself."""
+        """An object; None for a concrete function that is not made yet."""
         found = self._objects[number]
         return None if isinstance(found, LazyConcrete) else found
 
     def _element(self, number: int | None) -> Any:
-        """An object where it cannot be put later: a function as one that is made when called."""
+        """An object for a place that cannot be set later: a function is made when called."""
         found = None if number is None else self._objects[number]
         if isinstance(found, LazyConcrete):
             kind = self._saved.items[number or 0].kind
@@ -335,7 +335,7 @@ class Loader:
     def _in_order(self, item: SavedItem) -> list[int | None]:
         """The children of a list by their indices; None where an element is not in the file.
 
-        TensorFlow writes only what it tracks: None, numbers and texts in a list leave holes.
+        TensorFlow writes only trackable elements: None, numbers and strings in a list leave holes.
         """
         indices = {
             name: child for name, child in item.children if name.isascii() and name.isdigit()
@@ -352,7 +352,7 @@ class Loader:
         return [numbers.get(index) for index in range(length)]
 
     def _public(self, number: int) -> Any:
-        """An object as a user sees it."""
+        """An object in its public form."""
         found = self._objects[number]
         return found.get() if isinstance(found, LazyConcrete) else found
 
@@ -416,7 +416,7 @@ class Loader:
             reader.verify_all()
 
     def _describe_model(self, root: Any) -> None:
-        """Set the attributes that TensorFlow puts on the root beside its children."""
+        """Set the attributes that TensorFlow gives the root besides its children."""
         if isinstance(root, (RestoredObject, RestoredFunction, ConcreteFunction)):
             info = self._meta.meta_info_def
             put: Callable[[Any, str, object], None] = object.__setattr__

@@ -1,4 +1,4 @@
-"""The functions by which TensorFlow saves and restores what a table holds."""
+"""The functions by which TensorFlow saves and restores the contents of a table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _log = logging.getLogger("pinnace")
 def saveable_functions(
     resource: TrackableResource,
 ) -> tuple[ConcreteFunction, ConcreteFunction] | None:
-    """The functions that give and take what a resource holds; None if it holds nothing.
+    """The functions that save and restore the contents of a resource; None if it has none.
 
     Source:
         TensorFlow `saveable_object_util.trace_save_restore_functions`.

@@ -79,7 +79,7 @@ class SavedFunctions:
         return found
 
     def _checked(self, name: str) -> tuple[Graph, Any, Any]:
-        """A function as a graph that fits what it is called with and gives; and these."""
+        """A function's graph, checked against its arguments and results; and these."""
         info = self._saved.functions[name]
         where = f"{self._where}: function {name!r}"
         arguments = decode_arguments(info.arguments, where)
@@ -132,7 +132,7 @@ class SavedFunctions:
             raise NotFoundError(f"{where} needs the asset {target.path}, which is missing")
 
     def _bound(self, number: int, where: str) -> tuple[Tensor, Variable | None]:
-        """The tensor that stands for a captured object, and the variable if it is one."""
+        """The tensor of a captured object, and the variable if it is one."""
         self._check_bound(number, where)
         target = self._objects[number]
         if isinstance(target, Variable):
@@ -143,7 +143,7 @@ class SavedFunctions:
         return found, None
 
     def graphs_behind(self, name: str) -> list[Graph]:
-        """A function, and what makes and fills the tables that it needs; nothing of it runs.
+        """A function, and the functions that create and fill its tables; nothing of it runs.
 
         Raises:
             OpError: the function cannot be made.
@@ -165,7 +165,7 @@ class SavedFunctions:
         return found
 
     def _makers_of(self, number: int) -> list[str]:
-        """The functions that make and fill an object, if it is a table."""
+        """The functions that create and fill an object, if it is a table."""
         if not isinstance(self._objects[number], RestoredResource):
             return []
         names: list[str] = []
@@ -193,7 +193,7 @@ def decode_arguments(message: Any, where: str) -> tuple[tuple[Any, ...], dict[st
 
 
 def _fits(count: int, specs: Any) -> bool:
-    """Whether a structure of specs may stand for so many tensors."""
+    """Whether a structure of specs may consist of so many tensors."""
     least = _tensors_in(specs)
     leaves = structure.flatten(specs, expand_composites=True)
     # Of a class that is not known here, older files do not say of how many tensors it consists.
@@ -202,7 +202,7 @@ def _fits(count: int, specs: Any) -> bool:
 
 
 def _tensors_in(specs: Any) -> int:
-    """How many tensors a structure of specs stands for, as far as it tells."""
+    """How many tensors a structure of specs consists of, as far as known."""
     leaves = structure.flatten(specs, expand_composites=True)
     opaque = sum(leaf.tensors for leaf in leaves if isinstance(leaf, OpaqueSpec))
     return opaque + sum(isinstance(leaf, TensorSpec) for leaf in leaves)

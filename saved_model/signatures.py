@@ -105,10 +105,10 @@ def _concrete(function: Any, name: str) -> ConcreteFunction:
 
 
 def _inputs(concrete: ConcreteFunction) -> list[tuple[str, TensorSpec]]:
-    """A name of its own for each tensor argument, in the order of the graph."""
+    """A unique name for each tensor argument, in the order of the graph."""
     leaves = structure.flatten(concrete.structured_input_signature, expand_composites=True)
     specs = [leaf for leaf in leaves if isinstance(leaf, TensorSpec)]
-    # The tensors that composite values are made of have no names but those of the graph.
+    # The components of composite values have only their names in the graph.
     known = concrete.graph.input_names
     specs = [
         spec if spec.name or at >= len(known) else spec.with_name(known[at])

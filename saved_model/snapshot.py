@@ -1,4 +1,4 @@
-"""A frozen view of the objects to save: what each is, and what functions capture."""
+"""A frozen view of the objects to save: the kind of each, and what functions capture."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _FUNCTIONS = (Function, RestoredFunction, ConcreteFunction)
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The objects to save, and how they hang together.
+    """The objects to save, and their references to each other.
 
     Attributes:
         tree: the objects with variables among them: what the checkpoint holds.
@@ -89,12 +89,12 @@ class Snapshot:
 
 
 class Signatures:
-    """Stands for the map of signatures among the objects."""
+    """The map of signatures, as one of the objects."""
 
 
 @dataclass(slots=True)
 class _Collection:
-    """Objects that are given numbers, each once."""
+    """Numbers objects, each once."""
 
     objects: list[object] = field(default_factory=list)
     children: list[dict[str, int]] = field(default_factory=list)
@@ -159,7 +159,7 @@ def take_snapshot(root: Trackable, signatures: Any = None) -> Snapshot:
 def _add_saveables(
     found: _Collection, concrete: dict[int, ConcreteFunction], tree: Tree
 ) -> dict[int, tuple[int, int]]:
-    """Give numbers to the functions that give and take what tables hold."""
+    """Number the functions that save and restore the contents of tables."""
     added: dict[int, tuple[int, int]] = {}
     for number, one in enumerate(tree.objects):
         functions = saveable_functions(one) if isinstance(one, TrackableResource) else None
@@ -171,13 +171,13 @@ def _add_saveables(
 
 
 class View:
-    """The children and functions that objects save; each is asked once, since asking may trace."""
+    """The children and functions that objects save; cached, as the look-up may trace."""
 
     def __init__(self) -> None:
         self._offers: dict[int, Mapping[str, Any] | None] = {}
 
     def _offer(self, parent: Trackable) -> Mapping[str, Any] | None:
-        """The functions that an object asks to have saved, None if it leaves that to us."""
+        """The functions that an object chooses to save, None if it does not choose."""
         if id(parent) not in self._offers:
             ask = getattr(parent, "_functions_for_saving", None)
             self._offers[id(parent)] = None if ask is None else ask()
@@ -220,7 +220,7 @@ class View:
 
 
 def _trace_declared(root: Trackable, view: View) -> None:
-    """Trace what has an input signature and no trace: first, since that may make variables."""
+    """Trace functions with an input signature and no trace: first, as that may create variables."""
     for one in tree_of(root, view.children).objects:
         for function in view.functions(one).values():
             if (
@@ -232,7 +232,7 @@ def _trace_declared(root: Trackable, view: View) -> None:
 
 
 def _add_traces(found: _Collection) -> dict[int, ConcreteFunction]:
-    """Give numbers to the traces of all functions."""
+    """Number the traces of all functions."""
     concrete: dict[int, ConcreteFunction] = {}
     for number, one in enumerate(list(found.objects)):
         if isinstance(one, ConcreteFunction):
@@ -266,7 +266,7 @@ def saved_traces(function: Function | RestoredFunction) -> list[ConcreteFunction
 
 
 def _open_axes(trace: ConcreteFunction) -> int:
-    """How much the argument shapes of a trace leave open."""
+    """How many axes the argument shapes of a trace leave unknown."""
     total = 0
     for leaf in structure.flatten(trace.structured_input_signature):
         if isinstance(leaf, TensorSpec):
@@ -374,7 +374,7 @@ _CONTAINERS: Sequence[tuple[str, type]] = (
 )
 
 
-# What TensorFlow takes in no name of a node, and so in no name of a variable.
+# Characters that TensorFlow allows in no name of a node, nor of a variable.
 _ILLEGAL = re.compile(r"^[^A-Za-z0-9.]|[^A-Za-z0-9_.\\/>-]")
 
 
@@ -391,7 +391,7 @@ def variable_object(variable: Any) -> VariableObject:
 
 
 def call_spec(function: Function | RestoredFunction) -> CallSpec:
-    """The parameters of a function; defaults that cannot be written are left to the caller."""
+    """The parameters of a function; those whose defaults cannot be written become required."""
     if isinstance(function, RestoredFunction):
         return function.call_spec
     spec = function.function_spec

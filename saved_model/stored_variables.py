@@ -1,4 +1,4 @@
-"""Variables of a loaded model: where in the bundle their values are, read when they are needed."""
+"""Variables of a loaded model, whose values are read from the bundle on first use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def restore_variables(
     saved: Objects,
     objects: Mapping[int, Any],
 ) -> None:
-    """Let every variable read its value from the bundle when it is first asked for it.
+    """Make every variable read its value from the bundle on first use.
 
     Both object graphs are walked from the root along the names of children, so that a path leads
     to the same variable in both.
@@ -54,7 +54,7 @@ def restore_variables(
 
 
 def attach_value(reader: BundleReader, key: str, variable: Variable) -> None:
-    """Let a variable read its value from a bundle when it is first asked for it.
+    """Make a variable read its value from a bundle on first use.
 
     Raises:
         NotFoundError: the bundle has no such value, or the file with it is missing.

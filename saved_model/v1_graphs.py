@@ -1,7 +1,7 @@
 """SavedModels without objects, as TensorFlow 1 wrote them: main graph and signatures.
 
-A signature becomes the part of the main graph between its inputs and outputs. What has state there
-(variables, tables) is made once for the model and handed to every signature as a capture.
+A signature becomes the part of the main graph between its inputs and outputs. Variables and tables
+are made once for the model and are captures of every signature.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def load_main_graph(folder: Path, meta: MetaGraphDef, options: LoadOptions) -> R
 
 
 class MainGraph:
-    """The main graph of one model, and what in it has state.
+    """The main graph of one model, with its variables and resources.
 
     Args:
         folder: where its checkpoint and assets are.
@@ -99,7 +99,7 @@ class MainGraph:
             lambda fills, name: self._part([], [], fills, name),
             None if options.experimental_skip_checkpoint else self._checkpoint,
         )
-        # Why what a session runs first cannot be run here.
+        # Why the initialiser that a session runs first cannot run here.
         self._refused: OpError | None = None
 
     def load(self) -> RestoredObject:
@@ -254,10 +254,10 @@ class MainGraph:
         )
         return graph, captured, variables
 
-    # What has state.
+    # Variables and resources.
 
     def initialise(self, *, rehearsed: bool = False) -> None:
-        """Run what a session runs once after restoring: it fills tables and sets variables.
+        """Run the initialiser, as a session does after restoring: it fills tables.
 
         Args:
             rehearsed: only look whether it can be run.
@@ -272,14 +272,14 @@ class MainGraph:
                 if not rehearsed:
                     plan([np.asarray(tensor._array) for tensor in captured])
         except OpError as error:
-            # Signatures that use nothing of what it sets can do without it.
+            # Signatures that use nothing that it sets work without it.
             self._refused = error
 
     def _require_initialised(self, captured: Iterable[Tensor]) -> None:
-        """Check that the initialiser gives a value to all that a signature uses.
+        """Check that a signature uses nothing that only the initialiser could set.
 
         Raises:
-            OpError: it has not, since the initialiser cannot be run here.
+            OpError: it does, and the initialiser cannot run here.
         """
         if self._refused is None:
             return
@@ -307,7 +307,7 @@ class MainGraph:
         return None
 
     def _make_variables(self) -> None:
-        """A variable per node that holds one; its value is read from the checkpoint when needed."""
+        """A variable per node that holds one; values are read from the checkpoint on first use."""
         sources = None
         shared: dict[tuple[bytes, bytes], Variable] = {}
         for node in self._meta.graph_def.node:
@@ -360,7 +360,7 @@ class MainGraph:
     def _checkpoint(self) -> BundleReader | None:
         if self._reader is None:
             prefix = layout.variables_prefix(self._folder)
-            # TensorFlow: without a checkpoint there is nothing to restore, if nothing says so.
+            # TensorFlow: a model without a checkpoint and a SaverDef restores nothing.
             if self._meta.HasField("saver_def") or prefix.with_suffix(".index").exists():
                 self._reader = BundleReader(prefix)
                 if self._options.verify:
@@ -368,7 +368,7 @@ class MainGraph:
         return self._reader
 
     def _sources(self) -> dict[str, Source]:
-        """Which value each variable is restored from, as the nodes that restore it tell."""
+        """The source of each variable in the checkpoint, from its restore nodes."""
         found = restored_sources(
             self._nodes, self._library, self._meta.saver_def.restore_op_name, self._where
         )
@@ -385,7 +385,7 @@ class MainGraph:
 
 
 def _box(text: str, shape: tuple[int, ...], where: str) -> tuple[slice, ...]:
-    """The part of a value that `sizes start,length:start,length` means; `-` is a whole axis."""
+    """The slice of a value that `sizes start,length:start,length` means; `-` is a whole axis."""
     ranges = text.split(" ")[-1].split(":")
     try:
         box = tuple(

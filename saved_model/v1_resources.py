@@ -1,6 +1,6 @@
-"""What a main graph holds beside variables: tables, trees, iterators.
+"""Resources of a main graph besides variables: tables, trees, iterators.
 
-Each is made when it is needed, with what a checkpoint holds of it.
+Each is created on first use, and restored from the checkpoint.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pinnace.framework.shapes import SCALAR
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.functions.concrete import ConcreteFunction
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.graph.codec.graphs import decode_graph
 from pinnace.graph.codec.references import TRANSLATED
 from pinnace.ops import registry
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pinnace.storage.bundle import BundleReader
 
 _PASS = frozenset({"Identity", "RefIdentity"})
-# The ops that make what has a state and is no variable, by handles that signatures take.
+# Ops that make resources other than variables, whose handles signatures use.
 _MAKERS = tables.MAKERS | handles.MAKERS | {boosted.HANDLE.name, quantiles.HANDLE.name}
 _FILLERS = tables.FILLERS | {
     op.name for family in (boosted, quantiles) for op in (family.CREATE, family.DESERIALIZE)
@@ -77,13 +77,13 @@ def fills_resource(node: NodeDef) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What a checkpoint has for a resource: the op that gives it those values, and the values."""
+    """The stored values of a resource, and the op that restores them."""
 
     op: OpDef
     values: Sequence[Array]
 
     def run(self, handle: Tensor) -> None:
-        """Let the resource behind a handle take the values."""
+        """Restore the values into the resource of a handle."""
         tensors = [
             wrap(np.asarray(value), dtype)
             for value, dtype in zip(self.values, self._dtypes(), strict=True)
@@ -95,7 +95,7 @@ class _Stored:
 
 
 class MainGraphResource(RestoredResource):
-    """A resource of a main graph; made when it is first needed, filled when a session would.
+    """A resource of a main graph; created on first use, filled when a session would.
 
     Args:
         make: gives its handle.
@@ -111,7 +111,7 @@ class MainGraphResource(RestoredResource):
 
     @property
     def resource_handle(self) -> Tensor:
-        """The handle that signatures take."""
+        """The handle that signatures capture."""
         found: Tensor | None = self.__dict__.get("_made_handle")
         if found is None:
             found = self.__dict__["_making"][0]()
@@ -163,7 +163,7 @@ class MainGraphResources:
         return list(self._found.values())
 
     def of(self, node: NodeDef) -> MainGraphResource:
-        """The one resource that a node stands for: nodes may share one by its name."""
+        """The resource of a node; nodes may share one by its name."""
         key = self._key(node)
         found = self._found.get(key)
         if found is None:
@@ -186,7 +186,7 @@ class MainGraphResources:
         return handle
 
     def _stored_values(self, node: NodeDef) -> _Stored | None:
-        """What the checkpoint has for a resource, if it has all of it."""
+        """The stored values of a resource, if the checkpoint has all of them."""
         found = self._stored_keys().get(self._key(node))
         reader = self._checkpoint() if found and self._checkpoint else None
         if found is None or reader is None or any(key not in reader for key in found.keys):
@@ -195,7 +195,7 @@ class MainGraphResources:
         return _Stored(op, [reader.read(key) for key in found.keys])
 
     def _stored_keys(self) -> dict[tuple[object, ...], StoredResource]:
-        """Under which keys of the checkpoint the values of each resource stand."""
+        """The keys of the values of each resource in the checkpoint."""
         if self._stored is None:
             self._stored = restored_resources(
                 self._nodes, self._library, self._meta.saver_def.restore_op_name, self._where
@@ -215,7 +215,7 @@ class MainGraphResources:
     def _functions(
         self, node: NodeDef, table: MainGraphResource | None
     ) -> dict[str, ConcreteFunction]:
-        """The functions that make and fill a resource, so that it can be saved again."""
+        """The functions that create and fill a resource, so that it can be saved again."""
         graph = self._maker_graph(node)
         if table is not None and _op_of(node) == handles.ONE_SHOT.name:
             return _one_shot_functions(graph, table)
@@ -223,7 +223,7 @@ class MainGraphResources:
         functions = {layout.CREATE: ConcreteFunction(graph, [], ((), {}), made, [])}
         stored = self._stored_values(node)
         if stored is not None and table is not None and not _keeps_values(table):
-            # A checkpoint of objects has no place for them: constants of a function instead.
+            # An object-based checkpoint has no place for them: they become constants of a function.
             fill, _ = trace(lambda: stored.run(table.resource_handle), (), {}, f"fill_{node.name}")
             functions[layout.INITIALIZE] = fill
             return functions
@@ -253,12 +253,12 @@ class MainGraphResources:
 
 
 def _keeps_values(one: MainGraphResource) -> bool:
-    """Whether a checkpoint of objects holds what it has."""
+    """Whether an object-based checkpoint holds its contents."""
     return hasattr(one._resource(), "stored_values")
 
 
 def _one_shot_functions(maker: Graph, one: MainGraphResource) -> dict[str, ConcreteFunction]:
-    """An iterator that makes its dataset itself, as one that is given it.
+    """The functions of a OneShotIterator, as an iterator that gets its dataset from an initialiser.
 
     TensorFlow gives the resources of a function names, and its OneShotIterator takes none.
     """

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.proto.graph_pb2 import GraphDef
 
-# What is written of the writer: tools parse it as a version.
+# The version of the writer: tools parse it.
 _TENSORFLOW_VERSION = "2.21.0"
 _WRITER = "pinnace"
 _LARGEST_FILE = (1 << 31) - 1
@@ -58,7 +58,7 @@ def save(
 ) -> None:
     """Write a SavedModel: the objects below `obj`, their variables, and every traced function.
 
-    The folder appears complete or not at all; one that is there already is exchanged in one step.
+    The folder appears complete or not at all; an existing one is replaced atomically.
 
     Args:
         obj: a Module, a model, a Checkpoint: anything with named children.
@@ -96,7 +96,7 @@ def save(
 
 
 def _write_message(message: SavedModel, folder: Path) -> None:
-    """The file of messages, last: that it is there means that all is."""
+    """The file of messages, written last: its existence means that the model is complete."""
     size = message.ByteSize()
     if size > _LARGEST_FILE:
         raise InvalidArgumentError(
@@ -115,7 +115,7 @@ class _Model:
         self._options = options
         self._names = FunctionNames()
         self._main = MainGraph(self._names.of_ref)
-        # Numbers of objects -> nodes of the main graph that stand for them.
+        # Numbers of objects -> their nodes in the main graph.
         self._nodes: dict[int, str] = {}
         self._objects, self._values = describe(snapshot.tree)
         self._object_bytes = encode_object_graph(self._objects).SerializeToString(
@@ -139,7 +139,7 @@ class _Model:
         return model
 
     def write_variables(self, folder: Path) -> None:
-        """The bundle: every value, then the object graph by which they are found."""
+        """Write the bundle: every value, and the object graph that maps objects to keys."""
         prefix = layout.variables_prefix(folder)
         with BundleWriter(prefix, max_shard_bytes=self._options.max_shard_bytes) as bundle:
             for key, read in self._values.items():
@@ -192,7 +192,7 @@ class _Model:
             meta.signature_def[name].CopyFrom(encode_signature(signature))
 
     def _add_resources(self) -> None:
-        """Handles of tables: each is made by the function that makes it when it is loaded."""
+        """Add handles of tables: each is the output of the function that creates it on loading."""
         for number in self._snapshot.resources:
             trace = self._trace_of(number, layout.CREATE)
             if trace is not None:
@@ -265,7 +265,7 @@ class _Model:
 
 
 def _check_namespaces(graph: GraphDef, allowed: Sequence[str] | None) -> None:
-    """Check that ops `Name>Op`, which no standard program has, are those the caller allows."""
+    """Check that custom ops, `Name>Op`, are in the namespaces that the caller allows."""
     if allowed is None:
         return
     if isinstance(allowed, str) or not all(isinstance(one, str) for one in allowed):

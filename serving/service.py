@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pinnace.serving.models.repository import Repository
     from pinnace.serving.observing.access_log import AccessLog
     from pinnace.serving.observing.shadow_metrics import ShadowMetrics
-    from pinnace.serving.requests.exchange import Exchanging
+    from pinnace.serving.requests.exchanging import Exchanging
     from pinnace.serving.requests.reply import Reply
 
 Front: TypeAlias = "Callable[[Exchange], AbstractAsyncContextManager[object]]"

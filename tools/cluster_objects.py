@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.serving.command import UsageError, parse_settings
+from pinnace.serving.command import parse_settings
+from pinnace.serving.flags import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,8 @@ value.
 
 def page() -> str:
     """The whole document."""
-    command = importlib.import_module("pinnace.serving.command")
     parts = [HEAD]
-    for title, actions in command.flags():
+    for title, actions in importlib.import_module("pinnace.serving.flags").flags():
         rows = "\n".join(f"| `{flag}` | {text} |" for flag, text in actions)
         parts.append(f"{title}\n\n| flag | |\n|---|---|\n{rows}\n")
     return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""Reverse accumulation: from what happened and gradients of its results to those of its inputs."""
+"""Reverse accumulation: gradients of inputs from recorded ops and gradients of outputs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 
-# One thing that happened: (op, inputs, attributes, outputs, None), or, where no op but its own
-# gradient is known, (None, inputs, {}, outputs, backward). A plain tuple: tapes make many.
+# One entry of a tape: (op, inputs, attributes, outputs, None), or, for a function with a gradient
+# of its own, (None, inputs, {}, outputs, backward). A plain tuple: tapes make many.
 Entry: TypeAlias = (
     "tuple[OpDef | None, tuple[Any, ...], dict[str, Any], tuple[Tensor, ...], "
     "Callable[..., Sequence[Tensor | None]] | None]"
@@ -25,7 +25,7 @@ Entry: TypeAlias = (
 
 
 class Gradients:
-    """The gradients found so far, by tensor; several for one are added when it is asked for."""
+    """The gradients found so far, by tensor; those of one tensor are summed on look-up."""
 
     __slots__ = ("table",)
 
@@ -33,7 +33,7 @@ class Gradients:
         self.table: dict[int, Any] = {}
 
     def add(self, tensor: Tensor, gradient: Tensor) -> None:
-        """One more contribution."""
+        """Add a contribution to the gradient of a tensor."""
         key = id(tensor)
         known = self.table.get(key)
         if known is None:
@@ -68,7 +68,7 @@ def _sum(gradients: list[Any]) -> Any:
 
 
 def _joined(gradients: list[IndexedSlices]) -> IndexedSlices:
-    """The sum of slices: all of them, side by side."""
+    """The sum of IndexedSlices: their concatenation."""
     indices = [one.indices for one in gradients]
     if len({one.dtype for one in indices}) > 1:
         indices = [casting.cast(one, dtypes.int64) for one in indices]
@@ -83,9 +83,9 @@ def accumulate(  # noqa: C901 (the loop of every gradient: calls inside it would
     """Walk `entries` backwards, turning gradients of outputs into gradients of inputs.
 
     Args:
-        entries: what happened, in order.
+        entries: recorded ops, in execution order.
         gradients: holds the gradients of the targets; holds those of the sources afterwards.
-        kept: ids of the tensors whose gradients somebody will ask for.
+        kept: ids of the tensors whose gradients are returned.
         wanted: ids of the tensors whose gradients can reach a source.
     """
     table = gradients.table

@@ -1,4 +1,4 @@
-"""custom_gradient: a function that brings its own derivative (stop_gradient is an op)."""
+"""custom_gradient: a function with a gradient of its own (stop_gradient is an op)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Readers:
-    """Sees which variables are read, as a tape would, and records nothing."""
+    """A tape that notes which variables are read, and records no ops."""
 
     persistent = False
 
@@ -69,7 +69,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         ]
         readers = _Readers()
         outer = state.tapes
-        # Tapes see what the function computes: a second derivative may go through it.
+        # The ops inside are recorded too: second derivatives may go through them.
         state.tapes = (*outer, readers)
         try:
             results, grad_fn = f(*structure.pack_sequence_as(args, inputs), **kwargs)
@@ -83,7 +83,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
                 "def grad(*dys, variables=None)"
             )
         computed = tuple(convert_to_tensor(y) for y in structure.flatten(results))
-        # New tensors: the tapes know what made these, and that shall be this function.
+        # New tensors: for the tapes, this function made the results, not the ops inside.
         with tapes_hidden():
             outputs = tuple(reshaping.identity(y) for y in computed)
         everything = [*inputs, *(variable.handle for variable in variables)]
@@ -124,7 +124,7 @@ def _gradient(g: Any) -> Any:
 
 
 def only_readers() -> tuple[Any, ...]:
-    """What is on the stack that sees variables and records nothing."""
+    """The tapes on the stack that only note variables."""
     return tuple(tape for tape in state.tapes if isinstance(tape, _Readers))
 
 
@@ -134,7 +134,7 @@ def _takes_variables(function: Callable[..., Any]) -> bool:
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with the derivative of the identity: what flows back to it flows through.
+    """The function with the derivative of the identity: gradients pass through unchanged.
 
     Args:
         f: takes as many tensors as it gives, of the same shapes.

@@ -29,7 +29,7 @@ class ForwardAccumulator:
     results it beats a GradientTape. Around a tape it gives Hessian-vector products.
 
     Args:
-        primals: a tensor or variable, or a structure of them: what is moved.
+        primals: a tensor or variable, or a structure of them: where the derivative is taken.
         tangents: the direction, in the structure, shapes and dtypes of `primals`.
 
     Raises:
@@ -48,7 +48,7 @@ class ForwardAccumulator:
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         structure.assert_same_structure(primals, tangents)
-        # By id; the tensors are held so that ids stay theirs.
+        # By id; the tensors are kept alive so that their ids are not reused.
         self._tangents: dict[int, tuple[Any, Tensor]] = {}
         self._recording = False
         pairs = zip(structure.flatten(primals), structure.flatten(tangents), strict=True)
@@ -116,7 +116,7 @@ class ForwardAccumulator:
 
         return structure.map_structure(found, primals)
 
-    # What the dispatch calls.
+    # Called by the dispatch.
 
     def watches(self, tensor: object) -> bool:
         """Whether there is a tangent for `tensor`."""
@@ -151,7 +151,7 @@ class ForwardAccumulator:
         outputs: tuple[Tensor, ...],
         backward: Callable[..., Sequence[Tensor | None]],
     ) -> None:
-        """Compute the tangents of the results of something that brings its own gradient."""
+        """Compute the tangents of the results of a function with a gradient of its own."""
         self._push(inputs, outputs, lambda seeds: list(backward(*seeds)))
 
     def record_customised(
@@ -161,10 +161,10 @@ class ForwardAccumulator:
         backward: Callable[..., Sequence[Tensor | None]],
         computed: Sequence[Tensor],
     ) -> None:
-        """The results of `custom_gradient` move as what was computed for them does.
+        """The tangents of the results of `custom_gradient` are those of the ops inside.
 
-        TensorFlow: the gradient that was given is for the way back only. Where it was hidden what
-        is computed, that gradient is all there is.
+        TensorFlow: the given gradient is for reverse mode only. Where the ops inside were not
+        recorded, that gradient is all there is.
         """
         if any(self.watches(one) for one in computed):
             for one, output in zip(computed, outputs, strict=True):
@@ -179,12 +179,12 @@ class ForwardAccumulator:
         outputs: Sequence[Tensor],
         pull: Callable[[Sequence[Tensor | None]], list[Any]],
     ) -> None:
-        """Tangents of inputs to those of outputs, where `pull` is the way back."""
+        """The tangents of outputs from those of inputs; `pull` is the vector-Jacobian product."""
         tangents = [self._tangents.get(id(x)) for x in inputs]
         if all(one is None for one in tangents):
             return
         saved = state.tapes
-        # Those around this one see how the tangents are computed; it does not see that itself.
+        # Enclosing accumulators and tapes record how the tangents are computed; this one does not.
         state.tapes = saved[: saved.index(self)] if self in saved else ()
         try:
             seeds = [_seed(y) for y in outputs]

@@ -1,4 +1,4 @@
-"""GradientTape: remembers what happened to watched tensors, and differentiates it."""
+"""GradientTape: records ops on watched tensors, and differentiates them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class GradientTape:
         self._persistent = persistent
         self._watch_variables = watch_accessed_variables
         self._entries: list[Entry] = []
-        # Holding the tensors keeps their ids from being given to others.
+        # Keeping the tensors alive keeps their ids from being reused.
         self._watched: dict[int, Tensor] = {}
         self._variables: dict[int, Variable] = {}
         self._recording = False
@@ -73,12 +73,12 @@ class GradientTape:
             self._recording = False
             pop_tape(self)
 
-    # What the dispatch calls.
+    # Called by the dispatch.
 
     def record(
         self, op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], outputs: tuple[Tensor, ...]
     ) -> None:
-        """Remember the op if one of its inputs is watched."""
+        """Record the op if one of its inputs is watched."""
         watched = self._watched
         for x in inputs:
             if type(x) is tuple:
@@ -104,7 +104,7 @@ class GradientTape:
         outputs: tuple[Tensor, ...],
         backward: Callable[..., Sequence[Tensor | None]],
     ) -> None:
-        """Remember something that is no single op and brings its own gradient."""
+        """Record a function with a gradient of its own."""
         if not any(id(x) in self._watched for x in inputs):
             return
         for y in outputs:
@@ -119,7 +119,7 @@ class GradientTape:
         backward: Callable[..., Sequence[Tensor | None]],
         computed: Sequence[Tensor],
     ) -> None:
-        """The results of `custom_gradient`: its gradient takes the place of what was computed."""
+        """Record a `custom_gradient`: its gradient replaces those of the ops inside."""
         del computed
         self.record_call(inputs, outputs, backward)
 
@@ -137,10 +137,10 @@ class GradientTape:
         return self._persistent
 
     def watches(self, tensor: object) -> bool:
-        """Whether what happens to `tensor` is recorded."""
+        """Whether ops on `tensor` are recorded."""
         return id(tensor) in self._watched
 
-    # What people call.
+    # The public methods.
 
     def watch(self, tensor: Any) -> None:
         """Record what happens to `tensor` (or each tensor of a structure) from now on.

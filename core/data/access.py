@@ -61,7 +61,7 @@ class Listed(Stage):
 
 
 def at(dataset: Dataset, index: Any) -> Any:
-    """The element of that number; what comes before it is made too unless it has rows.
+    """The element at an index; earlier ones are computed too unless the stage has rows.
 
     Raises:
         OutOfRangeError: there are fewer elements.
@@ -93,13 +93,13 @@ def get_structure(dataset_or_iterator: Any) -> Nest:
 
 
 def to_variant(dataset: Dataset) -> Tensor:
-    """A scalar variant that stands for the dataset, within this process."""
+    """A scalar variant that refers to the dataset, within this process."""
     stage_of(dataset, "to_variant")
     return dataset.variant_tensor
 
 
 def from_variant(variant: Tensor, structure: Nest) -> Dataset:
-    """The dataset that a variant stands for.
+    """The dataset of a variant.
 
     Args:
         variant: of `to_variant`.
@@ -113,7 +113,7 @@ def from_variant(variant: Tensor, structure: Nest) -> Dataset:
 
 
 class FilledUp(Stage):
-    """(element, whether it is one), as many as wanted: zeros follow the last."""
+    """(element, whether it is real), padded with zeros to a given number."""
 
     def __init__(self, source: Stage, count: int, mask_key: str) -> None:
         if not isinstance(source.spec, dict):
@@ -152,7 +152,7 @@ class FilledUp(Stage):
         yield from itertools.repeat(filled, missing)
 
     def cardinality(self) -> int:
-        """As many as wanted."""
+        """The given number."""
         return self._count
 
 

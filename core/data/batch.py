@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Gathered:
-    """Whole batches of rows."""
+    """Batches gathered from rows."""
 
     __slots__ = ("_full", "_rows", "_stream")
 
@@ -55,7 +55,7 @@ class Gathered:
 
 
 class Stacked:
-    """Batches of single elements; one that fails does not end it."""
+    """Batches stacked from single elements; an element that fails does not end the iteration."""
 
     __slots__ = ("_full", "_join", "_size", "_source")
 
@@ -82,7 +82,7 @@ class Stacked:
 
 
 class Batched(Stage):
-    """Consecutive elements put on top of each other."""
+    """Consecutive elements, stacked."""
 
     def __init__(self, source: Stage, size: Any, drop_remainder: bool) -> None:
         self._source = source
@@ -103,7 +103,7 @@ class Batched(Stage):
         return None
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Batches: of rows gathered at once where the source has rows."""
+        """Batches, gathered at once where the source has rows."""
         size = whole_number(int(self._size), "batch", "batch_size", 1)
         full = size if self._drop else 1
         if composites.holds_composites(self._source.spec):
@@ -165,7 +165,7 @@ def _concatenated(component: int, columns: Sequence[Array]) -> Array:
 
 
 class PaddedBatched(Stage):
-    """Consecutive elements, filled up to one shape."""
+    """Consecutive elements, padded to one shape."""
 
     def __init__(
         self,
@@ -241,7 +241,8 @@ def _padded_shapes(source: Stage, given: Nest) -> tuple[Shape, ...]:
                     f"padded_batch: padded_shapes must be given where a rank is unknown, got {leaf}"
                 )
         return tuple(leaf.shape for leaf in source.leaves)
-    # A shape may be a list, a tuple or a TensorShape: the element's structure tells which is one.
+    # A shape may be a list, a tuple or a TensorShape: the element's structure tells shapes from
+    # nests.
     parts = structure.flatten_up_to(source.spec, given, check_types=False)
     shapes = []
     for part, leaf in zip(parts, source.leaves, strict=True):
@@ -266,7 +267,7 @@ def _padding_values(source: Stage, given: Nest) -> tuple[Any, ...]:
     elif structure.is_nested(given):
         parts = structure.flatten_up_to(source.spec, given, check_types=False)
     else:
-        parts = [given] * len(leaves)  # TensorFlow: one value stands for all
+        parts = [given] * len(leaves)  # TensorFlow: one value is used for all
     values = []
     for part, leaf in zip(parts, leaves, strict=True):
         if part is None:
@@ -312,7 +313,7 @@ class Unbatched(Stage):
 
 
 class SliceOf(Unbatched):
-    """The rows of one element, which are counted where its sizes are known."""
+    """The rows of one element; their number is known where its sizes are."""
 
     def cardinality(self) -> int:
         """The size of the first axis."""
@@ -411,7 +412,7 @@ class Rebatched(Stage):
         )
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Batches whose sizes go round the list."""
+        """Batches whose sizes cycle through the list."""
         blocks = map(_same_length, self._source.open(run))
         sizes = itertools.cycle(self._sizes)
         wanted = next(sizes)

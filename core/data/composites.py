@@ -1,8 +1,8 @@
-"""Composite elements: put together into batches and taken apart, as the arrays they are of.
+"""Composite elements: batched and unbatched as their component arrays.
 
 Inside a pipeline a composite element is its components, one leaf each: flat values and row splits,
-or indices, values and shape. Only what adds or removes an axis must know what they mean; of an
-extension type, its batch encoder knows.
+or indices, values and shape. Only code that adds or removes an axis must know their meaning; for an
+extension type its batch encoder does.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def holds_composites(spec: Nest) -> bool:
 
 
 def groups_of(spec: Nest) -> list[tuple[Any, slice]]:
-    """Each part of an element, and where its leaves stand among all."""
+    """Each part of an element, and the slice of its leaves among all."""
     groups = []
     start = 0
     for part in structure.flatten(spec):
@@ -138,7 +138,7 @@ def joined(elements: Sequence[Element], spec: Nest, who: str) -> Element:
 
 
 def _value(spec: Any, leaves: Element) -> Any:
-    """The value of leaves, as a program sees it: batch encoders are the program's."""
+    """The leaves packed as the user's value, for its batch encoder."""
     specs = leaves_of(spec)
     return packed(
         spec,
@@ -150,7 +150,7 @@ def _value(spec: Any, leaves: Element) -> Any:
 
 
 def _arrays(value: Nest) -> Element:
-    """The leaves of what a batch encoder gave."""
+    """The leaves of the result of a batch encoder."""
     return tuple([np.asarray(convert_to_tensor(leaf)._array) for leaf in leaves_of(value)])
 
 
@@ -174,7 +174,7 @@ def _encoded_rows(leaves: Element, spec: Any, who: str) -> Iterator[Element]:
 
 
 def _ragged(values: Sequence[Components]) -> Components:
-    """Flat values and row splits of ragged values on top of each other."""
+    """Flat values and row splits of stacked ragged values."""
     rows = [len(value[1]) - 1 if len(value) > 1 else len(value[0]) for value in values]
     kind = values[0][1].dtype if len(values[0]) > 1 else np.dtype(np.int64)
     nested = [_splits(rows, kind)]
@@ -191,7 +191,7 @@ def _splits(lengths: Any, kind: Any) -> Array:
 
 
 def _sparse(values: Sequence[Components]) -> Components:
-    """Indices, values and shape of sparse values on top of each other; the largest sizes hold."""
+    """Indices, values and shape of stacked sparse values; sizes are the maxima."""
     ranks = {len(shape) for _, _, shape in values}
     if len(ranks) > 1:
         raise InvalidArgumentError(f"batch: sparse elements must have one rank, got {ranks}")
@@ -257,7 +257,7 @@ def _sparse_rows(leaves: Components) -> list[Components]:
 
 
 def ragged_spec(leaf: Any, splits: dtypes.DType) -> Any:
-    """What a dense part of an element counts as: ragged where sizes are unknown."""
+    """The spec of a dense part of an element: ragged where sizes are unknown."""
     if not isinstance(leaf, TensorSpec) or leaf.shape.rank is None or leaf.shape.is_fully_defined():
         return leaf
     unknown = max(axis for axis, size in enumerate(leaf.shape) if size is None)

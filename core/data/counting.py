@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Repeated:
-    """Passes one after the other; an element that cannot be made does not end them.
+    """Passes one after the other; an element that fails does not end them.
 
     Args:
         begin: begins a pass.
@@ -54,11 +54,11 @@ class _Repeated:
                 return element
             self._elements = None
             if self._empty and self._left < 0:
-                self._left = 0  # TensorFlow: repeating nothing without end gives nothing
+                self._left = 0  # TensorFlow: repeating an empty dataset for ever gives nothing
 
 
 class _Sliced:
-    """`itertools.islice`, which an element that cannot be made does not end.
+    """`itertools.islice` that goes on after an element that fails.
 
     Args:
         elements: of which.
@@ -91,7 +91,7 @@ class _Sliced:
 
 
 class Repeat(Stage):
-    """The elements again and again."""
+    """The elements, repeated."""
 
     def __init__(self, source: Stage, count: Any) -> None:
         super().__init__(source.spec)
@@ -99,7 +99,7 @@ class Repeat(Stage):
         self._count = whole_number(-1 if count is None else count, "repeat", "count")
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Each pass is a new one of the source."""
+        """Each repetition is a new pass over the source."""
         return _Repeated(lambda: self._source.open(run), int(self._count))
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
@@ -164,7 +164,7 @@ class Part(Stage):
         return found[0], limited(found[1], skip, take)
 
     def cardinality(self) -> int:
-        """What the numbers leave."""
+        """What skip and take leave."""
         skip, take, there = known(self._skip), known(self._take), self._source.cardinality()
         if take == 0 or (skip is not None and skip < 0):
             return 0
@@ -253,7 +253,7 @@ class Concatenated(Stage):
 
 
 class ZippedRows(Rows):
-    """Rows of several sources side by side."""
+    """Zipped rows of several sources."""
 
     def __init__(self, parts: Sequence[Rows]) -> None:
         self._parts = tuple(parts)
@@ -266,7 +266,7 @@ class ZippedRows(Rows):
 
 
 class Zipped(Stage):
-    """One element of each, side by side."""
+    """Tuples with one element of each."""
 
     def __init__(self, datasets: Any) -> None:
         """`datasets`: a structure of stages; the element has that structure."""

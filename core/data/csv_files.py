@@ -35,7 +35,7 @@ def csv_records(
 ) -> Iterator[tuple[int, Record | None]]:
     """The number of its last line and the fields of each record; None for one that is not CSV."""
     quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    # Latin-1 gives every byte back as it was; encodings are the user's business.
+    # Latin-1 keeps every byte as it is; encodings are the user's business.
     with io.TextIOWrapper(file, "latin-1", newline="") as text:
         reader = csv.reader(text, delimiter=delimiter, quoting=quoting, strict=quoted)
         while True:
@@ -106,7 +106,7 @@ class CsvRecords(Files):
         self.leaves = self.spec
 
     def blocks(self, run: Run) -> Iterator[Columns]:
-        """Columns of some records each; a record that is wrong is one error, at its place."""
+        """Columns of records in blocks; an invalid record is one error, at its place."""
         return _Blocks(self, self._records(run))
 
     def _records(self, run: Run) -> Iterator[tuple[Record, str, int]]:
@@ -154,7 +154,7 @@ class CsvRecords(Files):
 
 
 class _Blocks:
-    """Records to columns, many at once; those of a block that fails one by one."""
+    """Records to columns, a block at a time; one by one where a block fails."""
 
     def __init__(self, stage: CsvRecords, records: Iterator[tuple[Record, str, int]]) -> None:
         self._stage = stage

@@ -34,7 +34,7 @@ UNKNOWN = -2
 
 
 def as_leaf(value: Any) -> Any:
-    """A tensor; ragged and sparse tensors stay what they are."""
+    """Convert to a tensor; ragged and sparse tensors stay as they are."""
     return value if is_composite(value) else convert_to_tensor(value)
 
 
@@ -71,7 +71,7 @@ def _like(mapping: Mapping[Any, Any], items: dict[Any, Any]) -> Mapping[Any, Any
 
 
 def is_unpacked(spec: Nest) -> bool:
-    """Whether a function of an element takes it as several arguments: it is a plain tuple."""
+    """Whether an element is passed to functions as several arguments: it is a plain tuple."""
     return type(spec) is tuple
 
 
@@ -85,7 +85,7 @@ def leaf_array(leaf: Any) -> Any:
 
 
 def array_of_tensor(tensor: Tensor) -> Any:
-    """The array of an eager tensor, which is what stages hand on."""
+    """The array of an eager tensor, as stages exchange them."""
     return np.asarray(tensor._array)
 
 
@@ -104,7 +104,7 @@ def spec_of(tensor: Any) -> Any:
 
 
 def columns_of(elements: Sequence[Element], specs: Sequence[Any], who: str) -> Columns:
-    """Elements put on top of each other.
+    """Elements stacked into columns.
 
     Raises:
         InvalidArgumentError: elements of different shapes.
@@ -120,7 +120,7 @@ def columns_of(elements: Sequence[Element], specs: Sequence[Any], who: str) -> C
 
 
 def stacked(leaves: Sequence[Any], spec: Any, component: int, who: str) -> Array:
-    """Leaves of one component, put on top of each other."""
+    """The leaves of one component, stacked."""
     if not isinstance(spec, TensorSpec):
         raise InvalidArgumentError(
             f"{who}: component {component} is {spec}, which has no batches; only tensors have"
@@ -146,7 +146,7 @@ def stacked(leaves: Sequence[Any], spec: Any, component: int, who: str) -> Array
 
 
 def refuse_ragged(leaves: Sequence[Any], component: int, who: str) -> None:
-    """Raise for the first leaf whose shape is not that of the first of all."""
+    """Raise for the first leaf whose shape differs from that of the first leaf."""
     expected = leaves[0].shape
     index, found = next((i, leaf.shape) for i, leaf in enumerate(leaves) if leaf.shape != expected)
     raise InvalidArgumentError(
@@ -219,7 +219,7 @@ def spec_text(spec: Nest) -> str:
 
 
 def whole_number(value: Any, who: str, name: str, least: int | None = None) -> Any:
-    """An integer argument: an int, or the symbolic tensor that will be one.
+    """An integer argument: an int, or a symbolic scalar.
 
     Raises:
         TypeError: it is no integer.

@@ -1,7 +1,7 @@
 """Functions of elements: a user's Python function, traced once, run as a plan on arrays.
 
-A function whose result holds datasets (for `flat_map`, `interleave`) is traced once too: what it
-makes is a template, the stages with symbolic tensors in the place of what each element gives.
+A function whose result holds datasets (for `flat_map`, `interleave`) is traced once too: its result
+is a template, stages with symbolic tensors in place of the values of each element.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
 from pinnace.functions.autograph.conversion import converted_as_around
 from pinnace.functions.control.batching import Rows, Stacked
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.ops.batch_rules import UnbatchableError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Traced(Bindable):
         )
         effects = {node.op.effect for node in self.concrete.graph.nodes}
         self.draws_random = "random" in effects
-        # Shared by the twins that `bound` makes of this function.
+        # Shared by the copies that `bound` makes of this function.
         self._of_many: dict[str, tuple[ConcreteFunction, list[bool]] | None] = {}
 
     def __call__(self, leaves: Element) -> Element:
@@ -117,7 +117,7 @@ class BatchedFunction:
         self._constant = constant
 
     def __call__(self, columns: Columns) -> Columns:
-        """The function of every row."""
+        """The function applied to every row."""
         results = self._function.run([*columns, *self.one.captures])
         if not any(self._constant):
             return results
@@ -129,9 +129,9 @@ class BatchedFunction:
 
 
 def of_many(one: ConcreteFunction) -> tuple[ConcreteFunction, list[bool]] | None:
-    """The function of columns that `one` is of each row, and which results no row changes.
+    """The vectorised `one`, and which of its results are the same for all rows.
 
-    None if there is none, or none that surely gives the same numbers.
+    None if there is none, or none whose results are surely equal.
     """
     graph = one.graph
     count = len(graph.inputs) - len(one.captured)
@@ -242,7 +242,7 @@ class Direct(Bindable):
 def element_function(
     function: Callable[..., Any], spec: Nest, who: str, public: Callable[[Stage], Any]
 ) -> Traced | Direct:
-    """The function of elements of `spec`, in the fastest form it has."""
+    """The function of elements of `spec`, in its fastest form."""
     if holds_datasets(spec):
         return Direct(function, spec, who, public)
     return Traced(function, arguments_of(spec), who)

@@ -83,7 +83,7 @@ class Interleaved(Stage):
         made = (self._maker(element).open(run) for element in self._source.open(run))
         if self._parallel is not None:
             made = (Ahead(one, max(_READY, block)) for one in made)
-        # Slots stay where they are: one that has ended is filled when it is next.
+        # Slots keep their order: an ended one is refilled when its turn comes.
         slots: list[Iterator[Element] | None] = list(itertools.islice(made, cycle))
         while slots:
             kept: list[Iterator[Element] | None] = []
@@ -102,7 +102,7 @@ class Interleaved(Stage):
 
 
 class Chosen(Stage):
-    """At each step the next element of one of several datasets, which one told by another."""
+    """At each step the next element of one of several datasets, chosen by another dataset."""
 
     def __init__(self, sources: Sequence[Stage], choice: Stage, stop_on_empty: bool) -> None:
         if choice.spec != INT64:
@@ -116,7 +116,7 @@ class Chosen(Stage):
         self._stop = stop_on_empty
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """As the choice says; a choice of one that has ended is passed over, or is the end."""
+        """The chosen elements; a choice of an ended dataset is skipped, or ends the iteration."""
         opened = [source.open(run) for source in self._sources]
         for (leaf,) in self._choice.open(run):
             index = int(leaf_array(leaf))

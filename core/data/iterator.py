@@ -85,7 +85,7 @@ class Pass:
         self.ready: Iterator[Any] = iter(())
         if self._blocks is None:
             elements = self.stage.open(run)
-            # Runs the pipeline without handing anything out.
+            # Runs the pipeline without giving out elements.
             next(itertools.islice(elements, max(0, skipped - 1), skipped), None)
             self._single = map(self._pack, elements)
 
@@ -118,7 +118,7 @@ class Pass:
             return json.dumps({"version": 1, "count": self.count, "seeds": seeds}).encode()
 
     def move_to(self, position: bytes) -> None:
-        """Go to where another pass over the same stages was.
+        """Move to a saved position of a pass over the same stages.
 
         Raises:
             DataLossError: these bytes are no position.
@@ -170,7 +170,7 @@ class IteratorSpec(CompositeSpec):
         return isinstance(other, IteratorSpec) and bool(self.element_spec == other.element_spec)
 
     def component_specs(self) -> tuple[TensorSpec, ...]:
-        """Of the resource by which ops read the iterator."""
+        """The spec of the resource by which ops read the iterator."""
         return (TensorSpec.of(Shape(()), dtypes.resource),)
 
     def to_components(self, value: Any) -> tuple[object, ...]:
@@ -178,7 +178,7 @@ class IteratorSpec(CompositeSpec):
         return (value.handle,)
 
     def from_components(self, components: Sequence[Any]) -> Any:
-        """The iterator a resource stands for."""
+        """The iterator of a resource."""
         (handle,) = components
         if isinstance(handle, SymbolicTensor):
             return traced_iterator.TracedIterator(handle, self.element_spec)
@@ -192,9 +192,9 @@ class DatasetIterator(Trackable, CompositeTensor):
     """One pass over a dataset.
 
     A `train.Checkpoint` that holds it saves its position: how many elements it has given, and the
-    seeds that shuffles have drawn. Restoring runs the pipeline forward to that place, which costs
-    what making those elements costs; stateful sources (generators, files that change) must give
-    what they gave.
+    seeds that shuffles have drawn. Restoring runs the pipeline forward to that place, at the cost
+    of computing those elements; stateful sources (generators, files that change) must give the same
+    elements again.
     """
 
     def __init__(self, stage: Stage, public: Callable[[Stage], Any], element_spec: Nest) -> None:

@@ -135,7 +135,7 @@ def _as_reduce(
         body(element)
         return (current[0], *get_state())
 
-    # A state must not be empty; what the body assigns to variables is not part of it.
+    # A state must not be empty; assignments to tf.Variables are not part of it.
     final = dataset.reduce((convert_to_tensor(0), *initial), step)
     set_state(tuple(final[1:]))
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class MappedRows(Rows):
-    """A function of rows, computed when they are taken."""
+    """Mapped rows, computed when they are taken."""
 
     def __init__(self, rows: Rows, function: BatchedFunction) -> None:
         self._rows = rows
@@ -47,7 +47,7 @@ class MappedRows(Rows):
         try:
             return self._function(rows)
         except Exception:
-            # Each by itself: what fails for many may do for one, and says then what is wrong.
+            # One by one: what fails for many may work for one, or give a clearer error.
             one = self._function.one
             return columns_of([one(row) for row in rows_of(rows)], one.leaves, "map")
 
@@ -58,7 +58,7 @@ def _bytes(spec: Any) -> int:
 
 
 class MappedBlocks:
-    """A function of blocks. One that fails is done again row by row: errors have their place."""
+    """Mapped blocks; one that fails is computed again row by row, to place its errors."""
 
     __slots__ = ("_blocks", "_function", "_waiting")
 
@@ -102,7 +102,7 @@ class Mapped(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """One call per element."""
         source = self._source.open(run)
-        # A source of single elements may wait for each: it is not read ahead.
+        # A source of single elements may block on each: it is not read ahead.
         known = isinstance(self._source, Batched) and not isinstance(source, Stacked)
         if known and self._function.row_wise:
             return CoalescedBatches(source, self._function)
@@ -168,7 +168,7 @@ class Filtered(Stage):
         return _kept(blocks, predicate)
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
-        """None: which rows there are is known when they are looked at."""
+        """None: which rows pass is known only after computing them."""
         del run
         return None
 

@@ -50,7 +50,7 @@ class Cached(Stage):
         super().__init__(source.spec)
         self._source = source
         self._lock = threading.Lock()
-        # Shared by the twins that `bound` makes: what they cache differs only if they do.
+        # Shared by the copies that `bound` makes, unless their elements differ.
         self._memory: tuple[Element, ...] | None = None
         self._rows: Rows | None = None
 
@@ -71,7 +71,7 @@ class Cached(Stage):
                 self._rows = self._as_rows(self._memory)
 
     def _as_rows(self, elements: tuple[Element, ...]) -> Rows | None:
-        """The elements in columns, if all have one shape."""
+        """The elements as columns, if all have one shape."""
         exact = all(
             isinstance(leaf, TensorSpec) and leaf.shape.is_fully_defined() for leaf in self.leaves
         )
@@ -84,7 +84,7 @@ class Cached(Stage):
         return rows
 
     def rows(self) -> Rows | None:
-        """The rows in memory, once they are."""
+        """The rows, once they are in memory."""
         return self._rows
 
     def cardinality(self) -> int:

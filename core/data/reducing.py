@@ -14,7 +14,7 @@ from pinnace.framework import dtypes, structure
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.autograph.conversion import converted_as_around
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.graph.graph import FunctionRef
 from pinnace.ops.dataset import iterators
 

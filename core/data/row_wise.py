@@ -1,8 +1,8 @@
-"""Functions of batches that treat every row alone: several batches go through them at once.
+"""Functions of batches that are row-wise: several batches are computed in one call.
 
-Parsing a batch of messages costs mostly what its calls cost, whatever the batch holds. Where the
-function gives each row of its result from that row of its arguments alone, a few batches put
-together give the same rows for the price of one.
+Parsing a batch of messages mostly costs a fixed price per call. Where each row of the result
+depends on that row of the arguments alone, a few concatenated batches give the same rows for the
+price of one.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from pinnace.data.elements import Element
     from pinnace.functions.concrete import ConcreteFunction
 
-# How many rows to put together.
+# How many rows to concatenate.
 _ROWS = 512
 
 
 def is_row_wise(function: ConcreteFunction) -> bool:
-    """Whether the function of batches is one of rows, and it pays to know.
+    """Whether the function of batches is row-wise, and coalescing pays.
 
     It pays for an op whose call costs more than its rows: copying batches together takes time, too.
     """
@@ -40,7 +40,7 @@ def is_row_wise(function: ConcreteFunction) -> bool:
 
 
 class CoalescedBatches:
-    """The function of batches, a few at once; a few that fail are done again one by one.
+    """The function of a few batches at once; after an error, of each alone.
 
     Args:
         batches: arrays with a common first axis, and reading a few ahead of time does no harm.

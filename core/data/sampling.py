@@ -85,7 +85,7 @@ class SampledBy(Stage):
         self._stop = stop_on_empty
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Until the weights end; a draw of one that has ended is passed over, or is the end."""
+        """Until the weights end; a draw of an ended dataset is skipped, or ends the iteration."""
         generator = np.random.default_rng(run.seed(self._seeds))
         opened = [source.open(run) for source in self._sources]
         ended: set[int] = set()
@@ -147,7 +147,7 @@ class Resampled(Stage):
         self._seeds = seeds
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Those kept."""
+        """The elements that are kept."""
         generator = np.random.default_rng(run.seed(self._seeds))
         seen = np.ones(len(self._target)) if self._initial is None else self._initial
         chances = self._chances(seen)

@@ -29,7 +29,7 @@ def place_blocks(generator: np.random.Generator, size: int) -> Iterator[Array]:
     length = max(1, min(_DRAWN, size // 4))
     while True:
         if length == 1:
-            # No place of a small buffer is ruled out: each number is a block.
+            # A small buffer allows repeated places: each number is a block.
             yield from generator.integers(0, size, (_DRAWN, 1))
         else:
             yield generator.choice(size, length, replace=False)
@@ -169,7 +169,7 @@ class Unique(Stage):
         self._source = source
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """The elements not seen before, of which a set is kept."""
+        """The elements that are not in the set of those seen before."""
         seen = set()
         for element in self._source.open(run):
             arrays = [np.asarray(leaf_array(leaf)) for leaf in element]

@@ -27,7 +27,7 @@ from pinnace.ops.random import seeds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# Row numbers: a range where they follow each other, so that a block is a view.
+# Row numbers: a range where they are consecutive, so that a block is a view.
 Indices: TypeAlias = "range | Array"
 _BLOCK = 256
 _BLOCK_BYTES = 1 << 20
@@ -57,7 +57,7 @@ class SeedSource:
         return _derived([*self._pair, number])
 
     def again(self, base: int, times: int) -> int:
-        """The seed where a pass begins this stage once more, as `repeat` makes it do."""
+        """The seed for restarting this stage within a pass, as `repeat` does."""
         return _derived([base, times]) if self._anew else base
 
 
@@ -112,7 +112,7 @@ class Rows:
 
 
 class Taken:
-    """Blocks of rows. One that cannot be made is taken row by row: errors have their place.
+    """Blocks of rows. One that fails is taken row by row, so that errors have their place.
 
     Args:
         rows: where from.
@@ -160,7 +160,7 @@ class Stage:
         raise NotImplementedError
 
     def blocks(self, run: Run) -> Iterator[Columns] | None:
-        """The elements in columns, None if the stage has no such way."""
+        """The elements in columns, None if the stage has no blocks."""
         found = self.indexed(run)
         if found is None:
             return None
@@ -168,7 +168,7 @@ class Stage:
         return Taken(rows, pieces(stream, block_length(rows.row_bytes)))
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
-        """Rows and the numbers of those to take, None if the stage has no such way."""
+        """Rows and the numbers of those to take, None if the stage has no rows."""
         del run
         rows = self.rows()
         return None if rows is None else (rows, iter((range(rows.count),)))
@@ -201,20 +201,20 @@ class Stage:
         return list(found.values())
 
     def bound(self, values: dict[int, Any]) -> Stage:
-        """This stage with arrays, or stages, in the place of symbols, by their `id`."""
+        """This stage with its symbols, by `id`, replaced by arrays or stages."""
         result: Stage = _bind(self, values)
         return result
 
 
 class Bindable:
-    """Marks what a stage holds that may capture symbolic tensors: a user's function."""
+    """A part of a stage that may capture symbolic tensors: a user's function."""
 
 
 class Absent(Stage):
-    """Stands for a dataset that a traced function is given as an argument."""
+    """Placeholder for a dataset that is an argument of a traced function."""
 
     def elements(self, run: Run) -> Iterator[Element]:
-        """Refused: there is nothing yet."""
+        """Refused: the dataset is known only when the function runs."""
         del run
         raise RuntimeError("a dataset that a traced function was given was read while tracing")
 

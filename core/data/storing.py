@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _VERSION = 1
-# All of them are open at once while they are written.
+# All of them are open at once during writing.
 _MOST_FILES = 512
 _HEADER = "dataset.json"
 _RANK = struct.Struct("<I")
@@ -209,7 +209,7 @@ def write_folder(
     compression: str | None,
     shard: Callable[[Element], int] | None = None,
 ) -> None:
-    """Write every element; the folder is there complete, or as it was."""
+    """Write every element; the folder appears complete or not at all."""
     encode_spec(stage.spec)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with replace_folder(folder) as made:
@@ -347,7 +347,7 @@ class FolderCache:
         return read_files(self._folder, self._leaves, files, self._compression)
 
     def write(self, source: Iterator[Element]) -> Iterator[Element]:
-        """The elements of `source`, written on the way; a pass that stops early leaves nothing."""
+        """The elements of `source`, written as they pass; an incomplete pass leaves nothing."""
         self._folder.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack:
             made = stack.enter_context(_abandoned_quietly(self._folder))

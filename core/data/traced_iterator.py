@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pinnace.framework.shapes import Shape
     from pinnace.framework.tensor import Tensor
 
-# A `for` that AutoGraph did not see asks without end: no program asks so often by itself.
+# A `for` that AutoGraph did not convert asks without end; no program asks so often otherwise.
 _MOST_ASKED = 10_000
 
 
@@ -90,7 +90,7 @@ class TracedIterator:
 
 
 def begin(variant: Tensor, spec: Nest) -> TracedIterator:
-    """A pass over a dataset that is there when the function runs."""
+    """A pass over a dataset, begun when the function runs."""
     kinds, shapes = kinds_and_shapes(spec, "an iterator")
     return TracedIterator(iterators.make_iterator(variant, kinds, shapes), spec)
 
@@ -102,7 +102,7 @@ def optional_of(handle: Tensor, spec: Nest) -> TracedOptional:
 
 
 class TracedOptional:
-    """An element, or nothing, as the function that is traced will find it.
+    """An element, or nothing, that is known when the traced function runs.
 
     Args:
         element_spec: of the element.

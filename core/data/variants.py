@@ -26,7 +26,7 @@ class Readable:
 
     def element_arrays(self, turn: Turn) -> Iterator[tuple[Any, ...]]:
         """The leaves of every element, in a new pass."""
-        del turn  # functions of elements are plans of their own
+        del turn  # the functions of elements have plans of their own
         for element in self.stage.open(Run()):
             yield tuple([np.asarray(leaf_array(leaf)) for leaf in element])
 
@@ -41,7 +41,7 @@ def variant_of(stage: Stage) -> Tensor:
     if not symbols:
         return _variant(stage)
 
-    # Made of tensors of the function that is traced: there when it runs.
+    # Made from symbolic tensors: it exists when the function runs.
     def made(*tensors: Tensor) -> Tensor:
         arrays = (np.asarray(tensor._array) for tensor in tensors)
         return _variant(stage.bound({id(s): a for s, a in zip(symbols, arrays, strict=True)}))

@@ -1,4 +1,4 @@
-"""Datasets of some elements of another: windows of consecutive ones, groups by key, buckets."""
+"""Datasets of parts of another: windows of consecutive elements, groups by key, buckets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Held(Stage):
-    """Elements that are there already: one window."""
+    """Elements in memory: one window."""
 
     def __init__(self, spec: Nest, elements: Sequence[Element]) -> None:
         super().__init__(spec)

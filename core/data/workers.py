@@ -1,8 +1,8 @@
-"""Threads of a pipeline: they work ahead, and stop when what reads from them is gone.
+"""Threads of a pipeline: they work ahead, and stop when their reader is gone.
 
 A thread holds its source and a queue, never the reader. When the reader is dropped or closed, a
-finalizer closes the queue; the thread sees that at its next element and lets go of its source,
-whose own threads end the same way. Threads are daemons: a program that ends does not wait for them.
+finalizer closes the queue; the thread sees that at its next element and releases its source, whose
+own threads end the same way. Threads are daemons: a program that ends does not wait for them.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _names = itertools.count()
 # most of a short call holds the interpreter's lock.
 WORTH_A_THREAD = 200e-6
 WORTH_A_POOL = 1e-3
-# What the reader must do between elements, as a part of the time they take to make.
+# How long the reader must work between elements, as a fraction of the time to make one.
 _WORTH_BESIDE = 0.1
 # How many elements are made inline before that is decided.
 _MEASURED = 4
 
 
 class Failure:
-    """An exception, on its way from a thread to the reader."""
+    """An exception, passed from a thread to the reader."""
 
     __slots__ = ("error",)
 
@@ -63,7 +63,7 @@ class _Queue:
             return True
 
     def end(self) -> None:
-        """There will be no more."""
+        """No more items will come."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -80,7 +80,7 @@ class _Queue:
             return item
 
     def close(self) -> None:
-        """Nobody reads any more."""
+        """The reader is gone."""
         with self._changed:
             self._closed = True
             self._items.clear()
@@ -139,8 +139,8 @@ class Ahead:
 class AheadIfSlow:
     """Like Ahead, but with a thread only once it pays.
 
-    It does if elements take long enough to make, and the reader does something in between that the
-    thread can work beside: where the reader only waits, handing over costs and gains nothing.
+    It does if elements take long enough to make, and the reader works in between: where the reader
+    only waits, handing over costs time and gains nothing.
     """
 
     def __init__(self, source: Iterator[Element], capacity: int) -> None:
@@ -161,7 +161,7 @@ class AheadIfSlow:
         began = time.perf_counter()
         element = next(self._source)
         ended = time.perf_counter()
-        # The first element opens files and compiles plans: it says nothing about the others.
+        # The first element opens files and compiles plans: its time is not typical.
         if self._count >= 0:
             self._spent += ended - began
             self._between += began - self._last

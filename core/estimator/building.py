@@ -19,7 +19,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.concrete import ConcreteFunction
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.graph.copying import Copy
 from pinnace.graph.graph import GraphBuilder
 from pinnace.keras.metrics.metric import Metric

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.estimator.export_outputs import signature_outputs
 from pinnace.estimator.receivers import Receiving
 from pinnace.framework.module import Module
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.saved_model.writing import save
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.ops.composites import parsing
 from pinnace.ops.execute import execute_one

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class Tracer(Protocol):
     """Takes ops instead of letting them run: each becomes a node of a graph."""
 
+    graph: Any
+
     def add(
         self, op: object, arguments: Sequence[object], attrs: dict[str, object], name: str | None
     ) -> object:

@@ -96,10 +96,10 @@ def _add(found: SliceArguments, bit: int, item: object) -> None:
 
 def _number(item: Any) -> Any:
     if isinstance(item, Operands):
-        dtype = item.dtype  # type: ignore[attr-defined]
-        rank = item.shape.rank  # type: ignore[attr-defined]
+        dtype = item.dtype
+        rank = item.shape.rank
         if not dtype.is_integer or rank not in {None, 0}:
-            _refuse(f"a tensor of {dtype.name}{item.shape}")  # type: ignore[attr-defined]
+            _refuse(f"a tensor of {dtype.name}{item.shape}")
         return item
     if isinstance(item, (bool, np.bool_)):
         _refuse(repr(item))
@@ -126,14 +126,11 @@ def is_plain(key: object) -> bool:
 
 
 def _is_plain_item(item: object) -> bool:
-    kind = type(item)
-    if kind is int or item is None or item is Ellipsis:
+    if type(item) is int or item is None or item is Ellipsis:
         return True
-    if kind is slice:
+    if type(item) is slice:
         return (
-            type(item.start) in _BOUND  # type: ignore[attr-defined]
-            and type(item.stop) in _BOUND  # type: ignore[attr-defined]
-            and type(item.step) in _BOUND  # type: ignore[attr-defined]
+            type(item.start) in _BOUND and type(item.stop) in _BOUND and type(item.step) in _BOUND
         )
     return False
 
@@ -141,5 +138,5 @@ def _is_plain_item(item: object) -> bool:
 def is_mask(key: object) -> bool:
     """Whether `key` is an array or tensor of bools, to choose elements by."""
     if isinstance(key, Operands):
-        return bool(key.dtype.is_bool)  # type: ignore[attr-defined]
+        return bool(key.dtype.is_bool)
     return isinstance(key, np.ndarray) and key.dtype.kind == "b"

@@ -15,8 +15,21 @@ from pinnace.framework.shapes import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Protocol
 
     from pinnace.framework.dtypes import DType
+    from pinnace.framework.specs import TensorSpec
+
+    class _GraphValue(Protocol):
+        """A value of a graph, as its symbolic tensor sees it."""
+
+        node: Any
+        index: int
+        spec: TensorSpec
+
+        def refine(self, shape: Shape) -> None:
+            """Know more about the shape."""
+
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -29,6 +42,14 @@ class Operands:
     __array_priority__ = 100
 
     if TYPE_CHECKING:
+
+        @property
+        def dtype(self) -> DType:
+            """The element type."""
+
+        @property
+        def shape(self) -> Shape:
+            """The sizes of the axes."""
 
         def __add__(self, other: TensorLike) -> Tensor: ...
         def __radd__(self, other: TensorLike) -> Tensor: ...
@@ -252,7 +273,7 @@ class SymbolicTensor(Tensor):
     __slots__ = ("_graph", "_value")
 
     def __init__(self, value: Any, graph: Any) -> None:
-        self._value = value
+        self._value: _GraphValue = value
         self._graph = graph
 
     @property
@@ -268,12 +289,12 @@ class SymbolicTensor(Tensor):
     @property
     def dtype(self) -> DType:
         """The element type."""
-        return self._value.spec.dtype  # type: ignore[no-any-return]
+        return self._value.spec.dtype
 
     @property
     def shape(self) -> Shape:
         """The sizes of the axes as far as they are known while tracing."""
-        return self._value.spec.shape  # type: ignore[no-any-return]
+        return self._value.spec.shape
 
     @property
     def ndim(self) -> int:

@@ -46,7 +46,7 @@ def apply(
     kept: Sequence[Tensor],
     dys: Sequence[Tensor | None],
 ) -> list[Tensor | None]:
-    """The gradients of the inputs from those of the outputs; tapes still around see how."""
+    """The gradients of the inputs from those of the outputs; enclosing tapes record this."""
     seeds = []
     for index in pair.targets:
         dy = dys[index]
@@ -66,9 +66,9 @@ def apply(
 def call_recorded(graph: Graph, inputs: tuple[Tensor, ...], stateful: bool) -> tuple[Tensor, ...]:
     """Call a graph so that tapes can differentiate it, as often as there are tapes.
 
-    The innermost tape needs the gradient of the outputs; one around it also that of what the first
-    gradient is computed from, and so on. What all of them need is computed in this one call, from
-    values as of this call.
+    The innermost tape needs the gradient of the outputs; the one around it also the gradient of
+    what the first gradient is computed from, and so on. All of it is computed in this one call,
+    with the values of this call.
     """
     tapes: tuple[Any, ...] = state.tapes
     wanted = tuple(any(tape.watches(x) for tape in tapes) for x in inputs)
@@ -104,12 +104,12 @@ def call_recorded(graph: Graph, inputs: tuple[Tensor, ...], stateful: bool) -> t
 
 
 _lock = threading.RLock()
-# By the choice of inputs.
+# By the wanted inputs.
 _gradients: PerGraph[dict[tuple[bool, ...], Differentiated]] = PerGraph()
 
 
 def _differentiated(graph: Graph, wanted: tuple[bool, ...]) -> Differentiated:
-    """`differentiate`, once per graph and choice of inputs."""
+    """`differentiate`, cached per graph and wanted inputs."""
     known = _gradients.get(graph)
     found = None if known is None else known.get(wanted)
     if found is None:
@@ -128,8 +128,8 @@ def differentiate(
 ) -> Differentiated:
     """The gradient of `graph` with respect to the inputs that are wanted.
 
-    Calls are inlined first, so that the two graphs share every intermediate value; conditions and
-    loops are made to give theirs.
+    Calls are inlined first, so that the two graphs share every intermediate value; conditionals and
+    loops get theirs as extra outputs.
 
     Args:
         graph: the graph.
@@ -227,7 +227,7 @@ def _symbols(graph: Graph) -> Callable[[Value], SymbolicTensor]:
 
 
 def _zero_seed(value: Value, output: Tensor) -> Tensor:
-    """Zeros for an output that nothing flowed to."""
+    """Zeros for an output without a gradient."""
     spec = gradient_spec(value)
     if value.dtype is dtypes.resource and spec is not None:
         if spec.shape.is_fully_defined():

@@ -1,7 +1,7 @@
-"""Names for the tensors of values that are made of several, where each must have one.
+"""Names for the component tensors of composite values, where each tensor needs one.
 
-A server, the command line and exporters know tensors only: a ragged `x` is `x/values` and
-`x/row_splits` to them, a sparse one `x/indices`, `x/values` and `x/dense_shape`.
+A server, the command line and exporters handle plain tensors only: for them a ragged `x` is
+`x/values` and `x/row_splits`, a sparse one `x/indices`, `x/values` and `x/dense_shape`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def named_tensors(specs: Mapping[str, Any]) -> dict[str, TensorSpec]:
-    """The tensors of named values, by names of their own, in the order of a function's arguments.
+    """The component tensors of named values, each by its own name, in argument order.
 
     The parts of a composite value have no shape here: their rows are not those of the whole, and
     calls must not be joined along them.

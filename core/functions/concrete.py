@@ -59,10 +59,10 @@ class ConcreteFunction(Trackable):
         self.structured_input_signature = arguments
         self.structured_outputs = results
         self.by_name = by_name
-        # Names and kinds of the positional parameters, and the name of the rest, if it was traced.
+        # Names and kinds of the positional parameters, and the name of `*args`, if it was traced.
         self._parameters: tuple[Sequence[str], Sequence[str], str] = ((), (), "args")
         self._variables = tuple(variables)
-        # That of the graph, once it ran: a call has no time to look it up.
+        # The graph's plan, once it ran: looking it up would slow each call.
         self._plan: Plan | None = None
         self._captured_arrays = tuple(
             np.asarray(t._array) if not isinstance(t, SymbolicTensor) else None
@@ -79,7 +79,7 @@ class ConcreteFunction(Trackable):
         self._packer = flat_calls.packer(results)
         self._stateful = any(node.op.stateful for node in graph.nodes)
 
-    # What it is.
+    # Properties.
 
     @property
     def name(self) -> str:
@@ -131,10 +131,10 @@ class ConcreteFunction(Trackable):
 
     @property
     def stateful(self) -> bool:
-        """Whether a call does or sees more than its arguments."""
+        """Whether a call has effects, or depends on more than its arguments."""
         return self._stateful
 
-    # Calling it.
+    # Calls.
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call with the tensors of the signature; the trace's Python arguments may be left out."""
@@ -170,7 +170,7 @@ class ConcreteFunction(Trackable):
         return plan(arrays)
 
     def drop_plan(self) -> None:
-        """Free what the engine keeps for this function; the next call prepares it again."""
+        """Free the compiled plan of this function; the next call makes it again."""
         self._plan = None
         drop_plan(self.graph)
 
@@ -191,7 +191,7 @@ class ConcreteFunction(Trackable):
         return [(n, name) for n, (name, spec) in inputs if spec.dtype is dtypes.string]
 
     def run_arrays(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """A call by name on arrays, for servers: shapes and dtypes must fit the signature already.
+        """A call with arrays by name, for servers; shapes and dtypes are not checked here.
 
         Args:
             feeds: one array per name of `array_inputs`; text is bytes, or becomes them.
@@ -255,7 +255,7 @@ class ConcreteFunction(Trackable):
         ]
 
     def _merged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """Positional leaves, then keywords by the argument names the trace gave the specs."""
+        """Positional leaves, then keywords by the names of the specs."""
         found = [leaf for leaf in structure.flatten(args) if leaf is not None]
         for name, spec in self._named_specs()[len(found) :]:
             text = spec.text if isinstance(spec, TensorSpec) else repr(spec)
@@ -268,7 +268,7 @@ class ConcreteFunction(Trackable):
         return [part for leaf in found for part in components_of(leaf)]
 
     def _named_specs(self) -> list[tuple[str | None, Any]]:
-        """The specs of the arguments and the names they can be given by, in order.
+        """The specs of the arguments and the names they can be passed by, in order.
 
         A tensor has its own name, a ragged or sparse tensor that of its parameter.
         """
@@ -326,7 +326,7 @@ class ConcreteFunction(Trackable):
             )
         return tensor
 
-    # Describing it.
+    # Description.
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """The arguments, results and captures, one a line; or all but the captures on one line."""

@@ -1,4 +1,4 @@
-"""custom_gradient inside graphs: a node that brings the graph of its gradient; recompute_grad."""
+"""custom_gradient inside graphs: a node with the graph of its gradient; recompute_grad."""
 
 from __future__ import annotations
 
@@ -32,9 +32,8 @@ ATTRIBUTE = "_gradient_op_type"
 class CustomGradient(str):
     """The value of `_gradient_op_type`: a name, with the graph of the gradient.
 
-    The node is an IdentityN. Its first inputs are the results, then come the arguments, then what
-    the
-    gradient uses besides: so all that it needs stays at hand wherever the node is copied to.
+    The node is an IdentityN. Its inputs are the results, the arguments, and whatever else the
+    gradient uses: so copies of the node keep all that the gradient needs.
     """
 
     __slots__ = ("arguments", "given", "graph", "results")
@@ -51,7 +50,7 @@ def mark_gradient(
     outputs: Sequence[Tensor],
     gradient: Callable[..., list[Tensor | None]],
 ) -> tuple[Tensor, ...]:
-    """The outputs, as what a node with this gradient gives."""
+    """The outputs, passed through a node with this gradient."""
     specs = [TensorSpec.of(y.shape, y.dtype) for y in outputs]
 
     def whole(*dys: Tensor | None) -> list[Tensor | None]:
@@ -95,7 +94,7 @@ def gradient_of(
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that keeps only its arguments for its gradient, and computes the rest again.
+    """A function that keeps only its arguments for the gradient, and recomputes the rest.
 
     Args:
         f: takes tensors, gives tensors in any structure.

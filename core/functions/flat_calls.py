@@ -1,8 +1,8 @@
-"""Calls and results of plain structure, there and back without the general code for structures.
+"""Fast packing and unpacking of calls and results of plain structure.
 
-A call of nothing but eager tensors in tuples, lists and dicts is told by their shapes, dtypes and
-how they are nested: that takes a few steps for each tensor, and what the function does with such a
-call is remembered. Anything else (numbers, variables, ragged tensors, strings) takes the long way.
+A call with nothing but eager tensors in tuples, lists and dicts has a key of their shapes, dtypes
+and nesting: making it takes a few steps for each tensor, and the trace of a key is cached. Anything
+else (numbers, variables, ragged tensors, strings) takes the general path.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def gather(values: Sequence[Any], key: list[object], tensors: list[Tensor]) -> b
             array = value._array
             dtype = array.dtype
             if dtype.hasobject:
-                # A string, a handle or a list: its NumPy dtype does not tell which.
+                # Strings, handles and lists: all have the same NumPy dtype.
                 return False
             key.append(array.shape)
             key.append(dtype)

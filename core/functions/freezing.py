@@ -32,10 +32,10 @@ _WHO = "convert_variables_to_constants_v2"
 def convert_variables_to_constants_v2(
     func: Any, lower_control_flow: bool = True, aggressive_inlining: bool = False
 ) -> WrappedFunction:
-    """A function in the place of another, with the present values of its variables as constants.
+    """A copy of a function with the present values of its variables as constants.
 
-    Conditions and loops stay the ops If and While, with the constants as arguments; calls become
-    what they call.
+    Conditionals and loops stay If and While ops, with the constants as arguments; calls are
+    inlined.
 
     Args:
         func: a concrete function.
@@ -82,7 +82,7 @@ def convert_variables_to_constants_v2(
 
 
 def _present(tensor: Tensor) -> tuple[Array, DType] | None:
-    """The value of what was captured, None for a table."""
+    """The value of a capture, None for a table."""
     if isinstance(tensor, SymbolicTensor):
         raise InvalidArgumentError(
             f"{_WHO}: the function captures {tensor!r}, a value of the function around it, which "
@@ -109,7 +109,7 @@ def _constant(graph: GraphBuilder, array: Array, dtype: DType, name: str) -> Val
 
 
 def _copied(graph: Graph, copy: Copy) -> None:
-    """Copy the nodes; handles whose copies are values already are read no more."""
+    """Copy the nodes; reads of handles that became values are dropped."""
     arguments = {value.node for value in graph.inputs}
     for node in ordered(graph):
         if node in arguments:
@@ -127,7 +127,7 @@ def _copied(graph: Graph, copy: Copy) -> None:
 
 
 def _read(node: Node, copy: Copy) -> None:
-    """What a node gives of a variable, computed of its value."""
+    """The output of a node that reads a variable, computed from its value."""
     value, *others = (copy.values[one] for one in node.inputs)
     controls = copy.controls(node.controls)
     target, attrs, name = copy.target, node.attrs, node.op.name

@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import itertools
 import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Generic, overload
 
-from pinnace.framework import config, dtypes, structure, tracebacks
-from pinnace.framework.composite import CompositeSpec, is_composite, spec_of
+from pinnace.framework import config, structure, tracebacks
+from pinnace.framework.composite import CompositeSpec, spec_of
 from pinnace.framework.context import compiling, state
-from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
+from pinnace.framework.tensor import Tensor
 from pinnace.framework.trackable import Trackable
-from pinnace.framework.variable import Variable
 from pinnace.functions import jacobian as jacobian  # fills the slot of the tape
-from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.flat_calls import gather
+from pinnace.functions.methods import bound_functions, weakly_bound
 from pinnace.functions.signature import FunctionSpec, call_key, to_tensors
-from pinnace.functions.tracer import FunctionTracer
-from pinnace.ops.array import reshaping
-from pinnace.ops.array.constants import PLACEHOLDER
+from pinnace.functions.tracing import trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Concatenate, TypeAlias
 
     from typing_extensions import ParamSpec, TypeVar  # with defaults, which typing has from 3.13
+
+    from pinnace.framework.variable import Variable
+    from pinnace.functions.concrete import ConcreteFunction
 
     P = ParamSpec("P", default=...)
     R = TypeVar("R", covariant=True, default=Any)
@@ -73,7 +71,8 @@ class Function(Trackable, Generic[P, R]):
         self._name = name or self._spec.name
         self._instance = None if instance is None else weakref.ref(instance)
         self._concrete: dict[object, ConcreteFunction] = {}
-        # The same functions by the shapes and dtypes of calls with nothing but eager tensors.
+        # Cache of the same functions, by shapes and dtypes, for calls with nothing but eager
+        # tensors.
         self._by_shapes: dict[object, ConcreteFunction] = {}
         self._lock = threading.RLock()
         self._created: list[weakref.ref[Variable]] = []
@@ -83,7 +82,7 @@ class Function(Trackable, Generic[P, R]):
         functools.update_wrapper(self, python_function, updated=())
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """For pickle and deepcopy: the name of a module's function, else what it was made of."""
+        """For pickle and deepcopy: the name of a module's function, else how to make it again."""
         name: str = self.__dict__["__qualname__"]  # of what it wraps
         found: Any = sys.modules.get(self.__module__)
         for part in name.split("."):
@@ -95,7 +94,7 @@ class Function(Trackable, Generic[P, R]):
         given = (self._python_function, spec.input_signature, *options, self._jit_compile)
         return Function, given
 
-    # What it is.
+    # Properties.
 
     @property
     def python_function(self) -> Callable[..., Any]:
@@ -118,7 +117,7 @@ class Function(Trackable, Generic[P, R]):
         return self._name
 
     def made_of(self, python_function: Callable[..., Any]) -> Function[..., Any]:
-        """A function like this one, of another Python function that takes any arguments."""
+        """A function with these options, of another Python function that takes any arguments."""
         relax, name = self._reduce_retracing, self._name
         return Function(python_function, None, False, relax, name, jit_compile=self._jit_compile)
 
@@ -145,14 +144,14 @@ class Function(Trackable, Generic[P, R]):
         """The function bound to an object; each object has its own graphs."""
         if instance is None:
             return self
-        bound = _bound_functions(instance)
+        bound = bound_functions(instance)
         found = bound.get(self)
         if found is None:
             with self._lock:
                 found = bound.get(self)
                 if found is None:
                     found = bound[self] = Function(
-                        _weakly_bound(self._python_function, instance),
+                        weakly_bound(self._python_function, instance),
                         self._spec.input_signature,
                         self._autograph,
                         self._reduce_retracing,
@@ -163,7 +162,7 @@ class Function(Trackable, Generic[P, R]):
                     )
         return found
 
-    # Calling it.
+    # Calls.
 
     @overload  # what returns a number, traced, returns a tensor
     def __call__(self: Function[P, _Number], *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
@@ -217,14 +216,14 @@ class Function(Trackable, Generic[P, R]):
         tensors: Sequence[Tensor],
         concrete: ConcreteFunction,
     ) -> None:
-        """Note the graph for calls like this one, if they are told by their tensors alone."""
+        """Cache the graph for calls like this one, if tensors alone determine the key."""
         key: list[object] = [state.autocast, state.place]
         gathered: list[Tensor] = []
         if (
             gather(args, key, gathered)
             and len(gathered) == len(tensors)
             and all(one is other for one, other in zip(gathered, tensors, strict=True))
-            # Parameters that the call left out have their defaults again at the next.
+            # The next such call leaves out the same parameters, which then have their defaults.
             and all(isinstance(one, _CONSTANT) for one in canonical[len(args) :])
         ):
             self._by_shapes[tuple(key)] = concrete
@@ -285,7 +284,7 @@ class Function(Trackable, Generic[P, R]):
                     )
             return found
 
-    # Tracing it.
+    # Tracing.
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
         concrete, created = self._trace_once(args, kwargs, may_create=not self._traced_once)
@@ -341,7 +340,7 @@ class Function(Trackable, Generic[P, R]):
         return names
 
     def _relaxed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction | None:
-        """A trace for more general shapes, if an earlier one differs from this in shapes only."""
+        """A trace for relaxed shapes, if an earlier one differs from this in shapes only."""
         for earlier in self._concrete.values():
             generalised = _generalised(earlier.structured_input_signature, (args, kwargs))
             if generalised is not None:
@@ -362,156 +361,6 @@ class Function(Trackable, Generic[P, R]):
         return f"<Function {self._name!r} with {len(self._concrete)} traces>"
 
 
-def trace(
-    python_function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    name: str,
-    *,
-    signature: Sequence[Any] | None = None,
-    names: Sequence[str] | None = None,
-    may_create: bool = True,
-) -> tuple[ConcreteFunction, list[Variable]]:
-    """Run a Python function on symbolic tensors and keep what it did as a graph.
-
-    Args:
-        python_function: the function.
-        args: its positional arguments; tensors and TensorSpecs become arguments of the graph, all
-            else is kept as it is.
-        kwargs: its keyword arguments, likewise.
-        name: name of the graph.
-        signature: specs that take the place of the first arguments' own.
-        names: a name per leaf of the arguments.
-        may_create: whether variables may be made.
-
-    Returns:
-        The function, and the variables that were made.
-    """
-    tracer = FunctionTracer(name, state.tracer)  # type: ignore[arg-type]
-    tracer.may_create = may_create
-    values = structure.flatten((args, kwargs))
-    if signature is not None:
-        args = (*signature, *args[len(signature) :])
-    leaves = structure.flatten((args, kwargs))
-    labels = list(names) if names is not None else [f"arg_{i}" for i in range(len(leaves))]
-    symbols: list[Any] = []
-    specs: list[Any] = []
-    for leaf, label in zip(leaves, labels, strict=True):
-        if isinstance(leaf, (Tensor, TensorSpec)):
-            wanted = leaf.name if isinstance(leaf, TensorSpec) and leaf.name else label
-            value = tracer.graph.add_input(
-                PLACEHOLDER, TensorSpec.of(leaf.shape, leaf.dtype), wanted
-            )
-            symbols.append(tracer.tensor_of(value))
-            specs.append(TensorSpec.of(leaf.shape, leaf.dtype, wanted))
-        elif isinstance(spec_of(leaf), CompositeSpec):
-            specs.append(spec_of(leaf))
-            symbols.append(_composite_symbol(tracer, specs[-1], label))
-        else:
-            symbols.append(leaf)
-            specs.append(leaf)
-    _note_values(tracer, values, symbols)
-    call_args, call_kwargs = structure.pack_sequence_as((args, kwargs), symbols)
-    given = structure.pack_sequence_as((args, kwargs), symbols)
-    saved = state.tracer, state.tapes, state.scope
-    state.tracer, state.tapes, state.scope = tracer, (), ""
-    try:
-        results = python_function(*call_args, **call_kwargs)
-        _check_unchanged(name, given, (call_args, call_kwargs))
-        outputs, result_specs = _outputs(tracer, results, name)
-    finally:
-        state.tracer, state.tapes, state.scope = saved
-    tracer.graph.set_outputs(outputs)
-    captured = [tensor for tensor, _ in tracer.captures.values()]
-    packed = structure.pack_sequence_as((args, kwargs), specs)
-    graph = tracer.graph.finish()
-    concrete = ConcreteFunction(graph, captured, packed, result_specs, _variables_behind(captured))
-    return concrete, tracer.created
-
-
-def _note_values(tracer: FunctionTracer, values: Sequence[Any], symbols: Sequence[Any]) -> None:
-    """Tell the tracer what the arguments are, for variables made of them."""
-    if len(values) != len(symbols):
-        return
-    for value, symbol in zip(values, symbols, strict=True):
-        if isinstance(value, Tensor):
-            tracer.given[symbol.value] = value
-        elif value is not symbol and is_composite(value):
-            parts = structure.flatten([value, symbol], expand_composites=True)
-            half = len(parts) // 2
-            for part, inner in zip(parts[:half], parts[half:], strict=True):
-                if isinstance(inner, SymbolicTensor):
-                    tracer.given[inner.value] = part
-
-
-def _composite_symbol(tracer: FunctionTracer, spec: CompositeSpec, label: str) -> Any:
-    """A composite value made of arguments of the graph."""
-    inputs = [
-        tracer.graph.add_input(PLACEHOLDER, part, f"{label}_{index}" if index else label)
-        for index, part in enumerate(structure.flatten(spec, expand_composites=True))
-    ]
-    symbols = [tracer.tensor_of(value) for value in inputs]
-    return structure.pack_sequence_as(spec, symbols, expand_composites=True)
-
-
-def _check_unchanged(name: str, before: Any, after: Any) -> None:
-    """Refuse a function that changed its arguments: only its first call would."""
-    try:
-        structure.assert_same_structure(before, after)
-        old, new = structure.flatten(before), structure.flatten(after)
-        same = all(one is other for one, other in zip(old, new, strict=True))
-    except (TypeError, ValueError):
-        same = False
-    if not same:
-        raise ValueError(
-            f"function {name!r} must not change the lists and dictionaries it is given: it is "
-            "called once per signature, and changes nothing after that\n"
-            "  Try: change a copy, and return it"
-        )
-
-
-def _outputs(tracer: FunctionTracer, results: Any, name: str) -> tuple[list[Any], Any]:
-    """The values of the results, and their structure with specs, or None, at the leaves."""
-    values: list[Any] = []
-
-    def leaf(item: Any) -> Any:
-        if item is None:
-            return None
-        if isinstance(item, Variable):
-            item = item.value()
-        if is_composite(item) and isinstance(item.spec, CompositeSpec):
-            spec = item.spec
-            structure.map_structure(leaf, item, expand_composites=True)
-            return spec
-        if not isinstance(item, Operands):
-            try:
-                item = convert_to_tensor(item)
-            except (TypeError, ValueError) as error:
-                raise TypeError(
-                    f"function {name!r} must return tensors, got {type(item).__name__}: {item!r}"
-                ) from error
-        value = tracer.value_of(item)
-        if not isinstance(item, SymbolicTensor):
-            value = tracer.value_of(reshaping.identity(item))
-        values.append(value)
-        return TensorSpec.of(value.spec.shape, value.spec.dtype)
-
-    return values, structure.map_structure(leaf, results)
-
-
-def _variables_behind(captured: Sequence[Tensor]) -> list[Variable]:
-    """The variables whose handles are among the captures."""
-    found = []
-    for tensor in captured:
-        if tensor.dtype is not dtypes.resource or isinstance(tensor, SymbolicTensor):
-            continue
-        owner = getattr(tensor._array[()], "owner", None)
-        variable = owner() if owner is not None else None
-        if variable is not None:
-            found.append(variable)
-    return found
-
-
 def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
     leaves = structure.flatten((args, kwargs), expand_composites=True)
     return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
@@ -523,7 +372,7 @@ def _leaf_names(base: str, value: Any) -> list[str]:
 
 
 def _generalised(earlier: Any, call: Any) -> Any:
-    """The specs that cover both, None if they differ in more than shapes."""
+    """The specs that generalise both, None if they differ in more than shapes."""
     try:
         structure.assert_same_structure(earlier, call)
     except (TypeError, ValueError):
@@ -545,62 +394,6 @@ def _generalised(earlier: Any, call: Any) -> Any:
         else:
             leaves.append(new)
     return structure.pack_sequence_as(call, leaves)
-
-
-class _BoundTo:
-    """The functions bound to an object, which keeps them: what they reach may reach it again.
-
-    Were they kept elsewhere, by the object, a graph that holds a Python function of that object
-    would keep both for ever. A copy of the object, and what is unpickled, begin without any.
-
-    Args:
-        instance: the object.
-    """
-
-    __slots__ = ("functions", "owner")
-
-    def __init__(self, instance: object) -> None:
-        self.owner = weakref.ref(instance)
-        self.functions: dict[Function[..., Any], Function[..., Any]] = {}
-
-    def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        return type(None), ()
-
-
-_BOUND = "_pinnace_bound_functions"
-# Of objects that take no attributes.
-_bound_elsewhere: weakref.WeakKeyDictionary[Any, _BoundTo] = weakref.WeakKeyDictionary()
-
-
-def _bound_functions(instance: object) -> dict[Function[..., Any], Function[..., Any]]:
-    """The functions that are bound to an object."""
-    attributes = getattr(instance, "__dict__", None)
-    if type(attributes) is not dict:
-        kept = _bound_elsewhere.get(instance)
-        if kept is None:
-            kept = _bound_elsewhere[instance] = _BoundTo(instance)
-        return kept.functions
-    kept = attributes.get(_BOUND)
-    if kept is None or kept.owner() is not instance:
-        kept = attributes[_BOUND] = _BoundTo(instance)
-    return kept.functions
-
-
-def _weakly_bound(function: Callable[..., Any], instance: object) -> Callable[..., Any]:
-    """A bound method that does not keep its object alive."""
-    from pinnace.functions.autograph.conversion import autograph_artifact, converted_call
-
-    reference = weakref.ref(instance)
-
-    @functools.wraps(function)
-    def method(*args: Any, **kwargs: Any) -> Any:
-        target = reference()
-        if target is None:
-            raise ReferenceError(f"the object that {function.__name__!r} was bound to is gone")
-        return converted_call(function, (target, *args), kwargs)
-
-    method.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    return autograph_artifact(method)  # type: ignore[no-any-return]
 
 
 @overload

@@ -1,4 +1,4 @@
-"""gradients and hessians: derivatives of what the function that is being traced has computed."""
+"""gradients and hessians: derivatives inside the function that is being traced."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class AggregationMethod:
-    """How gradients of one tensor are added up, by TensorFlow's names; here it is one way."""
+    """How gradients of one tensor are added up, by TensorFlow's names; all mean the same here."""
 
     ADD_N = 0
     DEFAULT = 0
@@ -218,7 +218,7 @@ def _entry(node: Node, graph: GraphBuilder) -> Entry:
             )
         wanted = tuple(carries_gradient(x.dtype) for x in inputs)
         pair = backward._differentiated(inner, wanted)
-        # What is computed a second time here becomes one with the first when the graph is folded.
+        # What is computed twice here is merged by common subexpression elimination.
         everything = call_graph(pair.forward, inputs, stateful=False)
         return backward.apply(pair, inputs, outputs, everything[len(outputs) :], dys)
 

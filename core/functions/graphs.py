@@ -101,11 +101,11 @@ class Graph(data.GraphBuilder, metaclass=_Graphs):
         return [one for one in found if getattr(one, "name", "").startswith(scope)]
 
     def get_collection_ref(self, name: str) -> list[Any]:
-        """The collection itself: what is done to this list is done to it."""
+        """The collection itself: changes of this list change it."""
         return self._collections.setdefault(name, [])
 
     def clear_collection(self, name: str) -> None:
-        """Forget a collection."""
+        """Delete a collection."""
         self._collections.pop(name, None)
 
 
@@ -142,14 +142,14 @@ _default: list[Graph] = []
 
 
 def tracer_here() -> Any:
-    """What takes the ops now, None where they run."""
+    """The tracer that ops go to, None in eager mode."""
     return state.tracer
 
 
 def get_default_graph() -> Any:
     """The graph to which ops are added now; outside of all, one for the whole process."""
     if state.tracer is not None:
-        return state.tracer.graph  # type: ignore[attr-defined]  # each tracer has one
+        return state.tracer.graph
     if not _default:
         _default.append(Graph())
     return _default[0]

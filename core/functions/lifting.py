@@ -1,4 +1,4 @@
-"""Initial values that a traced function computes, computed at once: the variables it makes."""
+"""Initial values of variables that a traced function creates, computed while tracing."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def value_now(tensor: SymbolicTensor, tracer: FunctionTracer) -> Tensor:
-    """What a tensor of a function that is being traced is, before that function runs.
+    """The value of a tensor of a function that is being traced, before that function runs.
 
-    Only what the tensor is computed from runs. What the function wrote to variables before is not
-    seen, for the function was not called yet.
+    Only the ops that the tensor depends on run. Assignments of the function do not count: it was
+    not called yet.
 
     Args:
         tensor: of the graph of `tracer`, or of one around it.

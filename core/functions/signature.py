@@ -40,7 +40,7 @@ class FunctionSpec:
         self.signature = signature.replace(parameters=parameters)
         self.is_method = is_method
         self.input_signature = None if input_signature is None else tuple(input_signature)
-        # A method is checked once it is bound and its object is gone from its parameters.
+        # A method is checked when it is bound, without `self`.
         if self.input_signature is not None and (is_method or not _in_class(function)):
             self._check_signature(parameters)
 
@@ -86,7 +86,7 @@ class FunctionSpec:
         return bound.args, bound.kwargs
 
     def convert_to_signature(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments as tensors that fit `input_signature`; those beyond it as they are."""
+        """The arguments converted to tensors of `input_signature`; further ones unchanged."""
         signature = self.input_signature or ()
         converted = []
         for index, (spec, arg) in enumerate(zip(signature, args, strict=False)):
@@ -99,7 +99,7 @@ class FunctionSpec:
         return (*converted, *args[len(signature) :])
 
     def _check_defaults(self, args: tuple[Any, ...]) -> None:
-        """Refuse what the signature has no spec for, but for defaults: one trace serves all."""
+        """Refuse arguments without a spec, unless they equal their defaults: there is one trace."""
         parameters = list(self.signature.parameters.values())
         for index in range(len(self.input_signature or ()), len(args)):
             parameter = parameters[min(index, len(parameters) - 1)]
@@ -159,7 +159,7 @@ def to_tensors(args: Any) -> Any:
 
 
 class Weak:
-    """A key for an object without a hash by value: equal only to itself, and gone when it is."""
+    """A key for an object by identity, held weakly."""
 
     __slots__ = ("_hash", "_reference")
 

@@ -1,7 +1,7 @@
 """FunctionTracer: takes ops while a Python function runs, and makes them nodes of a graph.
 
-Two things happen here and nowhere else: values from outside become arguments (captures), and the
-order in which effects were written becomes control edges.
+Only here do outside values become arguments (captures), and program order of effects become control
+edges.
 """
 
 from __future__ import annotations
@@ -125,10 +125,10 @@ class FunctionTracer:
         self.outer = outer
         self._borrowed = tuple(borrowed)
         self.effects = Effects()
-        # By id; the tensors are held so that ids stay theirs.
+        # By id; the tensors are kept alive so that their ids are not reused.
         self.captures: dict[int, tuple[Tensor, Value]] = {}
         self._constants: dict[int, tuple[Tensor, Value]] = {}
-        # What the arguments are in the call that is traced for, as far as they have values.
+        # The values of the arguments in the call that caused the trace, where they have any.
         self.given: dict[Value, Tensor] = {}
         self.created: list[Variable] = []
         self.may_create = True
@@ -160,7 +160,7 @@ class FunctionTracer:
         """The one symbolic tensor that stands for a value."""
         if value.tensor is None:
             value.tensor = SymbolicTensor(value, self.graph)
-        return value.tensor  # type: ignore[no-any-return]
+        return value.tensor
 
     def value_of(self, tensor: Tensor) -> Value:
         """The value of a tensor in this graph; one from outside is captured."""
@@ -178,7 +178,7 @@ class FunctionTracer:
         return self.capture(tensor)
 
     def _same_constant(self, tensor: SymbolicTensor) -> Value:
-        """A constant of the graph around this one, as one of this graph: shapes stay known."""
+        """A constant of the enclosing graph, copied into this one: shapes stay known."""
         known = self._constants.get(id(tensor))
         if known is None:
             node = tensor.value.node
@@ -223,7 +223,7 @@ class FunctionTracer:
         return "captured"
 
     def initial_value(self, tensor: SymbolicTensor, name: str) -> Tensor:
-        """The value of a tensor that is traced, for a variable that is about to be made of it."""
+        """The value of a symbolic tensor, as the initial value of a variable."""
         self._check_may_create(name)
         return value_now(tensor, self)
 
@@ -252,7 +252,7 @@ def handle_spec(tensor: Tensor) -> TensorSpec | None:
 
 
 def _user_line() -> str:
-    """file:line of the innermost frame that is not ours."""
+    """file:line of the innermost frame outside of this library."""
     frame: Any = sys._getframe(2)
     for _ in range(40):
         if frame is None:

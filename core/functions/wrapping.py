@@ -10,8 +10,8 @@ from pinnace.framework.no_effect import ignored
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import SymbolicTensor
 from pinnace.functions.concrete import ConcreteFunction
-from pinnace.functions.function import trace
 from pinnace.functions.graphs import get_default_graph, tracer_here
+from pinnace.functions.tracing import trace
 from pinnace.graph.codec.body import Body
 from pinnace.graph.codec.functions import FunctionLibrary
 from pinnace.graph.copying import Copy
@@ -115,7 +115,7 @@ class _Import:
         return f"^{self._prefix}{text[1:]}" if text[:1] == "^" else f"{self._prefix}{text}"
 
     def run(self, wanted: Sequence[str] | None) -> list[Any] | None:
-        """What was asked for."""
+        """The requested tensors and operations."""
         if wanted is None:
             return None
         found: list[Any] = []
@@ -255,7 +255,7 @@ class WrappedFunction(ConcreteFunction):
 
 
 def _before(outputs: list[Value], effects: list[Node], given: Mapping[Value, Value]) -> list[Node]:
-    """The nodes that must run, each after those it needs; what is given needs nothing."""
+    """The nodes that must run, each after those it depends on; fed ones depend on nothing."""
     order: list[Node] = []
     done: set[Node] = set()
     waiting = [(node, False) for node in effects]

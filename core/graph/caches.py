@@ -13,9 +13,9 @@ T = TypeVar("T")
 class PerGraph(Generic[T]):
     """A cache of one entry per graph, which dies with the graph.
 
-    Entries lie with their graphs and not in a `WeakKeyDictionary`, which keeps its values: a plan
-    may refer to a Python function (of `py_function`), that to its model, and that to the graph, so
-    neither would ever be freed.
+    Entries are stored on their graphs, not in a `WeakKeyDictionary`, which keeps its values alive:
+    a plan may refer to a Python function (of `py_function`), that to its model, and that to the
+    graph, so that none of them would ever be freed.
     """
 
     def get(self, graph: Graph) -> T | None:
@@ -24,10 +24,10 @@ class PerGraph(Generic[T]):
         return entry
 
     def keep(self, graph: Graph, entry: T) -> T:
-        """Make this a graph's entry."""
+        """Set a graph's entry."""
         graph.cached[self] = entry
         return entry
 
     def drop(self, graph: Graph) -> None:
-        """Let go of a graph's entry, if there is one."""
+        """Delete a graph's entry, if there is one."""
         graph.cached.pop(self, None)

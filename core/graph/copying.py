@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Copy:
-    """Where the values and nodes of one graph went in another.
+    """The copies of the values and nodes of one graph in another.
 
     Attributes:
         target: what is copied into.
@@ -27,14 +27,14 @@ class Copy:
         self.nodes: dict[Node, tuple[Node, ...]] = {}
 
     def inputs(self, source: Graph) -> None:
-        """Give the target the arguments of `source`."""
+        """Copy the arguments of `source` to the target."""
         for value, name in zip(source.inputs, source.input_names, strict=True):
             made = self.target.add_input(value.node.op, value.spec, name, value.handle)
             self.values[value] = made
             self.nodes[value.node] = (made.node,)
 
     def node(self, node: Node, prefix: str = "", extra: Iterable[Node] = ()) -> Node:
-        """Copy one node; what it takes must have been copied before."""
+        """Copy one node; its inputs must have been copied before."""
         made = self.target.add_raw(
             node.op,
             [self.values[value] for value in node.inputs],
@@ -51,7 +51,7 @@ class Copy:
         return made
 
     def controls(self, controls: Sequence[Node], extra: Iterable[Node] = ()) -> tuple[Node, ...]:
-        """The nodes there that stand for these, and `extra`, each once."""
+        """The copies of these nodes, and `extra`, each once."""
         found: dict[Node, None] = {}
         for control in controls:
             for node in self.nodes.get(control, ()):
@@ -61,7 +61,7 @@ class Copy:
         return tuple(found)
 
     def outputs(self, source: Graph) -> None:
-        """Give the target the results and effects of `source`."""
+        """Copy the results and effects of `source` to the target."""
         results = [self.values[value] for value in source.outputs]
         self.target.set_outputs(results, source.output_names)
         effects: dict[Node, None] = {}

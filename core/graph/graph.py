@@ -1,8 +1,7 @@
 """Graph, Node, Value: the program as data, in TensorFlow's vocabulary.
 
 A `GraphBuilder` adds nodes and finishes into a `Graph`, which never changes; passes make new ones.
-Node order has no meaning: what must happen before what is in the data edges and in the control
-edges.
+Node order has no meaning: data edges and control edges alone order execution.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.shapes import Shape
-    from pinnace.framework.tensor import Array
+    from pinnace.framework.tensor import Array, SymbolicTensor
 
 
 class Value:
@@ -36,7 +35,7 @@ class Value:
         index: which of its outputs this is.
         spec: dtype, and shape as far as it is known.
         handle: for a resource, the spec of the variable behind it.
-        tensor: the symbolic tensor that stands for it while its graph is traced.
+        tensor: its symbolic tensor while its graph is traced.
     """
 
     __slots__ = ("handle", "index", "node", "spec", "tensor")
@@ -46,7 +45,7 @@ class Value:
         self.index = index
         self.spec = spec
         self.handle: TensorSpec | None = None
-        self.tensor: Any = None
+        self.tensor: SymbolicTensor | None = None
 
     @property
     def dtype(self) -> DType:
@@ -59,7 +58,7 @@ class Value:
         return self.spec.shape
 
     def refine(self, shape: Shape) -> None:
-        """Know more about the shape."""
+        """Narrow the shape."""
         self.spec = TensorSpec.of(shape, self.spec.dtype, self.spec.name)
 
     def __repr__(self) -> str:
@@ -102,7 +101,7 @@ class Node:
 
 
 class FunctionRef:
-    """The value of a `func` attribute: a function's name, and its graph once it is needed."""
+    """The value of a `func` attribute: a function's name, and its graph, decoded on demand."""
 
     __slots__ = ("_graph", "name")
 
@@ -183,7 +182,7 @@ class Graph(Readable):
 
 
 class GraphBuilder(Readable):
-    """A graph in the making.
+    """A graph under construction.
 
     Args:
         name: of the graph.
@@ -219,7 +218,7 @@ class GraphBuilder(Readable):
         return self.finished is not None
 
     def finish(self) -> Graph:
-        """The graph; nothing is to be added after it."""
+        """The finished graph; nothing can be added after it."""
         self.finished = Graph(
             self.name,
             tuple(self.nodes),
@@ -246,7 +245,7 @@ class GraphBuilder(Readable):
         )
 
     def set_inputs(self, values: Iterable[Value]) -> None:
-        """Have exactly these of the inputs, in this order."""
+        """Keep only these inputs, in this order."""
         names = dict(zip(self.inputs, self.input_names, strict=True))
         self.inputs = list(values)
         self.input_names = [names[value] for value in self.inputs]
@@ -343,12 +342,12 @@ class GraphInferCall(InferCall):
         self.values = packed
 
     def constant(self, index: int) -> Array | None:
-        """The value of input `index` if the graph tells it."""
+        """The value of input `index` if the graph determines it."""
         value = self.values[index]
         return None if isinstance(value, tuple) else known_value(value)
 
     def shape_constant(self, index: int) -> Shape:
-        """The value of input `index` as a shape; sizes that the graph does not tell are None."""
+        """The value of input `index` as a shape; None for sizes that are not known."""
         shape = known_shape(self.values[index])
         return super().shape_constant(index) if shape is None else shape
 

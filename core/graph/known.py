@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
-# How far back a value is followed, and how large it may be.
+# How many nodes back a value is traced, and how large it may be.
 _DEPTH = 16
 _LARGEST = 4096
 
@@ -26,7 +26,7 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
         return np.asarray(node.attrs["value"])
     if depth == 0:
         return None
-    # An input with a default that is no argument of the graph is not given.
+    # A PlaceholderWithDefault that is no argument of the graph has its default.
     if node.op.alias or node.op.forwards:
         return known_value(node.inputs[value.index], depth - 1)
     if node.op.shape_query:
@@ -48,7 +48,7 @@ def _told_by_shape(value: Value) -> Array | None:
 
 
 def _gathered_sizes(value: Value, depth: int) -> Array | None:
-    """Sizes that were picked out or put together, of shapes that need not be known as a whole."""
+    """Slices and concatenations of sizes, of shapes that may be known in part."""
     if value.node.op.name == "StridedSlice" and value.shape.rank == 0:
         size = _picked(value.node, depth)
         return None if size is None else _sizes(size, value.dtype)
@@ -83,7 +83,7 @@ def _folded(value: Value, depth: int) -> Array | None:
 
 
 def known_shape(value: Value, depth: int = _DEPTH) -> Shape | None:
-    """A vector of sizes as a shape, as far as the graph tells; None if it tells nothing."""
+    """A vector of sizes as a shape, as far as the graph determines it; None if it does not."""
     node = value.node
     if depth == 0:
         return None
@@ -103,7 +103,7 @@ def known_shape(value: Value, depth: int = _DEPTH) -> Shape | None:
 
 
 def _arranged(value: Value, depth: int) -> Shape | None:
-    """Sizes put together, or a part of some."""
+    """Concatenated or sliced sizes."""
     node = value.node
     if node.op.name == "StridedSlice":
         return _sliced(node, depth)
@@ -142,7 +142,7 @@ def _sliced(node: Any, depth: int) -> Shape | None:
 
 
 def _picked(node: Any, depth: int) -> int | None:
-    """shape(x)[a], whatever the other sizes are."""
+    """shape(x)[a], even if other sizes are unknown."""
     masks = node.attrs
     source, begin = (known_shape(node.inputs[0], depth - 1), known_value(node.inputs[1], depth - 1))
     if source is None or source.rank is None or begin is None or begin.size != 1:
@@ -155,7 +155,7 @@ def _picked(node: Any, depth: int) -> int | None:
 
 
 def _computed(node: Any, depth: int) -> Shape | None:
-    """Arithmetic of sizes of which some are known: those results that follow from known ones."""
+    """Arithmetic on partly known sizes: the results that follow from the known ones."""
     sides = [_known_numbers(v, depth) for v in node.inputs]
     length = max((len(side) for side in sides if side is not None), default=0)
     if any(side is None or len(side) not in {1, length} for side in sides):
@@ -180,7 +180,7 @@ def _computed(node: Any, depth: int) -> Shape | None:
 
 
 def _known_numbers(value: Value, depth: int) -> list[int | None] | None:
-    """A vector's or a scalar's numbers, None for those that the graph does not tell."""
+    """A vector's or a scalar's numbers, None for those that the graph does not determine."""
     exact = known_value(value, depth - 1)
     if exact is not None and exact.dtype.kind in "iu" and exact.size <= _LARGEST:
         return [int(n) for n in exact.ravel()]

@@ -1,4 +1,4 @@
-"""A graph for arguments of which more is known: shapes are inferred again, inside functions too."""
+"""A graph for arguments with narrower shapes: all shapes are inferred again, in functions too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pinnace.framework.shapes import Shape
     from pinnace.graph.graph import Node, Value
 
-# How often the shapes of loop variables are widened, before what was known of them is taken.
+# How often the shapes of loop variables are widened, before the earlier shapes are kept.
 _WIDENINGS = 3
 
 
@@ -103,7 +103,7 @@ def _call(node: Node, given: Sequence[Value]) -> tuple[dict[str, Any], list[Shap
 
 
 def _loop(node: Node, given: Sequence[Value]) -> tuple[dict[str, Any], list[Shape]]:
-    """A loop: shapes that stay what they are from iteration to iteration."""
+    """A loop: shapes that hold in every iteration."""
     shapes = [value.shape for value in given]
     body = narrowed(node.attrs["body"].graph, shapes)
     for iteration in range(_WIDENINGS + 1):

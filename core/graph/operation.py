@@ -1,4 +1,4 @@
-"""Operation: a node in TensorFlow's words, to be read."""
+"""Operation: a read-only view of a node with TensorFlow's interface."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Operation:
 
     @property
     def node_def(self) -> NodeDef:
-        """The node as a file has it, attributes with their defaults too."""
+        """The node as a NodeDef, with attributes that have their defaults."""
         return late.encode_node_whole(self._node, {})
 
     @property
@@ -147,10 +147,10 @@ class Operation:
 
 
 def symbol_of(value: Value, owner: Graph | GraphBuilder) -> SymbolicTensor:
-    """The one symbolic tensor that stands for a value."""
+    """The one symbolic tensor of a value."""
     if value.tensor is None:
         value.tensor = SymbolicTensor(value, owner)
-    return value.tensor  # type: ignore[no-any-return]
+    return value.tensor
 
 
 def operation_of(tensor: SymbolicTensor) -> Operation:

@@ -1,4 +1,4 @@
-"""What can be read of a graph in TensorFlow's words, finished or in the making."""
+"""TensorFlow's read-only interface of a graph, finished or under construction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Readable:
-    """The methods of a graph by which programs look at it; nothing here changes it."""
+    """The methods by which programs inspect a graph; none changes it."""
 
     __slots__ = ()
 
@@ -148,9 +148,9 @@ class Readable:
         return True
 
     def is_fetchable(self, tensor_or_op: object) -> bool:
-        """Whether it can be computed: anything of a graph can."""
+        """Whether it can be fetched: anything of a graph can."""
         return isinstance(tensor_or_op, (SymbolicTensor, Operation))
 
     def is_feedable(self, tensor: object) -> bool:
-        """Whether a value can stand for it: one can for any tensor of a graph."""
+        """Whether it can be fed: any tensor of a graph can."""
         return isinstance(tensor, SymbolicTensor)

@@ -81,7 +81,7 @@ def in_rows(
 
 
 def _without_circles(count: int, edges: Sequence[Pair]) -> list[Pair]:
-    """The edges, those turned round that lead back to where a walk came from."""
+    """The edges, with back edges of a depth-first walk reversed."""
     after: list[list[int]] = [[] for _ in range(count)]
     for a, b in edges:
         after[a].append(b)

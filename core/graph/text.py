@@ -8,10 +8,9 @@
       return y=product, z=parts:1
       effects done
 
-A line is a node: its name, the specs of its outputs (which may be left out: then they are
-inferred), its op, what it takes, what it waits for, and the attributes that are not told by the
-inputs and have not their defaults. A scalar or a nested list in the place of an input is a constant
-of its own.
+A line is a node: its name, the specs of its outputs (inferred if left out), its op, its inputs, its
+controls, and the attributes that neither follow from the inputs nor have their defaults. A scalar
+or a nested list as an input is a constant.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def _node_text(node: Node) -> str:
 
 
 def attributes_of(node: Node) -> dict[str, str]:
-    """The attributes of a node as text: those that neither its inputs nor defaults tell."""
+    """The attributes of a node as text: those that do not follow from its inputs or defaults."""
     told = _told(node.op)
     return {
         name: _attr_text(value)
@@ -97,7 +96,7 @@ def attributes_of(node: Node) -> dict[str, str]:
 
 
 def _told(op: OpDef) -> set[str]:
-    """The attributes that the inputs tell."""
+    """The attributes that follow from the inputs."""
     # TensorFlow's calls carry a serialised configuration of the machine that traced them.
     found = {"config_proto"}
     for arg in op.inputs:

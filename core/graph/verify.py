@@ -1,4 +1,4 @@
-"""Whether a graph is one: for tests, and for who builds graphs by hand."""
+"""Whether a graph is well formed: for tests, and for graphs that are built by hand."""
 
 from __future__ import annotations
 

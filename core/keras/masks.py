@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import structure
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.keras.symbolic import KerasTensor
 from pinnace.ops.array import reshaping
 

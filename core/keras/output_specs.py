@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.context import state
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.keras import masks
 from pinnace.keras.call_context import calls
 from pinnace.keras.call_signature import CallSignature, as_shapes, as_specs

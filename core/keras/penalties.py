@@ -52,7 +52,7 @@ class Penalties(Part):
         """Add the penalty of each output, divided by the size of its batch."""
         for output in structure.flatten(outputs):
             if isinstance(output, Operands):
-                size = casting.cast(output.shape[0] or 1, output.dtype)  # type: ignore[attr-defined]
+                size = casting.cast(output.shape[0] or 1, output.dtype)
                 self._owner.add_loss(division.divide(regularizer(output), size))
 
     def losses(self) -> list[Any]:

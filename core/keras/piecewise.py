@@ -19,7 +19,7 @@ from pinnace.ops.math import (
 )
 
 if TYPE_CHECKING:
-    from pinnace.framework.tensor import Tensor
+    from pinnace.framework.tensor import Tensor, TensorLike
 
 
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
@@ -140,7 +140,7 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
     return arithmetic.maximum(x - limit, 0.0)
 
 
-def squareplus(x: Any, b: float = 4) -> Tensor:
+def squareplus(x: TensorLike, b: float = 4) -> Tensor:
     """(x + sqrt(x² + b)) / 2: a smooth max(x, 0).
 
     Args:
@@ -151,13 +151,13 @@ def squareplus(x: Any, b: float = 4) -> Tensor:
         The shape and dtype of `x`.
     """
     x = convert_to_tensor(x)
-    return (x + exponents.sqrt(arithmetic.square(x) + float(b))) * 0.5  # type: ignore[no-any-return]
+    return (x + exponents.sqrt(arithmetic.square(x) + float(b))) * 0.5
 
 
-def tanh_shrink(x: Any) -> Tensor:
+def tanh_shrink(x: TensorLike) -> Tensor:
     """x - tanh(x)."""
     x = convert_to_tensor(x)
-    return x - trigonometry.tanh(x)  # type: ignore[no-any-return]
+    return x - trigonometry.tanh(x)
 
 
 def threshold(x: Any, threshold: float, default_value: float) -> Tensor:

@@ -90,9 +90,7 @@ def _matmul_after(y: Any, x: Any) -> Tensor:
 def _is_left_alone(x: Any) -> bool:
     """Whether NumPy has no say: text, ragged and sparse values, None, objects of other classes."""
     if isinstance(x, Operands):
-        return x.dtype in {dtypes.string, dtypes.variant, dtypes.resource} or (  # type: ignore[attr-defined]
-            x.dtype.is_quantized  # type: ignore[attr-defined]
-        )
+        return x.dtype in {dtypes.string, dtypes.variant, dtypes.resource} or (x.dtype.is_quantized)
     return not isinstance(x, _TAKEN)
 
 

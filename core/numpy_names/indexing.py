@@ -115,7 +115,7 @@ def _is_bool(key: Any) -> bool:
     if isinstance(key, (bool, np.bool_)):
         return True
     if isinstance(key, Operands):
-        return bool(key.dtype.is_bool)  # type: ignore[attr-defined] # of tensors and variables
+        return bool(key.dtype.is_bool)
     return isinstance(key, np.ndarray) and key.dtype.kind == "b"
 
 

@@ -150,7 +150,7 @@ def _leaves(values: Any) -> Iterator[Any]:
 def _asked(value: Any) -> Any:
     """What NumPy is asked about in place of a value: itself, or the dtype that it has."""
     if isinstance(value, (Operands, IndexedSlices)):
-        return value.dtype.numpy  # type: ignore[union-attr] # of tensors and variables alike
+        return value.dtype.numpy
     if isinstance(value, dtypes.DType):
         return value.numpy
     if isinstance(value, Shape):

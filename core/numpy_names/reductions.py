@@ -23,6 +23,7 @@ from pinnace.ops.math import (
     division,
     extremes,
     reduction,
+    statistics,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 def _reduced(
     function: Callable[..., Tensor], x: Tensor, axis: Any, keepdims: bool | None
 ) -> Tensor:
-    if isinstance(axis, Operands) and axis.dtype not in dtypes.INDEX:  # type: ignore[attr-defined]
+    if isinstance(axis, Operands) and axis.dtype not in dtypes.INDEX:
         axis = casting.cast(axis, dtypes.int64)
     return function(x, axis=axis, keepdims=bool(keepdims))
 
@@ -139,7 +140,7 @@ def var(
     if ddof:
         found = _variance(x, axis, ddof, keepdims)
     else:
-        found = _reduced(reduction.reduce_variance, x, axis, keepdims)
+        found = _reduced(statistics.reduce_variance, x, axis, keepdims)
     return found if dtype is None else casting.cast(found, dtype)
 
 
@@ -175,7 +176,7 @@ def std(a: TensorLike, axis: Any = None, keepdims: bool | None = None) -> Tensor
         axis: the axes that go, one or several; None for all.
         keepdims: whether axes that go stay with size 1.
     """
-    return _reduced(reduction.reduce_std, _averageable(a, None), axis, keepdims)
+    return _reduced(statistics.reduce_std, _averageable(a, None), axis, keepdims)
 
 
 def amax(a: TensorLike, axis: Any = None, out: Any = None, keepdims: bool | None = None) -> Tensor:
@@ -254,7 +255,7 @@ def any(a: TensorLike, axis: Any = None, keepdims: bool | None = None) -> Tensor
 
 def count_nonzero(a: TensorLike, axis: Any = None) -> Tensor:
     """How many are not 0, over `axis` (None: all of them), int64."""
-    return reduction.count_nonzero(made_array(a), axis)
+    return statistics.count_nonzero(made_array(a), axis)
 
 
 def nansum(

@@ -42,7 +42,7 @@ _PASSED_LIMIT = 4096
 _new = Tensor.__new__
 
 
-def make_entry(op: OpDef, **attrs: Any) -> Callable[..., Any]:
+def make_entry(op: OpDef, **attrs: Any) -> Callable[..., Tensor]:
     """entry(*inputs, name=None), equal to `execute(op, *inputs, name=name, **attrs)`."""
     if not _is_plain(op, attrs):
         count = len(op.inputs)

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array, Tensor
     from pinnace.ops.batch_rules import BatchRule
+    from pinnace.ops.flops import Count
 
 Attrs: TypeAlias = Mapping[str, Any]
 Specs: TypeAlias = TensorSpec | tuple[TensorSpec, ...]
 Effect: TypeAlias = Literal["read", "write", "random", "io"]
 Flow: TypeAlias = Literal["call", "branch", "loop"]
+Division: TypeAlias = tuple[Literal["quotient", "remainder"], Literal["exact", "floor", "truncate"]]
 
 
 class NotDifferentiable:
@@ -278,6 +280,13 @@ class OpDef:
         product: BLAS, or a kernel that shares its work between threads, multiplies here.
         packs: the kernel keeps its second tensor in another form, if told that it stays the same.
         sums: the output is the sum of the inputs.
+        flops: counts the floating-point operations of a call; None is unknown. Elementwise ops,
+            views and shape queries are counted without it.
+        moves: it copies elements: joins tensors along the axis that is its last input
+            (`concatenate`) or along a new axis (`stack`), or cuts one along an axis (`split`).
+        divides: it gives the quotient or the remainder of its two inputs, rounded down (`floor`) or
+            towards zero (`truncate`); an `exact` quotient is rounded, towards zero, only of
+            integers.
         batch: how it takes a batch axis; elementwise ops have a rule without saying so.
         traceless: nothing that comes after can tell whether it ran: it checks, prints, or is idle.
         reaches: what it reaches outside of the process, "files", "Python" or "the terminal", by its
@@ -307,6 +316,9 @@ class OpDef:
     product: Literal["matrix", "convolution", "einsum"] | None = None
     packs: bool = False
     sums: bool = False
+    flops: Count | None = None
+    moves: Literal["concatenate", "stack", "split"] | None = None
+    divides: Division | None = None
     batch: BatchRule | None = None
     traceless: bool = False
     reaches: str | Callable[[Attrs], str] = ""

@@ -36,8 +36,14 @@ STATE = "remembers between calls"
 _OPS: dict[str, tuple[str, str, str]] = {}
 
 
-def _list(level: str, title: str, meaning: str, names: str) -> None:
+# What some are with an attribute that names a file; without one, `_OPS` tells.
+_WITH_A_FILE: dict[str, tuple[str, str, str]] = {}
+
+
+def _list(level: str, title: str, meaning: str, names: str, files: str = "") -> None:
+    """Say what these ops do, and those of `files` with an attribute that names a file."""
     _OPS.update(dict.fromkeys(names.split(), (level, title, meaning)))
+    _WITH_A_FILE.update(dict.fromkeys(files.split(), (level, title, meaning)))
 
 
 _list("high", "runs Python", _PYTHON, "PyFunc PyFuncStateless EagerPyFunc")
@@ -51,6 +57,7 @@ _list(
     "TFRecordDataset TFRecordDatasetV2 FixedLengthRecordDataset FixedLengthRecordDatasetV2 "
     "SqlDataset LMDBDataset CSVDataset CSVDatasetV2 LoadDataset LoadAndRemapMatrix "
     "GenerateVocabRemapping ImmutableConst",
+    files="FixedUnigramCandidateSampler",
 )
 _list(
     "high",
@@ -59,6 +66,7 @@ _list(
     "WriteFile Save SaveV2 SaveSlices SaveDataset SaveDatasetV2 MergeV2Checkpoints "
     "CreateSummaryFileWriter CreateSummaryDbWriter SnapshotDataset SnapshotDatasetV2 "
     "DistributedSave DumpGraph",
+    files="PrintV2",
 )
 _list(
     "high",
@@ -108,11 +116,6 @@ _list(
     "AssignVariableOp AssignAddVariableOp AssignSubVariableOp Assign AssignAdd AssignSub "
     "ResourceScatterUpdate LookupTableInsertV2",
 )
-# What these are with an attribute that names a file; without one, `_OPS` tells.
-_FILES_BY_ATTRIBUTE = {
-    "PrintV2": ("high", "writes files", _WRITES),
-    "FixedUnigramCandidateSampler": ("high", "reads files", _READS),
-}
 TABLES = {"InitializeTableFromTextFile", "InitializeTableFromTextFileV2"}
 _FOREIGN = (
     "The name of the file is no asset of the model: it stands in the graph, or is computed. "
@@ -134,8 +137,8 @@ SAVER_OPS = frozenset({"SaveV2", "RestoreV2", "MergeV2Checkpoints", "Save", "Res
 def known(node: NodeDef) -> tuple[str, str, str] | None:
     """Level, title and meaning of what a node could do; None if there is nothing to say."""
     reach = _reach(node)
-    if reach == "files" and node.op in _FILES_BY_ATTRIBUTE:
-        return _FILES_BY_ATTRIBUTE[node.op]
+    if reach == "files" and node.op in _WITH_A_FILE:
+        return _WITH_A_FILE[node.op]
     found = _OPS.get(node.op)
     return ("high", f"reaches {reach}", _REACHES) if reach and found is None else found
 

@@ -1,5 +1,6 @@
 """Ops on numbers as steps of a tokenizer, from strings to token ids."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,28 +12,31 @@ from pinnace.graph.known import known_value
 
 _INTEGERS = (dtypes.int32, dtypes.int64)
 _COUNTED = (*_INTEGERS, dtypes.float32, dtypes.float64)
-_ARITHMETIC = {
-    "Add": "add",
-    "AddV2": "add",
-    "Sub": "sub",
-    "Mul": "mul",
-    "FloorDiv": "floor_div",
-    "FloorMod": "floor_mod",
-    "Maximum": "maximum",
-    "Minimum": "minimum",
-    "Less": "less",
-    "LessEqual": "less_equal",
-    "Greater": "greater",
-    "GreaterEqual": "greater_equal",
-}
 
 
-@converts(*_ARITHMETIC)
-def _arithmetic(call: NodeView) -> list[Step]:
-    if call.out.dtype is dtypes.string:
-        return call.step("join", separator="")
-    call.only(_INTEGERS, *call.inputs)
-    return call.step(_ARITHMETIC[call.node.op.name], dtype=call.out.dtype.name)
+def _arithmetic(step: str) -> Callable[[NodeView], list[Step]]:
+    """The converter of an op on two integers that is one step."""
+
+    def convert(call: NodeView) -> list[Step]:
+        if call.out.dtype is dtypes.string:
+            return call.step("join", separator="")
+        call.only(_INTEGERS, *call.inputs)
+        return call.step(step, dtype=call.out.dtype.name)
+
+    return convert
+
+
+converts("Add", "AddV2")(_arithmetic("add"))
+converts("Sub")(_arithmetic("sub"))
+converts("Mul")(_arithmetic("mul"))
+converts("FloorDiv")(_arithmetic("floor_div"))
+converts("FloorMod")(_arithmetic("floor_mod"))
+converts("Maximum")(_arithmetic("maximum"))
+converts("Minimum")(_arithmetic("minimum"))
+converts("Less")(_arithmetic("less"))
+converts("LessEqual")(_arithmetic("less_equal"))
+converts("Greater")(_arithmetic("greater"))
+converts("GreaterEqual")(_arithmetic("greater_equal"))
 
 
 @converts("Equal", "NotEqual")

@@ -30,7 +30,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class CallSpec:
-    """The parameters of a Python function, as `inspect.getfullargspec` told them.
+    """The parameters of a Python function, as `inspect.getfullargspec` returns them.
 
     Attributes:
         args: names of the positional ones, without `self`.
@@ -51,7 +51,7 @@ class CallSpec:
     input_signature: Any = None
 
     def signature(self) -> inspect.Signature:
-        """The same as Python has it.
+        """The same as an `inspect.Signature`.
 
         Raises:
             InvalidArgumentError: no function can have these parameters.
@@ -110,7 +110,7 @@ class CallSpec:
 
 @dataclass(frozen=True, slots=True)
 class UserObject:
-    """Any object; the identifier tells containers from the rest."""
+    """Any object; the identifier distinguishes containers from others."""
 
     identifier: str = GENERIC
     metadata: str = ""
@@ -189,11 +189,11 @@ Kind: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class SavedItem:
-    """One object: what it is, its children by name, what must be there before it.
+    """One object: its kind, its children by name, its dependencies.
 
     Attributes:
-        slots: what it keeps for variables: (number of the variable, name, number of what is kept).
-        saveables: name in checkpoints, the functions that give and take the values.
+        slots: its slot variables: (number of the variable, name, number of the slot variable).
+        saveables: by name in checkpoints, the functions that save and restore the values.
     """
 
     kind: Kind
@@ -206,11 +206,11 @@ class SavedItem:
 
 @dataclass(frozen=True, slots=True)
 class ConcreteInfo:
-    """How a concrete function is called, and what is bound to its last arguments.
+    """How a concrete function is called, and the objects bound to its last arguments.
 
     Attributes:
         bound: numbers of objects.
-        arguments: `(args, kwargs)` with specs where tensors go; still encoded, until it is used.
+        arguments: `(args, kwargs)` with specs for tensors; decoded on first use.
         results: likewise.
     """
 

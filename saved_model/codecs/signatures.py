@@ -26,7 +26,7 @@ _SPARSE = "SPARSE_TENSOR_SPEC"
 
 @dataclass(frozen=True, slots=True)
 class GraphTensor:
-    """A tensor of the main graph: its reference there, and what is known of it."""
+    """A tensor of the main graph: its reference, dtype and shape."""
 
     reference: str
     dtype: DType
@@ -133,7 +133,7 @@ def decode_signature(message: SignatureDef, where: str) -> GraphSignature:
 def decode_infos(
     messages: Mapping[str, TensorInfo], where: str
 ) -> tuple[dict[str, GraphTensor], dict[str, CompositeSpec]]:
-    """The tensors of one side of a signature, and which of them make one value.
+    """The tensors of the inputs or outputs, and which of them make one composite value.
 
     Raises:
         InvalidArgumentError: a tensor has no name, or an unknown dtype; two have one name.

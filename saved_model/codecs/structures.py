@@ -34,7 +34,7 @@ class NotEncodable(Exception):  # noqa: N818 (an answer; see `encodable`)
 
 
 class OpaqueSpec(TypeSpec):
-    """The spec of a composite value as a file has it, of a class that this library does not have.
+    """The spec of a composite value of a class that this library does not have, as stored.
 
     A function that takes or gives such a value can be loaded and saved again, not called.
     """
@@ -55,7 +55,7 @@ class OpaqueSpec(TypeSpec):
 
     @property
     def tensors(self) -> int:
-        """Of how many tensors a value consists; 0 if the file does not say."""
+        """The number of component tensors; 0 if the file does not say."""
         return max(self.message.num_flat_components, 0)
 
     @property
@@ -283,5 +283,5 @@ def _decode_named_tuple(message: StructuredValue, where: str) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def _named_tuple(name: str, fields: tuple[str, ...]) -> Any:
-    # One class for each form, so that values of one form are of one type.
+    # One class for each set of names, so that equal structures have one type.
     return namedtuple(name, fields)  # noqa: PYI024 (the fields are only known now)

@@ -36,15 +36,15 @@ _SPECIALS = "no kernel here: this op cannot be run"
 
 @dataclass(slots=True)
 class Box:
-    """One thing that is drawn.
+    """One box of the picture.
 
     Attributes:
         number: by which edges and boxes refer to it.
         parent: the number of the box it is in.
         name: the node's full name.
-        label: what stands in the box.
+        label: the text in the box.
         op: the op, or what kind of group this is.
-        family: what it is coloured by.
+        family: determines its colour.
         outputs: the dtype and shape of each.
         operands: constants and variables that it uses, as text.
         attrs: attributes as text.
@@ -65,7 +65,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A tensor that flows, or an order that is kept (then without a label)."""
+    """A data edge, or a control edge (then without a label)."""
 
     source: int
     target: int
@@ -75,7 +75,7 @@ class Edge:
 
 @dataclass(slots=True)
 class Scene:
-    """All that is drawn of one graph.
+    """The picture of one graph, as data.
 
     Attributes:
         title: of the picture.
@@ -101,7 +101,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where a value comes from: a box, or words to write into the box that uses it."""
+    """The source of a value: a box, or text for the box that uses it."""
 
     box: int | None
     text: str
@@ -246,7 +246,7 @@ class _Building:
             self._branches(node, box, taken)
 
     def _fold(self, node: Node, taken: list[_Source], sources: dict[Value, _Source]) -> None:
-        """Let a constant or a read stand where it is used."""
+        """Write a constant or a read into the boxes that use it."""
         value = node.outputs[0]
         if taken:
             sources[value] = taken[0]
@@ -305,7 +305,7 @@ class _Building:
     # Name scopes.
 
     def _nest(self, group: int, members: list[tuple[int, tuple[str, ...]]]) -> None:
-        """Put members that share a scope into a box of their own."""
+        """Put nodes that share a name scope into a box."""
         waiting = [(group, "", members)]
         while waiting:
             parent, prefix, inside = waiting.pop()

@@ -20,7 +20,8 @@ from pinnace.serving.requests.request import Request
 
 if TYPE_CHECKING:
     from pinnace.serving.models.tables import Which
-    from pinnace.serving.requests.exchange import Charge, Exchange, Exchanging
+    from pinnace.serving.requests.exchange import Charge, Exchange
+    from pinnace.serving.requests.exchanging import Exchanging
     from pinnace.serving.requests.reply import Reply
     from pinnace.serving.requests.wires import Wire
 

@@ -17,7 +17,7 @@ from pinnace.serving.observing.background import Background
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from pinnace.serving.requests.exchange import Exchanging
+    from pinnace.serving.requests.exchanging import Exchanging
     from pinnace.serving.requests.reply import Reply
 
 _MAX_MESSAGE = 300

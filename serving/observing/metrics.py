@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from prometheus_client.registry import Collector
 
     from pinnace.serving.observing.ledger import Ledger
-    from pinnace.serving.requests.exchange import Exchanging
+    from pinnace.serving.requests.exchanging import Exchanging
     from pinnace.serving.requests.request import Request
     from pinnace.serving.running.call import Call
     from pinnace.serving.running.runs import Run

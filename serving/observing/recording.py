@@ -22,7 +22,7 @@ from pinnace.storage.record import RecordWriter
 
 if TYPE_CHECKING:
     from pinnace.serving.models.servable import Servable
-    from pinnace.serving.requests.exchange import Exchanging
+    from pinnace.serving.requests.exchanging import Exchanging
     from pinnace.serving.requests.reply import Reply
     from pinnace.serving.running.signatures import Arrays
 

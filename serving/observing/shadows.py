@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pinnace.serving.config.traffic import Shadow
     from pinnace.serving.models.repository import Repository
     from pinnace.serving.observing.shadow_metrics import ShadowMetrics
-    from pinnace.serving.requests.exchange import Exchanging
+    from pinnace.serving.requests.exchanging import Exchanging
     from pinnace.serving.requests.reply import Reply
     from pinnace.serving.running.signatures import Array, Arrays
 

@@ -19,7 +19,7 @@ from pinnace.serving.observing.background import Background
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pinnace.serving.requests.exchange import Exchanging
+    from pinnace.serving.requests.exchanging import Exchanging
     from pinnace.serving.requests.reply import Reply
 
 _SERVER_ERRORS = frozenset({"UNKNOWN", "INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED", "DATA_LOSS"})

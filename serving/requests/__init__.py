@@ -1,5 +1,5 @@
 """From a request to its reply, below every protocol and front.
 
-`exchange` is the one way: `policies` judge the `request`, one of the `wires` reads its body, within
-`expansion`, the version runs, and the wire writes the `reply`.
+Every request goes through `exchange`: `policies` check the `request`, one of the `wires` decodes
+its body within the limits of `expansion`, the version runs, and the wire encodes the `reply`.
 """

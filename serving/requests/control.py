@@ -1,6 +1,6 @@
-"""Who may change the models served: no client, unless a flag or an API key says so.
+"""Who may change the served models: no client, unless a flag or an API key allows it.
 
-Whoever may load a model runs its program; whoever may unload one ends its service.
+Loading a model runs its program; unloading one ends its service.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ModelControl:
-    """Judges requests to load, unload and replace models; every protocol asks it.
+    """Checks requests to load, unload and replace models, for every protocol.
 
     Args:
         settings: whether it is allowed at all. With API keys it is: their holders are known.
@@ -65,7 +65,7 @@ class ModelControl:
 
 
 def check_origin(headers: RequestHeaders) -> None:
-    """Raise if a page of another server sends this: browsers name the page's origin.
+    """Raise if a page of another origin sends this: browsers send an `Origin` header.
 
     Args:
         headers: names in lower case.

@@ -37,7 +37,7 @@ BY_NAME: dict[str, DType] = {
 }
 _NAMES = {dtype: name for name, dtype in BY_NAME.items()}
 MAX_RANK = 32
-SLICE = 2**15  # elements that are turned into Python's numbers at once: others wait meanwhile
+SLICE = 2**15  # elements that become Python numbers at once: other threads wait meanwhile
 _MAX_SIZE = 2**63
 _MAX_ELEMENTS = 2**58  # NumPy counts bytes in 63 bits, also of arrays without elements
 
@@ -73,7 +73,7 @@ def datatype_of(array: Array) -> str:
 
 
 def checked_shape(name: str, shape: object) -> tuple[int, ...]:
-    """A shape as it came from outside.
+    """A shape from a request, checked.
 
     Raises:
         InvalidArgumentError: it is no short list of sizes.

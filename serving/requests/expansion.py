@@ -1,8 +1,8 @@
 """Limits on what a request may expand to while it is read: checked before it is allocated.
 
-A few bytes can stand for much: a value that fills a shape, a packed body, a context that stands
-before each example. Decoders ask here before they make it. What a request is when it is read counts
-among the bytes that a server holds for all requests.
+A few bytes can expand to much: a value that fills a shape, a compressed body, a context that is
+repeated for each example. Decoders check here before they allocate. The decoded size of a request
+counts among the bytes that a server holds for all requests.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from pinnace.serving.running.signatures import Arrays
 
 MOST_BYTES = 64 * 2**20
-# Text of numbers takes some twelve times its size while it is read, honest text too.
+# Numbers as text take about twelve times their size while they are parsed, in honest requests too.
 PER_BYTE = 16
-# What fills a shape is copied when requests are joined, and by the model, and for the answer.
+# A value that fills a shape is copied when requests are joined, by the model, and for the answer.
 COPIES = 4
 
 
 class _Allowance(threading.local):
-    """The bytes that the request this thread reads may still expand to."""
+    """The bytes that the request being decoded in this thread may still expand to."""
 
     most = MOST_BYTES
 
@@ -42,7 +42,7 @@ def allowed_bytes(sent: int, most: int) -> int:
 
 
 def check_expansion(needed: int, what: str) -> None:
-    """Raise if the request that is read may not expand to so many bytes.
+    """Raise if the request being decoded may not expand to so many bytes.
 
     Args:
         needed: bytes.
@@ -60,5 +60,5 @@ def check_expansion(needed: int, what: str) -> None:
 
 
 def held_bytes(feeds: Arrays) -> int:
-    """The bytes of feeds, those that share one value counted as if each had its own."""
+    """The bytes of feeds; broadcast ones count as if they were copied."""
     return sum([array.nbytes for array in feeds.values()])

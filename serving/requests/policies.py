@@ -1,6 +1,6 @@
 """Policies that may refuse a request before its body is read: by headers, peer and size.
 
-Every front asks the same ones. A policy raises the error that becomes the reply.
+All front ends check the same ones. A policy raises the error that becomes the reply.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ApiKeys:
             raise UnauthenticatedError(
                 "An API key is needed: send 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
             )
-        # Looked up by hash: how long that takes says nothing about the keys that there are.
+        # Looked up by hash: the time of a look-up reveals nothing about the keys.
         digest = hashlib.sha256(key).digest()
         found = self._names.get(digest)
         if found is None or not hmac.compare_digest(digest, found[0]):
@@ -74,7 +74,7 @@ class ApiKeys:
         return found[1]
 
     def reload(self) -> None:
-        """Read the file again if it changed. What cannot be read leaves the keys as they are."""
+        """Read the file again if it changed; if that fails, the keys stay as they are."""
         self._look_at = time.monotonic() + _LOOK_S
         try:
             if self._stamp() != self._seen:

@@ -1,4 +1,4 @@
-"""An answer, whatever protocol and front carry it.
+"""An answer, for every protocol and front end.
 
 One is made for every request, so that it is a plain class: a frozen dataclass takes several times
 as long to make.
@@ -12,12 +12,12 @@ ReplyHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 
 class Reply:
-    """An answer, whatever carries it.
+    """An answer.
 
     Args:
         body: of the answer.
         status: of HTTP.
-        headers: names in lower case, and values; length and connection are the front's business.
+        headers: names in lower case, and values; length and connection are set by the front end.
     """
 
     __slots__ = ("body", "headers", "status")

@@ -16,7 +16,7 @@ RequestHeaders: TypeAlias = "Mapping[bytes, bytes]"
 class Request:
     """The input of policies: everything about a request but its body. Immutable.
 
-    A client that sends the same headers again has the same one.
+    A client that sends the same headers again gets the same object.
 
     Args:
         wire: its protocol.
@@ -26,7 +26,7 @@ class Request:
         size: bytes of the body as it came.
 
     Attributes:
-        allowed_s: how long it may take, once somebody looked.
+        allowed_s: how long it may take; set on first use.
     """
 
     __slots__ = ("allowed_s", "headers", "peer", "size", "which", "wire")

@@ -1,8 +1,8 @@
-"""Whether memory has room for what requests become while they are read and answered.
+"""Whether there is memory for decoding and answering requests.
 
-A limit on the bytes of bodies says little of that: text of numbers is objects of several times its
-size before it is an array. What takes much is asked for here before it begins. Where memory ends
-inside of a library that cannot do without, the whole process ends.
+A limit on the bytes of bodies is not enough: numbers as text become objects of several times their
+size before they are an array. Large allocations are reserved here before they begin. If memory ran
+out inside a library that cannot handle it, the whole process would end.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
     from pinnace.serving.running.signatures import Arrays
 
-# Of the memory. Runs get less, and leave the rest to requests, which are here first.
+# Of the memory. Runs get less, and leave the rest to requests, which come first.
 _READING = 0.95
 _READING_OF_DATA = 0.85
-_AT_THE_DOOR = 0.05  # of the same, that a large request finds free before its body is read
+_AT_THE_DOOR = 0.05  # of the same, that must be free before the body of a large request is read
 _LOOK_S = 0.05
 # Bytes of memory for one of a body: a number of JSON of 4 characters is an object of 24 bytes, its
 # place in a list and in an array; a message is read once, and copied to an array.
 _OF_TEXT = 12
 _OF_MESSAGE = 3
 _OF_NUMBER = 24  # for one that is written as text
-FEW_BYTES = 2**20  # they are not asked for
+FEW_BYTES = 2**20  # too small to be reserved
 FEW_MESSAGES = 4  # of unknown size, that may come at once where there is no room
 
 
 class Room:
-    """The memory that is left, and what of it is promised. Any thread may ask."""
+    """The free memory, and how much of it is reserved. Any thread may use it."""
 
     def __init__(self) -> None:
         memory, data = memory_limit(), data_limit()
@@ -51,7 +51,7 @@ class Room:
         self._is_full = False
 
     def is_full(self) -> bool:
-        """Whether no more large requests should be let in; the system is asked every 50 ms."""
+        """Whether no more large requests should be accepted; the system is asked every 50 ms."""
         now = time.perf_counter()
         if now - self._looked_at > _LOOK_S:
             self._looked_at = now
@@ -59,7 +59,7 @@ class Room:
         return self._is_full
 
     def check(self) -> None:
-        """Raise if no more large requests should be let in.
+        """Raise if no more large requests should be accepted.
 
         Raises:
             UnavailableError: clients are to come back.
@@ -69,7 +69,7 @@ class Room:
 
     @contextmanager
     def kept(self, size: int) -> Iterator[None]:
-        """Inside the block so many bytes are taken, and promised to nobody else.
+        """Reserve so many bytes inside the block.
 
         Args:
             size: bytes.
@@ -98,7 +98,7 @@ class Room:
 
 
 def reading_bytes(size: int, entrypoint: str) -> int:
-    """The bytes that reading a body takes beside it.
+    """The bytes that decoding a body takes besides the body itself.
 
     Args:
         size: of the body.
@@ -108,5 +108,5 @@ def reading_bytes(size: int, entrypoint: str) -> int:
 
 
 def writing_bytes(outputs: Arrays) -> int:
-    """The bytes that an answer takes beside its arrays."""
+    """The bytes that encoding an answer takes besides its arrays."""
     return sum([array.size * _OF_NUMBER for array in outputs.values()])

@@ -18,7 +18,7 @@ class Decoded:
     Args:
         signature_name: which signature to run.
         feeds: arrays by input name; not yet checked against the signature.
-        encode: makes the reply out of the outputs.
+        encode: makes the reply from the outputs.
         joined: makes the replies of all requests of one run that have this same one; None where
             `encode` must make each.
     """
@@ -79,7 +79,7 @@ class Wire(Protocol):
     def is_quick(
         self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int, /
     ) -> bool:
-        """Whether a large body is decoded without a look at its values: the event loop may do it.
+        """Whether a large body is decoded without touching its values: on the event loop, then.
 
         Args:
             servable: the version that will answer.
@@ -93,7 +93,7 @@ class Wire(Protocol):
 
 
 class HotWire(Wire, Protocol):
-    """A wire of the hot front, which need not cut the body out of what came."""
+    """A wire of the fast front end, which decodes the body in place, without copying it."""
 
     def decode(
         self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int = 0, /

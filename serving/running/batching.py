@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.running.signatures import Array, Arrays
 
-_MOST_TEXTS = 4096  # of an input whose lengths are looked at
+_MOST_TEXTS = 4096  # strings of an input whose lengths are counted
 _TEXT = 16  # what each of more counts for
 
 
@@ -30,7 +30,7 @@ def has_open_batch(specs: Mapping[str, TensorSpec]) -> bool:
 
 
 def batch_key(feeds: Arrays) -> tuple[int, tuple[tuple[int, ...], ...]] | None:
-    """The rows of a call, and the shape of one row of each input: with equal shapes calls can join.
+    """The rows of a call, and the key of row shapes: calls with equal keys can be joined.
 
     Returns:
         None where inputs disagree on the number of rows, or have none.
@@ -49,20 +49,20 @@ def batch_key(feeds: Arrays) -> tuple[int, tuple[tuple[int, ...], ...]] | None:
 
 
 def count_elements(feeds: Arrays) -> int:
-    """The elements of all inputs together; texts count by their length, for runs look at that."""
+    """The elements of all inputs together; strings count by length, which run time depends on."""
     if type(feeds) is PackedRows:
         return feeds.rows * feeds.kind.row_elements
     return sum([_weight(a) if a.dtype == object else a.size for a in feeds.values()])
 
 
 def _weight(texts: Array) -> int:
-    if texts.size > _MOST_TEXTS:  # to look at each would take the event loop's time
+    if texts.size > _MOST_TEXTS:  # counting each would block the event loop
         return texts.size * _TEXT
     return texts.size + sum(map(len, texts.reshape(-1).tolist()))
 
 
 def join(parts: Sequence[Arrays], padded_rows: int) -> dict[str, Array]:
-    """The inputs of calls as those of one; its last row is repeated where rows are missing.
+    """Concatenate the inputs of calls; the last row is repeated as padding.
 
     Args:
         parts: feeds with equal row shapes.
@@ -106,10 +106,11 @@ def split(outputs: Arrays, rows: Sequence[int]) -> list[dict[str, Array]]:
 
 
 def agree(joined: Arrays, alone: Arrays) -> bool:
-    """Whether a call got in a batch what it gets alone.
+    """Whether the outputs of a call in a batch are those of the call alone.
 
-    Products of other sizes add in another order: float32 results differ by some 1e-6 of the largest
-    one then, and deep models by more; a row that depends on its neighbours differs by far more.
+    Matrix products of other sizes sum in another order: float32 results then differ by about 1e-6
+    of the largest one, deep models by more; a row that depends on its neighbours differs by far
+    more.
     """
     if joined.keys() != alone.keys():
         return False

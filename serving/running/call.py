@@ -22,13 +22,13 @@ class Call:
         feeds: arrays that fit the signature.
         finish: called once on the event loop, with outputs or with an error.
         deadline: on `time.perf_counter`'s clock; infinite for none.
-        allowed_s: what was asked for, from the request on: for messages.
+        allowed_s: the timeout that the request has, for messages.
 
     Attributes:
         arrived: when it was put into its lane, on the same clock; 0 before that.
         elements: of its feeds.
         rows: of its feeds; 0 if it cannot be joined with others.
-        key: what calls must agree in to be joined.
+        key: calls with equal keys can be joined.
         group: calls of one run that have the same one are settled together by `settle_run`.
         run: that it is part of, once it has begun to run.
         is_over: whether it was settled, or its caller is gone.
@@ -77,20 +77,20 @@ class Call:
 
     @property
     def ended(self) -> float:
-        """When its run was over; 0 before that."""
+        """When its run ended; 0 before that."""
         return 0.0 if self.run is None else self.run.ended
 
     @property
     def batch_rows(self) -> int:
-        """Rows of its run, padding included; 0 if they cannot be told."""
+        """Rows of its run, padding included; 0 if unknown."""
         return 0 if self.run is None else self.run.padded_rows
 
     def cancel(self) -> None:
-        """The caller gave up: it does not run if it has not begun."""
+        """The caller gave up: the call does not run if it has not begun."""
         self.is_over = True
 
     def settle(self, outputs: Arrays | None, error: BaseException | None) -> None:
-        """Hand the outcome to the caller, once."""
+        """Give the outcome to the caller, once."""
         if not self.is_over:
             self.is_over = True
             self.finish(outputs, error)

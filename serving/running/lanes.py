@@ -1,9 +1,9 @@
-"""Where the calls of one signature wait, and how they run: joined, on the loop or in a thread.
+"""The queue of one signature, and how its calls run: joined, on the event loop or in a thread.
 
-What waits when a runner is free runs as one batch; nothing waits for a timer unless
-`batch_timeout_s` asks for it. A thread that ends a run takes what waits by itself: to ask the event
-loop for it, which has others to read and to answer, would keep a core idle. All else of a lane
-belongs to the event loop's thread.
+All calls that are queued when a runner is free run as one batch; nothing waits for a timer unless
+`batch_timeout_s` asks for it. A thread that finishes a run takes the next calls from the queue
+itself: waiting for the event loop, busy with other requests, would leave a core idle. Everything
+else of a lane belongs to the event loop's thread.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     from pinnace.serving.running.threads import RunThreads
 
 _TRIALS = 8  # joined batches that are compared with the same calls alone
-_TRUSTED_S = 2.0  # how long a measured time is believed without another try
+_TRUSTED_S = 2.0  # how long a measured time is trusted without measuring again
 _STRETCH = 3.0  # longest joined run, in runs of its first call alone
-# A call that nobody waits beside may run so many times as long on the loop: to wake a thread costs
-# it more than it costs others to wait.
+# With no other call waiting, a call may run so many times as long on the loop: waking a thread
+# costs it more than the wait costs others.
 _LONE = 5
-# Beside runs in threads the loop is needed to read and to answer: it runs only what takes so much
-# of the time that is short otherwise.
+# While runs go on in threads, the loop is needed to read and to answer: it then runs only calls
+# within this fraction of the usual limit.
 _BESIDE = 0.25
 _NEVER = float("inf")
-_GRACE_S = 2.0  # after the last deadline of a run, in which it should notice that it is over
-_MOST_LOST = 8  # threads of a version that are replaced for not coming back from a run
-_CALM = 16  # iterations with one call each, after which a call need not wait for others
+_GRACE_S = 2.0  # after the last deadline of a run, for it to notice and end
+_MOST_LOST = 8  # hung threads of a version that are replaced
+_CALM = 16  # iterations with one call each, after which a call does not wait for others
 _LOOP_SLICE_S = 0.005  # longest time that runs on the loop keep it from reading and writing
 
 
@@ -96,18 +96,18 @@ class Lane:
         self._runners = runners
         self._threads = runners.count
         self._max_waiting = max_waiting
-        # Held to take from the queue, and to say which threads do; appending needs no lock.
+        # Held to take from the queue, and to note which threads do; appending needs no lock.
         self._lock = threading.Lock()
         self._waiting: deque[Call] = deque()
         self._in_threads: list[Run] = []
-        self._stuck: list[Run] = []  # those whose threads were replaced
-        self._late: list[Call] = []  # taken too late to run; told so on the event loop
+        self._stuck: list[Run] = []  # runs whose threads were replaced
+        self._late: list[Call] = []  # taken after their deadline; settled on the event loop
         self._is_scheduled = False
         self._came = 0  # calls since the last iteration that ran any
         self._calm = 0  # successive iterations that brought one call
         self._measured_at = float("-inf")
-        self._usual_size, self._usual_s = -1, 0.0  # the last call's size, and what it should take
-        self._ample_s = _NEVER  # in which whatever waits is surely over
+        self._usual_size, self._usual_s = -1, 0.0  # the last call's size, and its expected time
+        self._ample_s = _NEVER  # seconds in which all queued calls surely end
         self._sweep: asyncio.TimerHandle | None = None
         self._sweep_at = _NEVER
 
@@ -118,14 +118,14 @@ class Lane:
 
     @property
     def running(self) -> int:
-        """Calls that run in a thread and are not answered yet."""
+        """Calls that are running in threads."""
         with self._lock:
             runs = list(self._in_threads)
         return sum(not call.is_over for run in runs for call in run.calls)
 
     @property
     def joins(self) -> bool:
-        """Whether calls are joined: their rows did not depend on each other so far."""
+        """Whether calls are joined: so far no row depended on others."""
         return self._joins
 
     def submit(self, call: Call, now: float = 0.0) -> None:
@@ -181,7 +181,7 @@ class Lane:
         if now + one * (len(self._waiting) + len(self._in_threads) + 1) <= call.deadline:
             return
         if not self._waiting and not self._in_threads:
-            # Nobody is before it. What was measured long ago may be wrong: then one may try.
+            # The queue is empty. An old measurement may be wrong: then try it.
             if now + one <= call.deadline or now - self._measured_at > _TRUSTED_S:
                 return
             raise UnavailableError(
@@ -231,7 +231,7 @@ class Lane:
             self._arm_sweep()
 
     def _next_run(self, now: float) -> tuple[Run | None, bool]:
-        """The run that begins now, if one does; and whether it is short enough for the loop."""
+        """The run to begin now, if any, and whether it is short enough for the loop."""
         waiting, running, expect = self._waiting, self._in_threads, self._times.expect
         with self._lock:
             is_full = len(running) >= self._threads
@@ -262,7 +262,7 @@ class Lane:
             loop.call_soon(self._flush)
 
     def _take(self, now: float) -> Run | None:
-        """The calls that run next; None if none does now."""
+        """The calls to run next; None if none can now."""
         waiting, options = self._waiting, self._options
         first = self._next(now)
         if first is None:
@@ -270,13 +270,13 @@ class Lane:
         if not self._joins or not first.rows:
             return Run([waiting.popleft()], [], 0, 0, first.elements)
         most, key, expect = options.max_batch_size, first.key, self._times.expect
-        # Where one call alone takes long, joined ones may take a little longer: many rows often
-        # cost what one costs, which only a try can tell.
+        # Where one call alone takes long, a batch may take a little longer: many rows often cost
+        # what one costs, which can only be measured.
         alone_s = expect(first.elements)
         limit_s = options.max_run_s
         if alone_s != _NEVER:
             limit_s = max(limit_s, _STRETCH * alone_s)
-        # Mostly all that wait are alike and fit into one run. A copy, as others may add to them.
+        # Mostly all queued calls are alike and fit into one run. A copy, as others may be appended.
         calls = list(waiting)
         rows = [x.rows for x in calls if x.key is key and x.deadline > now and not x.is_over]
         total = sum(rows)
@@ -301,7 +301,7 @@ class Lane:
         return Run(calls, rows, total, options.padded(total), elements)
 
     def _take_some(self, now: float, most: int, limit_s: float) -> tuple[list[Call], list[int]]:
-        """The first call, with those behind it that can join it and fit into the run; their rows.
+        """The first call, with those behind it that can be joined and fit into the run; their rows.
 
         Args:
             now: on `time.perf_counter`'s clock.
@@ -329,7 +329,7 @@ class Lane:
         return calls, rows
 
     def _next(self, now: float) -> Call | None:
-        """The first call; abandoned ones before it are dropped."""
+        """The first call in the queue; cancelled ones before it are dropped."""
         waiting = self._waiting
         while waiting:
             call = waiting[0]
@@ -365,10 +365,10 @@ class Lane:
             run.settle()
 
     def _follow(self, done: Run) -> Run | None:
-        """The run that a thread goes on with; None if it gives itself back."""
+        """The next run for a thread; None if it returns to the pool."""
         with self._lock:
             following = None
-            if done in self._stuck:  # it came back: another thread has its place
+            if done in self._stuck:  # it was replaced while it hung
                 self._stuck.remove(done)
                 self._runners.regain()
                 return None
@@ -388,7 +388,7 @@ class Lane:
             self._schedule()
 
     def _execute(self, run: Run) -> None:
-        """Find the outcomes of a run. Any thread."""
+        """Compute the outcomes of a run. Any thread."""
         run.started = time.perf_counter()
         ASKED.calls = run.calls
         for call in run.calls:
@@ -406,12 +406,12 @@ class Lane:
             outputs = self._run(call.feeds)
         except BaseException as error:  # the callers get it
             return None, error
-        if not self._stuck or call.run not in self._stuck:  # how long that took says nothing
+        if not self._stuck or call.run not in self._stuck:  # a hung run's time says nothing
             self._times.record(call.elements, time.perf_counter() - begin)
         return outputs, None
 
     def _run_joined(self, run: Run) -> bool:
-        """Find the outcomes of a run at once; False if its calls must run alone."""
+        """Compute the outcomes of a run as one batch; False if its calls must run alone."""
         feeds = join([call.feeds for call in run.calls], run.padded_rows)
         begin = time.perf_counter()
         try:
@@ -466,7 +466,7 @@ class Lane:
             self._waiting = deque([call for call in self._waiting if not call.is_over])
             gone = [run for run in self._in_threads if self._gone_at(run) <= now]
             for run in gone:
-                # Its thread may never come back; there are so many that may be replaced.
+                # Its thread may hang for ever; only a limited number is replaced.
                 if not self._runners.lose(_MOST_LOST):
                     break
                 self._in_threads.remove(run)
@@ -477,7 +477,7 @@ class Lane:
             self._schedule()
 
     def _gone_at(self, run: Run) -> float:
-        """When a run that should have ended by itself counts as one that never does."""
+        """The time after which a run that should have ended counts as hung."""
         if not run.started or run.ended:
             return _NEVER
         last = max((call.deadline for call in run.calls), default=_NEVER)

@@ -1,8 +1,8 @@
-"""How long a run of a model may take, and how much memory.
+"""Limits on the time and memory of a run of a model.
 
-Plans check between their steps and in each iteration of a loop whether their run is to end; a
-thread says so when time is over, or when the caller is gone. Memory is counted where arrays
-are made. A single step that takes long is not interrupted.
+Plans check between their steps and in each iteration of a loop whether their run was stopped; a
+watching thread stops it when its time is up, or when the caller is gone. Memory is counted where
+arrays are allocated. A single long step is not interrupted.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from pinnace.serving.running.call import Call
     from pinnace.serving.running.signatures import Arrays
 
-_clock = time.perf_counter  # that of calls' deadlines; the thread must not see a test's
-_LOOKS = 10  # that the watching thread takes in the time of a run
+_clock = time.perf_counter  # that of calls' deadlines, bound here: a test's is not for the thread
+_LOOKS = 10  # how often the watching thread checks in the time of a run
 _SHORTEST_LOOK_S = 0.002
 _LONGEST_LOOK_S = 0.02
-_ALL_RUNS = 0.875  # of the memory; the rest is for requests and what nobody counts
-# Beyond a limit of what is taken, gRPC's C++ ends the process; it takes messages unasked.
+_ALL_RUNS = 0.875  # of the memory; the rest is for requests and uncounted memory
+# Under a limit on data gRPC's C++ core, which allocates for messages unasked, ends the process.
 _ALL_RUNS_OF_DATA = 0.625
-_IDLE_S = 5.0  # after which the watching thread ends
+_IDLE_S = 5.0  # idle time after which the watching thread ends
 
 
 class _Asked(threading.local):
-    """Who waits for what this thread runs."""
+    """The callers that wait for what this thread runs."""
 
     calls: Sequence[Call] = ()
 
@@ -44,7 +44,7 @@ ASKED = _Asked()
 
 
 def share_memory() -> None:
-    """Let no run of this process take the last of the memory that it may have."""
+    """Keep runs of this process from taking the last of its memory."""
     allocation.limits.process_bytes = int(memory_limit() * _ALL_RUNS)
     allocation.limits.data_bytes = int(data_limit() * _ALL_RUNS_OF_DATA)
 
@@ -65,12 +65,12 @@ class RunLimits:
         self._is_watched = False
 
     def no_longer_than(self, seconds: float) -> RunLimits:
-        """These limits, and at most so many seconds."""
+        """These limits, with at most so many seconds."""
         shorter = min(seconds, self._max_run_s) if self._max_run_s else seconds
         return RunLimits(shorter, self._max_run_bytes)
 
     def guard(self, run: Callable[[Arrays], Arrays]) -> Callable[[Arrays], Arrays]:
-        """A function that does the same within the limits.
+        """The function with the limits enforced.
 
         Args:
             run: of a signature.

@@ -1,7 +1,7 @@
-"""Feeds that came as one run of bytes and stay bytes until they are joined with others.
+"""Feeds that arrive as contiguous bytes and stay bytes until they are joined with others.
 
-To join the bytes of sixty requests and look at them as one array costs what two small arrays cost;
-an array for each request, checked and joined, costs more than a small model's run.
+Joining the bytes of sixty requests and viewing them as one array costs what two small arrays cost;
+an array for each request, checked and joined, costs more than the run of a small model.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class RowKind:
     Args:
         signature: that takes them.
         name: of the input.
-        source: how an element stands in the bytes.
+        source: the dtype of the bytes.
         dtype: of the input.
         shape: of a row.
 
@@ -68,17 +68,17 @@ class RowKind:
         self.row_bytes = self.row_elements * source.itemsize
 
     def arrays(self, raw: Raw, rows: int) -> dict[str, Array]:
-        """The feeds that so many rows are."""
+        """The feeds of so many rows."""
         array: Array = np.frombuffer(raw, self.source).reshape(rows, *self.shape)
         if self.source != self.dtype:
             with np.errstate(over="ignore"):
                 array = array.astype(self.dtype)
-        elif not array.flags.aligned:  # kernels want it; bytes may begin anywhere
+        elif not array.flags.aligned:  # kernels need alignment; bytes may begin anywhere
             array = array.copy()
         return {self.name: array}
 
     def joined(self, raws: Sequence[Raw], padded_rows: int) -> dict[str, Array]:
-        """The feeds of several calls of this kind as those of one, as of `batching.join`."""
+        """The joined feeds of several calls of this kind, as `batching.join` gives them."""
         raw = b"".join(raws)
         missing = padded_rows * self.row_bytes - len(raw)
         if missing:
@@ -138,7 +138,7 @@ def kind_of(
     Args:
         signature: to feed.
         name: of the input.
-        source: how an element stands in the bytes.
+        source: the dtype of the bytes.
         shape: of a row.
         casts: whether float64 may stand for any float, as it does in JSON.
 

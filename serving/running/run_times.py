@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-_NEAR = 0.9  # run times that differ by less make no other expectations
+_NEAR = 0.9  # run times that differ by less leave expectations as they are
 
 
 class RunTimes:
-    """How long a signature runs, by the size of what it is fed: measured, guessed between."""
+    """How long a signature runs, by the size of its inputs: measured, and interpolated between."""
 
     __slots__ = ("_expected", "_seconds", "_told")
 
@@ -16,10 +16,10 @@ class RunTimes:
         self._expected: dict[int, float] = {}  # what follows from it
 
     def expect(self, elements: int) -> float:
-        """Seconds that a run should take; infinite as long as nothing was measured.
+        """The expected seconds of a run; infinite before the first measurement.
 
-        A run takes no longer than a larger one, nor than as many smaller ones: so a size that was
-        slow once, beside a compiler or a neighbour, is tried again.
+        A run takes no longer than a larger one, nor than several smaller ones of the same total: so
+        a size that was slow once, beside a compilation or another process, is tried again.
 
         Args:
             elements: of all inputs together.
@@ -38,10 +38,10 @@ class RunTimes:
         return found
 
     def at_least(self, elements: int) -> float:
-        """Seconds below which a run will hardly be, for who refuses one because of it.
+        """A lower bound on the seconds of a run, for refusing calls that cannot end in time.
 
-        `expect` says the most: a thousand rows as a thousand runs of one, which mostly takes far
-        less. Here a run takes as long as the longest that was no larger.
+        `expect` is an upper bound: it counts a thousand rows as a thousand runs of one, which
+        mostly takes far less. Here a run takes as long as the longest one that was no larger.
 
         Args:
             elements: of all inputs together.
@@ -51,7 +51,7 @@ class RunTimes:
         return min(self.expect(elements), max(smaller, default=0.0))
 
     def record(self, elements: int, seconds: float) -> None:
-        """Remember a run: a shorter one at once, for the first runs compile; longer ones slowly."""
+        """Record a run: shorter times count at once, as first runs compile; longer ones slowly."""
         bucket = elements.bit_length()
         known = self._seconds.get(bucket, seconds)
         mean = seconds if seconds < known else known + 0.2 * (seconds - known)

@@ -1,4 +1,4 @@
-"""Calls that run together: what they were, when they ran, and who is told."""
+"""Calls that run together, their times, and how their outcomes reach the callers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Run:
         calls: in order.
         rows: of each call; empty if it cannot be joined.
         total: rows of all calls.
-        padded_rows: rows that are run; 0 if they cannot be told.
+        padded_rows: rows that are run; 0 if unknown.
         elements: of all inputs together.
 
     Attributes:
         started: on `time.perf_counter`'s clock.
         ended: on the same.
-        is_counted: whether metrics know of it.
+        is_counted: whether metrics have counted it.
         outputs: of all rows; None if the calls ran alone.
         outcomes: of each call, where they ran alone.
     """
@@ -59,11 +59,11 @@ class Run:
 
     @property
     def is_joined(self) -> bool:
-        """Whether the calls make another run than they would make alone."""
+        """Whether the run differs from those of its calls alone."""
         return len(self.calls) > 1 or self.padded_rows > self.total
 
     def settle(self) -> None:
-        """Tell everyone who waits, once. On the event loop."""
+        """Settle all calls, once. On the event loop."""
         outputs = self.outputs
         if outputs is None:
             for call, (found, error) in zip(self.calls, self.outcomes, strict=True):
@@ -72,7 +72,7 @@ class Run:
             self.calls[0].settle_run(self, outputs)
         else:
             self.settle_apart(outputs)
-        # They know it, and it knew them: requests would be garbage that only a search finds.
+        # Calls and run refer to each other: without this, requests would be cyclic garbage.
         self.calls, self.outcomes, self.outputs = [], [], None
 
     def _is_of_one_group(self) -> bool:

@@ -1,4 +1,4 @@
-"""The threads of one loaded version, in which runs go on that are too long for the event loop."""
+"""The threads of one loaded version, for runs that are too long for the event loop."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _TURN_S = 0.0002
 
 @contextmanager
 def quick_turns() -> Iterator[None]:
-    """Let a thread whose run is over have the interpreter soon, as long as the process serves.
+    """Shorten the switch interval of the interpreter, as long as the process serves.
 
-    The event loop holds it while many requests come in one iteration. Python lets others wait for
-    5 ms, in which a core could have run half a batch.
+    The event loop holds the GIL while it handles many requests in one iteration. By default Python
+    lets other threads wait for 5 ms, in which a core could have run half a batch.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, _TURN_S))
@@ -32,9 +32,9 @@ def quick_turns() -> Iterator[None]:
 
 
 class RunThreads:
-    """Threads that are made when they are needed. Any thread may ask.
+    """Threads that are started when they are needed. Any thread may use it.
 
-    Nobody waits for them when the process ends: one may be in a kernel that never does.
+    The process does not wait for them when it exits: one may be in a kernel that never ends.
 
     Args:
         name: of the threads.
@@ -51,16 +51,16 @@ class RunThreads:
 
     @property
     def is_asked(self) -> bool:
-        """Whether work waits for a thread: idle holders should return theirs."""
+        """Whether work waits for a thread: idle threads should be returned."""
         return bool(self._waiting)
 
     @property
     def lost(self) -> int:
-        """Threads that do not come back from a run, as far as is known."""
+        """How many threads count as hung."""
         return self._lost
 
     def start(self, work: Callable[[], object]) -> None:
-        """Do it in a thread, as soon as one is free.
+        """Run a task in a thread, as soon as one is free.
 
         Raises:
             RuntimeError: the interpreter ends, or the system gives no more threads.
@@ -70,7 +70,7 @@ class RunThreads:
             self._see_to_it()
 
     def lose(self, most: int) -> bool:
-        """Let another thread take the place of one that does not come back.
+        """Let another thread replace one that hangs.
 
         Args:
             most: threads that may be lost.
@@ -86,18 +86,18 @@ class RunThreads:
             return True
 
     def regain(self) -> None:
-        """A thread that was lost came back."""
+        """A thread that counted as hung came back."""
         with self._changed:
             self._lost -= 1
 
     def close(self) -> None:
-        """Give the threads back when they are done."""
+        """End the threads when they are done."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
 
     def _see_to_it(self) -> None:
-        """Have a thread take what waits, if it waits for one."""
+        """Start or wake a thread for the waiting tasks, if one is needed."""
         if not self._waiting:
             return
         if self._idle >= len(self._waiting):
@@ -130,7 +130,7 @@ class RunThreads:
         """The next task of a thread; None if it is to end."""
         with self._changed:
             while not self._waiting:
-                # Somebody may have taken its place while it was lost.
+                # Another thread may have replaced it while it hung.
                 if self._is_closed or self._alive > self.count + self._lost:
                     self._alive -= 1
                     return None

@@ -8,23 +8,13 @@ beside the ops.
 import ast
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import onnx
 import pytest
 
 from architecture.sources import modules, written
 from pinnace.ops import registry
-
-# Module of pinnace -> why it may.
-KNOWN = {
-    "deploy.cli.findings_ops": "what it may do: most are TensorFlow's, without an OpDef here",
-    "deploy.onnx.program.states": "op that assigns -> op that computes what it assigns",
-    "deploy.tokenizer.numbers": "op -> step of a tokenizer: a converter's table",
-    "engine.codegen.scalar_text": "op -> its text over single numbers, where integers have rules",
-    "engine.codegen.statements": "op -> what writes its statement, as converters are registered",
-    "profiler.counting": "op -> what it computes, from shapes: a table of counts, as converters",
-    "graph.codec.references": "parts of names: Scatter and Add make ScatterAdd",
-}
 
 
 @cache
@@ -59,9 +49,14 @@ def _displays(name: str) -> Iterator[str]:
     ],
 )
 def test_no_file_beside_the_ops_names_them_in_a_set(name: str) -> None:
-    if name.removeprefix("pinnace.") not in KNOWN:
-        assert not list(_displays(name)), "ask the OpDef; it may want another trait"
+    assert not list(_displays(name)), "ask the OpDef; it may want another trait"
 
 
-def test_the_list_has_no_file_that_needs_no_reason() -> None:
-    assert [name for name in KNOWN if not list(_displays(f"pinnace.{name}"))] == []
+def test_a_display_of_names_would_be_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "display.py"
+    file.write_text('x = {"MatMul", "Conv2D"}\ny = ["MatMul", "no op"]\nz = {"Sum": 1, "Max": 2}\n')
+    monkeypatch.setitem(modules(), "pinnace.display", file)
+    assert [text.partition(" ")[0] for text in _displays("pinnace.display")] == [
+        "pinnace.display:1",
+        "pinnace.display:3",
+    ]

@@ -11,7 +11,7 @@ import numpy as np
 import pinnace as tf
 from oracle import wire
 from pinnace.framework.context import state
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.graph.graph import FunctionRef
 from pinnace.ops.execute import execute
 from pinnace.ops.registry import lookup

@@ -16,7 +16,6 @@ from pinnace.engine.codegen.array_steps import (
     multiplications,
     numbers_used,
 )
-from pinnace.engine.codegen.statements import ALONG_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -63,8 +62,9 @@ def _keeps_rows(node: Node, sizes: Mapping[Value, tuple[int, ...]], own: Collect
             value not in own or lies_as(sizes[value], shape) in {"full", "column"}
             for value in numbers_used(node)
         )
-    # A reshaped value keeps its rows: all arrays have as many.
-    return node.op.view == "reshaped" or node.op.name in ALONG_ROWS
+    # A reshaped value keeps its rows: all arrays have as many. What is joined or split along the
+    # last axis, which alone has statements, stays in its row.
+    return node.op.view == "reshaped" or node.op.moves in {"concatenate", "split"}
 
 
 def work_of(nodes: Sequence[Node], sizes: Mapping[Value, tuple[int, ...]]) -> int:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
+    from pinnace.ops.opdef import Division
 
 SCALARS = {
     "float32": "np.float32",
@@ -54,7 +55,6 @@ copysign, fmod = np.copysign, np.fmod
 _CALLS = re.compile(r"([a-z_A-Z]\w*)\(")
 # What leaves an integer as it is, and would make a float64 of it on the way.
 _ROUNDINGS = re.compile(r"\b(?:ceil|floor|rint)\(")
-_DIVISIONS = frozenset({"Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod"})
 
 
 class Expression(NamedTuple):
@@ -119,10 +119,12 @@ def expression(
 def _form(node: Node, given: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """The text of a step, empty if there is none, and when it is refused."""
     name = node.op.name
-    if name in _DIVISIONS:
-        return _division(node, *given)
-    if name in {"LeftShift", "RightShift"}:
-        return _shift(node, *given), ()
+    if node.op.divides is not None:
+        return _division(node, node.op.divides, *given)
+    if name == "LeftShift":
+        return _left_shift(node, *given), ()
+    if name == "RightShift":
+        return _right_shift(node, *given), ()
     if name == "DivNoNan":
         return f"(T(0) if {given[1]} == T(0) else {given[0]} / {given[1]})", ()
     if name == "Select":
@@ -153,26 +155,27 @@ def _cast(node: Node, x: str) -> Expression:
     return Expression(f"{kind}({x})", (f"not ({low} {wide} < {float(facts.max + 1)!r})",))
 
 
-def _division(node: Node, x: str, y: str) -> tuple[str, tuple[str, ...]]:
+def _division(node: Node, kind: Division, x: str, y: str) -> tuple[str, tuple[str, ...]]:
     """The text of a quotient or a remainder, and when it is refused."""
-    name, dtype = node.op.name, node.inputs[0].dtype
+    dtype = node.inputs[0].dtype
+    what, rounding = kind
     if dtype.is_integer:
         known = constant_of(node.inputs[1])
         divisor = None if known is None else int(known)
         refusals = () if divisor else (f"{y} == 0",)
         is_signed = np.iinfo(dtype.numpy).min < 0
-        text = _integer_division(name, x, y, is_signed)
+        text = _integer_division(kind, x, y, is_signed)
         if is_signed and divisor in {None, -1}:
             # The least number by -1 has no quotient; processors trap.
-            own = f"-{x}" if name.endswith("Div") else "T(0)"
+            own = f"-{x}" if what == "quotient" else "T(0)"
             text = f"({own} if {y} == -1 else {text})"
         return text, refusals
-    if name == "Div":
-        return f"{x} / {y}", ()
-    if name.endswith("Div"):
-        return f"{'floor' if name == 'FloorDiv' else 'trunc'}({x} / {y})", ()
+    if what == "quotient":
+        quotient = f"{x} / {y}"
+        rounds = {"exact": "", "floor": "floor", "truncate": "trunc"}[rounding]
+        return f"{rounds}({quotient})" if rounds else quotient, ()
     rest = f"fmod({x}, {y})"
-    if name == "FloorMod":
+    if rounding == "floor":
         # Of the divisor's sign, zero included; not a number where the divisor is zero.
         zero = f"({rest} if {y} == T(0) else copysign(T(0), {y}))"
         other = f"({rest} + {y} if ({y} < T(0)) != ({rest} < T(0)) else {rest})"
@@ -180,21 +183,27 @@ def _division(node: Node, x: str, y: str) -> tuple[str, tuple[str, ...]]:
     return rest, ()
 
 
-def _integer_division(name: str, x: str, y: str, is_signed: bool) -> str:
+def _integer_division(kind: Division, x: str, y: str, is_signed: bool) -> str:
     """The text of a division whose divisor is not zero, and not -1."""
     quotient, rest = f"({x} // {y})", f"({x} % {y})"
-    is_quotient = name.endswith("Div")
-    if not is_signed or name.startswith("Floor"):
-        return quotient if is_quotient else rest
+    what, rounding = kind
+    if not is_signed or rounding == "floor":
+        return quotient if what == "quotient" else rest
     differ = f"{rest} != 0 and ({x} < 0) != ({y} < 0)"
-    if is_quotient:
+    if what == "quotient":
         return f"({quotient} + 1 if {differ} else {quotient})"
     return f"({rest} - {y} if {differ} else {rest})"
 
 
-def _shift(node: Node, x: str, y: str) -> str:
-    facts = np.iinfo(node.outputs[0].dtype.numpy)
-    places = f"(T(0) if {y} < T(0) else T({facts.bits - 1}) if {y} > T({facts.bits - 1}) else {y})"
-    if node.op.name == "LeftShift":
-        return f"np.int64(np.uint64({x}) << np.uint64({places}))"
-    return f"{x} >> {places}"
+def _left_shift(node: Node, x: str, y: str) -> str:
+    return f"np.int64(np.uint64({x}) << np.uint64({_places(node, y)}))"
+
+
+def _right_shift(node: Node, x: str, y: str) -> str:
+    return f"{x} >> {_places(node, y)}"
+
+
+def _places(node: Node, y: str) -> str:
+    """By how many bits a number is shifted: no more than it has, as the op's kernel does."""
+    last = np.iinfo(node.outputs[0].dtype.numpy).bits - 1
+    return f"(T(0) if {y} < T(0) else T({last}) if {y} > T({last}) else {y})"

@@ -202,7 +202,7 @@ class Statements:
                 uses.setdefault(value, []).append(node)
         self._uses = uses
         for node in nodes:
-            if node.op.name == "ConcatV2":
+            if node.op.moves == "concatenate":
                 self._prepare_concat(node)
         pending = list(nodes)
         while pending:
@@ -512,21 +512,24 @@ class Statements:
         )
 
 
-_WRITERS = {
-    "BiasAddGrad": Statements._sum,
-    "ConcatV2": Statements._concat,
-    "Pack": Statements._stack,
-    "Split": Statements._split,
-    "SplitV": Statements._split,
-    "Sum": Statements._sum,
+_MOVERS = {
+    "concatenate": Statements._concat,
+    "stack": Statements._stack,
+    "split": Statements._split,
 }
+_SUM = ("sum", "{total}")
 
 
 def _writer(node: Node) -> Callable[[Statements, Node], None] | None:
     """The method that writes a step that is not elementwise."""
-    if node.op.product == "matrix":
+    op = node.op
+    if op.product == "matrix":
         return Statements._product
-    return Statements._pass if node.op.view == "reshaped" else _WRITERS.get(node.op.name)
+    if op.view == "reshaped":
+        return Statements._pass
+    if op.moves is not None:
+        return _MOVERS[op.moves]
+    return Statements._sum if op.fuse_row == _SUM or op.name == "BiasAddGrad" else None
 
 
 def is_known(node: Node) -> bool:
@@ -543,9 +546,3 @@ def fit(array: Array) -> Array:
     """An array as kernels take it; one in a mapped file may lie at any address."""
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
-
-
-# Ops whose steps move numbers along the last axis, and leave each in its row.
-ALONG_ROWS = frozenset(
-    name for name, write in _WRITERS.items() if write in {Statements._concat, Statements._split}
-)

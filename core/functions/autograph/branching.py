@@ -1,4 +1,4 @@
-"""`if` and `a if b else c`: If where only the run of the graph tells the condition."""
+"""`if` and `a if b else c`: an If op where the condition is symbolic."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def if_stmt(
 
         return traced
 
-    # Whether Variables count as their values: only where the sides do not leave the same one.
+    # Whether Variables count as their values: only where the branches leave different ones.
     read = False
     try:
         try:
@@ -79,7 +79,7 @@ def if_stmt(
 
 
 class _MixedError(Exception):
-    """One side leaves a Variable where the other leaves a tensor, or another Variable."""
+    """One branch leaves a Variable where the other leaves a tensor, or another Variable."""
 
 
 def _read(value: Any) -> Any:
@@ -93,7 +93,7 @@ def _filled_sides(
     set_state: Callable[[tuple[Any, ...]], None],
     count: int,
 ) -> tuple[Any, ...]:
-    """The values before an if; a variable that only one side gives a value begins as zeros."""
+    """The values before an if; a variable that only one branch sets begins as zeros."""
     if not any(is_nothing(value) for value in start[:count]):
         return start
     after = [probed(side, start, get_state, set_state) for side in sides]
@@ -115,7 +115,7 @@ def _build_if(
     split: list[Split],
     names: Sequence[str],
 ) -> Any:
-    """An If, its two sides told from each other by variable when they differ."""
+    """Build an If; where the branches differ, the error names the variable."""
 
     def checked() -> Any:
         false_fn()
@@ -128,7 +128,7 @@ def _build_if(
 
 
 def _check_sides(body: Split, orelse: Split, names: Sequence[str]) -> None:
-    """Refuse a variable that the two sides leave in states that cannot be one."""
+    """Refuse a variable that the two branches leave in incompatible states."""
     for name, mine, theirs, a, b in zip(
         names, body.kinds, orelse.kinds, body.values, orelse.values, strict=True
     ):
@@ -161,7 +161,7 @@ def _check_sides(body: Split, orelse: Split, names: Sequence[str]) -> None:
 
 
 def _alike(body: Split, orelse: Split) -> list[Any]:
-    """The else side's tensors; Python numbers take the dtypes of the if side."""
+    """The else branch's tensors; Python numbers take the dtypes of the if branch."""
     mine = [v for v, kind in zip(body.values, body.kinds, strict=True) if kind]
     theirs = [v for v, kind in zip(orelse.values, orelse.kinds, strict=True) if kind]
     found = []

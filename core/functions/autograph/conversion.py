@@ -12,7 +12,7 @@ import sys
 import threading
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pinnace.framework.context import state
 from pinnace.framework.no_effect import ignored
@@ -24,6 +24,8 @@ from pinnace.functions.autograph.options import log, verbosity
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_Entity = TypeVar("_Entity")
+
 __all__ = ["callback", "converted", "do_not_convert", "to_code", "to_graph"]
 
 
@@ -31,7 +33,7 @@ __all__ = ["callback", "converted", "do_not_convert", "to_code", "to_graph"]
 _LIBRARIES = frozenset(
     {*sys.stdlib_module_names, "pinnace", "numpy", "malt", "optree", "ml_dtypes", "absl"}
 )
-# What a converted function is, by the function it was made of; None: it is run as it is.
+# The converted function, by the original; None: it runs unconverted.
 _converted: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 _needs: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 _warned: set[object] = set()
@@ -40,7 +42,7 @@ _lock = threading.RLock()
 _MARK = "_autograph_artifact"
 
 
-def autograph_artifact(entity: Any, extras: Any = None) -> Any:
+def autograph_artifact(entity: _Entity, extras: Any = None) -> _Entity:
     """Mark a function that is part of converted code."""
     del extras
     target = entity.__func__ if inspect.ismethod(entity) else entity
@@ -69,7 +71,7 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
 
 
 def _as_it_is(function: Any) -> Any:
-    """What `do_not_convert` has in the place of `callback`."""
+    """`do_not_convert`'s substitute for `callback`."""
     return function
 
 
@@ -143,7 +145,7 @@ def _overload(f: Any) -> Any:
 
 
 def _in_frame(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], scope: Any) -> Any:
-    """Built-ins that look at the function they are called from."""
+    """Built-ins that inspect the frame of their caller."""
     from pinnace.functions.autograph import transformer
 
     return transformer.call_in_frame(f, args, kwargs, scope)
@@ -153,11 +155,12 @@ def _is_library(f: Any) -> bool:
     """Whether it is called unconverted: built-ins, classes, library code, `tf.function`s."""
     if inspect.isbuiltin(f) or isinstance(f, (type, types.MethodWrapperType)):
         return True
-    # Decorated functions have the __module__ of what is inside, but the globals of where they are.
+    # Decorated functions have the __module__ of the wrapped function, but the globals of the
+    # decorator.
     if isinstance(f, types.MethodType):
         f = f.__func__
     elif not isinstance(f, types.FunctionType):
-        # An object that can be called: its class's __call__ tells.
+        # A callable object: its class's __call__ decides.
         f = inspect.getattr_static(type(f), "__call__", None)
     if isinstance(f, types.FunctionType):
         name = f.__globals__.get("__name__", "")  # `exec` in a plain dict: it has no name
@@ -167,7 +170,7 @@ def _is_library(f: Any) -> bool:
 
 
 def _function_of(f: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The plain function behind something callable, and what goes before its arguments."""
+    """The plain function behind a callable, and the arguments bound in front of others (`self`)."""
     if isinstance(f, types.MethodType):
         inner = f.__func__
         return (inner, (f.__self__,)) if isinstance(inner, types.FunctionType) else (None, ())
@@ -180,7 +183,7 @@ def _function_of(f: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _conversion_of(function: types.FunctionType) -> Any:
-    """The function converted; None if it is run as it is."""
+    """The converted function; None if it runs unconverted."""
     if getattr(function, _MARK, False):
         return None
     wrapped = function.__dict__.get("__wrapped__")
@@ -202,7 +205,7 @@ def _convert(function: types.FunctionType) -> Any:
     try:
         made = transformer.convert(function, autograph_artifact, converted_call)
     except Exception as error:
-        # Whatever malt cannot do, the function itself still runs.
+        # If malt fails, the original function still runs.
         key = function.__code__
         if key not in _warned:
             _warned.add(key)
@@ -225,7 +228,7 @@ def _described(function: Any) -> str:
     return f"{function.__qualname__} ({code.co_filename}:{code.co_firstlineno})"
 
 
-# Is there anything to convert?
+# Whether there is anything to convert.
 
 
 def needs_conversion(function: types.FunctionType) -> bool:
@@ -294,7 +297,7 @@ _UNKNOWN = object()
 
 
 def _is_harmless(value: Any) -> bool:
-    """Whether nothing that it is used for can need conversion."""
+    """Whether no use of the name can need conversion."""
     if value is _UNKNOWN:
         return False
     if isinstance(value, (Tensor, Variable, bool, int, float, complex, str, bytes, type(None))):
@@ -306,7 +309,7 @@ def _is_harmless(value: Any) -> bool:
     return _overload(value) is None and value not in _FRAMES and _is_library(value)
 
 
-# What people call.
+# The public functions.
 
 
 def to_graph(
@@ -348,7 +351,7 @@ def to_graph(
         finally:
             state.convert = saved
 
-    return autograph_artifact(run)  # type: ignore[no-any-return]
+    return autograph_artifact(run)
 
 
 def to_code(

@@ -1,4 +1,4 @@
-"""Lists that a loop of the graph appends to: a growing TensorArray takes their place."""
+"""Lists that a graph loop appends to are replaced by growing TensorArrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ListArraySpec(TensorArraySpec):
     __slots__ = ()
 
     def from_components(self, components: Sequence[object]) -> object:
-        """The list over what is beneath."""
+        """The list made of its components."""
         (flow,) = components
         return ListArray(
             self._dtype,
@@ -33,7 +33,7 @@ class ListArraySpec(TensorArraySpec):
 
 
 class ListArray(TensorArray):
-    """A list of tensors of a length that only the run will tell; as a tensor, it is stacked."""
+    """A list of tensors whose length is known at run time; converted to a tensor, it is stacked."""
 
     @property
     def spec(self) -> ListArraySpec:
@@ -62,14 +62,14 @@ class ListArray(TensorArray):
 
 
 class Recorder:
-    """A list in a trial: notes what is appended to it."""
+    """A list in a trial trace: records what is appended to it."""
 
     def __init__(self, items: list[Any]) -> None:
         self.items = items
         self.appended: list[Tensor] = []
 
     def append(self, value: Any) -> Recorder:
-        """Note the value."""
+        """Record the value."""
         self.appended.append(convert_to_tensor(value))
         return self
 
@@ -83,7 +83,7 @@ class Recorder:
         return iter(self.items)
 
     def grown(self) -> ListArray:
-        """The list as one that can grow."""
+        """The list as a ListArray."""
         shape: Shape = self.appended[0].shape
         for value in self.appended[1:]:
             shape = shape.most_specific_compatible_shape(value.shape)
@@ -97,7 +97,7 @@ class Recorder:
 
 
 def list_append(target: Any, value: Any) -> Any:
-    """`target.append(value)`; what `target` is from then on."""
+    """`target.append(value)`; the new value of `target`."""
     if isinstance(target, (ListArray, Recorder)):
         return target.append(value)
     target.append(value)

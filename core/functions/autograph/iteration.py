@@ -1,4 +1,4 @@
-"""`for` over tensors, ranges and what `register_iteration` names: a loop of the graph."""
+"""`for` over tensors, ranges and types given to `register_iteration`: a graph loop."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from pinnace.ops.math import arithmetic, comparison, ranges
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-# How `for` goes over a type while a function is traced; `data` adds datasets.
+    from pinnace.graph.graph import Value
+
+# How `for` iterates over a type while a function is traced; `data` adds datasets.
 _iterations: dict[type, Callable[..., None]] = {}
 
 
 def register_iteration(kind: type, for_function: Callable[..., None]) -> None:
-    """Tell AutoGraph how `for` goes over values of a class while a function is traced.
+    """Tell AutoGraph how `for` iterates over values of a class while a function is traced.
 
     Args:
         kind: the class; its subclasses too.
@@ -90,7 +92,7 @@ def _guarded_for(
 
 
 def special_iteration(iterated: Any) -> Callable[..., None] | None:
-    """How `for` goes over a value while a function is traced; None: as Python does."""
+    """How `for` iterates over a value while a function is traced; None: as in Python."""
     if isinstance(iterated, (Steps, Tensor, Variable, ZippedIteration)):
         return _for_items
     for kind in type(iterated).__mro__:
@@ -109,15 +111,15 @@ class Steps:
         self.step = step
 
     def count(self) -> Tensor:
-        """How many."""
+        """The number of steps."""
         return shapes.size(self.tensor())
 
     def tensor(self) -> Tensor:
-        """All of them."""
+        """All steps as one tensor."""
         return ranges.range(self.start, self.stop, self.step)
 
     def known(self) -> Any:
-        """As Python's range."""
+        """As a `range`, if all is known."""
         return builtins.range(int(self.start), int(self.stop), int(self.step))
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Tensor:
@@ -143,7 +145,7 @@ def _progression(start: Any, step: Any) -> Callable[[Any], Any]:
 
 
 def _items(iterated: Any) -> tuple[Callable[[Any], Any], Any]:
-    """How to get at item number i, and how many there are."""
+    """A function that gives item number i, and the number of items."""
     if isinstance(iterated, TensorArray):
         return iterated.read, iterated.size()
     if isinstance(iterated, ZippedIteration):
@@ -167,11 +169,11 @@ def _items(iterated: Any) -> tuple[Callable[[Any], Any], Any]:
     return array.read, count
 
 
-def branches_symbol(value: Any, like: SymbolicTensor) -> SymbolicTensor:
+def branches_symbol(value: Value, like: SymbolicTensor) -> SymbolicTensor:
     """The tensor that stands for another value of a tensor's graph."""
     if value.tensor is None:
         value.tensor = SymbolicTensor(value, like.graph)
-    return value.tensor  # type: ignore[no-any-return]
+    return value.tensor
 
 
 class ZippedIteration:

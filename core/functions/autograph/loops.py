@@ -1,4 +1,4 @@
-"""Loops of the graph: which variables they carry, and what these are before, in and after them."""
+"""Graph loops: which variables they carry, and their values before, in and after the loop."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def while_stmt(
 ) -> None:
     """`while test: body`.
 
-    Iterations whose condition is known are made now; the rest becomes a loop of the graph.
+    Iterations whose condition is known run while tracing; the rest becomes a graph loop.
     """
     while True:
         go_on = test() if state.tracer is None else _probe(test)
@@ -49,7 +49,7 @@ def while_stmt(
 
 
 def _probe(test: Callable[[], Any]) -> Any:
-    """The value of `test()`, as far as it is known; no node is added to the graph."""
+    """The value of `test()` if it is known; no node is added to the graph."""
     found: list[Any] = []
 
     def run() -> None:
@@ -67,7 +67,7 @@ def run_loop(
     symbol_names: Sequence[str],
     opts: dict[str, Any],
 ) -> None:
-    """A loop of the graph over variables that `get_state` and `set_state` reach."""
+    """A graph loop over the variables that `get_state` and `set_state` access."""
     start = list(get_state())
     invariants = {
         id(tensor): Shape(shape) for tensor, shape in (opts.get("shape_invariants") or ())
@@ -121,7 +121,7 @@ def _spread(split: Split) -> list[Any]:
 
 
 def _after(first: Split, values: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    """The tensors after an iteration; what is no tensor must not have changed."""
+    """The tensors after an iteration; other values must not have changed."""
     found = []
     for name, kind, before, after in zip(names, first.kinds, first.values, values, strict=True):
         if not kind:
@@ -175,13 +175,13 @@ def _growing(
     get_state: Callable[[], tuple[Any, ...]],
     set_state: Callable[[tuple[Any, ...]], None],
 ) -> list[Any]:
-    """The values before the loop; a list that the body appends to is one that can grow."""
+    """The values before the loop; a list that the body appends to becomes a ListArray."""
     trial = [Recorder(value) if type(value) is list else value for value in start]
     if not any(isinstance(value, Recorder) for value in trial):
         return start
     try:
         probed(body, trial, get_state, set_state)
-    except Exception:  # the trial's lists are not the user's: the loop itself will tell
+    except Exception:  # the trial's lists are not the user's: the loop itself raises the error
         return start
     finally:
         set_state(tuple(start))
@@ -197,7 +197,7 @@ def _filled(
     set_state: Callable[[tuple[Any, ...]], None],
     get_state: Callable[[], tuple[Any, ...]],
 ) -> tuple[list[Any], dict[int, Shape]]:
-    """The values before the loop; a variable that only the loop gives a value begins as zeros."""
+    """The values before the loop; a variable that only the loop sets begins as zeros."""
     if not any(is_nothing(value) for value in start):
         return start, {}
     found = probed(body, start, get_state, set_state)

@@ -37,7 +37,7 @@ _verbosity = int(os.environ.get("AUTOGRAPH_VERBOSITY", "0") or 0)
 
 
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """How much AutoGraph tells of what it does: 0 warnings, 1 and more what it converts.
+    """How much AutoGraph logs: 0 warnings, 1 and more what it converts.
 
     Args:
         level: 0 to 10.

@@ -1,4 +1,4 @@
-"""Functions of Python that mean something else for tensors: print, len, range, max, zip..."""
+"""Built-in functions with versions for tensors: print, len, range, max, zip..."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# Built-in -> class -> what it is of values of that class; `data` adds datasets.
+# Built-in -> class -> its version for values of that class; `data` adds datasets.
 _of_kinds: dict[Any, dict[type, Callable[..., Any]]] = {}
 
 
 def register_python_functions(kind: type, functions: dict[Any, Callable[..., Any]]) -> None:
-    """Tell AutoGraph what built-in functions are of values of a class while a function is traced.
+    """Give AutoGraph versions of built-in functions for values of a class, for tracing.
 
     Args:
         kind: the class; its subclasses too.
@@ -36,7 +36,7 @@ def register_python_functions(kind: type, functions: dict[Any, Callable[..., Any
 
 
 def _of_kind(function: Any, *iterated: Any) -> Callable[..., Any] | None:
-    """What a built-in is of these; None: what it always is."""
+    """The version of a built-in for these arguments; None: the built-in itself."""
     if state.tracer is None or not iterated:
         return None
     for kind, replacement in _of_kinds.get(function, {}).items():

@@ -1,4 +1,4 @@
-"""Source to source: malt's converters, with this project's operators behind the code they write.
+"""Source to source: malt's converters, whose output calls this project's operators.
 
 The converted tree is compiled under the name and the lines of the user's file: tracebacks, the
 nodes of
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 
 class _Options(converter.ConversionOptions):  # type: ignore[misc]
-    """Print and assert are converted always, and count as no optional features."""
+    """Print and assert are always converted, and are no optional features."""
 
     def uses(self, feature: Any) -> bool:
-        """Whether a converter does its part."""
+        """Whether a converter is used."""
         return feature in _ALWAYS or bool(super().uses(feature))
 
     def call_options(self) -> _Options:
@@ -157,7 +157,7 @@ class _Appends(ast.NodeTransformer):
 
 
 def _assigned(function: ast.FunctionDef) -> set[str]:
-    """The names a function gives values to, but for those that are not its own."""
+    """The local names that a function assigns to."""
     found: set[str] = set()
     shared: set[str] = set()
     pending: list[ast.AST] = list(function.body)
@@ -317,7 +317,7 @@ def _future_flags() -> int:
 
 
 def _place(node: ast.AST, line: int) -> None:
-    """Set every node's line to that of the user's code that it, or its parent, came from."""
+    """Set every node's line to that of the user's code it, or its parent, was made from."""
     origin = (
         anno.getanno(node, anno.Basic.ORIGIN, default=None) if hasattr(node, "_fields") else None
     )
@@ -359,7 +359,7 @@ def code_of(function: types.FunctionType) -> str:
 
 
 def call_in_frame(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], scope: Any) -> Any:
-    """super(), eval, globals() and locals() as the function they were written in would see them."""
+    """Call super(), eval, globals() or locals() in the frame of the original function."""
     if kwargs:
         return f(*args, **kwargs)
     if f is super:

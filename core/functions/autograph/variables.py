@@ -55,17 +55,17 @@ def ldu(load_v: Callable[[], Any], name: str) -> Any:
 
 
 def is_symbolic(value: Any) -> bool:
-    """Whether only the run of the graph will tell the value."""
+    """Whether the value is known only when the graph runs."""
     return conditional.is_symbolic(value)
 
 
 def is_nothing(value: Any) -> bool:
-    """Whether a variable has no value (or none that counts)."""
+    """Whether a variable has no value (or one that counts as none)."""
     return value is None or isinstance(value, (Undefined, UndefinedReturnValue))
 
 
 class _Probing(threading.local):
-    """Whether a body is traced to see what it makes of variables that have no value before it."""
+    """Whether a body is traced only to find what variables without a value become in it."""
 
     active = False
 
@@ -80,7 +80,7 @@ def probed(
     get_state: Callable[[], tuple[Any, ...]],
     set_state: Callable[[tuple[Any, ...]], None],
 ) -> list[Any]:
-    """The values after a body ran, traced for that alone."""
+    """The values after the body, from a trial trace."""
     found: list[Any] = []
 
     def probe() -> None:
@@ -98,7 +98,7 @@ def probed(
 
 
 class Split:
-    """Values of variables: tensors (and structures of them), and what is no tensor."""
+    """Values of variables: tensors (and structures of them), and other values."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = list(values)
@@ -111,7 +111,7 @@ class Split:
                 self.tensors.append(made[0])
 
     def joined(self, tensors: Sequence[Any]) -> list[Any]:
-        """The values again, with other tensors."""
+        """The same values with new tensors."""
         found = iter(tensors)
         return [
             next(found) if kind else value
@@ -120,7 +120,7 @@ class Split:
 
 
 def as_tensors(value: Any) -> tuple[Any] | None:
-    """The value as a structure of tensors, None if it is no such thing."""
+    """The value as a structure of tensors, None if it is none."""
     if is_nothing(value) or isinstance(value, (str, bytes)):
         return None
     leaves = structure.flatten(value)
@@ -147,7 +147,7 @@ def as_tensors(value: Any) -> tuple[Any] | None:
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Whether two values that are no tensors are the same; what cannot be compared is not."""
+    """Whether two non-tensor values are equal; False if they cannot be compared."""
     try:
         return type(a) is type(b) and bool(a == b)
     except Exception:

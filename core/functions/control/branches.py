@@ -26,13 +26,13 @@ _numbers = itertools.count()
 
 
 def user_function(function: Any) -> Any:
-    """A function that a user handed over, as it is to be called."""
+    """A user's function, converted by AutoGraph if it is to be."""
     convert = state.convert
     return function if convert is None else convert(function)
 
 
 class Branch:
-    """A traced function: its graph, what it returned, and what it took from around it.
+    """A traced function: its graph, its results and its captures.
 
     Until `graph` or `ref` is read, captures and outputs may be added.
 
@@ -81,7 +81,7 @@ class Branch:
         graph.set_outputs([*graph.outputs, *values], [*graph.output_names, *names])
 
     def take(self, captured: Sequence[Tensor]) -> list[Value]:
-        """Make exactly these the captures, in this order; gives the arguments that stand for them.
+        """Make these the captures, in this order; gives the arguments that stand for them.
 
         All that the branch captured must be among them.
         """
@@ -174,7 +174,7 @@ def union(branches: Sequence[Branch]) -> list[Tensor]:
 def alone(
     op: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None = None
 ) -> Graph:
-    """A graph that is nothing but this op."""
+    """A graph with this op alone."""
     tracer = FunctionTracer(unique_name((name or op.name).lower()))
     flat = (*inputs[:-1], *inputs[-1])
     values = [tracer.capture(tensor) for tensor in flat]

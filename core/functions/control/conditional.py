@@ -55,7 +55,7 @@ def cond(
 
 
 def is_symbolic(value: Any) -> bool:
-    """Whether what the value is will be known only when the graph runs."""
+    """Whether the value is known only when the graph runs."""
     if isinstance(value, Variable):
         return state.tracer is not None
     return isinstance(value, SymbolicTensor)
@@ -74,7 +74,7 @@ def build_if(
     name: str,
     labels: Sequence[str],
 ) -> Any:
-    """An If node, and what it gives in the structure that the branches return."""
+    """An If node, and its outputs in the structure that the branches return."""
     traced = [
         branches.trace_branch(true_fn, f"{name}_true"),
         branches.trace_branch(false_fn, f"{name}_false"),

@@ -1,8 +1,8 @@
-"""If, Case and While in a forward graph, made to keep what their gradients need.
+"""If, Case and While in a forward graph, expanded to output what their gradients need.
 
 Before a graph is differentiated, each such node is replaced by one with more outputs: a branch also
-gives its intermediate values (the others give nothing in their place), a loop collects those of
-every iteration in lists. The gradient is again an If, a Case or a While, so that it can be saved
+outputs its intermediate values (other branches output fakes in their place), a loop collects those
+of every iteration in lists. The gradient is again an If, a Case or a While, so that it can be saved
 and differentiated once more.
 """
 
@@ -46,7 +46,7 @@ Differentiate: TypeAlias = "Callable[..., Differentiated]"
 def expand(
     graph: Graph, wanted: Sequence[bool], differentiate: Differentiate
 ) -> tuple[Graph, dict[Node, Callable[..., list[Tensor | None]]]]:
-    """The graph with its conditions and loops expanded, and the gradient of each of them.
+    """The graph with its conditionals and loops expanded, and the gradient of each.
 
     Args:
         graph: what will be differentiated.
@@ -90,13 +90,13 @@ def _is_expanded(node: Node) -> bool:
 
 
 def _custom(node: Node) -> Any:
-    """The gradient that a node brings with it, None if it is an ordinary one."""
+    """A node's custom gradient, None if it has none."""
     found = node.attrs.get(customised.ATTRIBUTE)
     return found if isinstance(found, customised.CustomGradient) else None
 
 
 class _Kept(NamedTuple):
-    """Where the gradient of a function finds a value of the inside: an argument, or an output."""
+    """Where the gradient of a function finds an intermediate value: an argument, or an output."""
 
     argument: int | None
     output: int | None
@@ -105,7 +105,7 @@ class _Kept(NamedTuple):
 def _sort_kept(
     pair: Differentiated, count: int, invariant: Callable[[int], bool]
 ) -> tuple[list[_Kept], list[Value]]:
-    """The kept values of a function: arguments are at hand anyway, the others become outputs."""
+    """Sort the kept values of a function: arguments are available anyway, others become outputs."""
     places: list[_Kept] = []
     outputs: list[Value] = []
     positions = {value: index for index, value in enumerate(pair.forward.inputs)}
@@ -205,7 +205,7 @@ def _expand_condition(
 def _branch(
     forward: Graph, name: str, count: int, kept: Sequence[Sequence[Value]], own: int
 ) -> FunctionRef:
-    """A branch that also gives what each branch keeps: its own values, and fakes of the others'.
+    """A branch that also outputs the kept values of all: its own, and fakes of the others'.
 
     Args:
         forward: the branch, which keeps what its gradient needs.
@@ -229,7 +229,7 @@ def _fake(graph: GraphBuilder, like: Value) -> Value:
 
 
 def _own_attrs(node: Node) -> dict[str, Any]:
-    """The op's attributes without notes that tools left on the node."""
+    """The op's attributes without the annotations of tools on the node."""
     return {name: value for name, value in node.attrs.items() if not name.startswith("_")}
 
 
@@ -330,7 +330,7 @@ def _expand_loop(
 
 
 def with_handles(values: Sequence[Value], like: Sequence[Value]) -> None:
-    """Note what variables values of a loaded graph stand for, where it did not say."""
+    """Set the handles of a loaded graph to the specs of their variables, where they are missing."""
     for here, there in zip(values, like, strict=True):
         if here.handle is None and there.handle is not None:
             here.handle = there.handle
@@ -352,7 +352,7 @@ def _flowing(body: Graph, wanted: Sequence[bool]) -> tuple[bool, ...]:
 
 
 def _collecting(forward: Graph, name: str, kept: Sequence[Value], count: int) -> Graph:
-    """The body of a loop, made to count its iterations and append the kept values to lists."""
+    """The body of a loop, extended to count iterations and append the kept values to lists."""
     graph = GraphBuilder(name, forward)
     iterations = graph.add_input(PLACEHOLDER, TensorSpec.of(Shape(()), dtypes.int32), "turns")
     lists = [

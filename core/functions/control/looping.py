@@ -1,4 +1,4 @@
-"""while_loop: a function runs as long as another says so."""
+"""while_loop: a body runs as long as a condition holds."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def build_while(
     parallel_iterations: int = 10,
     names: Sequence[str] | None = None,
 ) -> Any:
-    """A While node, and what it gives in the structure of `loop_vars`.
+    """A While node, and its outputs in the structure of `loop_vars`.
 
     `names` are what messages call the leaves of the loop variables; their numbers if None.
     """

@@ -43,7 +43,7 @@ class _Rows:
                 raise ValueError(f"{name}: elems must have at least one axis, got a scalar")
         self.row_specs = [row_spec(x) for x in leaves]
         self._carried = [carried(spec) for spec in self.row_specs]
-        # Composite ones as the tensors that stand for their rows.
+        # Composite values as the tensors that represent their rows.
         self.tensors = [
             part for x, how in zip(leaves, self._carried, strict=True) for part in how.of_rows(x)
         ]
@@ -59,7 +59,7 @@ class _Rows:
         self._arrays: list[TensorArray] | None = None
 
     def count(self) -> Any:
-        """How many rows: an int where it is known."""
+        """The number of rows: an int where it is known."""
         return self.static if self.static is not None else shapes.shape(self.tensors[0])[0]
 
     def prepare(self) -> None:
@@ -89,7 +89,7 @@ class _Rows:
 
 
 def _whole(form: Any, how: Sequence[Carried], tensors: Sequence[Any]) -> Any:
-    """Rows in a structure, from the tensors that stand for them."""
+    """Rows in a structure, from the tensors that represent them."""
     rest = iter(tensors)
     leaves = [one.row([next(rest) for _ in one.parts()]) for one in how]
     return structure.pack_sequence_as(form, leaves)
@@ -169,7 +169,7 @@ def map_fn(
 
 
 def _parts_of(found: Any, specs: Any, how: Sequence[Carried]) -> list[Any]:
-    """The tensors that stand for what `fn` gave for one row."""
+    """The tensors that represent `fn`'s result for one row."""
     structure.assert_same_structure(specs, found, check_types=False)
     flat = zip(how, structure.flatten(found), strict=True)
     return [part for one, y in flat for part in one.of_row(y)]
@@ -234,7 +234,7 @@ def _specs_of(signature: Any) -> Any:
 
 
 def _output_specs(fn: Callable[[Any], Any], rows: _Rows, signature: Any) -> Any:
-    """The output specs of `fn`: as declared, else found by tracing it once for that alone."""
+    """The output specs of `fn`: as declared, else found by a trial trace."""
     if signature is not None:
         return _specs_of(signature)
 
@@ -289,7 +289,7 @@ def vectorized_map(
 
 
 def _as_long(elems: Any) -> Any:
-    """Tensors whose first axis is 1 repeated along it, where another one's is longer."""
+    """Repeat tensors whose first axis is 1 along it, where another's is longer."""
     tensors = [convert_to_tensor(leaf) for leaf in structure.flatten(elems)]
     longest = next((x for x in tensors if x.shape[0] != 1), None)
     if longest is None:

@@ -1,4 +1,4 @@
-"""If, Case and While of traced functions, before they are added to what is being traced."""
+"""If, Case and While of traced functions, before they are added to the graph being traced."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FunctionNode(NamedTuple):
 
 
 def add(node: FunctionNode, name: str | None = None) -> tuple[Tensor, ...]:
-    """The outputs of the node, which becomes part of what is being traced."""
+    """Add the node to the graph being traced; its outputs."""
     return tuple(execute(node.op, *node.inputs, name=name, **node.attrs))
 
 
@@ -70,14 +70,14 @@ def _joined(traced: Sequence[Branch]) -> tuple[list[Tensor], bool]:
 
 
 def arguments(packed: Any) -> tuple[Any, ...]:
-    """How loop variables are handed over: one argument each."""
+    """Loop variables as arguments: one each."""
     if isinstance(packed, dict):
         return (packed,)
     return tuple(packed) if isinstance(packed, (list, tuple)) else (packed,)
 
 
 def wrapped(found: Any, like: Any) -> Any:
-    """The return value of a body as loop variables: a single one may come without its list."""
+    """The return value of a body as loop variables: a single one may be returned without a list."""
     if isinstance(like, (list, tuple)) and not hasattr(like, "_fields"):
         if len(like) == 1 and not (isinstance(found, (list, tuple)) and len(found) == 1):
             return [found] if isinstance(like, list) else (found,)
@@ -113,7 +113,7 @@ def while_node(
     parallel_iterations: int = 10,
     names: Sequence[str] | None = None,
 ) -> tuple[FunctionNode, Callable[[Sequence[Tensor]], Any]]:
-    """A While node, and what makes the structure of `loop_vars` of its outputs.
+    """A While node, and the function that packs its outputs in the structure of `loop_vars`.
 
     `names` are what messages call the leaves of the loop variables; their numbers if None.
     """
@@ -186,7 +186,7 @@ def _widened(
         if shape.is_subtype_of(spec.shape):
             found.append(spec)
         elif shape.is_compatible_with(spec.shape) and not held:
-            # Less is known of it after an iteration: then less is known of it before.
+            # Its shape after an iteration is wider, so it must be wider before too.
             wider = spec.shape.most_specific_compatible_shape(shape)
             found.append(TensorSpec.of(wider, spec.dtype))
         else:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_node(node: FunctionNode, name: str | None = None) -> tuple[Tensor, ...]:
-    """Add an op that takes functions to what is being traced; tapes get what they need of it.
+    """Add an op that takes functions to the graph being traced; tapes record it.
 
     Args:
         node: the op with its inputs and attributes.

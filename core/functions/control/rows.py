@@ -2,7 +2,7 @@
 
 A row of a ragged tensor is a variant that holds it. A row of a sparse tensor is its indices and its
 values, each a variant since rows differ in how many they have, and its shape. A row of an extension
-type is what its batch encoder makes of it.
+type is what its batch encoder gives.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Carried:
         self.spec = spec
 
     def parts(self) -> list[TensorSpec]:
-        """The specs of the tensors that stand for a row."""
+        """The specs of the tensors that represent a row."""
         return [self.spec]
 
     def of_rows(self, batch: Any) -> list[Any]:
@@ -45,11 +45,11 @@ class Carried:
         return [convert_to_tensor(row, self.spec.dtype)]
 
     def row(self, parts: Sequence[Any]) -> Any:
-        """The row that they stand for."""
+        """The row that they represent."""
         return parts[0]
 
     def batch(self, parts: Sequence[Any]) -> Any:
-        """The value whose rows they stand for, from [n, ...] of each."""
+        """The value whose rows they represent, from [n, ...] of each."""
         return parts[0]
 
 
@@ -152,7 +152,7 @@ class _Sparse(Carried):
         values = RaggedTensor._from_variant(parts[1], self.spec.dtype, 1, 0)
         rows = reshaping.expand_dims(indices.value_rowids(), 1)
         count = casting.cast(reshaping.reshape(indices.nrows(), [1]), dtypes.int64)
-        # A batch is as large as its largest row.
+        # The dense shape of a batch is that of its largest row.
         shape = joining.concat([count, reduction.reduce_max(parts[2], 0)], 0)
         places = joining.concat([rows, indices.values], 1)
         return self._made(places, values.values, shape, Shape([None]).concatenate(self.spec.shape))

@@ -40,9 +40,9 @@ def encode_attr(
 
     Args:
         value: as nodes hold it.
-        kind: as the op defines it; told by the value if it is empty.
-        name_of: the name under which a function is written; its own without.
-        dtype: of a tensor whose array does not tell it.
+        kind: as the op defines it; if empty, that of the value.
+        name_of: the name under which a function is written; its own if None.
+        dtype: of a tensor, where it is not that of its array.
     """
     if kind.startswith("list(") or (not kind and isinstance(value, (tuple, list))):
         return _encode_list(value, kind[5:-1], name_of)
@@ -55,9 +55,9 @@ def decode_attr(message: AttrValue, kind: str, where: str, ref: RefOf) -> Any:
 
     Args:
         message: the attribute.
-        kind: what the op wants; empty takes what is there.
+        kind: as the op defines it; empty accepts any.
         where: the node and attribute, for errors.
-        ref: the function of a name.
+        ref: looks up a function by name.
 
     Raises:
         InvalidArgumentError: it is of another kind, or holds what cannot be.

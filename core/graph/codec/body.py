@@ -38,22 +38,22 @@ class Reference(NamedTuple):
 
 
 class Flow(Protocol):
-    """Builds nodes that mean something only together: loops and conditionals of TensorFlow 1."""
+    """Builds nodes that only have a meaning as a group: loops and conditionals of TensorFlow 1."""
 
     def study(self, names: Iterable[str]) -> None:
-        """Look at the nodes that are going to be built."""
+        """Analyse the nodes that are going to be built."""
 
     def before(self, name: str) -> Iterable[str]:
         """References to what must be built before a node."""
 
     def stands_outside(self, name: str, position: int) -> bool:
-        """Whether something else stands for an output of a node, or has run before."""
+        """Whether an output of a node is given from outside, or was computed before."""
 
     def is_pivot(self, name: str) -> bool:
         """Whether waiting for a node has no effect."""
 
     def lower(self, name: str) -> tuple[Node, Mapping[str, tuple[Value, ...]]] | None:
-        """What a node is a part of, and the outputs of all such nodes; None if it stands alone."""
+        """Build the group of a node; the outputs of all its nodes, None if it has no group."""
 
 
 class Body:
@@ -66,9 +66,9 @@ class Body:
         where: the function, for errors.
         arguments: the values of a function's arguments; None for a main graph, in which references
             are `node:k`.
-        given: what stands for an output of a node instead of what the node computes: from the
-            node's name and the output's index to a value or None.
-        flow: what builds the nodes that mean something only together.
+        given: replaces outputs of nodes: from a node's name and the output's index to a value, or
+            None to compute it.
+        flow: builds the nodes that only have a meaning as a group.
         results: the references of a function's results.
     """
 
@@ -86,7 +86,7 @@ class Body:
         self._graph = graph
         self._results = tuple(results)
         self._flow = flow
-        # The outputs of nodes that became a part of another.
+        # The outputs of nodes that were merged into another.
         self._lowered: dict[str, tuple[Value, ...]] = {}
         self._given = given or _nothing_given
         self._messages = messages
@@ -94,7 +94,7 @@ class Body:
         self._where = where
         self._arguments = arguments
         self._nodes: dict[str, Node] = {}
-        # Names of the output arguments of a node, where its op does not tell them.
+        # Names of the output arguments of a node, where its op does not define them.
         self._outputs: dict[str, tuple[tuple[str, int], ...]] = {}
         self._uses: dict[str, dict[str, int]] | None = None
 
@@ -143,7 +143,7 @@ class Body:
                 yield before
 
     def _lower(self, flow: Flow, name: str) -> bool:
-        """Build what a node is a part of, if it is."""
+        """Build the group that a node is part of, if any."""
         found = flow.lower(name)
         if found is not None:
             node, outputs = found
@@ -285,7 +285,7 @@ class Body:
         self, message: NodeDef, inputs: Sequence[Value], where: str
     ) -> tuple[OpDef, dict[str, Any], tuple[tuple[str, int], ...] | None]:
         """The op, its attributes, and the names of its outputs if the op does not have them."""
-        # A reference is as good as its value: who assigns to one is not there.
+        # A reference is treated as its value: ops that assign to one were replaced before.
         name = "Identity" if message.op == "RefIdentity" else message.op
         op = registry.find(name) or self._library.opaque_op(message.op)
         if op is not None:
@@ -299,7 +299,7 @@ class Body:
         attrs: dict[str, Any] = {}
         for name, value in message.attr.items():
             kind = attr_kind(op, name)
-            # An attribute without a value is one that is not there; of a list, an empty one.
+            # An attribute without a value counts as absent; a list without one is empty.
             if kind and (kind.startswith("list(") or value.WhichOneof("value") is not None):
                 place = f"{where}, attribute {name!r}"
                 attrs[name] = decode_attr(value, kind, place, self._library.ref)
@@ -320,7 +320,7 @@ class Body:
         return full
 
     def _add_defaults(self, op: OpDef, name: str, attrs: dict[str, Any]) -> None:
-        """The defaults that the file has for what a node leaves out and the op here does not tell.
+        """Add the defaults that only the file knows, for attributes that a node leaves out.
 
         Files are written without attributes that have their defaults, and say in a list of ops
         which those are.
@@ -372,7 +372,7 @@ class Body:
     def _unknown(
         self, message: NodeDef, inputs: Sequence[Value], where: str
     ) -> tuple[OpDef, dict[str, Any], None]:
-        """An op of which nothing is known: as it is used."""
+        """An op without a definition: inferred from its uses."""
         attrs = {
             name: decode_attr(value, "", f"{where}, attribute {name!r}", self._library.ref)
             for name, value in message.attr.items()
@@ -404,7 +404,7 @@ class Body:
 
 
 def stateful_before(nodes: Iterable[Node]) -> list[Node]:
-    """The stateful ones of these nodes and, where one only waits, of those it waits for."""
+    """The stateful nodes among these and, behind those that only wait, among their controls."""
     found: dict[Node, None] = {}
     waiting = list(nodes)
     waiting.reverse()

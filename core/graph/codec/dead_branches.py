@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 # A node and one of its outputs.
 Place: TypeAlias = tuple[str, int]
-# What must hold for a node to be alive: (condition, whether it holds) each.
+# The conditions under which a node is alive: pairs (predicate, its value).
 Guards: TypeAlias = frozenset[tuple[Place, int]]
 
 _FLOW = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"})
 _NAMES = {name: name for name in _FLOW} | {f"Ref{name}": name for name in _FLOW}
 _NAMES["RefIdentity"] = "Identity"
-# Loops in loops, and nodes that only pass on a condition.
+# How deeply loops nest, and how many nodes in a row forward a condition.
 _DEEPEST = 32
 _FARTHEST = 256
 
 
 def flow_op(message: NodeDef) -> str:
-    """The op of a node; those that pass references on are those that pass values on."""
+    """The op of a node; the variants for references count as those for values."""
     return _NAMES.get(message.op, message.op)
 
 
 def is_flow_op(op: str) -> bool:
-    """Whether nodes of an op are lowered to functions, or dropped, so that it needs no kernel."""
+    """Whether an op needs no kernel, as its nodes are lowered to functions or dropped."""
     return op in _NAMES
 
 
 def has_flow(messages: Iterable[NodeDef]) -> bool:
-    """Whether a graph has nodes that mean nothing by themselves."""
+    """Whether a graph has nodes of loops or conditionals, which have no meaning by themselves."""
     return any(message.op in _NAMES for message in messages)
 
 
@@ -74,7 +74,7 @@ class Loop:
     Attributes:
         test: its LoopCond node.
         variables: Merge node -> its (Enter, NextIteration) nodes.
-        before: references to what it takes from outside, in order of their first use.
+        before: references to the outside values that it uses, in order of their first use.
     """
 
     test: str
@@ -83,7 +83,7 @@ class Loop:
     seen: set[str] = field(default_factory=set)
 
     def variable_at(self, messages: Mapping[str, NodeDef], name: str, position: int) -> str:
-        """The Merge node of the variable whose value a place inside has; empty if it has none."""
+        """The Merge node of the loop variable whose value a place inside has; empty if none."""
         message = messages.get(name)
         op = "" if message is None else flow_op(message)
         if message is not None and op == "Switch":
@@ -96,13 +96,13 @@ class Loop:
 
 @dataclass(slots=True)
 class Choice:
-    """Merge nodes that one condition decides.
+    """Merge nodes with the same predicate: a conditional.
 
     Attributes:
-        condition: what decides.
-        merges: Merge node -> its inputs, (what it takes if not, what it takes if so).
-        swapped: the Merge nodes whose first input is what they take if so.
-        before: references to what both sides take from outside.
+        condition: the predicate.
+        merges: Merge node -> its inputs, (if false, if true).
+        swapped: the Merge nodes whose first input is that of the true branch.
+        before: references to the outside values that both branches use.
     """
 
     condition: Place
@@ -117,7 +117,7 @@ class Level:
 
     Args:
         messages: name -> node, of the whole graph.
-        given: whether something else stands for an output of a node.
+        given: whether an output of a node is given from outside.
         where: the graph, for errors.
     """
 
@@ -132,14 +132,14 @@ class Level:
         self.exits: dict[str, tuple[Loop, str]] = {}
         self.choices: dict[str, Choice] = {}
         self.guards: dict[str, Guards] = {}
-        # Merge nodes of which somebody asks which input they took.
+        # Merge nodes whose `value_index` is used.
         self.asked: set[str] = set()
         self._groups: list[Choice] = []
         self._groups_before: list[int] = []
         self._masks: dict[str, int] = {}
 
     def study(self, wanted: Iterable[str]) -> None:
-        """Look at these nodes and all they need.
+        """Analyse these nodes and all they depend on.
 
         Raises:
             InvalidArgumentError: nodes need each other in a circle that is no loop.
@@ -151,13 +151,13 @@ class Level:
             self._consider(name)
 
     def ask(self, places: Iterable[Place]) -> None:
-        """Note what is wanted of these, besides what nodes take."""
+        """Note outputs that are needed although no node takes them."""
         for name, position in places:
             if position == 1:
                 self._ask(name)
 
     def before(self, name: str) -> list[str]:
-        """References to what must be there before a node can be built."""
+        """References to what must be built before a node."""
         if name in self.exits:
             return list(self.exits[name][0].before)
         if name in self.choices:
@@ -184,7 +184,7 @@ class Level:
     # Loops.
 
     def _reach(self, wanted: list[str]) -> None:
-        """Find the loops whose results are needed, and all that they need."""
+        """Find the loops whose results are needed, and all that they depend on."""
         waiting, seen = list(wanted), set(wanted)
         while waiting:
             message = self._messages.get(waiting.pop())
@@ -207,7 +207,7 @@ class Level:
             self.asked.add(name)
 
     def _leave(self, message: NodeDef, depth: int) -> list[str]:
-        """The references that the loop an Exit leaves takes from outside."""
+        """References to the outside values of the loop that an Exit node leaves."""
         if message.name not in self.exits:
             switch = self._input(message, 0, "Switch")
             merge = self._input(switch, 0, "Merge")
@@ -223,7 +223,7 @@ class Level:
         return list(self.exits[message.name][0].before)
 
     def _walk(self, loop: Loop, names: list[str], depth: int) -> None:
-        """Go back inside a loop, to where its values come in."""
+        """Walk backwards inside a loop, to its Enter nodes."""
         if depth > _DEEPEST:
             raise InvalidArgumentError(
                 f"{self._where}: more than {_DEEPEST} loops are inside one another"
@@ -318,7 +318,7 @@ class Level:
         self._masks[name] = mask
 
     def _guards_of(self, text: str) -> Guards:
-        """What must hold for a reference to be alive."""
+        """The conditions under which a reference is alive."""
         place = place_of(text)
         if self._given(*place):
             return frozenset()
@@ -329,7 +329,7 @@ class Level:
         return known
 
     def _choose(self, message: NodeDef, mask: int) -> int:
-        """Which condition decides a Merge; the groups that it and its group come after."""
+        """Find the predicate of a Merge, and the groups that its group comes after."""
         inputs = data_inputs(message)
         sides = [self._guards_of(text) for text in inputs]
         both = sides[0] & sides[1] if len(sides) == 2 else frozenset()
@@ -348,11 +348,11 @@ class Level:
             )
         _, condition, side = min(found)
         if both:
-            return mask  # it is inside a side of another choice, whose level looks at it
+            return mask  # it is inside a branch of another conditional, whose level handles it
         return self._join(message.name, inputs, condition, side, mask)
 
     def _join(self, name: str, inputs: list[str], condition: Place, side: int, mask: int) -> int:
-        """Put a Merge to others of its condition, unless it needs what comes after these."""
+        """Add a Merge to the group of its predicate, unless it depends on later groups."""
         after = self._closure(mask)
         for number, group in enumerate(self._groups):
             if group.condition == condition and not after >> number & 1:
@@ -371,7 +371,7 @@ class Level:
         return mask | 1 << number
 
     def _closure(self, mask: int) -> int:
-        """The groups in `mask`, and those that they come after."""
+        """The groups in `mask`, with all their predecessors."""
         seen, waiting = 0, mask
         while waiting:
             number = waiting.bit_length() - 1
@@ -400,7 +400,7 @@ class Level:
                 waiting.extend(self.before(place[0]))
 
     def outside(self, condition: Place, place: Place, *, control: bool = False) -> str | None:
-        """What stands outside a choice for a value that a side of it takes.
+        """The reference outside a conditional for a value that a branch uses.
 
         Returns:
             None if the value is computed inside; "" if there is nothing to wait for; else a

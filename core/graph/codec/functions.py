@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pinnace.proto.op_def_pb2 import OpDef as OpDefMessage
 
 USER_NAME = "_user_specified_name"
-# Functions that call functions that ... while their shapes are inferred.
+# The deepest nesting of calls while shapes are inferred.
 _DEPTH = 100
 
 
@@ -85,7 +85,7 @@ _ILLEGAL = re.compile(r"[^a-z0-9_]")
 
 
 def _legal_names(names: Iterable[str], taken: set[str]) -> list[str]:
-    """Argument names as TensorFlow has them: lower case, beginning with a letter, each once."""
+    """Argument names that TensorFlow allows: lower case, beginning with a letter, unique."""
     legal = []
     for name in names:
         base = _ILLEGAL.sub("_", name.lower())
@@ -106,7 +106,7 @@ def _argument_names(graph: Graph, nodes: Iterable[Node]) -> dict[Value, str]:
 
 
 class FunctionNames:
-    """The names under which the functions of several graphs are written: each its own.
+    """Unique names under which the functions of several graphs are written.
 
     Args:
         prefix: put before the names of functions that were traced here.
@@ -157,7 +157,7 @@ def encode_library(graphs: Iterable[Graph], names: FunctionNames) -> list[Functi
 
 
 class FunctionLibrary:
-    """The functions of a file. Each is decoded to a graph on first use.
+    """The functions of a file, each decoded to a graph on first use.
 
     Args:
         functions: as they are in the file.
@@ -250,7 +250,7 @@ class FunctionLibrary:
         return found
 
     def opaque_op(self, name: str) -> OpDef | None:
-        """An op that only the file knows, None if the file does not either."""
+        """An op that only the file defines, None if it does not."""
         found = self._opaque.get(name)
         if found is None and name in self._ops:
             where = f"{self.where}: definition of op {name!r}"
@@ -258,7 +258,7 @@ class FunctionLibrary:
         return found
 
     def default(self, op: str, attribute: str) -> AttrValue | None:
-        """The value that the file says an attribute of an op has where a node leaves it out."""
+        """The default that the file defines for an attribute of an op."""
         definition = self._ops.get(op)
         for one in definition.attr if definition is not None else ():
             if one.name == attribute and one.HasField("default_value"):

@@ -54,12 +54,12 @@ def encode_graph(graph: Graph, names: FunctionNames | None = None) -> GraphDef:
 
 
 def encode_whole(graph: Graph | GraphBuilder, start: int, shapes: bool) -> GraphDef:
-    """Every node of a graph, needed or not, in the order they were made, and what they call.
+    """Every node of a graph, needed or not, in creation order, and the functions they call.
 
     Args:
-        graph: the graph, which may be in the making.
+        graph: the graph, which may still be under construction.
         start: how many nodes to leave out.
-        shapes: whether nodes tell the shapes of their outputs.
+        shapes: whether nodes have the shapes of their outputs as an attribute.
     """
     names = FunctionNames()
     message = GraphDef()
@@ -157,7 +157,7 @@ def decode_graph(
     body.decode([*(name for name, k in places if stands_for(name, k) is None), *effects])
     results = [body.value(text, "a result") for text in references]
     graph.set_outputs(results, output_names or [node for node, _ in wanted])
-    # As in a session: what is fetched runs all that it depends on, effects too.
+    # As in a session: fetching a value runs everything it depends on, effects too.
     graph.effects = [
         node
         for node in needed(graph.outputs, [body.node(name) for name in effects])

@@ -1,4 +1,4 @@
-"""Loops and choices of TensorFlow 1 become While and If, their insides functions.
+"""Loops and conditionals of TensorFlow 1 become While and If; their bodies become functions.
 
 `dead_branches.py` finds them; a `Lowering` belongs to one Body, whose nodes may be parts of them,
 and makes a Body with a Lowering of its own for each function.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Node, Value
     from pinnace.proto.node_def_pb2 import NodeDef
 
-# How often the shapes of loop variables are widened one by one, before all is forgotten of them.
+# How often the shapes of loop variables are widened axis by axis, before they become unknown.
 _WIDENINGS = 3
 _DEEPEST = 32
 
@@ -54,7 +54,7 @@ def body_with_flow(
     given: Callable[[str, int], Value | None],
     wanted: Iterable[Place],
 ) -> Body:
-    """A body of a main graph that may have loops and choices of TensorFlow 1.
+    """A body of a main graph that may have loops and conditionals of TensorFlow 1.
 
     Args:
         graph: where the nodes go.
@@ -62,7 +62,7 @@ def body_with_flow(
         library: the functions that nodes may call.
         where: the graph, for errors.
         given: what stands for an output of a node instead of what the node computes.
-        wanted: the places whose values the graph gives.
+        wanted: the places of the graph's outputs.
     """
     if not has_flow(messages.values()):
         return Body(graph, messages, library, where, given=given)
@@ -72,7 +72,7 @@ def body_with_flow(
 
 
 class Lowering:
-    """Builds the loops and choices of one body.
+    """Builds the loops and conditionals of one body.
 
     Args:
         graph: where its nodes go.
@@ -110,7 +110,7 @@ class Lowering:
         self._depth = depth
 
     def study(self, names: Iterable[str]) -> None:
-        """Look at the nodes that are going to be built."""
+        """Analyse the nodes that are going to be built."""
         self.level.study(names)
 
     def before(self, name: str) -> Iterable[str]:
@@ -118,7 +118,7 @@ class Lowering:
         return self.level.before(name)
 
     def is_pivot(self, name: str) -> bool:
-        """Whether waiting for a node only says in which side of a choice, or loop, one is."""
+        """Whether a node is a pivot: waiting for it only places a node in a branch or a loop."""
         for _ in range(_DEEPEST):
             message = self.messages.get(name)
             if message is None:
@@ -134,7 +134,7 @@ class Lowering:
         return False
 
     def lower(self, name: str) -> tuple[Node, dict[str, tuple[Value, ...]]] | None:
-        """Build the loop or choice that a node is the end of.
+        """Build the loop or conditional that a node ends.
 
         Returns:
             The node made, and the outputs of each node that ends in it; None for other nodes.
@@ -153,7 +153,7 @@ class Lowering:
         return None
 
     def stands_outside(self, name: str, position: int) -> bool:
-        """Whether something else stands for an output of a node, or has run before."""
+        """Whether an output of a node is given from outside, or was computed before."""
         if self._stands is not None:
             return self._stands(name, position)
         return self.given(name, position) is not None
@@ -175,7 +175,7 @@ class Lowering:
             ]
             if wider == shapes:
                 break
-            # Sizes may grow by one axis per iteration, ranks without end.
+            # Sizes may change one axis per iteration, ranks grow without end.
             shapes = [
                 a if a == b else b if iteration + 1 < _WIDENINGS else UNKNOWN
                 for a, b in zip(shapes, wider, strict=True)
@@ -320,7 +320,7 @@ class Lowering:
         function.graph.set_outputs(results)
         return function
 
-    # What both are made of.
+    # Shared by loops and conditionals.
 
     def value(self, place: Place) -> Value:
         """A value of this body."""
@@ -337,28 +337,28 @@ class Lowering:
         given: Callable[[str, int], Value | None],
         stands: Callable[[str, int], bool],
     ) -> Lowering:
-        """What builds a function inside this body."""
+        """The builder of a function inside this body."""
         depth = self._depth + 1
         return Lowering(graph, self.messages, self._library, self._where, given, stands, depth)
 
 
 class _Function:
-    """A function that is the inside of a loop or the side of a choice, while it is built."""
+    """The function of a loop or a branch, under construction."""
 
     def __init__(self, outer: Lowering, name: str) -> None:
         self.graph = GraphBuilder(name)
         self._outer = outer
         self._own = 0
-        # What it takes from outside, by its place there.
+        # Its captures, by their places outside.
         self._held: dict[Place, Value] = {}
 
     @property
     def captured(self) -> list[Place]:
-        """The places outside whose values it takes."""
+        """The places of its captures."""
         return list(self._held)
 
     def finish(self) -> FunctionRef:
-        """What a node refers to it by; nothing is added to it any more."""
+        """The reference for a node's attribute; nothing can be added after it."""
         return FunctionRef(self.graph.name, self.graph.finish())
 
     def argument(self, spec: TensorSpec, name: str, handle: TensorSpec | None) -> Value:
@@ -367,7 +367,7 @@ class _Function:
         return self.graph.add_input(PLACEHOLDER, spec, f"argument/{name}", handle)
 
     def capture(self, place: Place) -> Value:
-        """The argument that stands for a value outside."""
+        """The argument for a captured value."""
         found = self._held.get(place)
         if found is None:
             value = self._outer.value(place)
@@ -378,7 +378,7 @@ class _Function:
         return found
 
     def take(self, places: list[Place]) -> None:
-        """Have exactly these for captured arguments, in this order."""
+        """Make these the captures, in this order."""
         own = self.graph.inputs[: self._own]
         self.graph.set_inputs([*own, *[self.capture(place) for place in places]])
 
@@ -389,7 +389,7 @@ class _Function:
         references: list[str],
         waits: list[str],
     ) -> None:
-        """Build what the references and the nodes waited for need."""
+        """Build what the references and controls depend on."""
         inner = self._outer.inner(self.graph, given, stands)
         places = [place_of(text) for text in references]
         names = [name for name, position in places if given(name, position) is None]

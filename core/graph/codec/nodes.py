@@ -1,4 +1,4 @@
-"""Nodes ↔ NodeDef; what a node takes is a reference, which `body.py` reads."""
+"""Nodes ↔ NodeDef; inputs are references, which `body.py` resolves."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def encode_node(
 
     Args:
         node: the node.
-        inputs: what it takes, as references, then what it waits for.
+        inputs: references to its inputs, then to its controls.
         name_of: the name under which a function is written.
         defaults: whether attributes that have their defaults are written.
-        shapes: whether it tells the shapes of its outputs.
+        shapes: whether it has the shapes of its outputs as an attribute.
     """
     message = NodeDef(name=node.name, op=node.op.name, input=inputs)
     given = node.attrs.get("dtype")
@@ -60,7 +60,7 @@ def encode_node(
 
 
 def _dtype_of_value(value: Any, dtype: Any) -> DType | None:
-    """The dtype that a Const names, where its array does not tell it."""
+    """The dtype of a Const, where it is not that of its array."""
     if isinstance(value, np.ndarray) and dtype is not None and dtype.is_quantized:
         return dtype  # type: ignore[no-any-return]
     return None
@@ -82,7 +82,7 @@ def _is_default(op: OpDef, name: str, value: Any) -> bool:
 
 
 def attr_kind(op: OpDef, name: str) -> str:
-    """The kind of an attribute of an op; empty if the op does not tell."""
+    """The kind of an attribute of an op; empty if the op does not define it."""
     if name in op.type_sets:
         return "type"
     definition = op.attrs.get(name)
@@ -131,7 +131,7 @@ def check_inputs(op: OpDef, attrs: Mapping[str, Any], inputs: Sequence[Value], w
 def declared_specs(
     op: OpDef, attrs: Mapping[str, Any], messages: Mapping[str, AttrValue], where: str
 ) -> list[TensorSpec] | None:
-    """The specs of the outputs, if the node says their shapes."""
+    """The specs of the outputs, if the node has their shapes as an attribute."""
     if OUTPUT_SHAPES not in messages:
         return None
     shapes = messages[OUTPUT_SHAPES].list.shape
@@ -145,7 +145,7 @@ def declared_specs(
 
 
 def note_handles(node: Node) -> None:
-    """What is known of the variables behind the resources that a node gives."""
+    """Set the specs of the variables behind the resources that a node outputs."""
     if node.op.alias:
         for output, value in zip(node.outputs, node.inputs, strict=False):
             output.handle = value.handle

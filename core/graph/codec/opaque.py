@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pinnace.ops.opdef import InferCall
     from pinnace.proto import op_def_pb2
 
-# What an op made from its uses alone keeps about them; never written.
+# The attribute of ops inferred from their uses; never written.
 INPUTS = "_pinnace_inputs"
 _PREFIX = "_pinnace_"
 _WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -108,7 +108,7 @@ def remedy_for(op: str) -> str:
 
 
 def without_kernels(ops: Iterable[str], place: str) -> str:
-    """What is said of ops without a kernel: their names, where the first is, what to do.
+    """The message about ops without a kernel: their names, where the first is, what to do.
 
     Args:
         ops: their names.
@@ -120,7 +120,7 @@ def without_kernels(ops: Iterable[str], place: str) -> str:
 
 
 def is_own(name: str) -> bool:
-    """Whether an attribute is this module's note and no attribute of the op."""
+    """Whether an attribute is internal to this module, and none of the op."""
     return name.startswith(_PREFIX)
 
 
@@ -161,12 +161,12 @@ def opaque_op(message: op_def_pb2.OpDef, where: str) -> OpDef:
 
 
 def op_from_uses(name: str, outputs: Mapping[str, int], first: str) -> OpDef:
-    """An op of which nothing is known but the names of the outputs that somebody takes.
+    """An op of which only the names of the outputs in use are known.
 
     Args:
         name: of the op.
         outputs: output argument -> how many of its tensors are taken.
-        first: the output argument to assume if nobody takes one.
+        first: the output argument to assume if none is used.
     """
     results = dict(outputs) or {first: 1}
     right = ", ".join(f"{out}: ({_PREFIX}{out})" for out in results)
@@ -186,7 +186,7 @@ def output_types_attr(out: str) -> str:
 
 
 def adopt_dtype(value: Value, dtype: DType) -> bool:
-    """Let an output have the dtype that whoever takes it wants, if nothing else told one."""
+    """Give an output the dtype that its consumer needs, if none is known yet."""
     node = value.node
     if INPUTS not in node.attrs:
         return False

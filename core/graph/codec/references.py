@@ -1,10 +1,10 @@
 """References of TensorFlow 1 become handles: its variables and tables as TensorFlow 2 has them.
 
-There an edge may carry a variable itself. Who takes it as a reference may assign to it; who takes
-it as a value reads it when it runs, and Identity only passes the same memory on: what reads
-`v/read` after an assignment finds the new value. Here such an edge carries a handle, and a read
-stands before whoever wants the value, waiting for what that node waits for. Where nothing assigns,
-one read serves all.
+There an edge may carry a variable itself. A node that takes it as a reference may assign to it; one
+that takes it as a value reads it when it runs, and Identity only forwards the same memory: what
+reads `v/read` after an assignment sees the new value. Here such an edge carries a handle, and each
+node that uses the value gets a read of its own in front, with the controls of that node. Where
+nothing assigns, all share one read.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pinnace.graph.codec.dead_branches import control_inputs, data_inputs, place_of
 from pinnace.graph.codec.nodes import OUTPUT_SHAPES
+from pinnace.ops.state import scatters
 from pinnace.proto import types_pb2
 from pinnace.proto.attr_value_pb2 import AttrValue
 from pinnace.proto.node_def_pb2 import NodeDef
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from pinnace.graph.codec.dead_branches import Place
 
-# The ops that hold a variable which others refer to.
+# The ops that hold a variable.
 VARIABLES = frozenset({"VariableV2", "Variable"})
 
 # Ops on tables whose handles are references to strings -> the same ops on resources.
@@ -60,7 +61,6 @@ class _Assignment(NamedTuple):
     kind: str = "T"
 
 
-_SCATTERED = ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update")
 _STEPS = {
     "Adadelta": 3,
     "Adagrad": 2,
@@ -85,11 +85,11 @@ _ASSIGNMENTS = {
     "AssignAdd": _Assignment("AssignAddVariableOp", kind="dtype"),
     "AssignSub": _Assignment("AssignSubVariableOp", kind="dtype"),
     "StridedSliceAssign": _Assignment("ResourceStridedSliceAssign"),
-    **{f"Scatter{how}": _Assignment(f"ResourceScatter{how}", kind="dtype") for how in _SCATTERED},
     **{
-        f"ScatterNd{how}": _Assignment(f"ResourceScatterNd{how}")
-        for how in ("Add", "Max", "Min", "Sub", "Update")
+        op.name.removeprefix("Resource"): _Assignment(op.name, kind="dtype")
+        for op in scatters.ROWS.values()
     },
+    **{op.name.removeprefix("Resource"): _Assignment(op.name) for op in scatters.PLACES.values()},
     **{f"Apply{how}": _Assignment(f"ResourceApply{how}", n) for how, n in _STEPS.items()},
     **{
         f"SparseApply{how}": _Assignment(f"ResourceSparseApply{how}", n)
@@ -97,9 +97,9 @@ _ASSIGNMENTS = {
         if how not in _DENSE_ONLY
     },
 }
-# Those that take a reference and give a value.
+# Ops that take a reference and give a value.
 _ASKING = {"IsVariableInitialized": "VarIsInitializedOp"}
-# Nodes that pass a reference on.
+# Ops that forward a reference.
 _PASS = frozenset(
     {"Identity", "RefEnter", "RefExit", "RefIdentity", "RefNextIteration", "RefSwitch"}
 )
@@ -122,7 +122,7 @@ class _Handle(NamedTuple):
     """The replacement of a reference by a resource handle.
 
     Attributes:
-        text: the handle, as an input of a node; what assigned before has run once it is there.
+        text: the handle, as an input of a node; earlier assignments have run when it is available.
         dtype: of the variable; None for a table.
         root: the variable's node; empty if it is only known at run time.
     """
@@ -144,7 +144,7 @@ def with_handles(
         nodes: name -> node; stays as it is.
         outputs: references to the values that the part gives.
         effects: names of nodes that must run.
-        fed: what is given from outside.
+        fed: places whose values are fed.
 
     Returns:
         The nodes, and what the references to the outputs have become.
@@ -170,7 +170,7 @@ class _Part:
         self._result = dict(nodes)
         ops = {message.op for message in self._needed}
         self.is_concerned = not ops.isdisjoint(TRANSLATED)
-        # Only where something takes a variable itself does it matter when others read it.
+        # Only where something takes the reference does the time of other reads matter.
         self._is_assigned = not ops.isdisjoint({*_ASSIGNMENTS, *_ASKING})
         self._handles: dict[Place, _Handle | None] = {}
         self._reads: dict[tuple[str, ...], str] = {}
@@ -200,7 +200,7 @@ class _Part:
         for text in self._outputs:
             handle = self._handle(place_of(text))
             if handle is not None and handle.dtype is not None:
-                # TensorFlow: what is fetched is the variable's memory, once all has run.
+                # TensorFlow: fetching gives the variable's memory after everything has run.
                 waits = [f"^{name}" for name in last.get(handle.root, ())]
                 outputs.append(self._read(handle, waits, "result"))
             else:
@@ -210,7 +210,7 @@ class _Part:
     # Which edges are references.
 
     def _handle(self, place: Place) -> _Handle | None:
-        """What stands for a place if it is a reference."""
+        """The handle for a place, if it is a reference."""
         chain: list[Place] = []
         visited: set[Place] = set()
         found: _Handle | None = None
@@ -232,7 +232,7 @@ class _Part:
         return found
 
     def _before(self, place: Place) -> Place | None:
-        """The reference that a node passes on."""
+        """The reference that a node forwards."""
         message = self._nodes.get(place[0])
         if message is None or place in self._fed:
             return None
@@ -254,7 +254,7 @@ class _Part:
         return None
 
     def _passed(self, place: Place, given: _Handle | None) -> _Handle | None:
-        """What a node makes of a reference that it takes."""
+        """The output of a node that takes a reference."""
         if given is None:
             return None
         name, position = place
@@ -280,7 +280,7 @@ class _Part:
         inputs = data_inputs(message)
         controls = [text for text in message.input if text[:1] == "^"]
         handles = [self._handle(place_of(text)) for text in inputs]
-        # A node runs, and reads, when all that it takes is there.
+        # A node runs, and reads, when all its inputs are available.
         ready = [
             f"^{place_of(text)[0]}"
             for text, handle in zip(inputs, handles, strict=True)
@@ -299,7 +299,7 @@ class _Part:
         return made
 
     def _rename(self, made: NodeDef) -> int:
-        """Make of an op on references the one on handles; how many references it takes."""
+        """Replace an op on references by the one on handles; how many references it takes."""
         op = made.op
         if op in _TABLES:
             made.op = _TABLES[op]
@@ -334,7 +334,7 @@ class _Part:
         return found
 
     def _free(self, wanted: str) -> str:
-        """A name for a node more."""
+        """An unused name for a node."""
         found = wanted
         while found in self._result:
             self._numbers[wanted] = self._numbers.get(wanted, 0) + 1
@@ -342,7 +342,7 @@ class _Part:
         return found
 
     def _unconditional_assignments(self) -> dict[str, list[str]]:
-        """Variable -> the nodes that assign to it, whatever is decided on the way."""
+        """Variable -> the nodes that assign to it unconditionally."""
         users: dict[str, list[str]] = {}
         for message in self._needed:
             for text in message.input:
@@ -368,7 +368,7 @@ def variable_shape(message: NodeDef) -> AttrValue:
     found.shape.unknown_rank = True
     if "shape" in message.attr:
         given = message.attr["shape"]
-        # Of `Variable` a shape that is unknown was written as none at all.
+        # For `Variable`, an unknown shape was written as an empty one.
         if given.shape.dim or message.op != "Variable":
             found.CopyFrom(given)
     return found

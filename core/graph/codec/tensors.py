@@ -45,12 +45,12 @@ _HOST_IS_LITTLE = np.dtype("<i4").isnative
 def encode_tensor(value: Array, dtype: DType | None = None) -> TensorProto:
     """An array as TensorFlow writes it.
 
-    One value, or one value everywhere, is a list of one; more are the raw bytes; strings are a
-    list.
+    A single value, or an array of equal values, is a list of one; others are raw bytes; strings are
+    a list.
 
     Args:
         value: any array of a known dtype; bytes in an object array for strings.
-        dtype: where the array's own does not tell it: quantised integers.
+        dtype: where it is not that of the array: quantised integers.
 
     Raises:
         UnimplementedError: a resource or variant.
@@ -188,7 +188,7 @@ def _listed(message: TensorProto, dtype: DType, where: str, shape: tuple[int, ..
 
 
 def listed(values: Sequence[Any], dtype: Any) -> Array:
-    """A list of a message as an array; its values become Python's own only piece by piece."""
+    """A repeated field as an array; its values become Python objects only piece by piece."""
     if len(values) <= _SLICE:
         return np.array(values, dtype)
     array = np.empty(len(values), dtype)

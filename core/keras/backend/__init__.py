@@ -8,6 +8,7 @@ from pinnace.keras.backend.losses import (
     sparse_categorical_crossentropy as sparse_categorical_crossentropy,
 )
 from pinnace.keras.backend.named import *
+from pinnace.keras.backend.shaping import *
 from pinnace.keras.backend.tensors import *
 from pinnace.keras.backend.values import *
 from pinnace.keras.config import backend as backend

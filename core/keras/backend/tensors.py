@@ -14,15 +14,10 @@ from pinnace.ops.array import (
     casting,
     gathering,
     indicators,
-    joining,
-    permutations,
     reshaping,
     selecting,
-    shapes,
-    tiling,
 )
 from pinnace.ops.array.casting import cast as cast
-from pinnace.ops.array.padding import pad
 from pinnace.ops.math import (
     clipping,
     counting,
@@ -32,6 +27,7 @@ from pinnace.ops.math import (
     products,
     ranges,
     reduction,
+    statistics,
 )
 from pinnace.ops.math.arithmetic import maximum as maximum
 from pinnace.ops.math.arithmetic import minimum as minimum
@@ -54,20 +50,15 @@ from pinnace.ops.math.trigonometry import tanh as tanh
 from pinnace.ops.nn import dropouts, normalization, rectifiers, smooth, softmaxes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pinnace.framework.tensor import Tensor
 
 __all__ = [
-    *("abs", "all", "any", "arange", "argmax", "argmin", "batch_flatten", "bias_add", "cast"),
-    *("clip", "concatenate", "cos", "cumprod", "cumsum", "dot", "dropout", "elu", "equal"),
-    *("exp", "expand_dims", "flatten", "gather", "greater", "greater_equal", "hard_sigmoid"),
-    *("in_top_k", "l2_normalize", "less", "less_equal", "log", "max", "maximum", "mean"),
-    *("min", "minimum", "not_equal", "one_hot", "permute_dimensions"),
-    *("prod", "relu", "repeat", "repeat_elements", "reverse", "round"),
-    *("sigmoid", "sign", "sin", "softmax", "spatial_2d_padding"),
-    *("sqrt", "square", "squeeze", "stack", "std", "sum", "switch"),
-    *("tanh", "temporal_padding", "tile", "transpose", "var"),
+    *("abs", "all", "any", "arange", "argmax", "argmin", "bias_add", "cast", "clip"),
+    *("cos", "cumprod", "cumsum", "dot", "dropout", "elu", "equal", "exp", "gather"),
+    *("greater", "greater_equal", "hard_sigmoid", "in_top_k", "l2_normalize", "less"),
+    *("less_equal", "log", "max", "maximum", "mean", "min", "minimum", "not_equal"),
+    *("one_hot", "prod", "relu", "round", "sigmoid", "sign", "sin", "softmax", "sqrt"),
+    *("square", "std", "sum", "switch", "tanh", "var"),
 ]
 
 
@@ -119,7 +110,7 @@ def var(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     Returns:
         [...] without the reduced axes.
     """
-    return reduction.reduce_variance(_numbers(x), axis, keepdims)
+    return statistics.reduce_variance(_numbers(x), axis, keepdims)
 
 
 def std(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -133,7 +124,7 @@ def std(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     Returns:
         [...] without the reduced axes.
     """
-    return reduction.reduce_std(_numbers(x), axis, keepdims)
+    return statistics.reduce_std(_numbers(x), axis, keepdims)
 
 
 def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -369,154 +360,6 @@ def dropout(x: Any, level: float, noise_shape: Any = None, seed: Any = None) -> 
         The shape and dtype of `x`.
     """
     return dropouts.dropout(x, level, noise_shape, seed)
-
-
-# Shapes.
-
-
-def flatten(x: Any) -> Tensor:
-    """A vector of all elements."""
-    return reshaping.reshape(x, [-1])
-
-
-def batch_flatten(x: Any) -> Tensor:
-    """A matrix: all axes but the first become one."""
-    x = convert_to_tensor(x)
-    return reshaping.reshape(x, joining.stack([-1, reduction.reduce_prod(shapes.shape(x)[1:])]))
-
-
-def expand_dims(x: Any, axis: int = -1) -> Tensor:
-    """With an axis of size 1 more.
-
-    Args:
-        x: a tensor.
-        axis: where the new axis is in the result.
-    """
-    return reshaping.expand_dims(x, axis)
-
-
-def squeeze(x: Any, axis: int) -> Tensor:
-    """Without an axis of size 1.
-
-    Args:
-        x: a tensor.
-        axis: an axis of size 1.
-    """
-    return reshaping.squeeze(x, [axis])
-
-
-def transpose(x: Any) -> Tensor:
-    """The axes in reverse order."""
-    return permutations.transpose(x)
-
-
-def permute_dimensions(x: Any, pattern: Sequence[int]) -> Tensor:
-    """The axes in another order.
-
-    Args:
-        x: a tensor.
-        pattern: the old axis of each new one.
-    """
-    return permutations.transpose(x, pattern)
-
-
-def concatenate(tensors: Sequence[Any], axis: int = -1) -> Tensor:
-    """Tensors concatenated along an axis.
-
-    Args:
-        tensors: of one dtype, with equal sizes but along `axis`.
-        axis: along which they follow each other.
-    """
-    return joining.concat(list(tensors), axis)
-
-
-def stack(x: Sequence[Any], axis: int = 0) -> Tensor:
-    """Along a new axis.
-
-    Args:
-        x: tensors of one shape and dtype.
-        axis: where the new axis is in the result.
-    """
-    return joining.stack(list(x), axis)
-
-
-def tile(x: Any, n: Any) -> Tensor:
-    """Repeated as a whole, so often along each axis.
-
-    Args:
-        x: a tensor.
-        n: how often along each axis; a number for vectors.
-    """
-    return tiling.tile(x, [n] if isinstance(n, int) else n)
-
-
-def repeat(x: Any, n: int) -> Tensor:
-    """Each row of a matrix n times: [b, features] → [b, n, features].
-
-    Args:
-        x: [b, features].
-        n: how often.
-
-    Raises:
-        ValueError: `x` is no matrix.
-    """
-    x = convert_to_tensor(x)
-    if len(x.shape) != 2:
-        raise ValueError(f"repeat: x must be a matrix, got shape {x.shape}")
-    return tiling.tile(reshaping.expand_dims(x, 1), [1, n, 1])
-
-
-def repeat_elements(x: Any, rep: int, axis: int) -> Tensor:
-    """Each element `rep` times along an axis.
-
-    Args:
-        x: a tensor.
-        rep: how often.
-        axis: along which.
-    """
-    return tiling.repeat(x, rep, axis)
-
-
-def reverse(x: Any, axes: Any) -> Tensor:
-    """Backwards along axes.
-
-    Args:
-        x: a tensor.
-        axes: an axis or several.
-
-    Returns:
-        The shape and dtype of `x`.
-    """
-    return permutations.reverse(x, [axes] if isinstance(axes, int) else axes)
-
-
-def temporal_padding(x: Any, padding: tuple[int, int] = (1, 1)) -> Tensor:
-    """Zeros before and behind the second axis of three.
-
-    Args:
-        x: [b, steps, features].
-        padding: how many zeros before and behind.
-
-    Returns:
-        [b, before + steps + behind, features].
-    """
-    return pad(x, [[0, 0], list(padding), [0, 0]])
-
-
-def spatial_2d_padding(
-    x: Any, padding: Any = ((1, 1), (1, 1)), data_format: str | None = None
-) -> Tensor:
-    """Zeros around pictures.
-
-    Args:
-        x: [b, rows, columns, channels], or channels first.
-        padding: pairs (before, behind) for rows and columns.
-        data_format: "channels_first" or "channels_last" (if None).
-    """
-    inner = [list(padding[0]), list(padding[1])]
-    if data_format == "channels_first":
-        return pad(x, [[0, 0], [0, 0], *inner])
-    return pad(x, [[0, 0], *inner, [0, 0]])
 
 
 # Parts, products, choices.

@@ -10,8 +10,7 @@ from pinnace.keras import masks as _masks
 from pinnace.keras.losses.loss import LossFunctionWrapper
 from pinnace.ops.array import casting, permutations, reshaping, selecting, shapes
 from pinnace.ops.linalg import bands
-from pinnace.ops.math import arithmetic, comparison, logic, products
-from pinnace.ops.math import reduction as reductions
+from pinnace.ops.math import arithmetic, comparison, logic, products, statistics
 from pinnace.ops.nn import smooth
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def _column(labels: Any) -> Tensor:
 
 
 def _logsumexp_where(taken: Tensor, x: Tensor) -> Tensor:
-    return reductions.reduce_logsumexp(selecting.where(taken, x, float("-inf")), 1)
+    return statistics.reduce_logsumexp(selecting.where(taken, x, float("-inf")), 1)
 
 
 class Circle(LossFunctionWrapper):

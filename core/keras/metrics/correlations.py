@@ -9,7 +9,7 @@ from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.means import MeanMetricWrapper
 from pinnace.ops.array import casting
-from pinnace.ops.math import arithmetic, reduction
+from pinnace.ops.math import arithmetic, reduction, statistics
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -36,7 +36,7 @@ def pearson_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
     scores = []
     for x in (y_true, y_pred):
         centred = x - reduction.reduce_mean(x, axis, keepdims=True)
-        scores.append(centred / reduction.reduce_std(centred, axis, keepdims=True))
+        scores.append(centred / statistics.reduce_std(centred, axis, keepdims=True))
     return reduction.reduce_mean(scores[0] * scores[1], axis)
 
 
@@ -54,8 +54,8 @@ def concordance_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
     y_true, y_pred = _both(y_true, y_pred)
     mean_true = reduction.reduce_mean(y_true, axis, keepdims=True)
     mean = reduction.reduce_mean(y_pred, axis, keepdims=True)
-    spread = reduction.reduce_variance(y_true, axis, keepdims=True)
-    spread += reduction.reduce_variance(y_pred, axis, keepdims=True)
+    spread = statistics.reduce_variance(y_true, axis, keepdims=True)
+    spread += statistics.reduce_variance(y_pred, axis, keepdims=True)
     # Around the mean of the predictions both: the rest of the product has the mean 0.
     product = (y_true - mean) * (y_pred - mean)
     size = spread + arithmetic.square(mean_true - mean) + epsilon()

@@ -133,4 +133,4 @@ def by_sample(
 
 
 def _is_number(metric: Metric, x: Any) -> bool:
-    return isinstance(x, Operands) and x.dtype is metric._dtype  # type: ignore[attr-defined]
+    return isinstance(x, Operands) and x.dtype is metric._dtype

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import structure
 from pinnace.framework.containers import ListWrapper
 from pinnace.framework.specs import TensorSpec
-from pinnace.functions.function import Function, trace
+from pinnace.functions.function import Function
+from pinnace.functions.tracing import trace
 from pinnace.keras.call_context import calls
 
 if TYPE_CHECKING:

@@ -199,8 +199,8 @@ def fitted(value: Any, x: KerasTensor) -> Any:
     """
     if isinstance(value, KerasTensor) or not isinstance(value, Operands):
         return value
-    shape, wanted = value.shape, x.shape  # type: ignore[attr-defined]
-    kind = value.dtype  # type: ignore[attr-defined]
+    shape, wanted = value.shape, x.shape
+    kind = value.dtype
     if kind is not x.dtype and kind.is_numeric and x.dtype.is_numeric:
         mask = masks.mask_of(value)
         value = casting.cast(value, x.dtype)

@@ -10,7 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import floating
 from pinnace.ops.array import casting, reshaping, sorting
-from pinnace.ops.math import cumulation, exponents, extremes, reduction
+from pinnace.ops.math import cumulation, exponents, extremes, reduction, statistics
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -82,7 +82,7 @@ def var(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     Returns:
         [...] without the reduced axes, a float type.
     """
-    return reduction.reduce_variance(floating(x), _axes(axis), keepdims)
+    return statistics.reduce_variance(floating(x), _axes(axis), keepdims)
 
 
 @operation("numpy", "Std", *_AXES)
@@ -97,7 +97,7 @@ def std(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     Returns:
         [...] without the reduced axes, a float type.
     """
-    return reduction.reduce_std(floating(x), _axes(axis), keepdims)
+    return statistics.reduce_std(floating(x), _axes(axis), keepdims)
 
 
 def _extreme(which: Any, x: Any, axis: Any, keepdims: bool, initial: Any) -> Tensor:
@@ -215,7 +215,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     Returns:
         [...] without the reduced axes, a float type.
     """
-    return reduction.reduce_logsumexp(floating(x), _axes(axis), keepdims)
+    return statistics.reduce_logsumexp(floating(x), _axes(axis), keepdims)
 
 
 def _place(which: Any, x: Any, axis: int | None, keepdims: bool) -> Tensor:

@@ -19,7 +19,7 @@ from pinnace.ops.array import (
     shapes,
     sorting,
 )
-from pinnace.ops.math import comparison, counting, logic, ranges, reduction
+from pinnace.ops.math import comparison, counting, logic, ranges, reduction, statistics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ def count_nonzero(x: Any, axis: Any = None) -> Tensor:
         [...] without the reduced axes, int32.
     """
     over = list(axis) if isinstance(axis, tuple) else axis
-    return reduction.count_nonzero(x, over, dtype=dtypes.int32)
+    return statistics.count_nonzero(x, over, dtype=dtypes.int32)
 
 
 @operation("numpy", "Digitize")

@@ -13,6 +13,7 @@ from pinnace.framework.dtypes import ANY_VALUE, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, TensorLike, wrap
+from pinnace.ops import flops
 from pinnace.ops.array import reshaping, shapes
 from pinnace.ops.array.direct import finish
 from pinnace.ops.execute import execute, execute_one
@@ -88,6 +89,7 @@ BROADCAST_TO = define(
     infer=_infer_broadcast_to,
     kernel=_broadcast_to_kernel,
     gradient=_broadcast_to_gradient,
+    flops=flops.none,
 )
 
 

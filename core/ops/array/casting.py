@@ -10,7 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY_VALUE, COMPLEX, FLOATS, NUMBERS, DType
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops import batch_rules
+from pinnace.ops import batch_rules, flops
 from pinnace.ops.array.direct import finish
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
@@ -109,6 +109,7 @@ CAST = define(
     gradient=_cast_gradient,
     static=True,
     batch=batch_rules.AS_IT_IS_EXACTLY,
+    flops=flops.none,
 )
 
 

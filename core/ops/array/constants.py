@@ -12,7 +12,7 @@ from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
-from pinnace.ops import batch_rules
+from pinnace.ops import batch_rules, flops
 from pinnace.ops.array import reshaping, shapes
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
@@ -78,6 +78,7 @@ CONST = define(
     infer=_infer_const,
     kernel=_const_kernel,
     gradient=NOT_DIFFERENTIABLE,
+    flops=flops.none,
 )
 
 
@@ -119,6 +120,7 @@ FILL = define(
     infer=_infer_fill,
     kernel=_fill_kernel,
     gradient=_fill_gradient,
+    flops=flops.none,
 )
 
 

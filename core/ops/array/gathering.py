@@ -13,6 +13,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops import flops
 from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
 from pinnace.ops.array.direct import finish
 from pinnace.ops.batch_rules import BatchCall, BatchRule
@@ -196,6 +197,7 @@ GATHER_V2 = define(
     gradient=lambda call, dy: late.gather_v2_gradient(call, dy),
     static=True,
     batch=BatchRule(_gather_rows),
+    flops=flops.none,
 )
 
 
@@ -289,6 +291,7 @@ GATHER_ND = define(
     infer=_infer_gather_nd,
     kernel=_gather_nd_kernel,
     gradient=lambda call, dy: late.gather_nd_gradient(call, dy),
+    flops=flops.none,
 )
 
 
@@ -313,4 +316,5 @@ GATHER = define(
     infer=_infer_gather,
     kernel=_gather_kernel,
     gradient=lambda call, dy: late.gather_gradient(call, dy),
+    flops=flops.none,
 )

@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import ANY_VALUE, INDEX, int8, int32, int64, uint8
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
-from pinnace.ops import batch_rules
+from pinnace.ops import batch_rules, flops
 from pinnace.ops.array import broadcasting, casting, constants, reshaping, shapes
 from pinnace.ops.array.axes import require_rank
 from pinnace.ops.batch_rules import BatchCall, BatchRule
@@ -119,6 +119,7 @@ ONE_HOT = define(
     kernel=_one_hot_kernel,
     gradient=NOT_DIFFERENTIABLE,
     batch=BatchRule(_one_hot_rows, exact=True),
+    flops=flops.none,
 )
 
 

@@ -11,6 +11,7 @@ from pinnace.framework.dtypes import ANY, INDEX, int8, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
+from pinnace.ops import flops
 from pinnace.ops.array import casting, constants, gathering, identities, reshaping, shapes
 from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
 from pinnace.ops.array.direct import finish
@@ -157,6 +158,8 @@ CONCAT_V2 = define(
     gradient=_concat_gradient,
     static=True,
     batch=BatchRule(_concat_rows),
+    flops=flops.none,
+    moves="concatenate",
 )
 
 
@@ -242,6 +245,8 @@ PACK = define(
     gradient=_pack_gradient,
     static=True,
     batch=BatchRule(_pack_rows),
+    flops=flops.none,
+    moves="stack",
 )
 
 
@@ -295,16 +300,17 @@ def _unpack_kernel(value: Array, *, num: int, axis: int) -> tuple[Array, ...]:
 
 
 def _infer_unpack(call: InferCall) -> tuple[Shape, ...]:
-    shape, num, axis = call.spec(0).shape, call.attrs["num"], call.attrs["axis"]
+    shape, axis = call.spec(0).shape, call.attrs["axis"]
+    num: int = call.attrs["num"]
     if shape.rank is None:
-        return (shape,) * num  # type: ignore[no-any-return]
+        return (shape,) * num
     if not -shape.rank <= axis < shape.rank:
         call.fail(f"axis must be in [{-shape.rank}, {shape.rank}), got {axis}")
     at = axis % shape.rank
     if shape[at] not in {None, num}:
         call.fail(f"num must be the size of axis {at}, got {num} and {shape[at]}")
     sizes = list(shape)
-    return (Shape([*sizes[:at], *sizes[at + 1 :]]),) * num  # type: ignore[no-any-return]
+    return (Shape([*sizes[:at], *sizes[at + 1 :]]),) * num
 
 
 def _unpack_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
@@ -327,6 +333,7 @@ UNPACK = define(
     kernel=_unpack_kernel,
     gradient=_unpack_gradient,
     batch=BatchRule(_unpack_rows),
+    flops=flops.none,
 )
 
 
@@ -394,22 +401,23 @@ def _split_kernel(split_dim: Array, value: Array, *, num_split: int) -> tuple[Ar
 
 
 def _infer_split(call: InferCall) -> tuple[Shape, ...]:
-    shape, count = call.spec(1).shape, call.attrs["num_split"]
+    shape = call.spec(1).shape
+    count: int = call.attrs["num_split"]
     require_rank(call, 0, 0, "split_dim must be a scalar")
     if count < 1:
         call.fail(f"num_split must be at least 1, got {count}")
     if shape.rank is None:
-        return (shape,) * count  # type: ignore[no-any-return]
+        return (shape,) * count
     if shape.rank == 0:
         call.fail("value must have at least one axis")
     at = known_axis(call, 0, shape.rank)
     if at is None:
-        return (unknown_shape(shape.rank),) * count  # type: ignore[no-any-return]
+        return (unknown_shape(shape.rank),) * count
     size = shape[at]
     if size is not None and size % count:
         call.fail(f"axis {at} must be a multiple of num_split, got {size} and {count}")
     part = None if size is None else size // count
-    return (Shape([part if i == at else n for i, n in enumerate(shape)]),) * count  # type: ignore[no-any-return]
+    return (Shape([part if i == at else n for i, n in enumerate(shape)]),) * count
 
 
 def _split_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:
@@ -423,6 +431,8 @@ SPLIT = define(
     infer=_infer_split,
     kernel=_split_kernel,
     gradient=_split_gradient,
+    flops=flops.none,
+    moves="split",
 )
 
 
@@ -508,4 +518,6 @@ SPLIT_V = define(
     infer=_infer_split_v,
     kernel=_split_v_kernel,
     gradient=_split_v_gradient,
+    flops=flops.none,
+    moves="split",
 )

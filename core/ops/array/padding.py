@@ -9,7 +9,7 @@ from pinnace.framework.dtypes import ANY_VALUE, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
-from pinnace.ops import batch_rules
+from pinnace.ops import batch_rules, flops
 from pinnace.ops.array import shapes, slicing
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import InferCall, OpCall, attr, typed
@@ -121,6 +121,7 @@ PAD = define(
     kernel=_pad_kernel,
     gradient=_pad_gradient,
     batch=batch_rules.leading([0, 0]),
+    flops=flops.none,
 )
 
 
@@ -135,6 +136,7 @@ PAD_V2 = define(
     infer=_infer_pad,
     kernel=_pad_v2_kernel,
     gradient=_pad_gradient,
+    flops=flops.none,
 )
 
 
@@ -185,6 +187,7 @@ MIRROR_PAD = define(
     infer=_infer_mirror_pad,
     kernel=_mirror_pad_kernel,
     gradient=_mirror_pad_gradient,
+    flops=flops.none,
 )
 
 

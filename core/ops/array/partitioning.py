@@ -57,14 +57,15 @@ def _partition_kernel(data: Array, partitions: Array, *, num_partitions: int) ->
 
 
 def _infer_partition(call: InferCall) -> tuple[Shape, ...]:
-    data, partitions, count = call.spec(0).shape, call.spec(1).shape, call.attrs["num_partitions"]
+    data, partitions = call.spec(0).shape, call.spec(1).shape
+    count: int = call.attrs["num_partitions"]
     if count < 1:
         call.fail(f"num_partitions must be at least 1, got {count}")
     if data.rank is None or partitions.rank is None:
-        return (Shape(None),) * count  # type: ignore[no-any-return]
+        return (Shape(None),) * count
     if not data[: partitions.rank].is_compatible_with(partitions):
         call.fail("data must begin with the shape of partitions")
-    return (Shape([None, *list(data)[partitions.rank :]]),) * count  # type: ignore[no-any-return]
+    return (Shape([None, *list(data)[partitions.rank :]]),) * count
 
 
 def _partition_gradient(call: OpCall, *dys: Tensor | None) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ from pinnace.framework.dtypes import ANY, ANY_VALUE, COMPLEX, INDEX, NUMBERS, in
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
+from pinnace.ops import flops
 from pinnace.ops.array import broadcasting, shapes
 from pinnace.ops.array.axes import normal_axis, require_rank
 from pinnace.ops.batch_rules import BatchCall, BatchRule
@@ -73,6 +74,7 @@ REVERSE_V2 = define(
     infer=_infer_reverse,
     kernel=_reverse_kernel,
     gradient=_reverse_gradient,
+    flops=flops.none,
 )
 
 

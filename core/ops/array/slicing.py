@@ -16,6 +16,7 @@ from pinnace.framework.indexing import SliceArguments, is_mask, is_plain, parse_
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
+from pinnace.ops import flops
 from pinnace.ops.array import casting, constants, joining, masking, shapes
 from pinnace.ops.array.axes import require_rank
 from pinnace.ops.array.direct import finish
@@ -238,7 +239,7 @@ def _vectors(arguments: SliceArguments) -> tuple[Tensor, Tensor, Tensor]:
         dtype = np.int32 if fits else np.int64
         begin, end, strides = (constants.constant(np.array(part, dtype)) for part in parts)
         return begin, end, strides
-    kinds = [n.dtype for part in parts for n in part if isinstance(n, Operands)]  # type: ignore[attr-defined]
+    kinds = [n.dtype for part in parts for n in part if isinstance(n, Operands)]
     wide = int64 if any(kind.size > 4 for kind in kinds) else int32
     begin, end, strides = (_vector(part, wide) for part in parts)
     return begin, end, strides
@@ -357,6 +358,7 @@ STRIDED_SLICE = define(
     gradient=_strided_slice_gradient,
     static=True,
     batch=BatchRule(_strided_slice_rows),
+    flops=flops.none,
 )
 
 
@@ -478,4 +480,5 @@ SLICE = define(
     kernel=_slice_kernel,
     gradient=_slice_gradient,
     static=True,
+    flops=flops.none,
 )

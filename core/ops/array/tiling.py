@@ -9,7 +9,7 @@ from pinnace.framework.dtypes import ANY, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops import batch_rules
+from pinnace.ops import batch_rules, flops
 from pinnace.ops.array import casting, constants, indicators, masking, reshaping, shapes
 from pinnace.ops.array.axes import normal_axis
 from pinnace.ops.array.joining import concat, stack
@@ -159,4 +159,5 @@ TILE = define(
     kernel=_tile_kernel,
     gradient=_tile_gradient,
     batch=batch_rules.leading(1),
+    flops=flops.none,
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.composite import is_composite
 from pinnace.framework.context import state
+from pinnace.ops import flops
 from pinnace.ops.array.identities import identity
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE
@@ -72,4 +73,5 @@ NO_OP = define(
     kernel=lambda: None,
     gradient=NOT_DIFFERENTIABLE,
     traceless=True,
+    flops=flops.none,
 )

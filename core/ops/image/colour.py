@@ -13,7 +13,15 @@ from pinnace.framework.tensor import Tensor
 from pinnace.ops.array import casting, indicators, joining, permutations, reshaping, shapes
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import pixels
-from pinnace.ops.math import arithmetic, division, exponents, extremes, products, reduction
+from pinnace.ops.math import (
+    arithmetic,
+    division,
+    exponents,
+    extremes,
+    products,
+    reduction,
+    statistics,
+)
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, typed
 from pinnace.ops.registry import define
 
@@ -385,7 +393,7 @@ def per_image_standardization(image: TensorLike) -> Tensor:
     x = casting.cast(image, float32)
     axes = [-1, -2, -3]
     count = casting.cast(reduction.reduce_prod(shapes.shape(x)[-3:]), float32)
-    spread = arithmetic.maximum(reduction.reduce_std(x, axes, True), exponents.rsqrt(count))
+    spread = arithmetic.maximum(statistics.reduce_std(x, axes, True), exponents.rsqrt(count))
     return division.divide(x - reduction.reduce_mean(x, axes, True), spread)
 
 

@@ -28,6 +28,7 @@ from pinnace.ops.math.polar import *
 from pinnace.ops.math.reduction import *
 from pinnace.ops.math.rounding import *
 from pinnace.ops.math.segments import *
+from pinnace.ops.math.statistics import *
 from pinnace.ops.math.tails import *
 from pinnace.ops.math.trigonometry import *
 

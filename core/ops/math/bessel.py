@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pinnace.framework.tensor import Array, Tensor, TensorLike
-    from pinnace.ops.opdef import OpCall
+    from pinnace.ops.opdef import OpCall, OpDef
 
 __all__ = [
     "bessel_j0",
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-def _of(name: str, function: Callable[[Array], Array], gradient: Any) -> Any:
+def _of(name: str, function: Callable[[Array], Array], gradient: Any) -> OpDef:
     return register(unary(name, in_float64(function), gradient))
 
 
@@ -42,7 +42,7 @@ def bessel_j0(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
-    return BESSEL_J0.entry(x, name)  # type: ignore[no-any-return]
+    return BESSEL_J0.entry(x, name)
 
 
 def _j0_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -62,7 +62,7 @@ def bessel_j1(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
-    return BESSEL_J1.entry(x, name)  # type: ignore[no-any-return]
+    return BESSEL_J1.entry(x, name)
 
 
 def _j1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -87,7 +87,7 @@ def bessel_y0(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
-    return BESSEL_Y0.entry(x, name)  # type: ignore[no-any-return]
+    return BESSEL_Y0.entry(x, name)
 
 
 def _y0_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -107,7 +107,7 @@ def bessel_y1(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
-    return BESSEL_Y1.entry(x, name)  # type: ignore[no-any-return]
+    return BESSEL_Y1.entry(x, name)
 
 
 def _y1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -128,7 +128,7 @@ def bessel_k0(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
-    return BESSEL_K0.entry(x, name)  # type: ignore[no-any-return]
+    return BESSEL_K0.entry(x, name)
 
 
 def _k0_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -148,7 +148,7 @@ def bessel_k0e(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
-    return BESSEL_K0E.entry(x, name)  # type: ignore[no-any-return]
+    return BESSEL_K0E.entry(x, name)
 
 
 def _k0e_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -168,7 +168,7 @@ def bessel_k1(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
-    return BESSEL_K1.entry(x, name)  # type: ignore[no-any-return]
+    return BESSEL_K1.entry(x, name)
 
 
 def _k1_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -189,7 +189,7 @@ def bessel_k1e(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
-    return BESSEL_K1E.entry(x, name)  # type: ignore[no-any-return]
+    return BESSEL_K1E.entry(x, name)
 
 
 def _k1e_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:

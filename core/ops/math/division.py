@@ -114,7 +114,14 @@ def _floor_div_kernel(x: Array, y: Array) -> Array:
 
 
 FLOOR_DIV = register(
-    binary("FloorDiv", _floor_div_kernel, NOT_DIFFERENTIABLE, types=REAL, static=True)
+    binary(
+        "FloorDiv",
+        _floor_div_kernel,
+        NOT_DIFFERENTIABLE,
+        types=REAL,
+        static=True,
+        divides=("quotient", "floor"),
+    )
 )
 
 
@@ -148,7 +155,14 @@ def _floor_mod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 FLOOR_MOD = register(
-    binary("FloorMod", _floor_mod_kernel, _floor_mod_gradient, types=REAL, static=True)
+    binary(
+        "FloorMod",
+        _floor_mod_kernel,
+        _floor_mod_gradient,
+        types=REAL,
+        static=True,
+        divides=("remainder", "floor"),
+    )
 )
 
 
@@ -178,7 +192,15 @@ def _truncate_div_kernel(x: Array, y: Array) -> Array:
     return np.asarray(quotient + ((quotient < 0) & (quotient * y != x)), x.dtype)
 
 
-TRUNCATE_DIV = register(binary("TruncateDiv", _truncate_div_kernel, NOT_DIFFERENTIABLE, types=REAL))
+TRUNCATE_DIV = register(
+    binary(
+        "TruncateDiv",
+        _truncate_div_kernel,
+        NOT_DIFFERENTIABLE,
+        types=REAL,
+        divides=("quotient", "truncate"),
+    )
+)
 
 
 def _truncate_mod_kernel(x: Array, y: Array) -> Array:
@@ -211,7 +233,13 @@ def _truncate_mod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 TRUNCATE_MOD = register(
-    binary("TruncateMod", _truncate_mod_kernel, _truncate_mod_gradient, types=FLOATS | INDEX)
+    binary(
+        "TruncateMod",
+        _truncate_mod_kernel,
+        _truncate_mod_gradient,
+        types=FLOATS | INDEX,
+        divides=("remainder", "truncate"),
+    )
 )
 
 
@@ -257,11 +285,20 @@ DIV = register(
         "Div",
         lambda x, y: _truncate_div_kernel(x, y) if x.dtype.kind in "iu" else x / y,
         _div_gradient,
+        divides=("quotient", "exact"),
     )
 )
 
 
-MOD = register(binary("Mod", _truncate_mod_kernel, NOT_DIFFERENTIABLE, types=FLOATS | INDEX))
+MOD = register(
+    binary(
+        "Mod",
+        _truncate_mod_kernel,
+        NOT_DIFFERENTIABLE,
+        types=FLOATS | INDEX,
+        divides=("remainder", "truncate"),
+    )
+)
 
 
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

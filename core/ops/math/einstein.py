@@ -11,6 +11,7 @@ from pinnace.framework.dtypes import NUMBERS
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.ops import flops
 from pinnace.ops.array import broadcasting, reshaping, shapes
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.execute import execute, execute_one
@@ -290,4 +291,5 @@ EINSUM = define(
     product="einsum",
     packs=True,
     batch=BatchRule(_einsum_rows),
+    flops=flops.einsum,
 )

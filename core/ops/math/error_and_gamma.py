@@ -102,8 +102,8 @@ def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
 
     def kernel(*arrays: Array) -> Array:
         dtype = arrays[0].dtype
-        wide: Any = function(*[np.asarray(array, np.float64) for array in arrays])
-        return wide.astype(dtype)  # type: ignore[no-any-return]
+        wide: Array = function(*[np.asarray(array, np.float64) for array in arrays])
+        return wide.astype(dtype)
 
     return kernel
 

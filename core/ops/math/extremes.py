@@ -11,7 +11,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import INDEX, REAL, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops import batch_rules
+from pinnace.ops import batch_rules, flops
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math.reduction import axes_of
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
@@ -89,6 +89,7 @@ ARG_MAX = define(
     kernel=_arg_kernel("ArgMax", np.argmax),
     gradient=NOT_DIFFERENTIABLE,
     batch=batch_rules.ALONG_AXES,
+    flops=flops.each(1),
 )
 
 
@@ -124,4 +125,5 @@ ARG_MIN = define(
     kernel=_arg_kernel("ArgMin", np.argmin),
     gradient=NOT_DIFFERENTIABLE,
     batch=batch_rules.ALONG_AXES,
+    flops=flops.each(1),
 )

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pinnace.framework.tensor import Array, Tensor, TensorLike
-    from pinnace.ops.opdef import OpCall
+    from pinnace.ops.opdef import OpCall, OpDef
 
 __all__ = ["dawsn", "expint", "fresnel_cos", "fresnel_sin", "spence"]
 
 
-def _of(name: str, function: Callable[[Array], Array], gradient: Any) -> Any:
+def _of(name: str, function: Callable[[Array], Array], gradient: Any) -> OpDef:
     return register(unary(name, in_float64(function), gradient))
 
 
@@ -34,7 +34,7 @@ def dawsn(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
-    return DAWSN.entry(x, name)  # type: ignore[no-any-return]
+    return DAWSN.entry(x, name)
 
 
 def _dawsn_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -55,7 +55,7 @@ def expint(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
-    return EXPINT.entry(x, name)  # type: ignore[no-any-return]
+    return EXPINT.entry(x, name)
 
 
 def _expint_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -80,7 +80,7 @@ def fresnel_cos(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
-    return FRESNEL_COS.entry(x, name)  # type: ignore[no-any-return]
+    return FRESNEL_COS.entry(x, name)
 
 
 def _fresnel_cos_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -100,7 +100,7 @@ def fresnel_sin(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
-    return FRESNEL_SIN.entry(x, name)  # type: ignore[no-any-return]
+    return FRESNEL_SIN.entry(x, name)
 
 
 def _fresnel_sin_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -120,7 +120,7 @@ def spence(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
-    return SPENCE.entry(x, name)  # type: ignore[no-any-return]
+    return SPENCE.entry(x, name)
 
 
 def _spence_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:

@@ -15,7 +15,7 @@ from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.framework.variable import Variable
-from pinnace.ops import batch_rules
+from pinnace.ops import batch_rules, flops
 from pinnace.ops.array import broadcasting, casting, permutations, reshaping, shapes
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
@@ -83,7 +83,7 @@ def matmul(
         and not (adjoint_a or adjoint_b or a_is_sparse or b_is_sparse or grad_a or grad_b)
         and output_type is None
     ):
-        return _ENTRIES[bool(transpose_a), bool(transpose_b)](a, b, name)  # type: ignore[no-any-return]
+        return _ENTRIES[bool(transpose_a), bool(transpose_b)](a, b, name)
     ignored(
         "matmul",
         "zeros are multiplied as other numbers are",
@@ -120,9 +120,9 @@ def _batch_kernel(
     wide = computed_in(x.dtype)
     if wide == x.dtype:
         return team.matmul(x, y, out)
-    product = np.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)
+    product: Array = np.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)
     if out is None:
-        return product  # type: ignore[no-any-return]
+        return product
     out[...] = product
     return out
 
@@ -177,6 +177,7 @@ def _batch_mat_mul(
         out=True,
         product="matrix",
         batch=batch,
+        flops=flops.matrices,
     )
 
 
@@ -328,6 +329,7 @@ MAT_MUL = define(
     product="matrix",
     packs=True,
     batch=BatchRule(_mat_mul_rows),
+    flops=flops.matrices,
 )
 # The usual call, eager matrices, in as few steps as there are.
 _ENTRIES = {
@@ -343,13 +345,13 @@ def _blas_product(a: Array, b: Array, out: Array | None) -> Array:
     wide = computed_in(a.dtype)
     if wide != a.dtype:
         # BLAS has no 16-bit floats, and their sums would be too coarse.
-        product = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
+        product: Array = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
     elif out is None or a.dtype.kind == "c":
         product = team.matmul(a, b) if team.members() > 1 else np.dot(a, b)
     else:
         return team.matmul(a, b, out)
     if out is None:
-        return product  # type: ignore[no-any-return]
+        return product
     out[...] = product
     return out
 
@@ -363,7 +365,7 @@ def _advice(call: InferCall, k: int, rows: int) -> list[str]:
 
 
 def _flipped(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool) -> Tensor:
-    return _ENTRIES[flip_a, flip_b](a, b)  # type: ignore[no-any-return]
+    return _ENTRIES[flip_a, flip_b](a, b)
 
 
 def _infer_batch_v1(call: InferCall) -> Shape:
@@ -416,6 +418,7 @@ BATCH_MAT_MUL_V3 = define(
     infer=_infer_mixed,
     kernel=_mixed_kernel,
     gradient=_mixed_gradient,
+    flops=flops.matrices,
 )
 
 

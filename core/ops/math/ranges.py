@@ -13,6 +13,7 @@ from pinnace.framework.dtypes import FLOATS, INDEX, REAL, float64, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.ops import flops
 from pinnace.ops.array import casting, reshaping, selecting
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math import arithmetic, comparison
@@ -113,6 +114,7 @@ RANGE = define(
     kernel=_range_kernel,
     gradient=NOT_DIFFERENTIABLE,
     static=True,
+    flops=flops.none,
 )
 
 

@@ -10,13 +10,13 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor, holds_tensor
-from pinnace.framework.dtypes import REAL, int32, int64
+from pinnace.framework.dtypes import REAL, int32
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
+from pinnace.ops import flops
 from pinnace.ops.array import (
     broadcasting,
     casting,
     constants,
-    identities,
     reshaping,
     selecting,
     shapes,
@@ -24,7 +24,7 @@ from pinnace.ops.array import (
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.precision import computed_in
-from pinnace.ops.math import arithmetic, comparison, complexes, division, exponents, ranges
+from pinnace.ops.math import arithmetic, comparison, complexes, division, ranges
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall, OpDef
 from pinnace.ops.registry import reduction, register
 
@@ -32,19 +32,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "count_nonzero",
     "reduce_all",
     "reduce_any",
     "reduce_euclidean_norm",
-    "reduce_logsumexp",
     "reduce_max",
     "reduce_mean",
     "reduce_min",
     "reduce_prod",
-    "reduce_std",
     "reduce_sum",
-    "reduce_variance",
-    "zero_fraction",
 ]
 
 
@@ -219,131 +214,6 @@ def reduce_euclidean_norm(
     return _reduced(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name)
 
 
-@takes_composites(ragged="reduction:reduce_variance")
-def reduce_variance(
-    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
-    """The mean of |x - mean(x)|² over `axis`: the population's variance.
-
-    Args:
-        input_tensor: [...], a float or complex type.
-        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
-        keepdims: reduced axes stay, with size 1.
-        name: name of the node while tracing.
-
-    Returns:
-        [...] without the reduced axes, in a float type.
-
-    Raises:
-        TypeError: `input_tensor` is neither floating point nor complex.
-    """
-    x = convert_to_tensor(input_tensor)
-    if not (x.dtype.is_floating or x.dtype.is_complex):
-        raise TypeError(
-            f"reduce_variance: input_tensor must be floating point or complex, got {x.dtype.name}"
-        )
-    away = x - reduce_mean(x, axis, keepdims=True)
-    if away.dtype.is_complex:
-        squares = complexes.real(away * complexes.conj(away))
-    else:
-        squares = arithmetic.square(away)
-    return reduce_mean(squares, axis, keepdims, name)
-
-
-@takes_composites(ragged="reduction:reduce_std")
-def reduce_std(
-    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
-    """√variance over `axis`: the population's standard deviation.
-
-    Args:
-        input_tensor: [...], a float or complex type.
-        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
-        keepdims: reduced axes stay, with size 1.
-        name: name of the node while tracing.
-
-    Returns:
-        [...] without the reduced axes, in a float type.
-
-    Raises:
-        TypeError: `input_tensor` is neither floating point nor complex.
-    """
-    return exponents.sqrt(reduce_variance(input_tensor, axis, keepdims), name)
-
-
-def reduce_logsumexp(
-    input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
-    """`log Σ exp(x)` over `axis`, without overflow.
-
-    Args:
-        input_tensor: [...], a float type.
-        axis: an axis, several, or an integer tensor; negative ones count from the end, None is all.
-        keepdims: reduced axes stay, with size 1.
-        name: name of the node while tracing.
-
-    Returns:
-        [...] without the reduced axes, dtype of `input_tensor`; -inf where there is nothing.
-
-    Raises:
-        InvalidArgumentError: there is no such axis.
-    """
-    x = convert_to_tensor(input_tensor)
-    largest = reduce_max(x, axis, keepdims=True)
-    finite = comparison.is_finite(largest)
-    shift = identities.stop_gradient(
-        selecting.where(finite, largest, constants.zeros_like(largest))
-    )
-    total = exponents.log(reduce_sum(exponents.exp(x - shift), axis, keepdims))
-    if not keepdims:
-        shift = reshaping.reshape(shift, shapes.sizes(total))
-    return arithmetic.add(total, shift, name)
-
-
-def count_nonzero(
-    input: TensorLike,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    dtype: Any = int64,
-    name: str | None = None,
-) -> Tensor:
-    """How many values over `axis` are not zero (not empty, for strings).
-
-    Args:
-        input: [...], a number type, bool or string.
-        axis: an axis, several, or an integer tensor; None is all.
-        keepdims: reduced axes stay, with size 1.
-        dtype: of the result.
-        name: name of the node while tracing.
-
-    Returns:
-        [...] without the reduced axes, dtype `dtype`.
-    """
-    x = convert_to_tensor(input)
-    if x.dtype.is_bool:
-        differs = x
-    else:
-        zero = b"" if x.dtype is dtypes.string else 0
-        differs = comparison.not_equal(x, constants.constant(zero, x.dtype))
-    total = reduce_sum(casting.cast(differs, int64), axis, bool(keepdims))
-    return casting.cast(total, dtype, name)
-
-
-def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
-    """The share of zeros in `value`, float32; NaN if it is empty.
-
-    Args:
-        value: [...], a number type.
-        name: name of the node while tracing.
-
-    Returns:
-        [], float32.
-    """
-    x = convert_to_tensor(value)
-    zeros = comparison.equal(x, constants.constant(0, x.dtype))
-    return reduce_mean(casting.cast(zeros, dtypes.float32), name=name)
-
-
 def _reduced(
     op: OpDef, x: TensorLike, axis: Any, keepdims: bool | None, name: str | None
 ) -> Tensor:
@@ -419,8 +289,8 @@ def _total(x: Array, axes: Any, keep: Any) -> Array:
     ):
         # Columns of a matrix: BLAS adds them up faster than add.reduce, in the same plain order.
         return np.dot(_ones(len(x), x.dtype), x)  # type: ignore[no-any-return]
-    total = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
-    return total if wide == x.dtype else total.astype(x.dtype)  # type: ignore[no-any-return]
+    total: Array = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
+    return total if wide == x.dtype else total.astype(x.dtype)
 
 
 def _mean(x: Array, axes: Any, keep: Any) -> Array:
@@ -432,8 +302,8 @@ def _mean(x: Array, axes: Any, keep: Any) -> Array:
     for axis in axes:
         count *= x.shape[axis]
     if x.dtype.kind not in "iu":
-        mean = total / wide.type(count)
-        return mean if wide == x.dtype else mean.astype(x.dtype)  # type: ignore[no-any-return]
+        mean: Array = total / wide.type(count)
+        return mean if wide == x.dtype else mean.astype(x.dtype)
     if not count:
         return np.zeros_like(total, x.dtype)
     # TensorFlow: division of integers truncates.
@@ -442,8 +312,8 @@ def _mean(x: Array, axes: Any, keep: Any) -> Array:
 
 def _product(x: Array, axes: Any, keep: Any) -> Array:
     wide = computed_in(x.dtype)
-    product = np.multiply.reduce(x, axis=axes, dtype=wide, keepdims=keep)
-    return product if wide == x.dtype else product.astype(x.dtype)  # type: ignore[no-any-return]
+    product: Array = np.multiply.reduce(x, axis=axes, dtype=wide, keepdims=keep)
+    return product if wide == x.dtype else product.astype(x.dtype)
 
 
 def _extreme(ufunc: np.ufunc, worst: Callable[[Array], object]) -> Callable[..., Array]:
@@ -479,8 +349,8 @@ def _any(x: Array, axes: Any, keep: Any) -> Array:
 def _norm(x: Array, axes: Any, keep: Any) -> Array:
     wide = computed_in(x.dtype)
     squares = np.square(np.abs(x.astype(wide)))
-    norm = np.sqrt(np.add.reduce(squares, axis=axes, dtype=squares.dtype, keepdims=keep))
-    return norm.astype(x.dtype)  # type: ignore[no-any-return]
+    norm: Array = np.sqrt(np.add.reduce(squares, axis=axes, dtype=squares.dtype, keepdims=keep))
+    return norm.astype(x.dtype)
 
 
 def _known_axes(call: OpCall) -> tuple[int, ...] | None:
@@ -582,13 +452,23 @@ def _prod_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     return _kept(call, dy) * complexes.conj(others), None
 
 
-SUM = register(reduction("Sum", _total, _sum_gradient, fuse_row=("sum", "{total}")))
+SUM = register(
+    reduction("Sum", _total, _sum_gradient, fuse_row=("sum", "{total}"), flops=flops.each(1))
+)
 
 
-MEAN = register(reduction("Mean", _mean, _mean_gradient, fuse_row=("sum", "{total} / T(width)")))
+MEAN = register(
+    reduction(
+        "Mean",
+        _mean,
+        _mean_gradient,
+        fuse_row=("sum", "{total} / T(width)"),
+        flops=flops.each(1),
+    )
+)
 
 
-PROD = register(reduction("Prod", _product, _prod_gradient, static=True))
+PROD = register(reduction("Prod", _product, _prod_gradient, static=True, flops=flops.each(1)))
 
 
 MAX = register(
@@ -598,11 +478,20 @@ MAX = register(
         _extreme_gradient,
         types=REAL,
         fuse_row=("max", "{total}"),
+        flops=flops.each(1),
     )
 )
 
 
-MIN = register(reduction("Min", _extreme(np.minimum, _largest), _extreme_gradient, types=REAL))
+MIN = register(
+    reduction(
+        "Min",
+        _extreme(np.minimum, _largest),
+        _extreme_gradient,
+        types=REAL,
+        flops=flops.each(1),
+    )
+)
 
 
 EUCLIDEAN_NORM = register(reduction("EuclideanNorm", _norm, _norm_gradient))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pinnace.framework.tensor import Array, Tensor, TensorLike
+    from pinnace.ops.opdef import OpDef
 
 __all__ = ["bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "igamma", "igammac"]
 
@@ -26,13 +27,13 @@ def _in_float64(function: Callable[..., Array]) -> Callable[..., Array]:
     """`function` of float64 arrays as a kernel of any float: its values are rounded once."""
 
     def kernel(*arrays: Array) -> Array:
-        wide: Any = function(*[np.asarray(array, np.float64) for array in arrays])
-        return wide.astype(arrays[0].dtype)  # type: ignore[no-any-return]
+        wide: Array = function(*[np.asarray(array, np.float64) for array in arrays])
+        return wide.astype(arrays[0].dtype)
 
     return kernel
 
 
-def _joined(name: str, function: Callable[..., Array], gradient: Any, types: Any = FLOATS) -> Any:
+def _joined(name: str, function: Callable[..., Array], gradient: Any, types: Any = FLOATS) -> OpDef:
     return register(
         binary(name, _in_float64(function), gradient, types=types, signature="a: T, x: T -> z: T")
     )
@@ -46,7 +47,7 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
         x: not negative.
         name: name of the node while tracing.
     """
-    return IGAMMA.entry(a, x, name)  # type: ignore[no-any-return]
+    return IGAMMA.entry(a, x, name)
 
 
 def _density(a: Tensor, x: Tensor) -> Tensor:
@@ -74,7 +75,7 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         The broadcast shape of both, dtype of `a`.
     """
-    return IGAMMAC.entry(a, x, name)  # type: ignore[no-any-return]
+    return IGAMMAC.entry(a, x, name)
 
 
 def _igammac_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pinnace.ops.kernels.precision import computed_in
 
@@ -22,7 +22,7 @@ def widened(kernel: Callable[..., Array]) -> Callable[..., Array]:
         wide = computed_in(dtype)
         if wide == dtype:
             return kernel(*arrays)
-        result: Any = kernel(*[array.astype(wide) for array in arrays])
-        return result.astype(dtype)  # type: ignore[no-any-return]
+        result: Array = kernel(*[array.astype(wide) for array in arrays])
+        return result.astype(dtype)
 
     return wide_kernel

@@ -11,7 +11,7 @@ from pinnace.ops.array.space_depth import space_to_batch as space_to_batch
 from pinnace.ops.array.space_depth import space_to_depth as space_to_depth
 from pinnace.ops.math.counting import in_top_k as in_top_k
 from pinnace.ops.math.exponents import sigmoid as sigmoid
-from pinnace.ops.math.reduction import zero_fraction as zero_fraction
+from pinnace.ops.math.statistics import zero_fraction as zero_fraction
 from pinnace.ops.math.trigonometry import tanh as tanh
 from pinnace.ops.nn import ctc as _ctc  # noqa: F401 (registers its ops)
 from pinnace.ops.nn import experimental as experimental

@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.framework.dtypes import bfloat16, float16, float32
 from pinnace.framework.shapes import SCALAR, Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops import flops
 from pinnace.ops.array import casting, constants, gathering, reshaping, shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import normalization as kernels
@@ -253,6 +254,7 @@ FUSED_BATCH_NORM_V3: OpDef = define(
     kernel=_forward_v3,
     gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD_V3),
     out=True,
+    flops=flops.each(2),
 )
 
 
@@ -265,6 +267,7 @@ FUSED_BATCH_NORM: OpDef = define(
     kernel=forward,
     gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD),
     out=True,
+    flops=flops.each(2),
 )
 
 
@@ -385,6 +388,7 @@ FUSED_BATCH_NORM_V2: OpDef = define(
     kernel=forward,
     gradient=_fused_gradient(lambda: FUSED_BATCH_NORM_GRAD_V2),
     out=True,
+    flops=flops.each(2),
 )
 
 

@@ -6,6 +6,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops import flops
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import depthwise as kernels
 from pinnace.ops.nn import convolutions, image_rows, layouts
@@ -125,6 +126,7 @@ DEPTHWISE_CONV2D: OpDef = define(
     gradient=_gradient,
     product="convolution",
     batch=image_rows.FOLDED,
+    flops=flops.depthwise,
 )
 
 
@@ -212,6 +214,7 @@ DEPTHWISE_BACKPROP_INPUT: OpDef = define(
     infer=_infer_gradient(0),
     kernel=_input_kernel,
     gradient=_input_gradient,
+    flops=flops.depthwise_input_gradient,
 )
 
 
@@ -284,6 +287,7 @@ DEPTHWISE_BACKPROP_FILTER: OpDef = define(
     infer=_infer_gradient(1),
     kernel=_filter_kernel,
     gradient=_filter_gradient,
+    flops=flops.depthwise_filter_gradient,
 )
 
 

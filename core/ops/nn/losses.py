@@ -10,6 +10,7 @@ from pinnace.framework.dtypes import FLOATS, INDEX, float32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.ops import flops
 from pinnace.ops.array import (
     broadcasting,
     casting,
@@ -285,6 +286,7 @@ L2_LOSS: OpDef = define(
     infer=scalar,
     kernel=_l2_loss_kernel,
     gradient=_l2_loss_gradient,
+    flops=flops.each(1),
 )
 
 

@@ -9,7 +9,7 @@ from pinnace.framework.dtypes import FLOATS
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops import batch_rules
+from pinnace.ops import batch_rules, flops
 from pinnace.ops.array import joining, permutations, shapes
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.kernels.precision import computed_in
@@ -102,6 +102,7 @@ SOFTMAX: OpDef = define(
     gradient=_softmax_gradient,
     fresh=True,
     batch=batch_rules.AS_IT_IS,
+    flops=flops.each(flops.SOFTMAX),
 )
 
 
@@ -137,4 +138,5 @@ LOG_SOFTMAX: OpDef = define(
     kernel=_log_softmax_kernel,
     gradient=_log_softmax_gradient,
     batch=batch_rules.AS_IT_IS,
+    flops=flops.each(flops.SOFTMAX),
 )

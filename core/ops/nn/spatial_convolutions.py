@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 from pinnace.framework.dtypes import FLOATS, INDEX, int32
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor
+from pinnace.ops import flops
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import convolution as kernels
 from pinnace.ops.nn import image_rows, layouts
@@ -134,6 +135,7 @@ CONV2D: OpDef = define(
     product="convolution",
     packs=True,
     batch=image_rows.FOLDED,
+    flops=flops.convolution,
 )
 
 
@@ -204,6 +206,7 @@ CONV2D_BACKPROP_INPUT: OpDef = define(
     gradient=_of_conv2d_input,
     out=True,
     product="convolution",
+    flops=flops.input_gradient,
 )
 
 
@@ -258,6 +261,7 @@ CONV2D_BACKPROP_FILTER: OpDef = define(
     gradient=_of_conv2d_filter,
     product="convolution",
     fresh=True,
+    flops=flops.filter_gradient,
 )
 
 
@@ -276,6 +280,7 @@ CONV3D: OpDef = define(
     gradient=_of_conv3d,
     out=True,
     product="convolution",
+    flops=flops.convolution,
 )
 
 
@@ -289,6 +294,7 @@ CONV3D_BACKPROP_INPUT: OpDef = define(
     gradient=_of_conv3d_input,
     out=True,
     product="convolution",
+    flops=flops.input_gradient,
 )
 
 
@@ -302,4 +308,5 @@ CONV3D_BACKPROP_FILTER: OpDef = define(
     gradient=_of_conv3d_filter,
     product="convolution",
     fresh=True,
+    flops=flops.filter_gradient,
 )

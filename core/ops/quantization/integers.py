@@ -219,6 +219,7 @@ def _dequantize_kernel(
     least, most = _limits(input.dtype)
     low, high = _along(min_range, input, axis), _along(max_range, input, axis)
     x = input.astype(np.float32)
+    y: Array
     if mode == "MIN_COMBINED":
         half = (most - least + 1) / 2 if input.dtype.kind == "i" else np.float32(0)
         y = (x + half) * ((high - low) / (most - least)) + low
@@ -235,7 +236,7 @@ def _dequantize_kernel(
         if least != 0:
             scale = np.maximum(low / first, scale)
         y = x * scale
-    return y.astype(dtype.numpy)  # type: ignore[no-any-return]
+    return y.astype(dtype.numpy)
 
 
 def _check(call: InferCall) -> Shape:

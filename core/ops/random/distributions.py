@@ -24,7 +24,7 @@ from pinnace.ops.math import (
     tails,
 )
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
-from pinnace.ops.random import counters, stateful, stateless
+from pinnace.ops.random import counters, keys, stateful, stateless
 from pinnace.ops.random.algorithms import check_philox
 from pinnace.ops.random.seeds import get_seed
 from pinnace.ops.registry import define
@@ -190,7 +190,7 @@ def stateless_gamma(
         The shape `shape`, dtype `dtype`.
     """
     wide, rate = _pair(alpha, beta, as_dtype(dtype))
-    key, counter, alg = stateless.key_counter_alg(seed, "auto_select")
+    key, counter, alg = keys.key_counter_alg(seed, "auto_select")
     sizes = stateless.shape_tensor(shape)
     drawn = execute(STATELESS_GAMMA_V3, sizes, key, counter, alg, wide)
     return _least(drawn, rate, name)
@@ -291,7 +291,7 @@ def stateless_poisson(
     Returns:
         The shape `shape`, dtype `dtype`.
     """
-    sizes, start = stateless.shape_tensor(shape), stateless.seed_tensor(seed)
+    sizes, start = stateless.shape_tensor(shape), keys.seed_tensor(seed)
     return execute_one(
         STATELESS_POISSON, sizes, start, convert_to_tensor(lam), dtype=as_dtype(dtype), name=name
     )
@@ -335,7 +335,7 @@ def stateless_binomial(
     return execute_one(
         STATELESS_BINOMIAL,
         stateless.shape_tensor(shape),
-        stateless.seed_tensor(seed),
+        keys.seed_tensor(seed),
         convert_to_tensor(counts, dtype_hint=chances.dtype),
         chances,
         dtype=as_dtype(output_dtype),

@@ -10,7 +10,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import philox
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef
-from pinnace.ops.random import stateful, stateless
+from pinnace.ops.random import keys, stateful, stateless
 from pinnace.ops.random.seeds import get_seed
 from pinnace.ops.registry import define, same_as_input
 from pinnace.ops.running import RunContext
@@ -72,7 +72,7 @@ def stateless_shuffle(
         alg: as for `stateless_uniform`.
         name: name of the node while tracing.
     """
-    key, counter, number = stateless.key_counter_alg(seed, alg)
+    key, counter, number = keys.key_counter_alg(seed, alg)
     return execute_one(STATELESS_SHUFFLE, value, key, counter, number, name=name)
 
 

@@ -19,15 +19,16 @@ from pinnace.framework.dtypes import (
     uint64,
 )
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.shapes import SCALAR, Shape
+from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.array import casting, constants, joining, reshaping
+from pinnace.ops.array import joining, reshaping
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import philox
 from pinnace.ops.kernels.philox import KeyCounter
 from pinnace.ops.math import arithmetic
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
-from pinnace.ops.random.algorithms import Algorithm, algorithm_number, check_philox
+from pinnace.ops.random import keys
+from pinnace.ops.random.algorithms import check_philox
 from pinnace.ops.registry import define
 
 __all__ = [
@@ -41,7 +42,6 @@ __all__ = [
 
 _FULL_INTS = frozenset({int32, int64, dtypes.uint32, uint64})
 
-_TSEED = typed(INDEX, int64)
 
 _FLOAT_KINDS = typed(FLOATS, float32)
 _INT_KINDS = typed(_FULL_INTS, uint64)
@@ -101,7 +101,7 @@ def stateless_uniform(
     kind = as_dtype(dtype)
     check_uniform_bounds("stateless_uniform", kind, minval, maxval)
     sizes = shape_tensor(shape)
-    key, counter, number = key_counter_alg(seed, alg)
+    key, counter, number = keys.key_counter_alg(seed, alg)
     if kind.is_integer and minval is None:
         return execute_one(UNIFORM_FULL_INT_V2, sizes, key, counter, number, dtype=kind, name=name)
     low = convert_to_tensor(minval, kind)
@@ -164,7 +164,7 @@ def _scaled(
     kind = as_dtype(dtype)
     sizes = shape_tensor(shape)
     centre, scale = convert_to_tensor(mean, kind), convert_to_tensor(stddev, kind)
-    key, counter, number = key_counter_alg(seed, alg)
+    key, counter, number = keys.key_counter_alg(seed, alg)
     drawn = execute(op, sizes, key, counter, number, dtype=kind)
     return arithmetic.add(drawn * scale, centre, name)
 
@@ -229,11 +229,6 @@ TRUNCATED_NORMAL_V2: OpDef = _keyed(
 )
 
 
-def _check_seed(call: InferCall, index: int) -> None:
-    if not call.spec(index).shape.is_compatible_with([2]):
-        call.fail("seed must be a vector of 2 numbers")
-
-
 def stateless_categorical(
     logits: TensorLike,
     num_samples: TensorLike,
@@ -254,7 +249,12 @@ def stateless_categorical(
         [batch, num_samples], `dtype`.
     """
     return execute_one(
-        MULTINOMIAL, logits, num_samples, seed_tensor(seed), output_dtype=as_dtype(dtype), name=name
+        MULTINOMIAL,
+        logits,
+        num_samples,
+        keys.seed_tensor(seed),
+        output_dtype=as_dtype(dtype),
+        name=name,
     )
 
 
@@ -267,80 +267,16 @@ def _multinomial_kernel(
 
 
 def _infer_seeded_samples(call: InferCall) -> Shape:
-    _check_seed(call, 2)
+    keys.check_seed(call, 2)
     return infer_samples(call)
 
 
 MULTINOMIAL: OpDef = define(
     name="StatelessMultinomial",
     signature="logits: T, num_samples: int32, seed: Tseed -> output: output_dtype",
-    types={"T": REAL, "Tseed": _TSEED, "output_dtype": typed(INDEX, int64)},
+    types={"T": REAL, "Tseed": keys.SEED_TYPES, "output_dtype": typed(INDEX, int64)},
     infer=_infer_seeded_samples,
     kernel=_multinomial_kernel,
-    gradient=NOT_DIFFERENTIABLE,
-)
-
-
-def key_counter_alg(seed: TensorLike, alg: Any) -> tuple[Tensor, Tensor, Any]:
-    """Key, counter and number of the algorithm, for the ops that draw.
-
-    Raises:
-        InvalidArgumentError: an algorithm that CPUs do not have.
-    """
-    number = algorithm_number(alg)
-    if number == Algorithm.THREEFRY.value:
-        check_philox("stateless random ops", np.asarray(number))
-    key, counter = execute(GET_KEY_COUNTER, seed_tensor(seed))
-    return key, counter, constants.constant(number, int32)
-
-
-def _key_counter_kernel(seed: Array) -> tuple[Array, Array]:
-    return philox.key_counter_from_seed(seed.tolist()).arrays
-
-
-def _infer_key_counter(call: InferCall) -> tuple[Shape, Shape]:
-    _check_seed(call, 0)
-    return Shape([1]), Shape([2])
-
-
-GET_KEY_COUNTER: OpDef = define(
-    name="StatelessRandomGetKeyCounter",
-    signature="seed: Tseed -> key: uint64, counter: uint64",
-    types={"Tseed": _TSEED},
-    infer=_infer_key_counter,
-    kernel=_key_counter_kernel,
-    gradient=NOT_DIFFERENTIABLE,
-)
-
-
-def _get_alg_kernel() -> Array:
-    return np.asarray(Algorithm.PHILOX.value, np.int32)
-
-
-GET_ALG: OpDef = define(
-    name="StatelessRandomGetAlg",
-    signature="-> alg: int32",
-    infer=lambda call: SCALAR,  # noqa: ARG005
-    kernel=_get_alg_kernel,
-    gradient=NOT_DIFFERENTIABLE,
-    effect="io",
-)
-
-
-def _key_counter_alg_kernel(seed: Array) -> tuple[Array, Array, Array]:
-    return (*_key_counter_kernel(seed), _get_alg_kernel())
-
-
-def _infer_key_counter_alg(call: InferCall) -> tuple[Shape, Shape, Shape]:
-    return (*_infer_key_counter(call), SCALAR)
-
-
-GET_KEY_COUNTER_ALG: OpDef = define(
-    name="StatelessRandomGetKeyCounterAlg",
-    signature="seed: Tseed -> key: uint64, counter: uint64, alg: int32",
-    types={"Tseed": _TSEED},
-    infer=_infer_key_counter_alg,
-    kernel=_key_counter_alg_kernel,
     gradient=NOT_DIFFERENTIABLE,
 )
 
@@ -377,7 +313,9 @@ def _seeded(op: str, draw: Callable[..., Array]) -> Callable[..., Array]:
     return kernel
 
 
-def _by_seed(name: str, draw: Callable[..., Array], kinds: Any, seeds: Any = _TSEED) -> OpDef:
+def _by_seed(
+    name: str, draw: Callable[..., Array], kinds: Any, seeds: Any = keys.SEED_TYPES
+) -> OpDef:
     return define(
         name=name,
         signature="shape: T, seed: Tseed -> output: dtype",
@@ -389,7 +327,7 @@ def _by_seed(name: str, draw: Callable[..., Array], kinds: Any, seeds: Any = _TS
 
 
 def _infer_seeded(call: InferCall) -> Shape:
-    _check_seed(call, 1)
+    keys.check_seed(call, 1)
     return infer_from_shape(call)
 
 
@@ -413,7 +351,7 @@ def _seeded_uniform_int_kernel(shape: Array, seed: Array, minval: Array, maxval:
 UNIFORM_INT: OpDef = define(
     name="StatelessRandomUniformInt",
     signature="shape: T, seed: Tseed, minval: dtype, maxval: dtype -> output: dtype",
-    types={"dtype": INDEX, "T": INDEX, "Tseed": _TSEED},
+    types={"dtype": INDEX, "T": INDEX, "Tseed": keys.SEED_TYPES},
     infer=_infer_seeded,
     kernel=_seeded_uniform_int_kernel,
     gradient=NOT_DIFFERENTIABLE,
@@ -477,12 +415,6 @@ def shape_tensor(shape: Any) -> Tensor:
         return convert_to_tensor(shape, int32)
     sizes = convert_to_tensor(shape, dtype_hint=int32)
     return reshaping.reshape(sizes, [1]) if sizes.shape.rank == 0 else sizes
-
-
-def seed_tensor(seed: Any) -> Tensor:
-    """A seed as an op takes it: int32 if its numbers fit and nothing says otherwise."""
-    found = convert_to_tensor(seed)
-    return found if found.dtype in INDEX else casting.cast(found, int64)
 
 
 def check_bounds(op: str, low: int, high: int) -> None:

@@ -14,6 +14,7 @@ from pinnace.framework.indexing import is_mask, parse_key
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import SymbolicTensor
 from pinnace.framework.variable_parts import Part, SymbolicPart
+from pinnace.ops import flops
 from pinnace.ops.array import (
     gathered_slices,
     gathering,
@@ -119,6 +120,7 @@ RESOURCE_GATHER = define(
     kernel=_gather_kernel,
     gradient=_gather_gradient,
     effect="read",
+    flops=flops.none,
 )
 
 

@@ -14,6 +14,7 @@ from pinnace.framework.dtypes import ANY_VALUE, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
+from pinnace.ops import flops
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import recycling
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, handed_on, typed
@@ -87,6 +88,7 @@ READ_VARIABLE = define(
     # The gradient "of the handle" is that of the variable: tapes watch handles.
     gradient=handed_on,
     effect="read",
+    flops=flops.none,
 )
 
 
@@ -149,6 +151,7 @@ ASSIGN_VARIABLE = define(
     kernel=_assign_kernel,
     gradient=NOT_DIFFERENTIABLE,
     effect="write",
+    flops=flops.none,
 )
 
 

@@ -9,7 +9,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.ops.array import permutations
 
 # A batch, at least one axis in space, channels.

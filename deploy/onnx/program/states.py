@@ -18,11 +18,13 @@ from pinnace.graph.copying import Copy
 from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node, Value
 from pinnace.graph.walk import ordered
 from pinnace.ops.array.constants import CONST
+from pinnace.ops.math.arithmetic import ADD_V2, SUB
 from pinnace.ops.registry import lookup
+from pinnace.ops.state.variables import ASSIGN_ADD_VARIABLE, ASSIGN_SUB_VARIABLE
 
 _AWKWARD = re.compile(r"[^A-Za-z0-9_.-]")
 # Op that assigns -> op that computes what it assigns, from the value, then its other inputs.
-_COMPUTED = {"AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
+_COMPUTED = {ASSIGN_ADD_VARIABLE.name: ADD_V2.name, ASSIGN_SUB_VARIABLE.name: SUB.name}
 _SCATTERS = {
     f"ResourceScatter{before}{kind}": f"TensorScatter{kind}"
     for before in ("", "Nd")

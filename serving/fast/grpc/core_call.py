@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pinnace.serving.fast.grpc.core_server import CoreServer
     from pinnace.serving.grpc.methods import Metadata, Methods, Stream, Unary
-    from pinnace.serving.requests.exchange import Exchanging
+    from pinnace.serving.requests.exchanging import Exchanging
 
 _FOREVER_S = 1e9  # a deadline beyond it is none
 _LAST_CODE = 16

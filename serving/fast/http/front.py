@@ -28,7 +28,8 @@ from pinnace.serving.requests.request import Request
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pinnace.serving.requests.exchange import Exchange, Exchanging
+    from pinnace.serving.requests.exchange import Exchange
+    from pinnace.serving.requests.exchanging import Exchanging
     from pinnace.serving.requests.reply import Reply, ReplyHeaders
     from pinnace.serving.requests.wires import HotWire
 

@@ -36,13 +36,6 @@ def words(key: Array, counter: Array, count: int) -> list[int]:
     return found[:count]
 
 
-def key_counter(seed: Array) -> tuple[Array, Array]:
-    """TensorFlow: the seed is scrambled by one block under a fixed key."""
-    mixed = block(0x02461E293EC8F720, int(seed[0]) & ALL | (int(seed[1]) & ALL) << 64)
-    key = np.array([mixed[0] | mixed[1] << 32], np.uint64)
-    return key, np.array([0, mixed[2] | mixed[3] << 32], np.uint64)
-
-
 def uniform(shape: Array, key: Array, counter: Array, _: Array) -> Array:
     """23 bits as the mantissa of a float32 in [1, 2), less 1."""
     drawn = words(key, counter, int(np.prod(shape, dtype=np.int64)))
@@ -66,14 +59,7 @@ KEYED = st.tuples(
     st.tuples(HALVES, HALVES).map(lambda pair: np.array(pair, np.uint64)),
     st.just(np.array(1, np.int32)),
 )
-SEEDS = st.tuples(*[st.integers(-(2**63), 2**63 - 1)] * 2)
-
 CASES = [
-    OpCase(
-        "StatelessRandomGetKeyCounter",
-        st.tuples(SEEDS.map(lambda pair: np.array(pair, np.int64))),
-        key_counter,
-    ),
     OpCase("StatelessRandomUniformV2", KEYED, uniform, attrs={"dtype": dtypes.float32}),
     OpCase("StatelessRandomUniformFullIntV2", KEYED, full_int, attrs={"dtype": dtypes.uint64}),
 ]

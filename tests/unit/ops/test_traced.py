@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import pinnace as tf
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.concrete import ConcreteFunction
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.ops.execute import execute
 from support.opcase import Inputs, OpCase, all_cases, arrays_of, tensors_of
 

@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from pinnace.serving.command import UsageError, main, parse_settings
+from pinnace.serving.command import main, parse_settings
 from pinnace.serving.config.model_config import ModelConfig
 from pinnace.serving.config.settings import Settings
+from pinnace.serving.flags import UsageError
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,10 @@ import pytest
 import yaml
 
 from pinnace.framework.errors import CODE_NAMES
-from pinnace.serving.command import UsageError, flags, parse_settings
+from pinnace.serving.command import parse_settings
 from pinnace.serving.config.model_config import ModelConfig
 from pinnace.serving.config.settings import Settings
+from pinnace.serving.flags import UsageError, flags
 from pinnace.serving.models.loaded_model import LoadedModel
 from pinnace.serving.observing.stuck_runs import StuckRuns
 from unit.serving.memory_server import running

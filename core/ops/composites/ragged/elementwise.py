@@ -291,7 +291,7 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     args, kwargs = _flat((args, kwargs))
     result = op(*args, **kwargs)
     if isinstance(result, Operands):
-        old, new = first.flat_values.shape, result.shape  # type: ignore[attr-defined]
+        old, new = first.flat_values.shape, result.shape
         if new.rank == 0 or (
             old.rank and new.rank and None not in (old[0], new[0]) and old[0] != new[0]
         ):

@@ -37,8 +37,8 @@ class RowPartitioned(CompositeTensor):
                 "  Try: RaggedTensor.from_row_splits(values, row_splits), or ragged.constant"
             )
         self._values = values
-        self._row_splits = row_splits
-        self._uniform = uniform
+        self._row_splits: Tensor = row_splits
+        self._uniform: Tensor | int | None = uniform
 
     @classmethod
     def from_row_splits(

@@ -13,7 +13,15 @@ from pinnace.ops.composites.ragged.construction import range as ragged_range
 from pinnace.ops.composites.ragged.elementwise import elementwise
 from pinnace.ops.composites.ragged.shaping import expand_dims
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
-from pinnace.ops.math import arithmetic, cumulation, division, exponents, reduction, segments
+from pinnace.ops.math import (
+    arithmetic,
+    cumulation,
+    division,
+    exponents,
+    reduction,
+    segments,
+    statistics,
+)
 from pinnace.ops.nn import softmaxes
 
 if TYPE_CHECKING:
@@ -177,7 +185,7 @@ def reduce_variance(
     x = input_tensor
     if _axes(axis, x.shape.rank, "reduce_variance") is None:
         return _reduced(
-            x, axis, keepdims, reduction.reduce_variance, segments.unsorted_segment_mean
+            x, axis, keepdims, statistics.reduce_variance, segments.unsorted_segment_mean
         )
     squares = reduce_mean(x.with_flat_values(arithmetic.square(x.flat_values)), axis, keepdims)
     mean = reduce_mean(x, axis, keepdims)

@@ -82,7 +82,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
     @property
     def row_splits(self) -> Tensor:
         """[rows + 1]: where each row begins; the last is the number of values."""
-        return self._row_splits  # type: ignore[no-any-return]
+        return self._row_splits
 
     @property
     def uniform_row_length(self) -> Tensor | None:
@@ -91,7 +91,7 @@ class RaggedTensor(TensorOperators, RowPartitioned):
             return None
         if isinstance(self._uniform, int):
             return convert_to_tensor(self._uniform, self._row_splits.dtype)
-        return self._uniform  # type: ignore[no-any-return]
+        return self._uniform
 
     @property
     def flat_values(self) -> Tensor:
@@ -131,12 +131,12 @@ class RaggedTensor(TensorOperators, RowPartitioned):
     def row_starts(self, name: str | None = None) -> Tensor:
         """[rows]: where each row begins among the values."""
         del name
-        return self._row_splits[:-1]  # type: ignore[no-any-return]
+        return self._row_splits[:-1]
 
     def row_limits(self, name: str | None = None) -> Tensor:
         """[rows]: where each row ends among the values."""
         del name
-        return self._row_splits[1:]  # type: ignore[no-any-return]
+        return self._row_splits[1:]
 
     def row_lengths(self, axis: Any = 1, name: str | None = None) -> Any:
         """The lengths of the rows of an axis.

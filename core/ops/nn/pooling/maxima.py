@@ -8,6 +8,7 @@ from pinnace.framework.dtypes import FLOATS, REAL, float32, float64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor
+from pinnace.ops import flops
 from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import pooling as kernels
@@ -75,6 +76,7 @@ MAX_POOL: OpDef = define(
     kernel=_max_pool_kernel,
     gradient=_to_grad(lambda: MAX_POOL_GRAD),
     batch=image_rows.FOLDED,
+    flops=flops.pooling,
 )
 
 
@@ -265,6 +267,7 @@ MAX_POOL_3D: OpDef = define(
     infer=inferred,
     kernel=_max_pool_kernel,
     gradient=_to_grad(lambda: MAX_POOL_3D_GRAD),
+    flops=flops.pooling,
 )
 
 

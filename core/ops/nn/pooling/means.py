@@ -6,6 +6,7 @@ from typing import Any
 from pinnace.framework.dtypes import FLOATS
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Tensor
+from pinnace.ops import flops
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import pooling as kernels
 from pinnace.ops.nn import image_rows, layouts
@@ -55,6 +56,7 @@ AVG_POOL: OpDef = define(
     gradient=_avg_to_grad(lambda: AVG_POOL_GRAD),
     fresh=True,
     batch=image_rows.FOLDED,
+    flops=flops.pooling,
 )
 
 
@@ -116,6 +118,7 @@ AVG_POOL_3D: OpDef = define(
     infer=inferred,
     kernel=_avg_pool_kernel,
     gradient=_avg_to_grad(lambda: AVG_POOL_3D_GRAD),
+    flops=flops.pooling,
 )
 AVG_POOL_3D_GRAD: OpDef = define(
     name="AvgPool3DGrad",

@@ -111,30 +111,6 @@ def uniform_int_of_key(
     return _shaped(g, call, shape, start, _between(low, high))
 
 
-@converts("StatelessRandomGetKeyCounter")
-def key_counter(g: GraphBuilder, call: NodeView, seed: Value) -> tuple[Value, Value]:
-    """One block of Philox, of the seed."""
-    del call
-    start = philox.of_seed(g, seed)
-    halves = [g.reshape(half, [1]) for half in (start.low, start.high)]
-    return g.reshape(start.key, [1]), g.joined(*halves)
-
-
-@converts("StatelessRandomGetAlg")
-def algorithm(g: GraphBuilder, call: NodeView) -> Value:
-    """Philox."""
-    del call
-    return g.constant(np.array(1, np.int32))
-
-
-@converts("StatelessRandomGetKeyCounterAlg")
-def key_counter_algorithm(
-    g: GraphBuilder, call: NodeView, seed: Value
-) -> tuple[Value, Value, Value]:
-    """One block of Philox, of the seed."""
-    return (*key_counter(g, call, seed), algorithm(g, call))
-
-
 @converts("StatelessMultinomial")
 def multinomial(
     g: GraphBuilder, call: NodeView, logits: Value, samples: Value, seed: Value

@@ -10,7 +10,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.concrete import ConcreteFunction
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.ops.execute import execute
 from pinnace.ops.registry import lookup
 

@@ -13,7 +13,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import wrap
 from pinnace.functions.concrete import ConcreteFunction
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.ops.execute import execute
 from pinnace.ops.registry import lookup
 

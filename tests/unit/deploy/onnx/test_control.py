@@ -8,7 +8,7 @@ import pytest
 import pinnace as tf
 from pinnace.deploy.onnx import ExportReport, export
 from pinnace.framework.specs import TensorSpec
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.graph.graph import FunctionRef
 from unit.deploy.onnx.networks import conv, image, op, traced, weights
 

@@ -9,7 +9,7 @@ import pinnace as tf
 from pinnace.deploy.onnx import export
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.specs import TensorSpec
-from pinnace.functions.function import trace
+from pinnace.functions.tracing import trace
 from pinnace.graph.graph import FunctionRef
 from unit.deploy.onnx.networks import op, traced
 from unit.deploy.onnx.one_op import run_model

@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
-from pinnace.serving.command import UsageError, parse_settings
+from pinnace.serving.command import parse_settings
 from pinnace.serving.config.batching_config import (
     BatchOptions,
     parse_batching_parameters,
     read_batching_parameters,
 )
 from pinnace.serving.config.metrics_config import read_metrics_path
+from pinnace.serving.flags import UsageError
 
 PARAMETERS = """
 # As TensorFlow Serving's guide writes them.

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.serving.command import UsageError, main, parse_settings
+from pinnace.serving.command import main, parse_settings
 from pinnace.serving.config.model_config import ModelConfig
 from pinnace.serving.config.platforms import read_platform
+from pinnace.serving.flags import UsageError
 
 NONE = Path("/no/such/folder")
 

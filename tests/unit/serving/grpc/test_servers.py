@@ -26,7 +26,8 @@ from pinnace.serving.config.settings import Settings
 from pinnace.serving.models.loaded_model import LoadedModel
 from pinnace.serving.models.repository import Repository
 from pinnace.serving.observing.metrics import Metrics
-from pinnace.serving.requests.exchange import Exchange, Exchanging
+from pinnace.serving.requests.exchange import Exchange
+from pinnace.serving.requests.exchanging import Exchanging
 from pinnace.serving.requests.room import FEW_MESSAGES
 from pinnace.serving.running.signatures import Arrays
 from unit.serving.numpy_models import NumpyModel, write_version

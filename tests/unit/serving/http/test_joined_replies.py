@@ -5,7 +5,7 @@ import gc
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,15 @@ from pinnace.serving.models.loaded_model import LoadedModel
 from pinnace.serving.models.repository import Repository
 from pinnace.serving.models.tables import Which
 from pinnace.serving.observing.metrics import Metrics
-from pinnace.serving.requests.exchange import Exchange, Exchanging
+from pinnace.serving.requests.exchanging import Exchanging
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.request import Request
 from pinnace.serving.requests.wires import Wire
 from pinnace.serving.running.runs import Run
 from unit.serving.numpy_models import NumpyModel, write_version
+
+if TYPE_CHECKING:
+    from pinnace.serving.requests.exchange import Exchange
 
 
 def rowwise(shape: tuple[int, ...], dtype: str, more_outputs: bool = False) -> NumpyModel:

@@ -11,9 +11,10 @@ from pinnace.deploy.onnx.flow.exporting import export
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
 from pinnace.graph.codec.tensors import encode_tensor
 from pinnace.proto.prediction_log_pb2 import PredictionLog
-from pinnace.serving.command import UsageError, parse_settings
+from pinnace.serving.command import parse_settings
 from pinnace.serving.config.model_config import ModelConfig
 from pinnace.serving.config.settings import Settings
+from pinnace.serving.flags import UsageError
 from pinnace.serving.models.engines import OnnxSignature, load_onnx
 from pinnace.serving.models.loading import load_model
 from pinnace.serving.models.repository import Repository
