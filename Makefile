@@ -552,10 +552,16 @@ k8s-check: $(INSTALLED) $(KUBE)/.installed $(KUBERNETES)/.installed $(CHECKOV)/.
 image: wheel $(DIGITS)/saved_model.pb ## build/images: OCI images, slim, full and with ONNX, built twice, run and asked without Docker
 	PYTHON=$(abspath $(VENV))/bin/python deploy/containers/image.sh dist/*.whl models/digits $(ARGS)
 
-# It needs root, and once Debian's packages and PyPI; the root stays in build/platforms.
+# They need root, Debian's packages and PyPI; roots stay in build/platforms.
 .PHONY: arm64
 arm64: wheel ## run the wheel on arm64 under QEMU: import, load, run, fit, save, machine code, a server
-	$(VENV)/bin/python tests/platforms/run.py arm64 dist/*.whl
+	$(VENV)/bin/python tests/platforms/run.py dist/*.whl arm64
+
+# For once a week: a quarter of an hour. 3.13 and 3.14 are Debian's; a python3.12 must be on the PATH.
+# ARGS=python3.14 tries one.
+.PHONY: interpreters
+interpreters: wheel ## the same and the tests that the interpreter decides, on Python 3.12, 3.13 and 3.14
+	$(VENV)/bin/python tests/platforms/run.py dist/*.whl $(if $(ARGS),$(ARGS),python3.12 python3.13 python3.14)
 
 # On the tag vVERSION; elsewhere a rehearsal. ARGS="--pythons python3.13" tries it with one interpreter.
 .PHONY: release
