@@ -100,7 +100,10 @@ def _environment(name: str, folder: Path, requirement: str) -> Place:
     # A name on the PATH may be a shim for nothing.
     told = subprocess.run(asked, capture_output=True, text=True, check=False) if found else None
     if told is None or told.returncode:
-        raise PlatformError(f"there is no {name} on the PATH, and no suite of Debian has it")
+        raise PlatformError(
+            f"no {name} on the PATH runs, and no suite of Debian has it\n"
+            f"  Try: PATH=FOLDER:$PATH make interpreters ARGS={name}, where FOLDER has {name}"
+        )
     tell(f"== an environment of {found}")
     environment = folder / "environment"
     run([asked[0], "-m", "venv", "--clear", "--without-pip", str(environment)], "venv")
@@ -196,7 +199,10 @@ def _unpack(target: Target, root: Path) -> None:
     command += [f"--architectures={target.architecture}"]
     # A mirror's copy of a suite may be older than its index may be; signatures are still checked.
     command += ["--aptopt=Acquire::Check-Valid-Until false"]
-    command += ["--include=python3,libstdc++6,libgcc-s1", target.suite, str(archive)]
+    packages = ["python3", "libstdc++6", "libgcc-s1"]
+    if target.tests:
+        packages.append("curl")
+    command += [f"--include={','.join(packages)}", target.suite, str(archive)]
     run(command, "mmdebstrap")
     with tarfile.open(archive) as file:
         # Device files cannot be made everywhere, and nothing here reads them.
@@ -208,11 +214,13 @@ def _unpack(target: Target, root: Path) -> None:
     # What gRPC and Python take random bytes from, and where output is dropped.
     for device, minor in {"null": 3, "random": 8, "urandom": 9}.items():
         os.mknod(root / "dev" / device, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
+        (root / "dev" / device).chmod(0o666)  # whatever the umask says: tests are other users, too
+    (root / "tmp").chmod(0o1777)
     for folder in ("bin", "lib", "lib64", "sbin"):  # links of a package that is not unpacked
         if (root / "usr" / folder).is_dir() and not (root / folder).exists():
             (root / folder).symlink_to(f"usr/{folder}")
     # Processes that tests start must find the packages without a variable.
-    packages = root / "usr/lib/python3/dist-packages"
-    packages.mkdir(parents=True, exist_ok=True)
-    (packages / "site.pth").write_text("/site\n")
+    library = root / "usr/lib/python3/dist-packages"
+    library.mkdir(parents=True, exist_ok=True)
+    (library / "site.pth").write_text("/site\n")
     (root / "made").touch()
