@@ -46,7 +46,7 @@ EDGE_PINS := onnxruntime-node@1.30.0 onnxruntime-web@1.30.0 playwright-core@1.65
 PYRIGHT_PINS := pyright@1.1.414
 # Engines that run models, an environment each; this checkout's code is what they import.
 SPARK_PINS := pyspark==4.3.0 pyarrow==26.0.1 pandas==2.3.3 pytest==9.2.0 hypothesis==6.170.15
-RAY_PINS := ray==2.60.0 pyarrow==26.0.1 h5py==3.16.0 pytest==9.2.0 hypothesis==6.170.15
+RAY_PINS := ray[serve]==2.60.0 pyarrow==26.0.1 h5py==3.16.0 pytest==9.2.0 hypothesis==6.170.15
 BEAM_PINS := apache-beam==2.77.0 pyarrow==25.0.1 pytest==9.2.0 hypothesis==6.170.15
 # Helm and kubectl come in a layer for functions of a cloud, the fields of KEDA's and the Prometheus
 # operator's objects as types; KServe's client without what it needs.
