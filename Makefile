@@ -417,8 +417,9 @@ edge: $(INSTALLED) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported m
 ray-test spark-test beam-test mpi-test mpi-bench: export PYTHONPATH = $(abspath $(LINKS))
 
 .PHONY: ray-test
-ray-test: links $(RAY)/.installed ## score files on a cluster of Ray, whose actors and drivers are killed
-	$(RAY)/bin/python -m pytest -q -m engines tests/engines/test_ray.py tests/engines/test_ray_errors.py $(ARGS)
+ray-test: links $(RAY)/.installed ## score files on a cluster of Ray, whose actors and drivers are killed; Ray Serve
+	$(RAY)/bin/python -m pytest -q -m engines tests/engines/test_ray.py tests/engines/test_ray_errors.py \
+	  tests/engines/test_ray_serve.py $(ARGS)
 
 .PHONY: spark-test
 spark-test: links $(SPARK)/.installed ## run a model on columns of Spark
