@@ -119,7 +119,7 @@ class Checks:
             command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False
         )
         said = done.stdout + done.stderr
-        # Nothing was checked by a tool that broke, or of a kind without a schema, which is a warning.
+        # A tool that broke checked nothing; nor is anything of a kind without a schema, a warning.
         checked = _UNKNOWN not in said and "Traceback" not in said
         good = (done.returncode != 0) is fails and needs in said and checked
         self._tell(name, good, said)
