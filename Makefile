@@ -390,7 +390,7 @@ pages: $(INSTALLED) ## build/docs: tables of all names, ops, ops in ONNX and fla
 
 .PHONY: docs
 docs: $(INSTALLED) $(DOCS)/.installed ## build/site: the documentation, with tables and all names; a broken link fails
-	$(VENV)/bin/python tools/documentation.py --programs $(DOCS)/bin $(ARGS)
+	$(VENV)/bin/python tools/documentation.py --programs $(DOCS)/bin
 
 .PHONY: check
 check: lint types test ## lint, types, test
