@@ -46,7 +46,7 @@ EDGE_PINS := onnxruntime-node@1.30.0 onnxruntime-web@1.30.0 playwright-core@1.65
 PYRIGHT_PINS := pyright@1.1.414
 # Engines that run models, an environment each; this checkout's code is what they import.
 SPARK_PINS := pyspark==4.3.0 pyarrow==26.0.1 pandas==2.3.3 pytest==9.2.0 hypothesis==6.170.15
-RAY_PINS := ray==2.60.0 pyarrow==26.0.1 h5py==3.16.0 pytest==9.2.0 hypothesis==6.170.15
+RAY_PINS := ray[serve]==2.60.0 pyarrow==26.0.1 h5py==3.16.0 pytest==9.2.0 hypothesis==6.170.15
 BEAM_PINS := apache-beam==2.77.0 pyarrow==25.0.1 pytest==9.2.0 hypothesis==6.170.15
 # Helm and kubectl come in a layer for functions of a cloud, the fields of KEDA's and the Prometheus
 # operator's objects as types; KServe's client without what it needs.
@@ -390,7 +390,7 @@ pages: $(INSTALLED) ## build/docs: tables of all names, ops, ops in ONNX and fla
 
 .PHONY: docs
 docs: $(INSTALLED) $(DOCS)/.installed ## build/site: the documentation, with tables and all names; a broken link fails
-	$(VENV)/bin/python tools/documentation.py --programs $(DOCS)/bin $(ARGS)
+	$(VENV)/bin/python tools/documentation.py --programs $(DOCS)/bin
 
 .PHONY: check
 check: lint types test ## lint, types, test
@@ -417,8 +417,9 @@ edge: $(INSTALLED) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported m
 ray-test spark-test beam-test mpi-test mpi-bench: export PYTHONPATH = $(abspath $(LINKS))
 
 .PHONY: ray-test
-ray-test: links $(RAY)/.installed ## score files on a cluster of Ray, whose actors and drivers are killed
-	$(RAY)/bin/python -m pytest -q -m engines tests/engines/test_ray.py tests/engines/test_ray_errors.py $(ARGS)
+ray-test: links $(RAY)/.installed ## score files on a cluster of Ray, whose actors and drivers are killed; Ray Serve
+	$(RAY)/bin/python -m pytest -q -m engines tests/engines/test_ray.py tests/engines/test_ray_errors.py \
+	  tests/engines/test_ray_serve.py $(ARGS)
 
 .PHONY: spark-test
 spark-test: links $(SPARK)/.installed ## run a model on columns of Spark
@@ -552,10 +553,16 @@ k8s-check: $(INSTALLED) $(KUBE)/.installed $(KUBERNETES)/.installed $(CHECKOV)/.
 image: wheel $(DIGITS)/saved_model.pb ## build/images: OCI images, slim, full and with ONNX, built twice, run and asked without Docker
 	PYTHON=$(abspath $(VENV))/bin/python deploy/containers/image.sh dist/*.whl models/digits $(ARGS)
 
-# It needs root, and once Debian's packages and PyPI; the root stays in build/platforms.
+# They need root, Debian's packages and PyPI; roots stay in build/platforms.
 .PHONY: arm64
 arm64: wheel ## run the wheel on arm64 under QEMU: import, load, run, fit, save, machine code, a server
-	$(VENV)/bin/python tests/platforms/run.py arm64 dist/*.whl
+	$(VENV)/bin/python tests/platforms/run.py dist/*.whl arm64
+
+# For once a week: a quarter of an hour. 3.13 and 3.14 are Debian's; a python3.12 must be on the PATH.
+# ARGS=python3.14 tries one.
+.PHONY: interpreters
+interpreters: wheel ## the same and the tests that the interpreter decides, on Python 3.12, 3.13 and 3.14
+	$(VENV)/bin/python tests/platforms/run.py dist/*.whl $(if $(ARGS),$(ARGS),python3.12 python3.13 python3.14)
 
 # On the tag vVERSION; elsewhere a rehearsal. ARGS="--pythons python3.13" tries it with one interpreter.
 .PHONY: release

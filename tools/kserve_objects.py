@@ -120,7 +120,7 @@ def schemas(folder: Path) -> dict[tuple[str, str], Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     found = {}
     for file in sorted(folder.glob("*.yaml")):
-        for definition in yaml.load_all(file.read_text(), Loader=loader):
+        for definition in filter(None, yaml.load_all(file.read_text(), Loader=loader)):
             for version in definition["spec"].get("versions", []):
                 schema = version["schema"]["openAPIV3Schema"]
                 # What metadata may have, all kinds have in common.

@@ -214,7 +214,10 @@ def find_remote_versions(base_url: str) -> dict[int, RemoteVersion]:
     """
     shown = public_url(base_url)
     if not hasattr(os, "getuid"):
-        raise UnimplementedError(f"{shown}: models at URLs need a system with file locks")
+        raise UnimplementedError(
+            f"{shown}: models at URLs need a system with file locks\n"
+            "  Try: copy them to a folder of this machine, and serve that"
+        )
     store, path = open_store(base_url)
     base = path.rstrip("/")
 

@@ -163,3 +163,14 @@ def test_a_plot_has_a_bar_for_each_row_as_long_as_its_value() -> None:
     assert (longest, least) == (plots.WIDTH - plots.LABELS - plots.SPACE, 1.0)
     assert ">2×<" in drawn
     assert ">0.5×<" in drawn
+
+
+def test_a_tutorial_writes_the_pictures_that_it_shows(tmp_path: Path) -> None:
+    import tutorial_pictures
+
+    pages = tutorial_pictures.pages()
+    assert pages
+    assert [line for page in pages for line in tutorial_pictures.faults(page)] == []
+    page = tmp_path / "page.md"
+    page.write_text("![a](pictures/other.png)\n")
+    assert len(tutorial_pictures.faults(page)) == 2

@@ -1,6 +1,6 @@
-"""What `make arm64` runs on the other machine: each line is one check.
+"""What `make arm64` and `make interpreters` run in the other place: each line is one check.
 
-It needs nothing but the wheel, tests/ on the path and the folder it is given, and says which check
+It needs nothing but the wheel, tests/support and the folder it is given, and says which check
 failed by an AssertionError. `--write FILE` writes the numbers it came to, `--compare FILE` compares
 them with those of another machine.
 """
@@ -19,6 +19,7 @@ BEGUN = time.monotonic()
 import pinnace as tf  # noqa: E402 - its import is timed
 
 IMPORTED_S = time.monotonic() - BEGUN
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from support import recorded  # noqa: E402 - imports pinnace
 
 # Models that TensorFlow wrote: networks, loops, strings, tables, version 1.

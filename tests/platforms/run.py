@@ -1,13 +1,12 @@
-"""`make arm64`: the wheel on another processor.
+"""`make arm64`, `make interpreters`: the wheel on another processor, and on other Pythons.
 
-Debian's mmdebstrap unpacks a root with its interpreter, pip fills it with wheels made for it, and
-`program.py` runs inside by chroot: for another processor under QEMU's user emulation, whose
-binary is put into the root (nothing is registered with the kernel). Then a server is started there
-and asked from here. The numbers of the training are compared with those that this machine's own
-interpreter comes to.
+`places.py` makes a place with the wheel. `program.py` runs there, and its numbers of the training
+are compared with those that this machine's own interpreter comes to. Then a server is started there
+and asked from here; and the tests that a target names run there, on the wheel, not on this
+checkout's code.
 
-It needs root, and an internet connection to Debian's packages and PyPI the first time: the roots
-stay in build/platforms.
+It needs root, and an internet connection to Debian's packages and PyPI: what is made stays in
+build/platforms.
 """
 
 import argparse
@@ -17,174 +16,108 @@ import platform
 import shutil
 import signal
 import socket
-import stat
 import subprocess
 import sys
-import tarfile
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
+from places import PATIENCE_S, Place, PlatformError, Target, made, run, tell
 
 ROOT = Path(__file__).resolve().parents[2]
-MODELS = ROOT / "tests" / "golden" / "saved_models"
-HERE = Path(__file__).parent
+MODELS = "tests/golden/saved_models"
+PROGRAM = "tests/platforms/program.py"
 OUT = ROOT / "build" / "platforms"
-# Emulation takes about thirty times as long; a hang must end all the same.
-PATIENCE_S = 900
-
-
-class Target(NamedTuple):
-    """Where the wheel is tried."""
-
-    architecture: str  # Debian's name
-    machine: str  # Python's and PyPI's
-    suite: str  # of Debian, for its interpreter
-
-
+# What depends on the interpreter: its syntax trees and annotations, threads, files, sockets.
+TESTS = (
+    "tests/unit/framework",
+    "tests/unit/storage",
+    "tests/unit/graph",
+    "tests/unit/autodiff",
+    "tests/unit/functions",
+    "tests/unit/data",
+    "tests/unit/checkpoint",
+    "tests/unit/saved_model",
+    "tests/unit/serving",
+)
+ALL = "onnx,grpc,image,hdf5,score,dev"
 TARGETS = {
     "arm64": Target("arm64", "aarch64", "bookworm"),
+    "python3.12": Target(extras=ALL, tests=TESTS),
+    "python3.13": Target(suite="trixie", extras=ALL, tests=TESTS),
+    "python3.14": Target(suite="forky", extras=ALL, tests=TESTS),
 }
-
-
-class PlatformError(Exception):
-    """It cannot be tried here, or what was tried failed."""
 
 
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("target", choices=TARGETS)
     parser.add_argument("wheel", type=Path)
+    parser.add_argument("targets", choices=TARGETS, nargs="+")
     options = parser.parse_args()
-    try:
-        attempt(options.target, options.wheel.absolute())
-    except PlatformError as error:
-        sys.stderr.write(f"{options.target}: {error}\n")
-        return 1
-    return 0
+    failed = 0
+    for name in options.targets:
+        try:
+            attempt(name, options.wheel.absolute())
+        except PlatformError as error:
+            sys.stderr.write(f"{name}: {error}\n")
+            failed = 1
+    return failed
 
 
 def attempt(name: str, wheel: Path) -> None:
     """All of one target; raises PlatformError."""
     target = TARGETS[name]
     begun = time.monotonic()
-    if os.geteuid() != 0:
-        raise PlatformError(f"needs root, for chroot\n  Try: sudo make {name}")
-    emulator = emulator_of(target)
-    root = unpacked(name, target)
-    if emulator is not None:
-        shutil.copy2(emulator, root / "emulator")
-    version = installed(root, target, wheel)
-    work = root / "work"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir()
-    shutil.copytree(MODELS, work / "models")
-    shutil.copytree(ROOT / "tests" / "support", work / "tests" / "support")
-    shutil.copy2(HERE / "program.py", work)
+    place = made(name, target, wheel, OUT / name)
+    copy_checkout(place.work)
     tell(f"== this machine, {platform.machine()}")
-    reference = OUT / "reference.npz"
-    command = [sys.executable, str(HERE / "program.py"), str(MODELS), "--write", str(reference)]
-    here = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
-    checked(subprocess.run(command, env=here, timeout=PATIENCE_S, check=False), "here")
-    shutil.copy2(reference, work)
-    tell(f"== {target.machine}, Python {version}" + (", emulated" if emulator else ""))
-    arguments = ["/work/program.py", "/work/models", "--compare", "/work/reference.npz"]
-    checked(subprocess.run(inside(root, arguments), timeout=PATIENCE_S, check=False), "there")
-    served(root)
+    reference = place.work / "reference.npz"
+    command = [sys.executable, str(ROOT / PROGRAM), str(ROOT / MODELS), "--write", str(reference)]
+    run(command, "here")
+    kind = ", emulated" if place.is_emulated else ""
+    tell(f"== {target.machine}, Python {place.version}{kind}")
+    seen = place.seen
+    arguments = [f"{seen}/{PROGRAM}", f"{seen}/{MODELS}", "--compare", f"{seen}/reference.npz"]
+    run([*place.command, *arguments], "there")
+    served(place)
+    if target.tests:
+        tested(place, target.tests)
     tell(f"{name}: passed in {time.monotonic() - begun:.0f} s")
 
 
-def emulator_of(target: Target) -> Path | None:
-    """QEMU for the target's programs, if this processor is another; Debian's tools are there."""
-    needed = {"mmdebstrap": "mmdebstrap"}
-    foreign = target.machine != platform.machine()
-    program = f"qemu-{target.machine}-static"
-    if foreign:
-        needed[program] = "qemu-user-static"
-    missing = [package for tool, package in needed.items() if shutil.which(tool) is None]
-    if missing:
-        tell(f"installing {' '.join(missing)}")
-        install = ["apt-get", "install", "-qq", "-y", "--no-install-recommends", *missing]
-        for command in (["apt-get", "update", "-qq"], install):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise PlatformError(
-                    f"needs {' '.join(missing)}, which could not be installed: "
-                    f"{done.stderr.strip()}\n  Try: sudo apt install {' '.join(missing)}"
-                )
-    return Path(shutil.which(program) or program) if foreign else None
+def copy_checkout(target: Path) -> None:
+    """Copy what git knows here: the tests, and what they read."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z"]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():  # and not removed since
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target / name)
 
 
-def unpacked(name: str, target: Target) -> Path:
-    """A root with Debian's interpreter, made once."""
-    root = OUT / name / "root"
-    if (root / "made").exists():
-        return root
-    tell(f"== Debian {target.suite} for {target.architecture}, by mmdebstrap")
-    shutil.rmtree(root, ignore_errors=True)
-    root.mkdir(parents=True)
-    archive = root.parent / "root.tar"
-    command = ["mmdebstrap", "--quiet", "--variant=extract"]
-    command += [f"--architectures={target.architecture}"]
-    command += ["--include=python3,libstdc++6,libgcc-s1", target.suite, str(archive)]
-    checked(subprocess.run(command, timeout=PATIENCE_S, check=False), "mmdebstrap")
-    with tarfile.open(archive) as file:
-        # Device files cannot be made everywhere, and nothing here reads them.
-        members = [one for one in file if not (one.ischr() or one.isblk())]
-        file.extractall(root, members, filter="fully_trusted")
-    archive.unlink()
-    (root / "tmp").mkdir(exist_ok=True)
-    (root / "dev").mkdir(exist_ok=True)
-    # What gRPC and Python take random bytes from, and where output is dropped.
-    for device, minor in {"null": 3, "random": 8, "urandom": 9}.items():
-        os.mknod(root / "dev" / device, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
-    (root / "made").touch()
-    return root
+def tested(place: Place, tests: tuple[str, ...]) -> None:
+    """Run tests there, two at a time."""
+    program = "import os, sys, pytest; os.chdir(sys.argv[1]); sys.exit(pytest.main(sys.argv[2:]))"
+    options = ["-q", "-n", "2", "-p", "no:cacheprovider", *tests]
+    run([*place.command, "-c", program, place.seen, *options], "a test")
 
 
-def installed(root: Path, target: Target, wheel: Path) -> str:
-    """Put the wheel and its dependencies into the root, from wheels alone; the Python's version."""
-    (library,) = [one for one in (root / "usr/lib").glob("python3.*") if (one / "os.py").exists()]
-    version = library.name.removeprefix("python")
-    digits = version.replace(".", "")
-    shutil.rmtree(root / "site", ignore_errors=True)
-    tell(f"== wheels for Python {version} on {target.machine}")
-    command = [sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-    command += ["--target", str(root / "site"), "--only-binary", ":all:", "--no-compile"]
-    command += ["--python-version", version, "--implementation", "cp"]
-    for abi in (f"cp{digits}", "abi3", "none"):
-        command += ["--abi", abi]
-    for glibc in ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014"):
-        command += ["--platform", f"{glibc}_{target.machine}"]
-    command += ["--platform", "any", f"pinnace[grpc,hdf5] @ {wheel.as_uri()}"]
-    checked(subprocess.run(command, timeout=PATIENCE_S, check=False), "pip")
-    return version
-
-
-def inside(root: Path, arguments: list[str]) -> list[str]:
-    """The command that runs the root's interpreter with arguments."""
-    emulator = ["/emulator"] if (root / "emulator").exists() else []
-    settings = ["PYTHONPATH=/site:/work/tests", "HOME=/tmp", "NUMBA_CACHE_DIR=/tmp/numba"]
-    command = [*emulator, "/usr/bin/python3", *arguments]
-    return ["env", "-i", *settings, shutil.which("chroot") or "chroot", str(root), *command]
-
-
-def served(root: Path) -> None:
+def served(place: Place) -> None:
     """Start a server there, ask it from here, stop it."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
     program = "from pinnace.deploy.cli.main import run_process; run_process()"
-    flags = ["serve", "--model", "cnn=/work/models/keras_cnn/model", "--rest_api_port", str(port)]
+    model = f"cnn={place.seen}/{MODELS}/keras_cnn/model"
+    flags = ["serve", "--model", model, "--rest_api_port", str(port)]
     flags += ["--host", "127.0.0.1", "--drain_s", "0"]
     begun = time.monotonic()
-    process = subprocess.Popen(inside(root, ["-c", program, *flags]), start_new_session=True)
+    process = subprocess.Popen([*place.command, "-c", program, *flags], start_new_session=True)
     try:
-        with np.load(MODELS / "keras_cnn" / "io.npz") as recorded:
+        with np.load(ROOT / MODELS / "keras_cnn" / "io.npz") as recorded:
             x = recorded["001/serving_default/in/image"]
             wanted = recorded["001/serving_default/out/output_0"]
         body = json.dumps({"instances": x.tolist()}).encode()
@@ -197,7 +130,7 @@ def served(root: Path) -> None:
             except (urllib.error.URLError, ConnectionError) as error:
                 if process.poll() is not None:
                     raise PlatformError(f"the server ended with {process.returncode}") from error
-                if time.monotonic() - begun > PATIENCE_S / 3:
+                if time.monotonic() - begun > PATIENCE_S / 6:
                     raise PlatformError(f"the server does not answer: {error}") from error
                 time.sleep(0.2)
         gap = float(np.abs(np.array(found) - wanted).max())
@@ -205,7 +138,10 @@ def served(root: Path) -> None:
             raise PlatformError(f"the server's answer is {gap} from what TensorFlow recorded")
         answered = time.monotonic() - begun
         process.send_signal(signal.SIGTERM)
-        code = process.wait(60)
+        try:
+            code = process.wait(60)
+        except subprocess.TimeoutExpired as error:
+            raise PlatformError("the server goes on after SIGTERM") from error
         if code:
             raise PlatformError(f"the server ended with {code} after SIGTERM")
         tell(f"{answered:7.1f} s  a server there answered as TensorFlow did, and ended with 0")
@@ -213,18 +149,6 @@ def served(root: Path) -> None:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def tell(line: str) -> None:
-    """Print at once: what runs inside prints, too."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
-def checked(done: "subprocess.CompletedProcess[bytes]", what: str) -> None:
-    """Raise PlatformError if a command failed."""
-    if done.returncode:
-        raise PlatformError(f"{what} failed with {done.returncode}; what it says stands above")
 
 
 if __name__ == "__main__":

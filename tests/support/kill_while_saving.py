@@ -40,6 +40,9 @@ class Model(tf.Module):
         return int(found.pop())
 
 
+_MEAN_S = 0.05  # of a child's life, in which an idle machine saves some ten times
+
+
 def save_without_end(folder: Path, number: int, pipe: int) -> None:
     """What a child does, until it is killed."""
     model = Model()
@@ -110,8 +113,12 @@ def main(folder: Path, kills: int, seed: int) -> None:
     draw = random.Random(seed)
     said: list[tuple[int, str]] = []
     number = 0
+    mean_s = _MEAN_S
     for _ in range(kills):
-        one_kill(folder, number, 0.005 + draw.expovariate(1 / 0.05), said)
+        heard = len(said)
+        one_kill(folder, number, 0.005 + draw.expovariate(1 / mean_s), said)
+        # On a busy machine a child saves nothing in that time: the next ones live longer.
+        mean_s = mean_s * 1.5 if len(said) == heard else max(_MEAN_S, mean_s / 1.2)
         # Three more than was said may have been saved, or half saved.
         number = max(check(folder, said) + 3, number)
     sys.stdout.write(f"{kills} kills, {len(said)} saves, none lost\n")

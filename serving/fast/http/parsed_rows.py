@@ -34,6 +34,11 @@ class _Parsers(threading.local):
 _PARSERS = None if simdjson is None else _Parsers()
 
 
+def is_available() -> bool:
+    """Whether `parse_rows` can read anything."""
+    return _PARSERS is not None
+
+
 def parse_rows(servable: Servable, body: bytes) -> tuple[str, PackedRows] | None:
     """The signature that a body asks, and rows for its only input, which is of floats.
 

@@ -64,7 +64,7 @@ def test_liberties_are_taken(text: str, value: object) -> None:
         (b'{"instances": [1, 2}', r"JSON Parse error: .* at offset: 19"),
         (b'{"instances": [Inf, Inf, }', r"JSON Parse error: .* at offset: 25"),
         (b"[01]", r"JSON Parse error: .* at offset: 2"),
-        (b"[1,]", r"JSON Parse error: .* at offset: 3"),
+        (b"[1,]", r"JSON Parse error: .* at offset: [23]"),  # 2 from Python 3.13 on
         (b"{'a': 1}", r"JSON Parse error: .* at offset: 1"),
         (b"hello", r"JSON Parse error: .* at offset: 0"),
         (b'["\x01"]', r"JSON Parse error: Invalid control character.* at offset: 2"),

@@ -13,8 +13,16 @@ import pytest
 
 from pinnace.serving.config.model_config import All, ModelConfig
 from pinnace.serving.config.settings import Settings
+from pinnace.serving.models.loaded_model import LoadedModel
 from unit.serving.memory_server import Server, running
-from unit.serving.numpy_models import JSON_DTYPES, every_kind, read_version, write_version
+from unit.serving.numpy_models import (
+    JSON_DTYPES,
+    every_kind,
+    half_plus_two,
+    read_version,
+    slow,
+    write_version,
+)
 
 ZEROS = np.zeros((1, 8, 8, 1)).tolist()
 
@@ -334,16 +342,17 @@ class TestBodies:
 def test_a_slow_model_is_504_and_others_are_answered(tmp_path: Path) -> None:
     write_version(tmp_path, 1)
     settings = Settings(
-        models=(ModelConfig("m", str(tmp_path)),), request_timeout_s=0.1, file_system_poll_s=0
+        models=(ModelConfig("m", str(tmp_path)),), request_timeout_s=1.0, file_system_poll_s=0
     )
     path = "/v1/models/m:predict"
-    slow = {"json": {"instances": [1], "signature_name": "slow"}}
-    with running(settings, lambda _: every_kind()) as server:
+    later = {"json": {"instances": [1], "signature_name": "later"}}
+    model = LoadedModel({"serving_default": half_plus_two(), "later": slow(1.5)})
+    with running(settings, lambda _: model) as server:
         replies = server.ask_all(
-            [("POST", path, slow)] + [("POST", path, {"json": {"instances": [1]}})] * 20
+            [("POST", path, later)] + [("POST", path, {"json": {"instances": [1]}})] * 20
         )
     assert replies[0].status_code == 504
-    assert error(replies[0]) == "Model 'm' version 1 did not answer in 0.1 s"
+    assert error(replies[0]) == "Model 'm' version 1 did not answer in 1 s"
     assert [reply.status_code for reply in replies[1:]] == [200] * 20
 
 

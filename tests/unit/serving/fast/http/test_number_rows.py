@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinnace.serving.fast.http import digit_reader as engine
-from pinnace.serving.fast.http import number_rows
+from pinnace.serving.fast.http import number_rows, parsed_rows
 from pinnace.serving.fast.http.predict import RowsPredict
 from pinnace.serving.http.json_tensors import decode_feeds, parse_predict
 from pinnace.serving.models.loaded_model import LoadedModel
@@ -116,7 +116,12 @@ def test_memory_of_large_bodies_is_not_kept() -> None:
     assert len(number_rows._SCRATCH.kept[0]) <= number_rows._KEPT_NUMBERS
 
 
-def test_nobody_asks_for_machine_code_before_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("parsers", [parsed_rows._PARSERS, None])
+def test_nobody_asks_for_machine_code_before_it_pays(
+    monkeypatch: pytest.MonkeyPatch, parsers: object
+) -> None:
+    """With simdjson, and where there is no wheel of it."""
+    monkeypatch.setattr(parsed_rows, "_PARSERS", parsers)
     asked = []
     monkeypatch.setattr(number_rows, "_reader", None)
     monkeypatch.setattr(number_rows, "_read_bytes", 0)

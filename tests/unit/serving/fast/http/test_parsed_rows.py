@@ -36,8 +36,12 @@ MATRICES = st.integers(1, 4).flatmap(
     lambda n: st.lists(st.lists(NUMBERS, min_size=n, max_size=n), min_size=1, max_size=4)
 )
 NAMES = st.sampled_from(["serving_default", "double", "whole", "two", "a[b", "other"])
+needs_simdjson = pytest.mark.skipif(
+    not parsed_rows.is_available(), reason="simdjson has no wheel for this Python"
+)
 
 
+@needs_simdjson
 @given(st.one_of(MATRICES, st.lists(NUMBERS, min_size=1, max_size=5), NESTED), NAMES, st.booleans())
 def test_both_ways_agree(value: object, name: str, is_first: bool) -> None:
     pairs = {"signature_name": name, "instances": value}
@@ -55,6 +59,7 @@ def test_both_ways_agree(value: object, name: str, is_first: bool) -> None:
         np.testing.assert_array_equal(found[1][key], array)
 
 
+@needs_simdjson
 @given(MATRICES)
 def test_matrices_of_finite_numbers_take_the_fast_way(value: list[list[float]]) -> None:
     if not all(np.isfinite(float(x)) and abs(x) < 2**63 for row in value for x in row):
@@ -70,6 +75,7 @@ def test_what_is_no_json_is_refused_by_the_full_rules(body: bytes) -> None:
         RowsPredict().decode(SERVABLE, body, {})
 
 
+@needs_simdjson
 def test_the_name_of_a_signature_is_text() -> None:
     assert parse_rows(SERVABLE, b'{"instances":[1],"signature_name":"5"}')
     assert parse_rows(SERVABLE, b'{"instances":[1],"signature_name":5}') is None
