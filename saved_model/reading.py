@@ -17,6 +17,7 @@ from pinnace.framework.errors import (
     OpError,
     UnavailableError,
 )
+from pinnace.framework.process_effects import collector_paused
 from pinnace.proto.saved_model_pb2 import MetaGraphDef, SavedModel
 from pinnace.saved_model import layout
 from pinnace.saved_model.options import LoadOptions
@@ -67,7 +68,8 @@ def load(
         for _ in range(_TRIES):
             with _held(folder) as before:
                 try:
-                    found = _load(folder, wanted, chosen)
+                    with collector_paused():
+                        found = _load(folder, wanted, chosen)
                 except OpError:
                     if _identity(folder) == before:
                         raise

@@ -10,6 +10,7 @@ from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
 from pinnace.engine.passes.windows import windowed
 from pinnace.engine.plan import Plan
+from pinnace.framework.process_effects import collector_paused
 from pinnace.graph.caches import PerGraph
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def plan_of(graph: Graph) -> Plan:
         with _lock:
             plan = _plans.get(graph)
             if plan is None:
-                plan = _plans.keep(graph, build(graph))
+                with collector_paused():
+                    plan = _plans.keep(graph, build(graph))
     return plan
 
 
