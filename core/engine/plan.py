@@ -10,6 +10,7 @@ import functools
 import threading
 from typing import TYPE_CHECKING, Any
 
+from pinnace.engine.blas import one_thread
 from pinnace.engine.source import Source
 from pinnace.engine.steps import steps_of
 from pinnace.engine.tiers import Tiers
@@ -75,9 +76,9 @@ class Plan:
                 if buffers is not None:
                     results = buffers.run(arrays, context, looks=True)
                 else:
-                    results = self.looking(arrays, context)
+                    results = self._in_new_memory(self.looking, arrays, context)
             elif buffers is None:
-                results = self.run(arrays, context)
+                results = self._in_new_memory(self.run, arrays, context)
             else:
                 results = buffers.run(arrays, context)
         except Exception as error:
@@ -90,6 +91,15 @@ class Plan:
             if buffers is not None:
                 self.tiers.give_back(buffers)
         return results
+
+    def _in_new_memory(
+        self, function: Callable[..., Any], arrays: Sequence[Array], context: RunContext | None
+    ) -> tuple[Array, ...]:
+        """A call that leases nothing: `run` or `looking`, BLAS on one thread as in leased ones."""
+        if not self.tiers.has_products:
+            return function(arrays, context)  # type: ignore[no-any-return]
+        with one_thread:
+            return function(arrays, context)  # type: ignore[no-any-return]
 
     @functools.cached_property
     def looking(self) -> Callable[..., Any]:

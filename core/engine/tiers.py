@@ -142,7 +142,11 @@ class _Tier:
 
 
 class Tiers:
-    """The compiled forms of one plan so far."""
+    """The compiled forms of one plan so far.
+
+    Attributes:
+        has_products: whether BLAS, or a kernel that shares its work, has anything to do.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -154,10 +158,10 @@ class Tiers:
         # If the plan is the body of loops: how they run, by tier.
         self._loops: dict[str, LoopTiers] = {}
         self._candidates = candidates(plan)
-        self._has_products = has_products(step.node for step in plan.steps)
+        self.has_products = has_products(step.node for step in plan.steps)
         self._is_small = _is_small(plan)
         self._worthwhile = (
-            bool(self._candidates) or self._has_products or self._is_small or state.compiles
+            bool(self._candidates) or self.has_products or self._is_small or state.compiles
         )
 
     # Calls.
@@ -360,7 +364,7 @@ class Tiers:
 
         known, settled = sizes_for(self._plan, arrays)
         sizes = buffered(known, self._candidates, _SMALLEST)
-        if not sizes and not self._has_products and not self._is_small and not anyway:
+        if not sizes and not self.has_products and not self._is_small and not anyway:
             return None
         for value, array in zip(self._plan.graph.inputs, arrays, strict=True):
             known[value] = array.shape
@@ -371,7 +375,7 @@ class Tiers:
                     known[value] = np.shape(constant)
         results = set(self._plan.graph.outputs)
         settled = {value: array for value, array in settled.items() if value not in results}
-        return Layout(self._plan, known, sizes, self._has_products, settled=settled)
+        return Layout(self._plan, known, sizes, self.has_products, settled=settled)
 
     # Loops.
 
