@@ -13,7 +13,6 @@ import threading
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pinnace.engine.blas import one_thread
 from pinnace.engine.contests import Timed
 from pinnace.engine.loop_tiers import LoopTiers
 from pinnace.engine.networks.region import Network
@@ -22,6 +21,7 @@ from pinnace.engine.tiers import Tiers, Workspace
 from pinnace.framework.context import state
 from pinnace.framework.errors import AlreadyExistsError
 from pinnace.ops import entries, execute
+from pinnace.ops.kernels.blas import one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

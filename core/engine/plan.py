@@ -10,12 +10,12 @@ import functools
 import threading
 from typing import TYPE_CHECKING, Any
 
-from pinnace.engine.blas import one_thread
 from pinnace.engine.source import Source
 from pinnace.engine.steps import steps_of
 from pinnace.engine.tiers import Tiers
 from pinnace.framework import config, denormals, errors, float_warnings
 from pinnace.framework.context import state
+from pinnace.ops.kernels.blas import one_thread
 from pinnace.ops.running import RunContext
 
 if TYPE_CHECKING:

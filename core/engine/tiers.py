@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pinnace.engine.blas import has_products, one_thread
+from pinnace.engine.blas import has_products
 from pinnace.engine.contests import Timed
 from pinnace.engine.layout import Layout, buffered, candidates
 from pinnace.engine.promotion import Promotion, is_compiling
@@ -25,6 +25,7 @@ from pinnace.engine.shares import Shares
 from pinnace.framework import config
 from pinnace.framework.context import state
 from pinnace.graph.graph import constant_of
+from pinnace.ops.kernels.blas import one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine import agreement, rejections
-from pinnace.engine.blas import one_thread
 from pinnace.engine.source import Source
 from pinnace.engine.steps import steps_of
 from pinnace.engine.versions import version_of
 from pinnace.graph.graph import constant_of
 from pinnace.graph.text import text_of
+from pinnace.ops.kernels.blas import one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

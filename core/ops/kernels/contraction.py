@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.ops.kernels import team, tiles, weights
+from pinnace.ops.kernels import blas, tiles, weights
 from pinnace.ops.kernels.precision import Array, computed_in
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _multiplied(
         rows = a.reshape(-1, inner)
         product = tiles.product(rows, b, None, y).reshape(*a.shape[:-1], b.shape[-1])
     else:
-        product = team.matmul(a, b, _target(a, b, (*batch, *left, *right), output, room))
+        product = blas.matmul(a, b, _target(a, b, (*batch, *left, *right), output, room))
     return product.reshape((*product.shape[: len(batch)], *lefts, *rights)), (*batch, *left, *right)
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.kernels import compiled, team, tiles
+from pinnace.ops.kernels import blas, compiled, team, tiles
 from pinnace.ops.kernels.patches import Geometry, PaddedImages, Pads, geometry
 from pinnace.ops.kernels.precision import Array, computed_in
 
@@ -270,7 +270,7 @@ def _filter_gradient(x: Array, dy: Array, g: Geometry) -> Array:
         return np.zeros(shape, dy.dtype)
     if _is_pointwise(g):
         columns = x.reshape(-1, channels)
-        return team.matmul(columns.T, dy.reshape(-1, outputs)).reshape(shape)
+        return blas.matmul(columns.T, dy.reshape(-1, outputs)).reshape(shape)
     found = tiles.correlate(x, dy, g)
     if found is not None:
         return found
@@ -283,7 +283,7 @@ def _columns_times(x: Array, dy: Array, g: Geometry) -> Array:
     outputs = dy.shape[-1]
     total: Array | None = None
     for images, rows, columns in column_blocks(x, g):
-        part = team.matmul(columns.T, dy[images, rows].reshape(-1, outputs))
+        part = blas.matmul(columns.T, dy[images, rows].reshape(-1, outputs))
         total = part if total is None else np.add(total, part, out=total)
     assert total is not None  # noqa: S101 - for mypy: dy.size > 0, so there was a block
     return total
@@ -297,7 +297,7 @@ def _input_gradient(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
     if dy.size == 0:
         dx[...] = 0
     elif _is_pointwise(g):
-        product_ = team.matmul(dy.reshape(-1, outputs), filter.reshape(inputs, outputs).T)
+        product_ = blas.matmul(dy.reshape(-1, outputs), filter.reshape(inputs, outputs).T)
         dx[...] = product_.reshape(dx.shape)
     elif outputs > MANY_OUTPUTS * inputs:
         _scatter_products(filter, dy, g, dx)
@@ -401,7 +401,7 @@ def _scatter_products(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
     channels_last = (*range(1, planes.ndim), 0)
     for start in range(0, batch, step):
         block = dy[start : start + step]
-        products = team.matmul(matrix, block.reshape(-1, outputs).T)
+        products = blas.matmul(matrix, block.reshape(-1, outputs).T)
         products = products.reshape(*g.window, inputs, len(block), *sizes)
         sums = planes[:, : len(block)]
         sums[...] = 0

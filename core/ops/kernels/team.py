@@ -13,7 +13,6 @@ that to matter more than what Python does between them.
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import sys
 import threading
@@ -27,7 +26,6 @@ from pinnace.framework import config, denormals
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pinnace.ops.kernels.precision import Array
 
 # Multiplications from which two threads are quicker than one; below, waking a thread (20 to 50 us)
 # costs more than it brings.
@@ -299,60 +297,3 @@ def share(pieces: int, work: Callable[[int], None], threads: int | None = None) 
     else:
         for piece in range(pieces):
             work(piece)
-
-
-def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
-    """`np.matmul(a, b, out)`, shared if it is large."""
-    if (
-        a.ndim > 2
-        and b.ndim == 2
-        and a.flags.c_contiguous
-        and (out is None or out.flags.c_contiguous)
-    ):
-        # One product of many rows: BLAS packs b once.
-        rows = None if out is None else out.reshape(math.prod(a.shape[:-1]), b.shape[-1])
-        product = matmul(a.reshape(math.prod(a.shape[:-1]), a.shape[-1]), b, rows)
-        return product.reshape(*a.shape[:-1], b.shape[-1])
-    if _opened < 2 or a.ndim < 2 or b.ndim < 2 or a.size * b.shape[-1] < WORTH_PRODUCTS:
-        return np.matmul(a, b) if out is None else np.matmul(a, b, out=out)
-    if out is None:
-        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        out = np.empty((*batch, a.shape[-2], b.shape[-1]), np.result_type(a, b))
-    if out.size == 0 or a.shape[-1] != b.shape[-2]:
-        return np.matmul(a, b, out=out)  # which fills with zeros, or explains
-    if out.ndim > 2 and len(out) >= _opened:
-        _share_batch(a, b, out)
-        return out
-    # BLAS packs both matrices: cut where what is packed twice is the smaller one.
-    columns = b.shape[-1] > a.shape[-2]
-    pieces, step = _cut(out.shape[-1 if columns else -2])
-
-    def work(piece: int) -> None:
-        part = slice(piece * step, (piece + 1) * step)
-        if columns:
-            np.matmul(a, b[..., part], out=out[..., part])
-        else:
-            np.matmul(a[..., part, :], b, out=out[..., part, :])
-
-    share(pieces, work)
-    return out
-
-
-def _share_batch(a: Array, b: Array, out: Array) -> None:
-    """The products of a batch, some here and some there."""
-    cut_a = a.ndim == out.ndim and len(a) > 1
-    cut_b = b.ndim == out.ndim and len(b) > 1
-    step = -(-len(out) // _opened)
-
-    def work(piece: int) -> None:
-        part = slice(piece * step, (piece + 1) * step)
-        np.matmul(a[part] if cut_a else a, b[part] if cut_b else b, out=out[part])
-
-    share(-(-len(out) // step), work)
-
-
-def _cut(length: int) -> tuple[int, int]:
-    """(pieces, length of each): one for each member, in whole tiles of BLAS."""
-    share_of_one = -(-length // _opened)
-    step = -(-share_of_one // 16) * 16
-    return -(-length // step), step

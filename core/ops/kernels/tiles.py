@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pinnace.framework import config
-from pinnace.ops.kernels import compiled, team, weights
+from pinnace.ops.kernels import blas, compiled, team, weights
 from pinnace.ops.kernels.poison import fill
 from pinnace.ops.kernels.weights import PANEL
 
@@ -265,8 +265,8 @@ def product(a: Array, b: Array, out: Array | None, noted: Array) -> Array:
         if found is not None:
             return found
         with compiled.watched:
-            return team.matmul(a, b, out)
-    return team.matmul(a, b, out)
+            return blas.matmul(a, b, out)
+    return blas.matmul(a, b, out)
 
 
 def multiply(a: Array, b: Array, out: Array | None, noted: Array) -> Array | None:

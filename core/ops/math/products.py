@@ -21,7 +21,7 @@ from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.entries import make_entry
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.kernels import team, tiles, weights
+from pinnace.ops.kernels import blas, team, tiles, weights
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import complexes, reduction
 from pinnace.ops.opdef import Infer, InferCall, OpCall, OpDef, attr
@@ -119,7 +119,7 @@ def _batch_kernel(
         y = _adjoint(y)
     wide = computed_in(x.dtype)
     if wide == x.dtype:
-        return team.matmul(x, y, out)
+        return blas.matmul(x, y, out)
     product: Array = np.matmul(x.astype(wide), y.astype(wide)).astype(x.dtype)
     if out is None:
         return product
@@ -340,16 +340,17 @@ _ENTRIES = {
 
 
 def _blas_product(a: Array, b: Array, out: Array | None) -> Array:
-    if out is None and a.dtype.char in "fd" and a.size * b.shape[-1] < team.WORTH_PRODUCTS:
+    most = team.WORTH_PRODUCTS if team.members() > 1 else blas.SMALL
+    if out is None and a.dtype.char in "fd" and a.size * b.shape[-1] < most:
         return np.dot(a, b)  # type: ignore[no-any-return] # the usual case, in few steps
     wide = computed_in(a.dtype)
     if wide != a.dtype:
         # BLAS has no 16-bit floats, and their sums would be too coarse.
         product: Array = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
     elif out is None or a.dtype.kind == "c":
-        product = team.matmul(a, b) if team.members() > 1 else np.dot(a, b)
+        product = blas.matmul(a, b)
     else:
-        return team.matmul(a, b, out)
+        return blas.matmul(a, b, out)
     if out is None:
         return product
     out[...] = product

@@ -8,8 +8,8 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from pinnace.engine.blas import one_thread
 from pinnace.framework import config
+from pinnace.ops.kernels.blas import one_thread
 
 
 class _Plain:

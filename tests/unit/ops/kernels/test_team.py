@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinnace.ops.kernels import team
+from pinnace.ops.kernels import blas, team
 from pinnace.ops.kernels.convolution import conv
 
 if TYPE_CHECKING:
@@ -153,14 +153,14 @@ def test_products_are_numpys(
     b = b.swapaxes(-1, -2) if flips[1] else b
     wanted = np.matmul(a, b)
     out = np.full_like(wanted, np.nan) if given_out else None
-    found = team.matmul(a, b, out)
+    found = blas.matmul(a, b, out)
     np.testing.assert_array_equal(found, wanted)
     assert out is None or np.may_share_memory(found, out)
 
 
 def test_what_does_not_fit_is_numpys_to_refuse() -> None:
     with pytest.raises(ValueError, match="mismatch"):
-        team.matmul(np.ones((40, 3), np.float32), np.ones((4, 40), np.float32))
+        blas.matmul(np.ones((40, 3), np.float32), np.ones((4, 40), np.float32))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork") or sys.platform == "darwin", reason="needs fork")
