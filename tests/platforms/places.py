@@ -109,7 +109,7 @@ def _environment(name: str, folder: Path, requirement: str) -> Place:
     run([asked[0], "-m", "venv", "--clear", "--without-pip", str(environment)], "venv")
     python = str(environment / "bin" / "python")
     run([*_pip(), "--python", python, *_INSTALL, requirement], "pip")
-    work = folder / "work"
+    work = folder / "checkout"
     return Place(["env", "-u", "PYTHONPATH", python], work, str(work), told.stdout.strip())
 
 
@@ -145,7 +145,7 @@ def _root(target: Target, root: Path, requirement: str) -> Place:
     clean = ["env", "-i", paths, "HOME=/tmp", "NUMBA_CACHE_DIR=/tmp/numba"]
     command = [*clean, "unshare", "--mount", "sh", "-c", SHELL, "sh", str(root), *emulated]
     command += ["/usr/bin/python3"]
-    return Place(command, root / "work", "/work", version, emulator is not None)
+    return Place(command, root / "checkout", "/checkout", version, emulator is not None)
 
 
 _INSTALL = ["install", "-qq", "--disable-pip-version-check"]
