@@ -263,6 +263,7 @@ if TYPE_CHECKING:
     from pinnace import graph_util as graph_util
     from pinnace import io as io
     from pinnace import keras as keras
+    from pinnace import linalg as linalg
     from pinnace import lookup as lookup
     from pinnace import profiler as profiler
     from pinnace import saved_model as saved_model
@@ -284,7 +285,6 @@ if TYPE_CHECKING:
     from pinnace.keras import optimizers as optimizers
     from pinnace.ops import audio as audio
     from pinnace.ops import image as image
-    from pinnace.ops import linalg as linalg
     from pinnace.ops import quantization as quantization
     from pinnace.ops import raw_ops as raw_ops
     from pinnace.ops import signal as signal
@@ -356,7 +356,7 @@ _ON_FIRST_USE = {
     "io": "pinnace.io",
     "irfftnd": "pinnace.ops.signal.fourier:irfftnd",
     "keras": "pinnace.keras",
-    "linalg": "pinnace.ops.linalg",
+    "linalg": "pinnace.linalg",
     "lookup": "pinnace.lookup",
     "losses": "pinnace.keras.losses",
     "make_ndarray": "pinnace.graph.static_values:make_ndarray",

@@ -171,10 +171,10 @@ def _subtype(mine: Any, theirs: Any) -> bool:
 
 
 def _paired(mine: Any, theirs: Any) -> list[tuple[Any, Any]] | None:
-    """What stands at one place of two tuples or mappings; None if they are not of one form."""
+    """What stands at one place of two sequences or mappings; None if they are not of one form."""
     if type(mine) is not type(theirs):
         return None
-    if type(mine) is tuple and len(mine) == len(theirs):
+    if type(mine) in {tuple, list} and len(mine) == len(theirs):
         return list(zip(mine, theirs, strict=True))
     if isinstance(mine, Mapping) and mine.keys() == theirs.keys():
         return [(part, theirs[key]) for key, part in mine.items()]
@@ -187,7 +187,9 @@ def _joined(mine: Any, theirs: Any) -> Any:
         parts = list(starmap(_joined, pairs))
         if any(part is _DIFFER for part in parts):
             return _DIFFER
-        return tuple(parts) if type(mine) is tuple else type(mine)(zip(mine, parts, strict=True))
+        if type(mine) in {tuple, list}:
+            return type(mine)(parts)
+        return type(mine)(zip(mine, parts, strict=True))
     if isinstance(mine, Shape):
         return mine.most_specific_compatible_shape(theirs)
     if isinstance(mine, TypeSpec):
@@ -270,7 +272,7 @@ def spec_class(name: str, written: str = "") -> type[CompositeSpec] | None:
         written: the name that a program gave it, for one of an extension type.
     """
     if name == EXTENSION:
-        return _registered.get(written)
+        return _later.find(lambda: _registered.get(written))
     return _later.find(lambda: _in_files.get(name))
 
 

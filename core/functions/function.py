@@ -480,9 +480,9 @@ def _outputs(tracer: FunctionTracer, results: Any, name: str) -> tuple[list[Any]
         if isinstance(item, Variable):
             item = item.value()
         if is_composite(item) and isinstance(item.spec, CompositeSpec):
-            spec = item.spec
-            structure.map_structure(leaf, item, expand_composites=True)
-            return spec
+            for part in structure.flatten(item, expand_composites=True):
+                leaf(part)
+            return item.spec
         if not isinstance(item, Operands):
             try:
                 item = convert_to_tensor(item)
