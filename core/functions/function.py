@@ -451,7 +451,12 @@ def _composite_symbol(tracer: FunctionTracer, spec: CompositeSpec, label: str) -
         for index, part in enumerate(structure.flatten(spec, expand_composites=True))
     ]
     symbols = [tracer.tensor_of(value) for value in inputs]
-    return structure.pack_sequence_as(spec, symbols, expand_composites=True)
+    saved = state.tracer, state.tapes
+    state.tracer, state.tapes = tracer, ()  # constructors may look at shapes, with ops
+    try:
+        return structure.pack_sequence_as(spec, symbols, expand_composites=True)
+    finally:
+        state.tracer, state.tapes = saved
 
 
 def _check_unchanged(name: str, before: Any, after: Any) -> None:

@@ -16,8 +16,15 @@ if TYPE_CHECKING:
 def is_adjoint_pair(x: LinearOperator, y: LinearOperator) -> bool:
     """Whether one is known to be the adjoint of the other."""
     if x is y and x.is_self_adjoint is not None:
-        return x.is_self_adjoint
-    return x.H is y or y.H is x
+        return bool(x.is_self_adjoint)
+    return _known_adjoint(x) is y or _known_adjoint(y) is x
+
+
+def _known_adjoint(operator: LinearOperator) -> LinearOperator | None:
+    """The adjoint, if no op has to run for it: constructors of composite values ask."""
+    if operator.is_self_adjoint:
+        return operator
+    return operator.operator if isinstance(operator, late.LinearOperatorAdjoint) else None
 
 
 def is_symmetric_product(operators: Sequence[LinearOperator]) -> bool:

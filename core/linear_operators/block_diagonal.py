@@ -108,7 +108,8 @@ class LinearOperatorBlockDiag(OfBlocks):
 
     def _log_abs_determinant(self) -> Tensor:
         self._check_blocks("log_abs_determinant")
-        return lists.total([operator.log_abs_determinant() for operator in self._operators])
+        logs = [operator.log_abs_determinant() for operator in self._operators]
+        return lists.total_of_logs(logs, self.dtype)
 
     def _diag_part(self) -> Tensor:
         self._check_blocks("diag_part")
@@ -134,7 +135,7 @@ class LinearOperatorBlockDiag(OfBlocks):
         return joining.concat(rows, -2)
 
     def _check_blocks(self, method: str) -> None:
-        if not all(operator.is_square for operator in self._operators):
+        if any(operator.is_square is False for operator in self._operators):
             raise NotImplementedError(
                 f"{self.name}: `{method}` not implemented for an operator whose blocks are not "
                 "square.\n  Try: operator.to_dense()"

@@ -144,7 +144,8 @@ class LinearOperatorBlockLowerTriangular(OfBlocks):
         return lists.product([operator.determinant() for operator in diagonal])
 
     def _log_abs_determinant(self) -> Tensor:
-        return lists.total([operator.log_abs_determinant() for operator in self._diagonal()])
+        logs = [operator.log_abs_determinant() for operator in self._diagonal()]
+        return lists.total_of_logs(logs, self.dtype)
 
     def _diag_part(self) -> Tensor:
         return joined_vectors([operator.diag_part() for operator in self._diagonal()])

@@ -134,7 +134,8 @@ class LinearOperatorComposition(LinearOperator):
     def _log_abs_determinant(self) -> Tensor:
         if not self._all_square():
             return super()._log_abs_determinant()
-        return lists.total([operator.log_abs_determinant() for operator in self._operators])
+        logs = [operator.log_abs_determinant() for operator in self._operators]
+        return lists.total_of_logs(logs, self.dtype)
 
     def _assert_non_singular(self) -> None:
         if not self._all_square():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +90,7 @@ def inherited(operator: LinearOperator, given: dict[str, Hint], relation: str) -
                 f"\n  {name} of {operator.name}: {own}; given: {wish}"
             )
         found[name] = wish if own is None else own
-    return Hints(**found)  # type: ignore[typeddict-item] # of these names
+    return cast("Hints", found)  # of these names
 
 
 def shared(operators: Sequence[LinearOperator], name: str, given: Hint, of: str) -> Hint:

@@ -14,7 +14,7 @@ from pinnace.ops.array import joining, reshaping, shapes
 from pinnace.ops.array.casting import cast
 from pinnace.ops.linalg.matrices import adjoint as adjoint_of
 from pinnace.ops.linalg.matrices import matrix_transpose
-from pinnace.ops.math import exponents
+from pinnace.ops.math import complexes, exponents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,7 +143,10 @@ class LinearOperatorKronecker(LinearOperator):
     def _log_abs_determinant(self) -> Tensor:
         if not self._all_square():
             return super()._log_abs_determinant()
-        return lists.total([one.log_abs_determinant() * power for one, power in self._powers()])
+        pairs = [(one.log_abs_determinant(), power) for one, power in self._powers()]
+        return lists.total_of_logs(
+            [log * cast(complexes.real(power), log.dtype) for log, power in pairs], self.dtype
+        )
 
     def _trace(self) -> Tensor:
         if not self._all_square():
@@ -160,7 +163,7 @@ class LinearOperatorKronecker(LinearOperator):
 
     def _to_dense(self) -> Tensor:
         dense = [operator.to_dense() for operator in self._operators]
-        whole = dense[0]
+        whole: Tensor = dense[0]
         for one in dense[1:]:
             whole = whole[..., :, None, :, None] * one[..., None, :, None, :]
             sizes = shapes.shape(whole)

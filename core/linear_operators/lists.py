@@ -5,9 +5,12 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from pinnace.ops.array.casting import cast
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Tensor
     from pinnace.linear_operators.hints import Hint
     from pinnace.linear_operators.operator import LinearOperator
@@ -53,6 +56,18 @@ def implied(given: Hint, what: str, word: str) -> bool:
 def product(parts: Sequence[Tensor]) -> Tensor:
     """The product of tensors, which broadcast."""
     return reduce(lambda x, y: x * y, parts)
+
+
+def total_of_logs(logs: Sequence[Tensor], dtype: DType) -> Tensor:
+    """The sum of logarithms of determinants.
+
+    Args:
+        logs: of some classes they are real where the operator is complex.
+        dtype: of the operator, which they get if they differ.
+    """
+    if len({log.dtype for log in logs}) > 1:
+        logs = [cast(log, dtype) for log in logs]
+    return total(logs)
 
 
 def total(parts: Sequence[Tensor]) -> Tensor:

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import abc
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-import numpy as np
-
-from pinnace import late
 from pinnace.framework.composite import CompositeTensor, refuse_conversion
-from pinnace.framework.context import name_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.module import Module
-from pinnace.linear_operators import algebra, batches, functions, hints, slicing
-from pinnace.ops.array import reshaping, shapes
-from pinnace.ops.array.casting import cast
-from pinnace.ops.control import assertions
-from pinnace.ops.linalg import bands, determinants, factorization
-from pinnace.ops.linalg.matrices import adjoint as adjoint_of
-from pinnace.ops.math import exponents, polar, reduction
+from pinnace.linear_operators import functions, hints, slicing
+from pinnace.linear_operators.answers import DenseAnswers
+from pinnace.linear_operators.description import Described
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from contextlib import AbstractContextManager
 
-    from pinnace.framework.dtypes import DType
-    from pinnace.framework.shapes import Shape
     from pinnace.framework.tensor import Tensor
     from pinnace.linear_operators.hints import Hint
     from pinnace.linear_operators.specs import LinearOperatorSpec
@@ -34,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["LinearOperator"]
 
 
-class LinearOperator(Module, CompositeTensor, metaclass=abc.ABCMeta):
+class LinearOperator(Described, DenseAnswers, Module, CompositeTensor):
     """A matrix, or a batch of them, known by what it does: [..., m, n].
 
     A subclass gives `_shape()`, `_shape_tensor()` and `_matmul(x, adjoint, adjoint_arg)`; all else
@@ -84,7 +72,7 @@ class LinearOperator(Module, CompositeTensor, metaclass=abc.ABCMeta):
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
         found = hints.settled(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
-        self._dtype = None if dtype is None else as_dtype(dtype)
+        self._dtype: Any = None if dtype is None else as_dtype(dtype)
         self._is_non_singular = found["is_non_singular"]
         self._is_self_adjoint = found["is_self_adjoint"]
         self._is_positive_definite = found["is_positive_definite"]
@@ -94,126 +82,6 @@ class LinearOperator(Module, CompositeTensor, metaclass=abc.ABCMeta):
         # Not a Module's name: that must be an identifier.
         self._name = name or type(self).__name__
         self._scope_name = f"{self._name}/"
-
-    # What it is.
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The arguments of the constructor, by name, as they were given."""
-        return dict(self._parameters)
-
-    @property
-    def graph_parents(self) -> list[Any]:
-        """What the constructor was given as such."""
-        return self._graph_parents
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._dtype  # type: ignore[return-value] # None only in subclasses that want it
-
-    @property
-    def is_non_singular(self) -> Hint:
-        """Whether there is an inverse, as far as it is known."""
-        return self._is_non_singular
-
-    @property
-    def is_self_adjoint(self) -> Hint:
-        """Whether the conjugate transpose is the matrix itself, as far as it is known."""
-        return self._is_self_adjoint
-
-    @property
-    def is_positive_definite(self) -> Hint:
-        """Whether the matrix is positive definite, as far as it is known."""
-        return self._is_positive_definite
-
-    @property
-    def is_square(self) -> Hint:
-        """Whether the matrix is square, as far as it is known.
-
-        Raises:
-            ValueError: it is, and the constructor was told that it is not.
-        """
-        rows, columns = self.range_dimension, self.domain_dimension
-        seen = None if rows is None or columns is None else rows == columns
-        if self._hinted_square is False and seen:
-            raise ValueError(
-                f"{self.name}: User set is_square hint to False, but the operator was square."
-            )
-        return seen if self._hinted_square is None else self._hinted_square
-
-    @property
-    def shape(self) -> Shape:
-        """[..., m, n], as far as it is known."""
-        return self._shape()
-
-    def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
-        """[..., m, n] as a vector of int32.
-
-        Args:
-            name: of the node while tracing.
-        """
-        with self._named(name):
-            return self._sizes(self.shape, self._shape_tensor)
-
-    @property
-    def batch_shape(self) -> Shape:
-        """The axes before those of the matrix, as far as they are known."""
-        return self.shape[:-2]
-
-    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
-        """The axes before those of the matrix as a vector of int32.
-
-        Args:
-            name: of the node while tracing.
-        """
-        with self._named(name):
-            return self._sizes(self.batch_shape, lambda: self.shape_tensor()[:-2])
-
-    @property
-    def tensor_rank(self) -> int | None:
-        """The number of axes; None if it is not known."""
-        return self.shape.rank
-
-    def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
-        """The number of axes as an int32 scalar.
-
-        Args:
-            name: of the node while tracing.
-        """
-        with self._named(name):
-            rank = self.tensor_rank
-            return shapes.size(self.shape_tensor()) if rank is None else convert_to_tensor(rank)
-
-    @property
-    def domain_dimension(self) -> int | None:
-        """n, the number of columns; None if it is not known."""
-        return None if self.shape.rank is None else self.shape[-1]
-
-    def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
-        """n, the number of columns, as an int32 scalar.
-
-        Args:
-            name: of the node while tracing.
-        """
-        with self._named(name):
-            known = self.domain_dimension
-            return self.shape_tensor()[-1] if known is None else convert_to_tensor(known)
-
-    @property
-    def range_dimension(self) -> int | None:
-        """m, the number of rows; None if it is not known."""
-        return None if self.shape.rank is None else self.shape[-2]
-
-    def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
-        """m, the number of rows, as an int32 scalar.
-
-        Args:
-            name: of the node while tracing.
-        """
-        with self._named(name):
-            known = self.range_dimension
-            return self.shape_tensor()[-2] if known is None else convert_to_tensor(known)
 
     # What it does.
 
@@ -518,111 +386,6 @@ class LinearOperator(Module, CompositeTensor, metaclass=abc.ABCMeta):
 
     # For subclasses.
 
-    @abc.abstractmethod
-    def _shape(self) -> Shape: ...
-
-    def _shape_tensor(self) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__}: _shape_tensor is not implemented.")
-
-    @abc.abstractmethod
-    def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Any: ...
-
-    def _matvec(self, x: Any, adjoint: bool = False) -> Any:
-        column = reshaping.expand_dims(x, -1)
-        return reshaping.squeeze(self.matmul(column, adjoint=adjoint), -1)
-
-    def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
-        self._check_square("Solve")
-        rhs = adjoint_of(rhs) if adjoint_arg else rhs
-        if self._can_use_cholesky():
-            return batches.cholesky_solve(factorization.cholesky(self.to_dense()), rhs)
-        return batches.solve(self.to_dense(), rhs, adjoint)
-
-    def _solvevec(self, rhs: Any, adjoint: bool = False) -> Any:
-        column = reshaping.expand_dims(rhs, -1)
-        return reshaping.squeeze(self.solve(column, adjoint=adjoint), -1)
-
-    def _determinant(self) -> Tensor:
-        if self._can_use_cholesky():
-            return exponents.exp(self.log_abs_determinant())
-        return determinants.det(self.to_dense())
-
-    def _log_abs_determinant(self) -> Tensor:
-        if self._can_use_cholesky():
-            diagonal = bands.diag_part(factorization.cholesky(self.to_dense()))
-            return 2 * reduction.reduce_sum(exponents.log(diagonal), [-1])
-        return determinants.slogdet(self.to_dense())[1]
-
-    def _to_dense(self) -> Tensor:
-        known = self.domain_dimension
-        size = self.domain_dimension_tensor() if known is None else known
-        batch = batches.sizes_of(self.batch_shape, self.batch_shape_tensor)
-        return self.matmul(bands.eye(size, batch_shape=batch, dtype=self.dtype))  # type: ignore[no-any-return]
-
-    def _diag_part(self) -> Tensor:
-        return bands.diag_part(self.to_dense())
-
-    def _trace(self) -> Tensor:
-        return reduction.reduce_sum(self.diag_part(), -1)
-
-    def _add_to_tensor(self, x: Tensor) -> Tensor:
-        return self.to_dense() + x
-
-    def _eigvals(self) -> Tensor:
-        return factorization.eigvalsh(self.to_dense())
-
-    def _cond(self) -> Tensor:
-        if self.is_self_adjoint:
-            values = polar.abs(self._eigvals())
-        else:
-            values = factorization.svd(self.to_dense(), compute_uv=False)  # type: ignore[assignment]
-        return reduction.reduce_max(values, -1) / reduction.reduce_min(values, -1)
-
-    def _assert_non_singular(self) -> None:
-        if self._can_use_cholesky():
-            self.assert_positive_definite()
-            return
-        values: Any = factorization.svd(self.to_dense(), compute_uv=False)
-        cond = reduction.reduce_max(values, -1) / reduction.reduce_min(values, -1)
-        # TensorFlow: a matrix counts as singular from this condition number on.
-        real = cond.dtype
-        size = cast(reduction.reduce_max(self.shape_tensor()[-2:]), real)
-        least = reduction.reduce_max([100.0, size]) * float(np.finfo(real.as_numpy_dtype).eps)
-        assertions.assert_less(cond, 1.0 / least, "Singular matrix up to precision epsilon.")
-
-    def _assert_positive_definite(self) -> None:
-        if not self.is_self_adjoint:
-            raise NotImplementedError(
-                f"{self.name}: assert_positive_definite is not implemented for a matrix that is "
-                "not said to be self-adjoint"
-            )
-        diagonal = bands.diag_part(factorization.cholesky(self.to_dense()))
-        assertions.assert_positive(polar.abs(diagonal), "Matrix was not positive definite.")
-
-    def _assert_self_adjoint(self) -> None:
-        dense = self.to_dense()
-        assertions.assert_equal(dense, adjoint_of(dense), "Matrix was not equal to its adjoint.")
-
-    def _linop_adjoint(self) -> LinearOperator:
-        return late.LinearOperatorAdjoint(self, **hints.hints_of(self))
-
-    def _linop_inverse(self) -> LinearOperator:
-        return late.LinearOperatorInversion(self, **hints.hints_of(self))
-
-    def _linop_cholesky(self) -> LinearOperator:
-        return late.LinearOperatorLowerTriangular(
-            factorization.cholesky(self.to_dense()),
-            is_non_singular=True,
-            is_self_adjoint=False,
-            is_square=True,
-        )
-
-    def _linop_matmul(self, left_operator: Any, right_operator: Any) -> LinearOperator:
-        return algebra.product(left_operator, right_operator)
-
-    def _linop_solve(self, left_operator: Any, right_operator: Any) -> LinearOperator:
-        return algebra.quotient(left_operator, right_operator)
-
     def _part_ranks(self) -> dict[str, Any]:
         """Parameters that make up the batch -> how many last axes of theirs are no batch axes."""
         return {}
@@ -634,19 +397,6 @@ class LinearOperator(Module, CompositeTensor, metaclass=abc.ABCMeta):
 
     def _can_use_cholesky(self) -> bool:
         return bool(self.is_self_adjoint and self.is_positive_definite)
-
-    def _named(self, name: str | None) -> AbstractContextManager[Any]:
-        return name_scope(f"{self.name}/{name}" if name else self.name)
-
-    def _sizes(self, known: Shape, unknown: Any) -> Tensor:
-        """A vector of int32: the sizes, if all are known."""
-        if known.is_fully_defined():
-            return convert_to_tensor(np.array(known.as_list(), np.int32))
-        return unknown()  # type: ignore[no-any-return]
-
-    def _batch_sizes(self) -> Any:
-        """The batch shape for ops: a list where it is known in full."""
-        return batches.sizes_of(self.batch_shape, self.batch_shape_tensor)
 
     def _typed(self, method: str, argument: str, value: Any) -> Tensor:
         tensor = convert_to_tensor(value, dtype_hint=self.dtype)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pinnace.linear_operators.operator import LinearOperator
 
 
-def batch_slice(operator: LinearOperator, slices: Any) -> LinearOperator:
+def batch_slice(operator: LinearOperator, slices: Any) -> Any:
     """The operator whose batch is a slice of that of another.
 
     Args:

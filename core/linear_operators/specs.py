@@ -103,7 +103,7 @@ class LinearOperatorSpec(CompositeSpec):
         """All arguments of the constructor, in the order in which their tensors come."""
         return {**self._param_specs, **self._non_tensor_params}
 
-    def component_specs(self) -> tuple[TensorSpec, ...]:
+    def component_specs(self) -> tuple[Any, ...]:
         """The specs of its tensors and operators, by the names of the arguments."""
         leaves = structure.flatten(self._fields())
         return tuple([leaf for leaf in leaves if isinstance(leaf, TypeSpec)])
@@ -157,8 +157,9 @@ def composite(kind: type[LinearOperator]) -> type[LinearOperator]:
     """A decorator: operators of the class are composite values, with specs of their own."""
     name = f"{kind.__name__}Spec"
     members = {"_operator_class": kind, "__slots__": (), "__module__": __name__}
-    spec = type(name, (LinearOperatorSpec,), members)
-    kind._spec_class = registered_as(f"tf.linalg.{name}")(spec)
+    spec: Any = type(name, (LinearOperatorSpec,), members)
+    registered_as(f"tf.linalg.{name}")(spec)
+    kind._spec_class = spec
     kind._is_composite = True
     return kind
 

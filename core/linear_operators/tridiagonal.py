@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtypes import int32
 from pinnace.framework.shapes import Shape
 from pinnace.linear_operators import batches, checks
 from pinnace.linear_operators.operator import LinearOperator
 from pinnace.linear_operators.parameters import constructor_arguments, kept
 from pinnace.linear_operators.specs import composite
-from pinnace.ops.array import joining, permutations, shapes
+from pinnace.ops.array import constants, joining, padding, permutations, shapes
 from pinnace.ops.control import assertions
 from pinnace.ops.linalg import bands, tridiagonal
 from pinnace.ops.linalg.matrices import adjoint as adjoint_of
@@ -130,7 +131,9 @@ class LinearOperatorTridiag(LinearOperator):
         else:
             compact = convert_to_tensor(self._diagonals)
             if self._diagonals_format == "matrix":
-                compact = bands.diag_part(compact, k=(-1, 1), align="LEFT_RIGHT")
+                # A row and a column more: of order 1 there are no diagonals beside the main one.
+                wider = padding.pad(compact, _one_more(compact))
+                compact = bands.diag_part(wider, k=(-1, 1), align="LEFT_RIGHT")[..., :-1]
             three = [compact[..., i, :] for i in range(3)]
         if not adjoint:
             return three
@@ -153,7 +156,7 @@ class LinearOperatorTridiag(LinearOperator):
     def _to_dense(self) -> Tensor:
         if self._diagonals_format == "matrix":
             return convert_to_tensor(self._diagonals)
-        return bands.diag(joining.stack(self._three(), -2), k=(-1, 1), align="LEFT_RIGHT")
+        return super()._to_dense()
 
     def _diag_part(self) -> Tensor:
         return self._three()[1]
@@ -172,3 +175,11 @@ class LinearOperatorTridiag(LinearOperator):
             above[..., :-1],
             "This tridiagonal operator has non-conjugate subdiagonal and superdiagonal.",
         )
+
+
+def _one_more(x: Tensor) -> Any:
+    """Paddings by one row and one column at the end."""
+    if x.shape.rank is not None:
+        return [*[[0, 0]] * (x.shape.rank - 2), [0, 1], [0, 1]]
+    none = constants.zeros(joining.stack([shapes.rank(x) - 2, 2]), int32)
+    return joining.concat([none, [[0, 1], [0, 1]]], 0)
