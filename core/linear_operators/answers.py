@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnace import late
 from pinnace.linear_operators import algebra, batches, hints
+from pinnace.linear_operators.description import Described
 from pinnace.ops.array import reshaping
 from pinnace.ops.array.casting import cast
 from pinnace.ops.control import assertions
@@ -19,24 +20,18 @@ from pinnace.ops.math import exponents, polar, reduction
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pinnace.framework.dtypes import DType
     from pinnace.framework.shapes import Shape
     from pinnace.framework.tensor import Tensor
-    from pinnace.linear_operators.hints import Hint
     from pinnace.linear_operators.operator import LinearOperator
 
 
-class DenseAnswers(abc.ABC):
+class DenseAnswers(Described, abc.ABC):
     """The base of LinearOperator: the methods that a subclass gives, and those it may override.
 
     Each is called by the public method of its name, which has looked at the arguments.
     """
 
     if TYPE_CHECKING:  # of LinearOperator
-        batch_shape: Shape
-        domain_dimension: int | None
-        dtype: DType
-        is_self_adjoint: Hint
         matmul: Callable[..., Any]
         solve: Callable[..., Any]
         to_dense: Callable[..., Tensor]
@@ -98,9 +93,9 @@ class DenseAnswers(abc.ABC):
 
     def _cond(self) -> Tensor:
         if self.is_self_adjoint:
-            values = polar.abs(self._eigvals())
+            values: Any = polar.abs(self._eigvals())
         else:
-            values = factorization.svd(self.to_dense(), compute_uv=False)  # type: ignore[assignment]
+            values = factorization.svd(self.to_dense(), compute_uv=False)
         return reduction.reduce_max(values, -1) / reduction.reduce_min(values, -1)
 
     def _assert_non_singular(self) -> None:

@@ -10,7 +10,6 @@ from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.module import Module
 from pinnace.linear_operators import functions, hints, slicing
 from pinnace.linear_operators.answers import DenseAnswers
-from pinnace.linear_operators.description import Described
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["LinearOperator"]
 
 
-class LinearOperator(Described, DenseAnswers, Module, CompositeTensor):
+class LinearOperator(DenseAnswers, Module, CompositeTensor):
     """A matrix, or a batch of them, known by what it does: [..., m, n].
 
     A subclass gives `_shape()`, `_shape_tensor()` and `_matmul(x, adjoint, adjoint_arg)`; all else
@@ -365,7 +364,7 @@ class LinearOperator(Described, DenseAnswers, Module, CompositeTensor):
         with self._named(name):
             self._assert_self_adjoint()
 
-    def __getitem__(self, slices: Any) -> LinearOperator:
+    def __getitem__(self, slices: Any) -> Any:
         """Some matrices of a batch: `slices` are of the axes of `batch_shape`."""
         return slicing.batch_slice(self, slices)
 

@@ -80,11 +80,11 @@ class Numbers:
     def positive(self) -> Array:
         """Hermitian positive definite matrices."""
         x = self(self.n, self.n)
-        return x @ x.conj().swapaxes(-1, -2) + np.eye(self.n, dtype=self.dtype)
+        return np.asarray(x @ adjoint(x) + np.eye(self.n, dtype=self.dtype))
 
 
 def diagonal_matrix(d: Array) -> Array:
-    return d[..., None] * np.eye(d.shape[-1], dtype=d.dtype)
+    return np.asarray(d[..., None] * np.eye(d.shape[-1], dtype=d.dtype))
 
 
 def full(g: Numbers) -> Case:
@@ -132,7 +132,7 @@ def scaled(g: Numbers) -> Case:
 def householder(g: Numbers) -> Case:
     def dense(v: Array) -> Array:
         square = np.sum(np.abs(v) ** 2, -1)[..., None, None]
-        return np.eye(g.n) - 2 * v[..., :, None] * v.conj()[..., None, :] / square
+        return np.asarray(np.eye(g.n) - 2 * v[..., :, None] * v.conj()[..., None, :] / square)
 
     return Case(linalg.LinearOperatorHouseholder, [g.away(g.n)], dense)
 
@@ -190,7 +190,7 @@ def circulant(kind: str, depth: int) -> Callable[[Numbers], Case]:
         axes = tuple(range(-depth, 0))
         unit = np.eye(int(np.prod(shape))).reshape(-1, *shape)  # one column after the other
         columns = np.fft.ifftn(
-            np.fft.fftn(unit, axes=axes) * spectrum[..., None, *[slice(None)] * depth], axes=axes
+            np.fft.fftn(unit, axes=axes) * np.expand_dims(spectrum, -depth - 1), axes=axes
         )
         found = columns.reshape(*columns.shape[:-depth], -1).swapaxes(-1, -2)
         return found if whole else found.real
@@ -272,7 +272,7 @@ def of_one(make: Any, dense: Any, inner: Any) -> Callable[[Numbers], Case]:
 def kronecker_product(a: Array, b: Array) -> Array:
     table = np.einsum("...ij,...kl->...ikjl", a, b)
     m, k, n, r = table.shape[-4:]
-    return table.reshape(*table.shape[:-4], m * k, n * r)
+    return np.asarray(table.reshape(*table.shape[:-4], m * k, n * r))
 
 
 def block_diagonal_matrix(a: Array, b: Array) -> Array:
