@@ -55,10 +55,9 @@ class Circulant(LinearOperator):
         is_self_adjoint: Hint = None,
         is_positive_definite: Hint = None,
         is_square: Hint = True,
-        name: str | None = None,
+        name: str = "LinearOperatorCirculant",
     ) -> None:
         parameters = constructor_arguments(locals())
-        name = name or type(self).__name__
         self._spectrum = kept(spectrum)
         check_rank(name, "`spectrum`", self._spectrum, self._depth)
         if not self._spectrum.dtype.is_complex:
@@ -249,7 +248,7 @@ class LinearOperatorCirculant(Circulant):
         is_self_adjoint: hint; a real spectrum settles it.
         is_positive_definite: hint.
         is_square: hint; always true.
-        name: the beginning of the names of nodes while tracing; None takes the class's.
+        name: the beginning of the names of nodes while tracing.
 
     Raises:
         ValueError: `spectrum` has too few axes, or a hint is wrong.
@@ -273,13 +272,25 @@ class LinearOperatorCirculant2D(Circulant):
         is_self_adjoint: hint; a real spectrum settles it.
         is_positive_definite: hint.
         is_square: hint; always true.
-        name: the beginning of the names of nodes while tracing; None takes the class's.
+        name: the beginning of the names of nodes while tracing.
 
     Raises:
         ValueError: `spectrum` has too few axes, or a hint is wrong.
     """
 
     _depth = 2
+
+    def __init__(
+        self,
+        spectrum: Any,
+        input_output_dtype: Any = dtypes.complex64,
+        is_non_singular: Hint = None,
+        is_self_adjoint: Hint = None,
+        is_positive_definite: Hint = None,
+        is_square: Hint = True,
+        name: str = "LinearOperatorCirculant2D",
+    ) -> None:
+        super().__init__(**constructor_arguments(locals()))
 
 
 @composite
@@ -297,10 +308,22 @@ class LinearOperatorCirculant3D(Circulant):
         is_self_adjoint: hint; a real spectrum settles it.
         is_positive_definite: hint.
         is_square: hint; always true.
-        name: the beginning of the names of nodes while tracing; None takes the class's.
+        name: the beginning of the names of nodes while tracing.
 
     Raises:
         ValueError: `spectrum` has too few axes, or a hint is wrong.
     """
 
     _depth = 3
+
+    def __init__(
+        self,
+        spectrum: Any,
+        input_output_dtype: Any = dtypes.complex64,
+        is_non_singular: Hint = None,
+        is_self_adjoint: Hint = None,
+        is_positive_definite: Hint = None,
+        is_square: Hint = True,
+        name: str = "LinearOperatorCirculant3D",
+    ) -> None:
+        super().__init__(**constructor_arguments(locals()))

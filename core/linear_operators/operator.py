@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pinnace.framework.composite import CompositeTensor, refuse_conversion
+import numpy as np
+
+from pinnace.framework.composite import CompositeTensor
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.module import Module
@@ -46,6 +48,8 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
     """
 
     _takes_ops: ClassVar[str] = functions.KIND
+    # NumPy's arrays leave `array @ operator` to the operator.
+    __array_ufunc__ = None
     _answer: ClassVar[Any] = staticmethod(functions.answer)
     # A class that `composite` has not decorated is an object like any other.
     _is_composite: ClassVar[bool] = False
@@ -114,6 +118,9 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
 
     def __matmul__(self, other: Any) -> Any:
         return self.matmul(other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return functions.answer("matmul", (other, self), {})
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
         """A x for vectors.
@@ -377,9 +384,6 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
             return CompositeTensor.spec.fget(self)  # type: ignore[attr-defined] # it refuses
         return self._spec_class.of(self)
 
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        refuse_conversion(self, "operator.to_dense()")
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} {self.shape.text} {self.dtype.name}>"
 
@@ -398,7 +402,9 @@ class LinearOperator(DenseAnswers, Module, CompositeTensor):
         return bool(self.is_self_adjoint and self.is_positive_definite)
 
     def _typed(self, method: str, argument: str, value: Any) -> Tensor:
-        tensor = convert_to_tensor(value, dtype_hint=self.dtype)
+        # An array says what its dtype is; only Python's numbers leave a choice.
+        hint = None if isinstance(value, (np.ndarray, np.generic)) else self.dtype
+        tensor = convert_to_tensor(value, dtype_hint=hint)
         if tensor.dtype is not self.dtype:
             raise TypeError(
                 f"{self.name}.{method}: Expected argument to have dtype {self.dtype.name}, "

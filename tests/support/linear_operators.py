@@ -75,7 +75,7 @@ class Numbers:
 
     def regular(self) -> Array:
         """Matrices whose diagonal dominates: no solution is worse than a few digits."""
-        return self(self.n, self.n) + 4 * self.n * np.eye(self.n, dtype=self.dtype)
+        return np.asarray(self(self.n, self.n) + 4 * self.n * np.eye(self.n, dtype=self.dtype))
 
     def positive(self) -> Array:
         """Hermitian positive definite matrices."""
@@ -197,7 +197,8 @@ def circulant(kind: str, depth: int) -> Callable[[Numbers], Case]:
 
     def draw(g: Numbers) -> Case:
         kernel = g(*(1 + (g.n + i) % 3 for i in range(depth)))
-        kernel[(..., *[0] * depth)] += 4 * g.n**depth + 16
+        first: Any = (..., *[0] * depth)
+        kernel[first] += 4 * g.n**depth + 16
         spectrum = np.fft.fftn(kernel, axes=tuple(range(-depth, 0)))
         make = getattr(linalg, kind)
         return Case(

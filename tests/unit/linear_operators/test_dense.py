@@ -4,13 +4,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pinnace as tf
 from support.drawing import Array
 from support.linear_operators import KINDS, Case, Numbers, adjoint, any_numbers
 
+# Examples of what is traced, or run thrice: every class is drawn for each test.
+FEW = 3
 every_kind = pytest.mark.parametrize("kind", KINDS)
 SQUARE = [kind for kind in KINDS if "wide" not in kind]
 every_square_kind = pytest.mark.parametrize("kind", SQUARE)
@@ -66,6 +68,7 @@ def test_products_are_those_of_the_matrix(
         near(operator @ x, a @ x)
         near(tf.matmul(operator, x), a @ x)
         near(tf.matmul(adjoint(x), operator, adjoint_b=True), adjoint(a @ x))
+        near(adjoint(x) @ operator.H, adjoint(a @ x))
 
 
 @every_square_kind
@@ -179,6 +182,7 @@ def test_a_slice_of_a_batch_is_that_of_the_matrices(
 
 @every_kind
 @given(numbers=any_numbers())
+@settings(max_examples=FEW)
 def test_a_traced_function_takes_and_gives_operators(kind: str, numbers: Numbers) -> None:
     _, operator, matrix = drawn(kind, numbers)
     x = numbers(matrix.shape[-1], 2)
@@ -197,6 +201,7 @@ def test_a_traced_function_takes_and_gives_operators(kind: str, numbers: Numbers
 
 @every_kind
 @given(numbers=any_numbers())
+@settings(max_examples=FEW)
 def test_shapes_may_be_known_only_when_a_graph_runs(kind: str, numbers: Numbers) -> None:
     case, _, matrix = drawn(kind, numbers)
     unknown = [tf.TensorSpec([None] * np.ndim(part), np.asarray(part).dtype) for part in case.parts]
@@ -230,6 +235,7 @@ def test_shapes_may_be_known_only_when_a_graph_runs(kind: str, numbers: Numbers)
 
 @every_kind
 @given(numbers=any_numbers(), method=st.sampled_from(["matmul", "solve", "log_abs_determinant"]))
+@settings(max_examples=FEW)
 def test_gradients_are_finite_differences(kind: str, numbers: Numbers, method: str) -> None:
     case, _, matrix = drawn(kind, numbers)
     if not case.parts or (method != "matmul" and not case.square):
