@@ -68,6 +68,8 @@ class CompositeSpec(TypeSpec):
     """
 
     __slots__ = ()
+    # How files number the specs of a class that is registered by a name.
+    _registered_kind: ClassVar[str] = "EXTENSION_TYPE_SPEC"
 
     @abstractmethod
     def _serialize(self) -> tuple[Any, ...]:
@@ -224,6 +226,8 @@ def components_of(x: Any) -> list[Any]:
 _in_files: dict[str, type[CompositeSpec]] = {}
 # Specs of classes that programs wrote: all have one number there, and a name of their own.
 EXTENSION = "EXTENSION_TYPE_SPEC"
+# Likewise those of TensorFlow's own that have no number: linear operators.
+REGISTERED = "REGISTERED_TYPE_SPEC"
 _registered: dict[str, type[CompositeSpec]] = {}
 _REGISTERED_NAME = re.compile(r"(\w+\.)+\w+")
 # Modules with such classes, imported when a file has one.
@@ -271,7 +275,7 @@ def spec_class(name: str, written: str = "") -> type[CompositeSpec] | None:
         name: of the enumeration of struct.proto.
         written: the name that a program gave it, for one of an extension type.
     """
-    if name == EXTENSION:
+    if name in {EXTENSION, REGISTERED}:
         return _later.find(lambda: _registered.get(written))
     return _later.find(lambda: _in_files.get(name))
 
@@ -279,7 +283,7 @@ def spec_class(name: str, written: str = "") -> type[CompositeSpec] | None:
 def name_in_files(kind: type) -> str | None:
     """How files name the specs of a class, if they can hold them."""
     if registered_name(kind) is not None:
-        return EXTENSION
+        return kind._registered_kind  # type: ignore[attr-defined,no-any-return]
     return next((name for name, known in _in_files.items() if known is kind), None)
 
 

@@ -129,7 +129,7 @@ class LinearOperatorIdentity(OfOneSize):
 
     def _field(self, name: str) -> Any:
         if name == "batch_shape":
-            return None if self._batch is None else self._batch.spec_field
+            return Shape([]) if self._batch is None else self._batch.spec_field
         return super()._field(name)
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from pinnace.framework import structure
-from pinnace.framework.composite import CompositeSpec, is_composite, registered_as
+from pinnace.framework.composite import (
+    REGISTERED,
+    CompositeSpec,
+    is_composite,
+    registered_as,
+)
 from pinnace.framework.specs import TensorSpec, TypeSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
@@ -66,6 +71,7 @@ class LinearOperatorSpec(CompositeSpec):
 
     __slots__ = ("_non_tensor_params", "_param_specs", "_prefer_static_fields")
     _operator_class: ClassVar[type[LinearOperator]]
+    _registered_kind = REGISTERED
 
     def __init__(
         self,

@@ -102,7 +102,7 @@ class LinearOperatorZeros(LinearOperator):
 
     def _field(self, name: str) -> Any:
         if name == "batch_shape":
-            return None if self._batch is None else self._batch.spec_field
+            return Shape([]) if self._batch is None else self._batch.spec_field
         found = {"num_rows": self._rows, "num_columns": self._columns}.get(name)
         return super()._field(name) if found is None else found.field
 

@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pinnace as tf
-from support.linear_operators import Numbers, any_numbers
+from pinnace.proto.struct_pb2 import TypeSpecProto
+from pinnace.saved_model.codecs.structures import decode_composite, encode_composite
+from support.linear_operators import KINDS, Numbers, any_numbers
 
 linalg: Any = tf.linalg
 
@@ -209,3 +211,14 @@ def test_a_loop_carries_an_operator() -> None:
 def test_what_cannot_be_says_why(run: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         run()
+
+
+@given(any_numbers(), st.sampled_from(sorted(KINDS)))
+@settings(max_examples=30)
+def test_a_file_holds_the_spec_as_tensorflow_writes_it(numbers: Numbers, kind: str) -> None:
+    spec = KINDS[kind](numbers).operator.spec
+    message = encode_composite(spec)
+    # struct.proto: of TensorFlow's own classes without a number of theirs.
+    assert message.type_spec_class == TypeSpecProto.REGISTERED_TYPE_SPEC
+    assert message.type_spec_class_name == f"tf.linalg.{type(spec).__name__}"
+    assert decode_composite(message, "here") == spec
