@@ -1,4 +1,4 @@
-"""A name that a namespace lacks says why: `tf.lite`, `tf.linalg.LinearOperator`.
+"""A name that a namespace lacks says why: `tf.lite`, `tf.image.decode_jxl`.
 
 Python asks a module's `__getattr__` for names that it lacks. Each module that is a namespace of
 TensorFlow's is given one that explains, once it has been executed.

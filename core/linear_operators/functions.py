@@ -112,15 +112,15 @@ def _trace(x: Any, name: str | None = None) -> Any:
     return x.trace(name or "trace")
 
 
-# Functions by their names, ops by theirs.
+# Functions by their names.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "adjoint": _adjoint,
-    "Cholesky": _cholesky,
+    "cholesky": _cholesky,
     "diag_part": _diag_part,
-    "MatrixDeterminant": _det,
-    "MatrixInverse": _inv,
+    "det": _det,
+    "inv": _inv,
     "logdet": _logdet,
     "matmul": _matmul,
-    "MatrixSolve": _solve,
+    "solve": _solve,
     "trace": _trace,
 }

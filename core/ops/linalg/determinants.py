@@ -27,6 +27,7 @@ def _as_matrices(x: Tensor) -> Tensor:
     return reshaping.expand_dims(reshaping.expand_dims(x, -1), -1)
 
 
+@takes_composites()
 def det(input: TensorLike, name: str | None = None) -> Tensor:
     """The determinants of [..., n, n], of shape [...].
 

@@ -11,6 +11,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops import batch_rules
 from pinnace.ops.array import casting, constants, joining, reshaping, selecting
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.linalg import bands, solving
 from pinnace.ops.linalg.matrices import WIDE_TYPES, adjoint, matrix_shape, solved, square_shape
@@ -28,6 +29,7 @@ def _half_diagonal(x: Tensor) -> Tensor:
     return bands.set_diag(x, bands.diag_part(x) * 0.5)
 
 
+@takes_composites()
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """The lower triangular L with L Lᴴ = input; only the lower triangle of `input` is read.
 
