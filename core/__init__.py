@@ -263,6 +263,7 @@ if TYPE_CHECKING:
     from pinnace import graph_util as graph_util
     from pinnace import io as io
     from pinnace import keras as keras
+    from pinnace import linalg as linalg
     from pinnace import lookup as lookup
     from pinnace import profiler as profiler
     from pinnace import saved_model as saved_model
@@ -284,11 +285,11 @@ if TYPE_CHECKING:
     from pinnace.keras import optimizers as optimizers
     from pinnace.ops import audio as audio
     from pinnace.ops import image as image
-    from pinnace.ops import linalg as linalg
     from pinnace.ops import quantization as quantization
     from pinnace.ops import raw_ops as raw_ops
     from pinnace.ops import signal as signal
     from pinnace.ops import strings as strings
+    from pinnace.ops.array.identities import guarantee_const as guarantee_const
     from pinnace.ops.composites import ragged as ragged
     from pinnace.ops.composites import sets as sets
     from pinnace.ops.composites import sparse as sparse
@@ -297,6 +298,7 @@ if TYPE_CHECKING:
     from pinnace.ops.composites.ragged.tensor import RaggedTensor as RaggedTensor
     from pinnace.ops.composites.sparse.tensor import SparseTensor as SparseTensor
     from pinnace.ops.composites.sparse.tensor import SparseTensorSpec as SparseTensorSpec
+    from pinnace.ops.control.clocks import timestamp as timestamp
     from pinnace.ops.image.patches import extract_volume_patches as extract_volume_patches
     from pinnace.ops.linalg.bands import eye as eye
     from pinnace.ops.linalg.eigen import eig as eig
@@ -349,6 +351,7 @@ _ON_FIRST_USE = {
     "fingerprint": "pinnace.ops.strings.rows:fingerprint",
     "get_static_value": "pinnace.graph.static_values:get_static_value",
     "graph_util": "pinnace.graph_util",
+    "guarantee_const": "pinnace.ops.array.identities:guarantee_const",
     "ifftnd": "pinnace.ops.signal.fourier:ifftnd",
     "image": "pinnace.ops.image",
     "import_graph_def": "pinnace.functions.wrapping:import_graph_def",
@@ -356,7 +359,7 @@ _ON_FIRST_USE = {
     "io": "pinnace.io",
     "irfftnd": "pinnace.ops.signal.fourier:irfftnd",
     "keras": "pinnace.keras",
-    "linalg": "pinnace.ops.linalg",
+    "linalg": "pinnace.linalg",
     "lookup": "pinnace.lookup",
     "losses": "pinnace.keras.losses",
     "make_ndarray": "pinnace.graph.static_values:make_ndarray",
@@ -383,6 +386,7 @@ _ON_FIRST_USE = {
     "strings": "pinnace.ops.strings",
     "summary": "pinnace.summary",
     "test": "pinnace.test",
+    "timestamp": "pinnace.ops.control.clocks:timestamp",
     "train": "pinnace.train",
     "version": "pinnace.version",
     "zeros_initializer": "pinnace.keras.initializers:Zeros",

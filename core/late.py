@@ -80,6 +80,13 @@ TABLE: dict[str, str] = {
     "jacobian": "pinnace.functions.jacobian:jacobian",
     "batch_jacobian": "pinnace.functions.jacobian:batch_jacobian",
     "mark_gradient": "pinnace.functions.customised:mark_gradient",
+    # linear_operators: what the methods of the base class give.
+    "LinearOperatorAdjoint": "pinnace.linear_operators.wrapped:LinearOperatorAdjoint",
+    "LinearOperatorComposition": "pinnace.linear_operators.composition:LinearOperatorComposition",
+    "LinearOperatorInversion": "pinnace.linear_operators.wrapped:LinearOperatorInversion",
+    "LinearOperatorLowerTriangular": (
+        "pinnace.linear_operators.triangular:LinearOperatorLowerTriangular"
+    ),
     # data: the class of the values of a DatasetSpec.
     "Dataset": "pinnace.data.dataset:Dataset",
     # keras: operators of symbolic inputs are layers; models are saved, exported and loaded.
@@ -92,6 +99,7 @@ SPEC_MODULES = (
     "pinnace.ops.composites.ragged.spec",
     "pinnace.ops.composites.sparse.tensor",
     "pinnace.distribute.values",
+    "pinnace.linalg",
 )
 
 if TYPE_CHECKING:  # the table again
@@ -115,6 +123,14 @@ if TYPE_CHECKING:  # the table again
     from pinnace.graph.operation import consumers_of as consumers_of
     from pinnace.graph.operation import operation_of as operation_of
     from pinnace.keras.layers.operators import apply_operator as apply_operator
+    from pinnace.linear_operators.composition import (
+        LinearOperatorComposition as LinearOperatorComposition,
+    )
+    from pinnace.linear_operators.triangular import (
+        LinearOperatorLowerTriangular as LinearOperatorLowerTriangular,
+    )
+    from pinnace.linear_operators.wrapped import LinearOperatorAdjoint as LinearOperatorAdjoint
+    from pinnace.linear_operators.wrapped import LinearOperatorInversion as LinearOperatorInversion
     from pinnace.ops.array.casting import cast as cast
     from pinnace.ops.array.constants import constant as constant
     from pinnace.ops.array.gathered_slices import gather_gradient as gather_gradient

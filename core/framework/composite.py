@@ -68,6 +68,8 @@ class CompositeSpec(TypeSpec):
     """
 
     __slots__ = ()
+    # How files number the specs of a class that is registered by a name.
+    _registered_kind: ClassVar[str] = "EXTENSION_TYPE_SPEC"
 
     @abstractmethod
     def _serialize(self) -> tuple[Any, ...]:
@@ -171,10 +173,10 @@ def _subtype(mine: Any, theirs: Any) -> bool:
 
 
 def _paired(mine: Any, theirs: Any) -> list[tuple[Any, Any]] | None:
-    """What stands at one place of two tuples or mappings; None if they are not of one form."""
+    """What stands at one place of two sequences or mappings; None if they are not of one form."""
     if type(mine) is not type(theirs):
         return None
-    if type(mine) is tuple and len(mine) == len(theirs):
+    if type(mine) in {tuple, list} and len(mine) == len(theirs):
         return list(zip(mine, theirs, strict=True))
     if isinstance(mine, Mapping) and mine.keys() == theirs.keys():
         return [(part, theirs[key]) for key, part in mine.items()]
@@ -187,7 +189,9 @@ def _joined(mine: Any, theirs: Any) -> Any:
         parts = list(starmap(_joined, pairs))
         if any(part is _DIFFER for part in parts):
             return _DIFFER
-        return tuple(parts) if type(mine) is tuple else type(mine)(zip(mine, parts, strict=True))
+        if type(mine) in {tuple, list}:
+            return type(mine)(parts)
+        return type(mine)(zip(mine, parts, strict=True))
     if isinstance(mine, Shape):
         return mine.most_specific_compatible_shape(theirs)
     if isinstance(mine, TypeSpec):
@@ -222,6 +226,8 @@ def components_of(x: Any) -> list[Any]:
 _in_files: dict[str, type[CompositeSpec]] = {}
 # Specs of classes that programs wrote: all have one number there, and a name of their own.
 EXTENSION = "EXTENSION_TYPE_SPEC"
+# Likewise those of TensorFlow's own that have no number: linear operators.
+REGISTERED = "REGISTERED_TYPE_SPEC"
 _registered: dict[str, type[CompositeSpec]] = {}
 _REGISTERED_NAME = re.compile(r"(\w+\.)+\w+")
 # Modules with such classes, imported when a file has one.
@@ -269,15 +275,15 @@ def spec_class(name: str, written: str = "") -> type[CompositeSpec] | None:
         name: of the enumeration of struct.proto.
         written: the name that a program gave it, for one of an extension type.
     """
-    if name == EXTENSION:
-        return _registered.get(written)
+    if name in {EXTENSION, REGISTERED}:
+        return _later.find(lambda: _registered.get(written))
     return _later.find(lambda: _in_files.get(name))
 
 
 def name_in_files(kind: type) -> str | None:
     """How files name the specs of a class, if they can hold them."""
     if registered_name(kind) is not None:
-        return EXTENSION
+        return kind._registered_kind  # type: ignore[attr-defined,no-any-return]
     return next((name for name, known in _in_files.items() if known is kind), None)
 
 

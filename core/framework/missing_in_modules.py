@@ -1,4 +1,4 @@
-"""A name that a namespace lacks says why: `tf.lite`, `tf.linalg.LinearOperator`.
+"""A name that a namespace lacks says why: `tf.lite`, `tf.image.decode_jxl`.
 
 Python asks a module's `__getattr__` for names that it lacks. Each module that is a namespace of
 TensorFlow's is given one that explains, once it has been executed.
@@ -88,6 +88,8 @@ NAMESPACES = {
     "pinnace.keras.regularizers": "tf.keras.regularizers",
     "pinnace.keras.tree": "tf.keras.tree",
     "pinnace.keras.utils_namespace": "tf.keras.utils",
+    "pinnace.linalg": "tf.linalg",
+    "pinnace.linear_operators.experimental": "tf.linalg.experimental",
     "pinnace.lookup": "tf.lookup",
     "pinnace.lookup.experimental": "tf.lookup.experimental",
     "pinnace.numpy_names": "tf.experimental.numpy",
@@ -100,7 +102,6 @@ NAMESPACES = {
     "pinnace.ops.control.assertions": "tf.debugging",
     "pinnace.ops.image": "tf.image",
     "pinnace.ops.io.gfile": "tf.io.gfile",
-    "pinnace.ops.linalg": "tf.linalg",
     "pinnace.ops.math": "tf.math",
     "pinnace.ops.math.bits": "tf.bitwise",
     "pinnace.ops.math.special": "tf.math.special",

@@ -109,7 +109,12 @@ def _composite_symbol(tracer: FunctionTracer, spec: CompositeSpec, label: str) -
         for index, part in enumerate(structure.flatten(spec, expand_composites=True))
     ]
     symbols = [tracer.tensor_of(value) for value in inputs]
-    return structure.pack_sequence_as(spec, symbols, expand_composites=True)
+    saved = state.tracer, state.tapes
+    state.tracer, state.tapes = tracer, ()  # constructors may look at shapes, with ops
+    try:
+        return structure.pack_sequence_as(spec, symbols, expand_composites=True)
+    finally:
+        state.tracer, state.tapes = saved
 
 
 def _check_unchanged(name: str, before: Any, after: Any) -> None:
@@ -138,9 +143,9 @@ def _outputs(tracer: FunctionTracer, results: Any, name: str) -> tuple[list[Any]
         if isinstance(item, Variable):
             item = item.value()
         if is_composite(item) and isinstance(item.spec, CompositeSpec):
-            spec = item.spec
-            structure.map_structure(leaf, item, expand_composites=True)
-            return spec
+            for part in structure.flatten(item, expand_composites=True):
+                leaf(part)
+            return item.spec
         if not isinstance(item, Operands):
             try:
                 item = convert_to_tensor(item)

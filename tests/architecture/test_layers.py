@@ -25,6 +25,7 @@ LAYERS = {
     "distribute": 8.5,
     "lookup": 8,
     "numpy_names": 7.5,
+    "linear_operators": 7.5,
     "profiler": 7.5,
     "summary": 8,
     "testing": 8,

@@ -56,7 +56,7 @@ def test_no_pattern_refuses_what_tensorflow_lacks() -> None:
         (tf, "lite", "neither writes nor runs TFLite files\n  Try: tf.saved_model.save"),
         (tf.keras.layers, "JaxLayer", "another runtime\n  Try: tf.keras.layers.Layer"),
         (tf.raw_ops, "XlaConv", "no XLA"),
-        (tf.linalg, "LinearOperatorKronecker", "is TensorFlow's, and not written yet in pinnace"),
+        (tf.image, "decode_jxl", "is TensorFlow's, and not written yet in pinnace"),
         (tf, "no_such_name", "module 'pinnace' has no attribute 'no_such_name'"),
         (tf.linalg, "no_such_name", "has no attribute 'no_such_name'"),
     ],

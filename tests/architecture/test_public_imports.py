@@ -53,4 +53,4 @@ from pinnace.math.special import dawsn
 import pinnace.linalg as la
 print(to_categorical([1], 3).tolist(), float(dawsn(0.0)), la.__name__)
 """)
-    assert out.strip() == "[[0.0, 1.0, 0.0]] 0.0 pinnace.ops.linalg"
+    assert out.strip() == "[[0.0, 1.0, 0.0]] 0.0 pinnace.linalg"

@@ -1,4 +1,4 @@
-"""Ops that hand a tensor on: Identity, IdentityN, StopGradient, PreventGradient, CheckNumerics."""
+"""Ops that hand a tensor on: Identity, IdentityN, StopGradient, CheckNumerics and their like."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -14,7 +14,14 @@ from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr, handed_on
 from pinnace.ops.registry import define, same_as_input
 
-__all__ = ["check_numerics", "identity", "identity_n", "prevent_gradient", "stop_gradient"]
+__all__ = [
+    "check_numerics",
+    "guarantee_const",
+    "identity",
+    "identity_n",
+    "prevent_gradient",
+    "stop_gradient",
+]
 
 
 def _same(input: Array) -> Array:
@@ -179,6 +186,28 @@ SNAPSHOT = define(
     infer=same_as_input,
     kernel=_same,
     gradient=handed_on,
+    elementwise=True,
+    alias=True,
+)
+
+
+def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
+    """`input`, which the program promises never changes; the promise is not needed here.
+
+    Args:
+        input: [...], any dtype.
+        name: name of the node while tracing.
+    """
+    return execute_one(GUARANTEE_CONST, input, name=name)
+
+
+GUARANTEE_CONST = define(
+    name="GuaranteeConst",
+    signature="input: T -> output: T",
+    types={"T": ANY},
+    infer=same_as_input,
+    kernel=_same,
+    gradient=NOT_DIFFERENTIABLE,
     elementwise=True,
     alias=True,
 )

@@ -1,4 +1,4 @@
-"""Ops and functions of tensors that were given ragged or sparse arguments."""
+"""Ops and functions of tensors that were given ragged or sparse arguments, or operators."""
 
 from __future__ import annotations
 
@@ -54,6 +54,9 @@ def execute_on_composites(
     Raises:
         ValueError: it is not elementwise, so that the values alone do not tell the result.
     """
+    answer = _answer_of(arguments)
+    if answer is not None:
+        return answer(op.name, arguments, {**attrs, "name": name})
     kind = _kind_of(arguments)
     if kind == "ragged" and op.elementwise:
         return _elementwise()(lambda *xs: execute(op, *xs, name=name, **attrs), *arguments)
@@ -88,6 +91,9 @@ def _of_kind(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
+    answer = _answer_of((*args, *kwargs.values()))
+    if answer is not None:
+        return answer(function.__name__, args, kwargs)
     kind = _kind_of((*args, *kwargs.values()))
     target = composites.ragged if kind == "ragged" else composites.sparse
     if kind is None or target == ITSELF:  # indexed slices become tensors by themselves
@@ -110,6 +116,12 @@ def _of_kind(
         if kind == "sparse" and composites.keeps_zero:
             return x.with_values(run(x.values))
     return refuse(function.__name__, kind)
+
+
+def _answer_of(arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
+    """What a class of composite values has instead of functions: `_answer(name, args, kwargs)`."""
+    found = [getattr(type(x), "_answer", None) for x in arguments]
+    return next((answer for answer in found if answer is not None), None)
 
 
 def _kind_of(arguments: tuple[Any, ...]) -> str | None:

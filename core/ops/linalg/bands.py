@@ -13,6 +13,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import constants, joining, reshaping
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.diagonals import (
     band_limits,
@@ -195,6 +196,7 @@ def _diagonal_shape(matrix: Shape, k: Array) -> Shape:
     return Shape([*count, max(longest(rows, columns, low, high), 0) if known else None])  # type: ignore[arg-type]  # known
 
 
+@takes_composites()
 def diag_part(
     input: TensorLike,
     name: str | None = "diag_part",
@@ -400,6 +402,7 @@ DIAG_PART = define(
 )
 
 
+@takes_composites()
 def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """The sums of the main diagonals: [..., m, n] gives [...].
 

@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.framework.shapes import Shape
 from pinnace.ops import batch_rules
 from pinnace.ops.array import constants, reshaping
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.linalg import bands, factorization, solving
 from pinnace.ops.linalg.matrices import MATRIX_TYPES, WIDE_TYPES, solved, square_shape
@@ -26,6 +27,7 @@ def _as_matrices(x: Tensor) -> Tensor:
     return reshaping.expand_dims(reshaping.expand_dims(x, -1), -1)
 
 
+@takes_composites()
 def det(input: TensorLike, name: str | None = None) -> Tensor:
     """The determinants of [..., n, n], of shape [...].
 
@@ -111,6 +113,7 @@ LOG_MATRIX_DETERMINANT = define(
 )
 
 
+@takes_composites()
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The logarithms of the determinants of Hermitian positive definite matrices.
 

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.framework.dtypes import float32, float64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops import batch_rules
 from pinnace.ops.array import casting, constants, joining, reshaping, selecting
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.linalg import bands, solving
 from pinnace.ops.linalg.matrices import WIDE_TYPES, adjoint, matrix_shape, square_shape
 from pinnace.ops.math import arithmetic, comparison, complexes, division, products
-from pinnace.ops.opdef import InferCall, OpCall, attr
+from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ def _half_diagonal(x: Tensor) -> Tensor:
     return bands.set_diag(x, bands.diag_part(x) * 0.5)
 
 
+@takes_composites()
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """The lower triangular L with L Lᴴ = input; only the lower triangle of `input` is read.
 
@@ -78,6 +81,35 @@ CHOLESKY = define(
     kernel=_cholesky_kernel,
     gradient=_cholesky_gradient,
     batch=batch_rules.AS_IT_IS,
+)
+
+
+def _cholesky_grad_kernel(l: Array, grad: Array) -> Array:  # noqa: E741 (the op's name for it)
+    """The same formula, on arrays: the op of graphs whose gradients TensorFlow wrote."""
+    if not l.size:
+        return l
+    inverse = np.linalg.inv(np.tril(l))
+    turned = inverse.conj().swapaxes(-1, -2)
+    middle = np.tril(np.tril(l).conj().swapaxes(-1, -2) @ np.tril(grad))
+    middle = middle - 0.5 * middle * np.eye(l.shape[-1], dtype=l.dtype)
+    dx = turned @ middle @ inverse
+    return np.asarray(0.5 * (dx + dx.conj().swapaxes(-1, -2)), l.dtype)
+
+
+def _infer_cholesky_grad(call: InferCall) -> Shape:
+    factor, grad = square_shape(call), call.spec(1).shape
+    if not factor.is_compatible_with(grad):
+        call.fail(f"grad must have the shape of l, got {grad.text} and {factor.text}")
+    return factor.merge_with(grad)
+
+
+CHOLESKY_GRAD = define(
+    name="CholeskyGrad",
+    signature="l: T, grad: T -> output: T",
+    types={"T": frozenset({float32, float64})},
+    infer=_infer_cholesky_grad,
+    kernel=_cholesky_grad_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 

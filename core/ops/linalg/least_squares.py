@@ -1,17 +1,22 @@
-"""Least squares: lstsq, by the normal equations or by the QR decomposition."""
+"""Least squares: lstsq, by the normal equations or by the QR decomposition; MatrixSolveLs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting
 from pinnace.ops.linalg import bands, factorization, solving
-from pinnace.ops.linalg.matrices import adjoint
+from pinnace.ops.linalg.matrices import MATRIX_TYPES, adjoint, matrix_shape
 from pinnace.ops.math import products
+from pinnace.ops.opdef import InferCall, OpCall, attr
+from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
-    from pinnace.framework.tensor import Tensor, TensorLike
+    from pinnace.framework.tensor import Array, Tensor, TensorLike
 
 __all__ = ["lstsq"]
 
@@ -63,3 +68,65 @@ def _by_qr(a: Tensor, b: Tensor, rows: int, columns: int, name: str | None) -> T
     q, r = factorization.qr(adjoint(a))
     inner = solving.triangular_solve(r, b, lower=False, adjoint=True)
     return products.matmul(q, inner, name=name)
+
+
+def _solve_ls_kernel(matrix: Array, rhs: Array, l2_regularizer: Array, *, fast: bool) -> Array:
+    ridge = float(l2_regularizer) if fast else 0.0  # TensorFlow: only the normal equations take it
+    if not ridge:
+        return np.asarray(np.linalg.pinv(matrix) @ rhs, rhs.dtype)
+    turned = matrix.conj().swapaxes(-1, -2)
+    over = matrix.shape[-2] >= matrix.shape[-1]
+    gram = turned @ matrix if over else matrix @ turned
+    gram = gram + np.asarray(ridge * np.eye(gram.shape[-1]), gram.dtype)
+    if over:
+        return np.asarray(np.linalg.solve(gram, turned @ rhs))
+    return np.asarray(turned @ np.linalg.solve(gram, rhs))
+
+
+def _infer_solve_ls(call: InferCall) -> Shape:
+    matrix, rhs = matrix_shape(call), matrix_shape(call, 1)
+    if call.spec(2).shape.rank not in {None, 0}:
+        call.fail("l2_regularizer must be a scalar")
+    if matrix.rank is None or rhs.rank is None:
+        return Shape(None)
+    if None not in {matrix[-2], rhs[-2]} and matrix[-2] != rhs[-2]:
+        call.fail(f"rhs must have as many rows as matrix, got {rhs[-2]} and {matrix[-2]}")
+    if not matrix[:-2].is_compatible_with(rhs[:-2]):
+        call.fail(f"the leading axes must be equal, got {matrix[:-2].text} and {rhs[:-2].text}")
+    return matrix[:-2].merge_with(rhs[:-2]).concatenate(Shape([matrix[-1], rhs[-1]]))
+
+
+def _solve_ls_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor, Tensor, None]:
+    """Of x = (AᴴA + r)⁻¹ Aᴴ b, or x = Aᴴ (A Aᴴ + r)⁻¹ b where A has more columns than rows."""
+    a, b, x = call.inputs[0], call.inputs[1], call.outputs[0]
+    rows, columns = a.shape[-2], a.shape[-1]
+    if rows is None or columns is None:
+        raise ValueError("the gradient of MatrixSolveLs needs a matrix of known sizes")
+    over = rows >= columns
+    gram = products.matmul(a, a, adjoint_a=over, adjoint_b=not over)
+    if call.attr("fast"):
+        ridge = casting.cast(call.inputs[2], a.dtype)
+        gram = gram + ridge * bands.eye(min(rows, columns), dtype=a.dtype)
+    if over:
+        inner = solving.solve(gram, dy)
+        along = products.matmul(a, inner)
+        rest = b - products.matmul(a, x)
+        da = products.matmul(rest, inner, adjoint_b=True) - products.matmul(
+            along, x, adjoint_b=True
+        )
+        return da, along, None
+    y = solving.solve(gram, b)
+    along = solving.solve(gram, products.matmul(a, dy))
+    da = products.matmul(y, dy, adjoint_b=True) - products.matmul(along, x, adjoint_b=True)
+    return da - products.matmul(products.matmul(y, along, adjoint_b=True), a), along, None
+
+
+MATRIX_SOLVE_LS = define(
+    name="MatrixSolveLs",
+    signature="matrix: T, rhs: T, l2_regularizer: double -> output: T",
+    types={"T": MATRIX_TYPES},
+    attrs={"fast": attr("bool", default=True)},
+    infer=_infer_solve_ls,
+    kernel=_solve_ls_kernel,
+    gradient=_solve_ls_gradient,
+)

@@ -11,6 +11,7 @@ from pinnace.framework.dtypes import COMPLEX, float16, float32, float64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import joining, permutations, shapes
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.math import ranges
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def matrix_transpose(
     return permutations.transpose(x, order, conjugate=conjugate and x.dtype.is_complex, name=name)
 
 
+@takes_composites()
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The conjugate transpose of each matrix: [..., m, n] gives [..., n, m].
 

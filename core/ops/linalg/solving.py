@@ -10,6 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes, unknown_shape
 from pinnace.ops import batch_rules
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.triangular import solve_triangular
 from pinnace.ops.linalg import bands
@@ -47,6 +48,7 @@ def _outer(x: Tensor, along_rhs: Tensor, flipped: bool) -> Tensor:
     return arithmetic.negative(products.matmul(first, second, adjoint_b=True))
 
 
+@takes_composites()
 def solve(
     matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
@@ -178,6 +180,7 @@ MATRIX_TRIANGULAR_SOLVE = define(
 )
 
 
+@takes_composites()
 def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of each matrix; of its conjugate transpose if `adjoint`.
 

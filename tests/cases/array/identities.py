@@ -11,6 +11,7 @@ CASES = [
     OpCase("Identity", ARRAYS, lambda x: x),
     OpCase("IdentityN", LISTS, lambda xs: xs, differentiable=(0,)),
     OpCase("Snapshot", ARRAYS, lambda x: x),
+    OpCase("GuaranteeConst", ARRAYS, lambda x: x, differentiable=()),
     OpCase("StopGradient", ARRAYS, lambda x: x),
     OpCase("PreventGradient", ARRAYS, lambda x: x, differentiable=()),
     OpCase("CheckNumerics", ARRAYS, lambda x: x, attrs={"message": "here"}),

@@ -107,7 +107,36 @@ def eigenvalues_alone(x: Array) -> tuple[Array, Array]:
     return np.array(roots).reshape(x.shape[:-1]), np.zeros(0)
 
 
+def factor_and_gradient() -> Drawn:
+    def build(rng: np.random.Generator) -> tuple[Array, ...]:
+        size, before = int(rng.integers(1, 4)), lead(rng)
+        factor = np.tril(drawn(rng, *before, size, size)) + 3 * np.eye(size)
+        return factor, drawn(rng, *before, size, size)
+
+    return random_arrays(build)
+
+
+def cholesky_gradient(factor: Array, dy: Array) -> Array:
+    """By the derivative of the factor along each symmetric direction, from its equation.
+
+    With Φ the lower triangle, its diagonal halved, dL = L Φ(L⁻¹ dA L⁻ᵀ).
+    """
+    size = factor.shape[-1]
+    out = np.zeros_like(factor)
+    for i in range(size):
+        for j in range(size):
+            direction = np.zeros((size, size))
+            direction[i, j] += 0.5
+            direction[j, i] += 0.5
+            inside = np.linalg.solve(factor, np.broadcast_to(direction, factor.shape))
+            inside = np.linalg.solve(factor, np.swapaxes(inside, -1, -2))
+            half = np.tril(inside, -1) + np.eye(size) * inside / 2
+            out[..., i, j] = np.sum((factor @ half) * dy, (-2, -1))
+    return out
+
+
 CASES = [
+    OpCase("CholeskyGrad", factor_and_gradient(), cholesky_gradient, differentiable=(), **OPTIONS),
     OpCase("Cholesky", definite(), by_rows, project=symmetric, **OPTIONS),
     OpCase("Cholesky", definite(np.complex128), by_rows, project=symmetric, **OPTIONS),
     OpCase("Qr", shaped((3, 2), (3, 3), (1, 1)), lambda x: reflected(x, full=False), **WIDE),

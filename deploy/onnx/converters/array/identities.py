@@ -6,7 +6,9 @@ from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
 
 
-@converts("Identity", "Snapshot", "StopGradient", "PreventGradient", "CheckNumerics")
+@converts(
+    "Identity", "Snapshot", "StopGradient", "PreventGradient", "CheckNumerics", "GuaranteeConst"
+)
 def identity(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     """The value itself; what CheckNumerics would refuse passes."""
     del g, call

@@ -1,0 +1,47 @@
+"""Linear algebra: what TensorFlow calls `tf.linalg`, with its linear operators."""
+
+# ruff: noqa: F403 (of the ops, whose families say what is public)
+
+from pinnace.linear_operators import experimental as experimental
+from pinnace.linear_operators.block_diagonal import (
+    LinearOperatorBlockDiag as LinearOperatorBlockDiag,
+)
+from pinnace.linear_operators.block_triangular import (
+    LinearOperatorBlockLowerTriangular as LinearOperatorBlockLowerTriangular,
+)
+from pinnace.linear_operators.circulant import LinearOperatorCirculant as LinearOperatorCirculant
+from pinnace.linear_operators.circulant import (
+    LinearOperatorCirculant2D as LinearOperatorCirculant2D,
+)
+from pinnace.linear_operators.circulant import (
+    LinearOperatorCirculant3D as LinearOperatorCirculant3D,
+)
+from pinnace.linear_operators.composition import (
+    LinearOperatorComposition as LinearOperatorComposition,
+)
+from pinnace.linear_operators.dense import LinearOperatorFullMatrix as LinearOperatorFullMatrix
+from pinnace.linear_operators.diagonal import LinearOperatorDiag as LinearOperatorDiag
+from pinnace.linear_operators.householder import (
+    LinearOperatorHouseholder as LinearOperatorHouseholder,
+)
+from pinnace.linear_operators.identity import LinearOperatorIdentity as LinearOperatorIdentity
+from pinnace.linear_operators.identity import (
+    LinearOperatorScaledIdentity as LinearOperatorScaledIdentity,
+)
+from pinnace.linear_operators.kronecker import LinearOperatorKronecker as LinearOperatorKronecker
+from pinnace.linear_operators.low_rank import (
+    LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate,
+)
+from pinnace.linear_operators.operator import LinearOperator as LinearOperator
+from pinnace.linear_operators.permutation import (
+    LinearOperatorPermutation as LinearOperatorPermutation,
+)
+from pinnace.linear_operators.toeplitz import LinearOperatorToeplitz as LinearOperatorToeplitz
+from pinnace.linear_operators.triangular import (
+    LinearOperatorLowerTriangular as LinearOperatorLowerTriangular,
+)
+from pinnace.linear_operators.tridiagonal import LinearOperatorTridiag as LinearOperatorTridiag
+from pinnace.linear_operators.wrapped import LinearOperatorAdjoint as LinearOperatorAdjoint
+from pinnace.linear_operators.wrapped import LinearOperatorInversion as LinearOperatorInversion
+from pinnace.linear_operators.zeros import LinearOperatorZeros as LinearOperatorZeros
+from pinnace.ops.linalg import *

@@ -1,0 +1,67 @@
+"""The class of a product of operators, where the classes of its factors do not settle it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace import late
+from pinnace.linear_operators import hints
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.linear_operators.operator import LinearOperator
+
+
+def is_adjoint_pair(x: LinearOperator, y: LinearOperator) -> bool:
+    """Whether one is known to be the adjoint of the other."""
+    if x is y and x.is_self_adjoint is not None:
+        return bool(x.is_self_adjoint)
+    return _known_adjoint(x) is y or _known_adjoint(y) is x
+
+
+def _known_adjoint(operator: LinearOperator) -> LinearOperator | None:
+    """The adjoint, if no op has to run for it: constructors of composite values ask."""
+    if operator.is_self_adjoint:
+        return operator
+    return operator.operator if isinstance(operator, late.LinearOperatorAdjoint) else None
+
+
+def is_symmetric_product(operators: Sequence[LinearOperator]) -> bool:
+    """Whether the product is known to be A Aᴴ: its ends are adjoint, and so on inwards."""
+    count = len(operators)
+    return count % 2 == 0 and all(
+        is_adjoint_pair(operators[i], operators[count - 1 - i]) for i in range(count // 2)
+    )
+
+
+def product(left: LinearOperator, right: LinearOperator) -> LinearOperator:
+    """left right, of any classes."""
+    if right._is_identity:
+        return left
+    if right._is_zero:
+        check_square_zeros(left, right)
+        return right
+    return late.LinearOperatorComposition([left, right], **hints.of_product(left, right))
+
+
+def quotient(left: LinearOperator, right: LinearOperator) -> LinearOperator:
+    """left⁻¹ right, of any classes."""
+    if right._is_identity:
+        return left.inverse()
+    return late.LinearOperatorComposition(
+        [late.LinearOperatorInversion(left), right], **hints.of_product(left, right)
+    )
+
+
+def check_square_zeros(left: LinearOperator, right: LinearOperator) -> None:
+    """Refuse products with zeros that are not square: their shape would be another.
+
+    Raises:
+        ValueError: one is not square.
+    """
+    if not left.is_square or not right.is_square:
+        raise ValueError(
+            "Matmul with non-square `LinearOperator`s or non-square `LinearOperatorZeros` not "
+            f"supported at this time, got {left!r} and {right!r}\n  Try: operator.to_dense()"
+        )

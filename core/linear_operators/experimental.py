@@ -1,0 +1,3 @@
+"""What TensorFlow calls `tf.linalg.experimental`."""
+
+from pinnace.linear_operators.krylov import conjugate_gradient as conjugate_gradient

@@ -1,0 +1,75 @@
+"""What the operators made of several operators share."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from pinnace.ops.array.casting import cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Tensor
+    from pinnace.linear_operators.hints import Hint
+    from pinnace.linear_operators.operator import LinearOperator
+
+
+def checked(who: str, operators: Any) -> list[LinearOperator]:
+    """The operators as a list.
+
+    Raises:
+        TypeError: they are no list or tuple, or differ in dtype.
+        ValueError: there is none.
+    """
+    if not isinstance(operators, (list, tuple)):
+        raise TypeError(f"{who}: operators must be a list of linear operators, got {operators!r}")
+    if not operators:
+        raise ValueError(f"{who}: Expected a non-empty list of operators. Found: {operators!r}")
+    same_dtype(who, operators)
+    return list(operators)
+
+
+def same_dtype(who: str, operators: Sequence[LinearOperator]) -> None:
+    """Refuse operators that differ in dtype.
+
+    Raises:
+        TypeError: they do.
+    """
+    if len({operator.dtype for operator in operators}) > 1:
+        found = "  ".join(f"{operator.name}: {operator.dtype.name}" for operator in operators)
+        raise TypeError(f"{who}: Expected all operators to have the same dtype.  Found {found}")
+
+
+def implied(given: Hint, what: str, word: str) -> bool:
+    """A hint that the operators settle: it is true.
+
+    Raises:
+        ValueError: it was denied.
+    """
+    if given is False:
+        raise ValueError(f"The {what} is always {word}.")
+    return True
+
+
+def product(parts: Sequence[Tensor]) -> Tensor:
+    """The product of tensors, which broadcast."""
+    return reduce(lambda x, y: x * y, parts)
+
+
+def total_of_logs(logs: Sequence[Tensor], dtype: DType) -> Tensor:
+    """The sum of logarithms of determinants.
+
+    Args:
+        logs: of some classes they are real where the operator is complex.
+        dtype: of the operator, which they get if they differ.
+    """
+    if len({log.dtype for log in logs}) > 1:
+        logs = [cast(log, dtype) for log in logs]
+    return total(logs)
+
+
+def total(parts: Sequence[Tensor]) -> Tensor:
+    """The sum of tensors, which broadcast."""
+    return reduce(lambda x, y: x + y, parts)

@@ -1,0 +1,82 @@
+"""Linear operators give, method by method, what they give in TensorFlow."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oracle import both
+
+PROGRAMS = Path(__file__).with_name("linear_operator_programs.py")
+# What TensorFlow refuses, or gets wrong. Program -> why it is not followed.
+_BATCHES = "its tridiagonal product wants arguments with the batch of the operator"
+_BROADCAST = "it multiplies a batch of diagonals with one of matrices as if it were one matrix"
+_HALF = "an adjoint of a circulant operator is complex64 there, whatever the operator is of"
+_REAL = "the inverse of a complex multiple of the identity is self-adjoint there"
+_SLICED = "a slice of L + U Uᴴ is one of L + U Vᴴ there, of which no hint is known"
+DEVIATIONS = {
+    **{
+        f"{kind}: {method}": _BATCHES
+        for kind in ("Tridiag", "Tridiag, sequence", "Tridiag, matrix")
+        for method in (
+            "matmul",
+            "matmul, adjoint",
+            "matmul, adjoint_arg",
+            "@",
+            "tf.matmul",
+            "tf.matmul, from the left",
+            "matvec",
+            "matvec, adjoint",
+            "in a function",
+            "gradients",
+        )
+    },
+    **{
+        f"{kind}: {method}": _HALF
+        for kind in ("Circulant", "Circulant2D")
+        for method in ("H", "tf.linalg.inv, adjoint")
+    },
+    "LowRankUpdate: assert_self_adjoint": "it calls itself for ever",
+    "LowRankUpdate, spd: slice": _SLICED,
+    "LowRankUpdate, spd: slices": _SLICED,
+    "ScaledIdentity, complex: inverse": _REAL,
+    "ScaledIdentity, complex: tf.linalg.inv, adjoint": _REAL,
+    "Zeros, wide: assert_self_adjoint": "zeros of 3 by 4 are not self-adjoint",
+    **{
+        f"{left} {method} {right}": _BROADCAST
+        for diagonal in ("Diag", "Diag, positive")
+        for left, right in ((diagonal, "ScaledIdentity"), ("ScaledIdentity", diagonal))
+        for method in ("matmul", "solve")
+    },
+    "LowerTriangular matmul Diag": _BROADCAST,
+    "LowerTriangular matmul Diag, positive": _BROADCAST,
+}
+Outcomes = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str) -> Outcomes:
+    """Every program run by each library in a process of its own."""
+    return both.outcomes(PROGRAMS, tmp_path_factory, tensorflow_python)
+
+
+def test_every_program_gives_what_it_gives_in_tensorflow(outcomes: Outcomes) -> None:
+    theirs, ours = outcomes["tensorflow"], outcomes["pinnace"]
+    assert theirs.keys() == ours.keys()
+    assert len(theirs) > 2500
+    for name in theirs.keys() - DEVIATIONS.keys():
+        # Printed with six digits behind the point.
+        both.same(ours[name], theirs[name], name, rtol=2e-6, atol=2e-6)
+
+
+def test_most_programs_run(outcomes: Outcomes) -> None:
+    ran = [name for name, found in outcomes["pinnace"].items() if not str(found).startswith("err")]
+    assert len(ran) > 2000
+
+
+@pytest.mark.parametrize("name", DEVIATIONS)
+def test_what_is_not_followed_is_as_it_was(outcomes: Outcomes, name: str) -> None:
+    theirs, ours = outcomes["tensorflow"][name], outcomes["pinnace"][name]
+    assert ours != theirs
+    if "assert" not in name:
+        assert not str(ours).startswith("error")

@@ -1,0 +1,349 @@
+"""Linear operators of every class, drawn, each beside its dense matrix as NumPy makes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import pinnace as tf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.drawing import Array, Strategy
+
+linalg: Any = tf.linalg
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operator and what it should be.
+
+    Attributes:
+        make: makes the operator of tensors.
+        parts: those tensors, as arrays.
+        dense: makes the matrices of such arrays, [..., m, n].
+        square: whether there is an inverse, too.
+        real: the places of tensors that must stay real, whatever their dtype.
+    """
+
+    make: Callable[..., Any]
+    parts: list[Array]
+    dense: Callable[..., Array]
+    square: bool = True
+    real: tuple[int, ...] = ()
+
+    @property
+    def operator(self) -> Any:
+        """The operator."""
+        return self.make(*map(tf.constant, self.parts))
+
+    @property
+    def matrix(self) -> Array:
+        """Its matrix."""
+        return np.asarray(self.dense(*self.parts))
+
+
+class Numbers:
+    """Arrays of random numbers of one dtype, from a seed.
+
+    Args:
+        seed: of the generator.
+        dtype: float64 or complex128.
+        batch: the leading axes.
+        n: the order of matrices.
+    """
+
+    def __init__(self, seed: int, dtype: Any, batch: tuple[int, ...], n: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.dtype, self.batch, self.n = np.dtype(dtype), batch, n
+
+    def __call__(self, *shape: int) -> Array:
+        """Numbers about 0, [*batch, *shape]."""
+        found = self.rng.standard_normal((*self.batch, *shape))
+        if self.dtype.kind == "c":
+            found = found + 1j * self.rng.standard_normal(found.shape)
+        return np.asarray(found, self.dtype)
+
+    def away(self, *shape: int) -> Array:
+        """Numbers of modulus 1 to 2."""
+        found = self(*shape)
+        return np.asarray(found / np.abs(found) * (1 + self.rng.random(found.shape)), self.dtype)
+
+    def regular(self) -> Array:
+        """Matrices whose diagonal dominates: no solution is worse than a few digits."""
+        return np.asarray(self(self.n, self.n) + 4 * self.n * np.eye(self.n, dtype=self.dtype))
+
+    def positive(self) -> Array:
+        """Hermitian positive definite matrices."""
+        x = self(self.n, self.n)
+        return np.asarray(x @ adjoint(x) + np.eye(self.n, dtype=self.dtype))
+
+
+def diagonal_matrix(d: Array) -> Array:
+    return np.asarray(d[..., None] * np.eye(d.shape[-1], dtype=d.dtype))
+
+
+def full(g: Numbers) -> Case:
+    return Case(linalg.LinearOperatorFullMatrix, [g.regular()], lambda m: m)
+
+
+def wide(g: Numbers) -> Case:
+    return Case(linalg.LinearOperatorFullMatrix, [g(g.n, g.n + 1)], lambda m: m, square=False)
+
+
+def positive(g: Numbers) -> Case:
+    return Case(
+        lambda m: linalg.LinearOperatorFullMatrix(
+            m, is_self_adjoint=True, is_positive_definite=True
+        ),
+        [g.positive()],
+        lambda m: m,
+    )
+
+
+def diagonal(g: Numbers) -> Case:
+    return Case(linalg.LinearOperatorDiag, [g.away(g.n)], diagonal_matrix)
+
+
+def triangular(g: Numbers) -> Case:
+    return Case(linalg.LinearOperatorLowerTriangular, [g.regular()], np.tril)
+
+
+def identity(g: Numbers) -> Case:
+    return Case(
+        lambda: linalg.LinearOperatorIdentity(g.n, batch_shape=g.batch, dtype=g.dtype),
+        [],
+        lambda: np.broadcast_to(np.eye(g.n, dtype=g.dtype), (*g.batch, g.n, g.n)),
+    )
+
+
+def scaled(g: Numbers) -> Case:
+    return Case(
+        lambda x: linalg.LinearOperatorScaledIdentity(g.n, x),
+        [g.away()],
+        lambda x: x[..., None, None] * np.eye(g.n, dtype=g.dtype),
+    )
+
+
+def householder(g: Numbers) -> Case:
+    def dense(v: Array) -> Array:
+        square = np.sum(np.abs(v) ** 2, -1)[..., None, None]
+        return np.asarray(np.eye(g.n) - 2 * v[..., :, None] * v.conj()[..., None, :] / square)
+
+    return Case(linalg.LinearOperatorHouseholder, [g.away(g.n)], dense)
+
+
+def permutation(g: Numbers) -> Case:
+    perm = np.argsort(g.rng.random((*g.batch, g.n)), -1).astype(np.int32)
+    return Case(
+        lambda: linalg.LinearOperatorPermutation(perm, dtype=g.dtype),
+        [],
+        lambda: np.eye(g.n, dtype=g.dtype)[perm],
+    )
+
+
+def toeplitz(g: Numbers) -> Case:
+    def dense(col: Array, row: Array) -> Array:
+        entries = [
+            [col[..., i - j] if i >= j else row[..., j - i] for j in range(g.n)] for i in range(g.n)
+        ]
+        rows = [np.stack(entry, -1) for entry in entries]
+        return np.stack(rows, -2)
+
+    col = g(g.n)
+    col[..., 0] += 4 * g.n
+    return Case(linalg.LinearOperatorToeplitz, [col, g(g.n)], dense)
+
+
+def tridiagonal(form: str) -> Callable[[Numbers], Case]:
+    def dense(above: Array, main: Array, below: Array) -> Array:
+        found = diagonal_matrix(main)
+        for i in range(main.shape[-1] - 1):
+            found[..., i, i + 1] = above[..., i]
+            found[..., i + 1, i] = below[..., i + 1]
+        return found
+
+    def draw(g: Numbers) -> Case:
+        three = [g(g.n), g(g.n) + 8, g(g.n)]
+        if form == "sequence":
+            return Case(lambda *d: linalg.LinearOperatorTridiag(d, form), three, dense)
+        if form == "compact":
+            return Case(
+                lambda d: linalg.LinearOperatorTridiag(d, form),
+                [np.stack(three, -2)],
+                lambda d: dense(d[..., 0, :], d[..., 1, :], d[..., 2, :]),
+            )
+        return Case(lambda d: linalg.LinearOperatorTridiag(d, form), [dense(*three)], lambda d: d)
+
+    return draw
+
+
+def circulant(kind: str, depth: int) -> Callable[[Numbers], Case]:
+    """Of entries of the dtype that is drawn: real ones have a Hermitian spectrum."""
+
+    def dense(spectrum: Array, *, whole: bool) -> Array:
+        shape = spectrum.shape[-depth:]
+        axes = tuple(range(-depth, 0))
+        unit = np.eye(int(np.prod(shape))).reshape(-1, *shape)  # one column after the other
+        columns = np.fft.ifftn(
+            np.fft.fftn(unit, axes=axes) * np.expand_dims(spectrum, -depth - 1), axes=axes
+        )
+        found = columns.reshape(*columns.shape[:-depth], -1).swapaxes(-1, -2)
+        return found if whole else found.real
+
+    def draw(g: Numbers) -> Case:
+        kernel = g(*(1 + (g.n + i) % 3 for i in range(depth)))
+        first: Any = (..., *[0] * depth)
+        kernel[first] += 4 * g.n**depth + 16
+        spectrum = np.fft.fftn(kernel, axes=tuple(range(-depth, 0)))
+        make = getattr(linalg, kind)
+        return Case(
+            lambda s: make(s, input_output_dtype=g.dtype),
+            [spectrum],
+            lambda s: dense(s, whole=g.dtype.kind == "c"),
+        )
+
+    return draw
+
+
+def low_rank(*, symmetric: bool) -> Callable[[Numbers], Case]:
+    def draw(g: Numbers) -> Case:
+        u, v = g(g.n, 2), g(g.n, 2)
+        if symmetric:
+            base = 1 + g.rng.random((*g.batch, g.n)).astype(g.dtype)
+            update = 1 + g.rng.random((*g.batch, 2)).astype(g.dtype)
+            return Case(
+                lambda b, x, d: linalg.LinearOperatorLowRankUpdate(
+                    linalg.LinearOperatorDiag(b, is_self_adjoint=True, is_positive_definite=True),
+                    x,
+                    d,
+                    is_diag_update_positive=True,
+                ),
+                [base, u, update],
+                lambda b, x, d: (
+                    diagonal_matrix(b) + x @ diagonal_matrix(d) @ x.conj().swapaxes(-1, -2)
+                ),
+            )
+        return Case(
+            lambda b, x, d, y: linalg.LinearOperatorLowRankUpdate(
+                linalg.LinearOperatorFullMatrix(b), x, d, y
+            ),
+            [10 * g.regular(), u, g.away(2), v],
+            lambda b, x, d, y: b + x @ diagonal_matrix(d) @ y.conj().swapaxes(-1, -2),
+        )
+
+    return draw
+
+
+def of_two(make: Any, dense: Any, first: Any, second: Any) -> Callable[[Numbers], Case]:
+    """An operator made of two others."""
+
+    def draw(g: Numbers) -> Case:
+        one, other = first(g), second(g)
+        count = len(one.parts)
+        return Case(
+            lambda *parts: make([one.make(*parts[:count]), other.make(*parts[count:])]),
+            one.parts + other.parts,
+            lambda *parts: dense(one.dense(*parts[:count]), other.dense(*parts[count:])),
+            square=one.square and other.square,
+        )
+
+    return draw
+
+
+def of_one(make: Any, dense: Any, inner: Any) -> Callable[[Numbers], Case]:
+    """An operator made of another."""
+
+    def draw(g: Numbers) -> Case:
+        one = inner(g)
+        return Case(
+            lambda *parts: make(one.make(*parts)),
+            one.parts,
+            lambda *parts: dense(one.dense(*parts)),
+            square=one.square,
+        )
+
+    return draw
+
+
+def kronecker_product(a: Array, b: Array) -> Array:
+    table = np.einsum("...ij,...kl->...ikjl", a, b)
+    m, k, n, r = table.shape[-4:]
+    return np.asarray(table.reshape(*table.shape[:-4], m * k, n * r))
+
+
+def block_diagonal_matrix(a: Array, b: Array) -> Array:
+    found = np.zeros((*a.shape[:-2], a.shape[-2] + b.shape[-2], a.shape[-1] + b.shape[-1]), a.dtype)
+    found[..., : a.shape[-2], : a.shape[-1]] = a
+    found[..., a.shape[-2] :, a.shape[-1] :] = b
+    return found
+
+
+def block_triangular(g: Numbers) -> Case:
+    parts = [g.away(g.n), g(g.n, g.n), g.regular()]
+
+    def dense(first: Array, below: Array, last: Array) -> Array:
+        found = block_diagonal_matrix(diagonal_matrix(first), last)
+        found[..., g.n :, : g.n] = below
+        return found
+
+    def make(first: Any, below: Any, last: Any) -> Any:
+        full_matrix = linalg.LinearOperatorFullMatrix
+        rows = [[linalg.LinearOperatorDiag(first)], [full_matrix(below), full_matrix(last)]]
+        return linalg.LinearOperatorBlockLowerTriangular(rows)
+
+    return Case(make, parts, dense)
+
+
+def adjoint(x: Array) -> Array:
+    return np.asarray(x.conj().swapaxes(-1, -2))
+
+
+KINDS: dict[str, Callable[[Numbers], Case]] = {
+    "FullMatrix": full,
+    "FullMatrix, wide": wide,
+    "FullMatrix, positive definite": positive,
+    "Diag": diagonal,
+    "LowerTriangular": triangular,
+    "Identity": identity,
+    "ScaledIdentity": scaled,
+    "Householder": householder,
+    "Permutation": permutation,
+    "Toeplitz": toeplitz,
+    "Tridiag, compact": tridiagonal("compact"),
+    "Tridiag, sequence": tridiagonal("sequence"),
+    "Tridiag, matrix": tridiagonal("matrix"),
+    "Circulant": circulant("LinearOperatorCirculant", 1),
+    "Circulant2D": circulant("LinearOperatorCirculant2D", 2),
+    "Circulant3D": circulant("LinearOperatorCirculant3D", 3),
+    "LowRankUpdate": low_rank(symmetric=False),
+    "LowRankUpdate, positive definite": low_rank(symmetric=True),
+    "Composition": of_two(
+        linalg.LinearOperatorComposition, lambda a, b: a @ b, triangular, diagonal
+    ),
+    "Composition, wide": of_two(linalg.LinearOperatorComposition, lambda a, b: a @ b, full, wide),
+    "Kronecker": of_two(linalg.LinearOperatorKronecker, kronecker_product, full, diagonal),
+    "Kronecker, wide": of_two(linalg.LinearOperatorKronecker, kronecker_product, wide, triangular),
+    "BlockDiag": of_two(linalg.LinearOperatorBlockDiag, block_diagonal_matrix, diagonal, full),
+    "BlockLowerTriangular": block_triangular,
+    "Adjoint": of_one(linalg.LinearOperatorAdjoint, adjoint, triangular),
+    "Adjoint, wide": of_one(linalg.LinearOperatorAdjoint, adjoint, wide),
+    "Inversion": of_one(linalg.LinearOperatorInversion, np.linalg.inv, triangular),
+}
+
+
+@st.composite
+def numbers(draw: Any, dtypes: tuple[str, ...] = ("float64", "complex128")) -> Numbers:
+    """Numbers for one operator: of an order of 1 to 4, in batches of rank 0 to 2."""
+    batch = draw(st.lists(st.integers(1, 2), max_size=2))
+    seed, dtype = draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from(dtypes))
+    return Numbers(seed, dtype, tuple(batch), draw(st.integers(1, 4)))
+
+
+def any_numbers() -> Strategy:
+    """Likewise, as a strategy that mypy knows."""
+    return numbers()
