@@ -260,6 +260,7 @@ if TYPE_CHECKING:
     from pinnace import distribute as distribute
     from pinnace import estimator as estimator
     from pinnace import experimental as experimental
+    from pinnace import feature_column as feature_column
     from pinnace import graph_util as graph_util
     from pinnace import io as io
     from pinnace import keras as keras
@@ -345,6 +346,7 @@ _ON_FIRST_USE = {
     "experimental": "pinnace.experimental",
     "extract_volume_patches": "pinnace.ops.image.patches:extract_volume_patches",
     "eye": "pinnace.ops.linalg.bands:eye",
+    "feature_column": "pinnace.feature_column",
     "fftnd": "pinnace.ops.signal.fourier:fftnd",
     "fingerprint": "pinnace.ops.strings.rows:fingerprint",
     "get_static_value": "pinnace.graph.static_values:get_static_value",

@@ -24,6 +24,7 @@ NAMESPACES = {
     "pinnace.distribute.cluster_resolver": "tf.distribute.cluster_resolver",
     "pinnace.distribute.experimental": "tf.distribute.experimental",
     "pinnace.experimental": "tf.experimental",
+    "pinnace.feature_column": "tf.feature_column",
     "pinnace.framework.config": "tf.config",
     "pinnace.framework.dlpack": "tf.experimental.dlpack",
     "pinnace.framework.dtypes": "tf.dtypes",

@@ -23,6 +23,7 @@ LAYERS = {
     "functions": 7,
     "data": 8,
     "distribute": 8.5,
+    "feature_column": 8.2,
     "lookup": 8,
     "numpy_names": 7.5,
     "profiler": 7.5,
