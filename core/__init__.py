@@ -273,6 +273,7 @@ if TYPE_CHECKING:
     from pinnace import train as train
     from pinnace import version as version
     from pinnace.functions import autograph as autograph
+    from pinnace.functions.critical_section import CriticalSection as CriticalSection
     from pinnace.functions.graphs import Graph as Graph
     from pinnace.functions.wrapping import import_graph_def as import_graph_def
     from pinnace.graph.operation import Operation as Operation
@@ -287,6 +288,7 @@ if TYPE_CHECKING:
     from pinnace.ops import image as image
     from pinnace.ops import linalg as linalg
     from pinnace.ops import quantization as quantization
+    from pinnace.ops import queue as queue
     from pinnace.ops import raw_ops as raw_ops
     from pinnace.ops import signal as signal
     from pinnace.ops import strings as strings
@@ -324,6 +326,7 @@ if TYPE_CHECKING:
 
 # Modules, and "module:name" for what is in one.
 _ON_FIRST_USE = {
+    "CriticalSection": "pinnace.functions.critical_section:CriticalSection",
     "Graph": "pinnace.functions.graphs:Graph",
     "Operation": "pinnace.graph.operation:Operation",
     "RaggedTensor": "pinnace.ops.composites.ragged.tensor:RaggedTensor",
@@ -370,6 +373,7 @@ _ON_FIRST_USE = {
     "optimizers": "pinnace.keras.optimizers",
     "profiler": "pinnace.profiler",
     "quantization": "pinnace.ops.quantization",
+    "queue": "pinnace.ops.queue",
     "ragged": "pinnace.ops.composites.ragged",
     "random_index_shuffle": "pinnace.ops.random.indices:random_index_shuffle",
     "random_normal_initializer": "pinnace.keras.initializers:RandomNormal",

@@ -108,6 +108,7 @@ NAMESPACES = {
     "pinnace.ops.nn": "tf.nn",
     "pinnace.ops.nn.experimental": "tf.nn.experimental",
     "pinnace.ops.quantization": "tf.quantization",
+    "pinnace.ops.queue": "tf.queue",
     "pinnace.ops.random": "tf.random",
     "pinnace.ops.random.experimental": "tf.random.experimental",
     "pinnace.ops.raw_ops": "tf.raw_ops",

@@ -87,6 +87,7 @@ registry.later.add(
     "pinnace.ops.image",
     "pinnace.ops.linalg",
     "pinnace.ops.quantization",
+    "pinnace.ops.queue",
     "pinnace.ops.ragged",
     "pinnace.ops.sparse",
     "pinnace.ops.signal",
@@ -105,5 +106,6 @@ registry.later.add(
     "pinnace.ops.nn.packed_rnn_back",
     "pinnace.ops.nn.recurrent_blocks",
     "pinnace.ops.random.indices",
+    "pinnace.ops.state.mutexes",
     "pinnace.ops.state.optimizer_steps",
 )
