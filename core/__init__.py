@@ -271,6 +271,7 @@ if TYPE_CHECKING:
     from pinnace import summary as summary
     from pinnace import test as test
     from pinnace import train as train
+    from pinnace import types as types
     from pinnace import version as version
     from pinnace.functions import autograph as autograph
     from pinnace.functions.critical_section import CriticalSection as CriticalSection
@@ -300,6 +301,7 @@ if TYPE_CHECKING:
     from pinnace.ops.composites.ragged.tensor import RaggedTensor as RaggedTensor
     from pinnace.ops.composites.sparse.tensor import SparseTensor as SparseTensor
     from pinnace.ops.composites.sparse.tensor import SparseTensorSpec as SparseTensorSpec
+    from pinnace.ops.control.clock import timestamp as timestamp
     from pinnace.ops.image.patches import extract_volume_patches as extract_volume_patches
     from pinnace.ops.linalg.bands import eye as eye
     from pinnace.ops.linalg.eigen import eig as eig
@@ -389,7 +391,9 @@ _ON_FIRST_USE = {
     "strings": "pinnace.ops.strings",
     "summary": "pinnace.summary",
     "test": "pinnace.test",
+    "timestamp": "pinnace.ops.control.clock:timestamp",
     "train": "pinnace.train",
+    "types": "pinnace.types",
     "version": "pinnace.version",
     "zeros_initializer": "pinnace.keras.initializers:Zeros",
 }

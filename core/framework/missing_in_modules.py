@@ -29,6 +29,7 @@ NAMESPACES = {
     "pinnace.framework.dlpack": "tf.experimental.dlpack",
     "pinnace.framework.dtypes": "tf.dtypes",
     "pinnace.framework.errors": "tf.errors",
+    "pinnace.framework.experimental_dtypes": "tf.dtypes.experimental",
     "pinnace.framework.experimental_config": "tf.config.experimental",
     "pinnace.framework.optimizer_options": "tf.config.optimizer",
     "pinnace.framework.structure": "tf.nest",
@@ -116,10 +117,14 @@ NAMESPACES = {
     "pinnace.ops.strings": "tf.strings",
     "pinnace.profiler.experimental": "tf.profiler.experimental",
     "pinnace.saved_model": "tf.saved_model",
+    "pinnace.saved_model.experimental": "tf.saved_model.experimental",
     "pinnace.summary": "tf.summary",
     "pinnace.summary.experimental": "tf.summary.experimental",
     "pinnace.test": "tf.test",
+    "pinnace.testing.experimental": "tf.test.experimental",
     "pinnace.train": "tf.train",
+    "pinnace.types": "tf.types",
+    "pinnace.types.experimental": "tf.types.experimental",
     "pinnace.version": "tf.version",
 }
 

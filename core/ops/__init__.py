@@ -81,8 +81,10 @@ from pinnace.ops import state as state
 
 # Families that few programs want; they are imported in this order when an op is missed.
 registry.later.add(
+    "pinnace.ops.control.clock",
     "pinnace.ops.strings",
     "pinnace.ops.io",
+    "pinnace.ops.io.json_examples",
     "pinnace.ops.io.sequence_examples",
     "pinnace.ops.image",
     "pinnace.ops.linalg",

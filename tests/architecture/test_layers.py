@@ -29,6 +29,7 @@ LAYERS = {
     "profiler": 7.5,
     "summary": 8,
     "testing": 8,
+    "types": 7.5,
     "keras": 9,
     "saved_model": 10,
     "deploy.tokenizer": 10.5,

@@ -70,7 +70,7 @@ class QueueBase:
             or not all(isinstance(queue, QueueBase) for queue in queues)
         ):
             raise TypeError("A list of queues expected")
-        chosen = queues[int(np.asarray(index))]
+        chosen: QueueBase = queues[int(np.asarray(index))]
         if any((q.dtypes, q.names) != (chosen.dtypes, chosen.names) for q in queues):
             raise TypeError("Queues do not have matching component dtypes and names.")
         return chosen
@@ -83,7 +83,8 @@ class QueueBase:
     @property
     def name(self) -> str:
         """What errors call it."""
-        return str(np.asarray(self._queue_ref._array)[()].name)
+        queue: Queue = np.asarray(self._queue_ref._array)[()]  # type: ignore[assignment]  # an object
+        return queue.name
 
     @property
     def dtypes(self) -> list[DType]:

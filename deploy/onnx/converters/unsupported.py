@@ -159,6 +159,7 @@ _REASONS = {
         BoostedTreesQuantileStreamResourceHandleOp BoostedTreesSerializeEnsemble
         IsBoostedTreesEnsembleInitialized IsBoostedTreesQuantileStreamResourceInitialized
     """,
+    "asks what time it is, which ONNX models do not know": "Timestamp",
     "is about a lock; an ONNX model runs nothing beside itself": """
         ConsumeMutexLock MutexLock MutexV2
     """,
@@ -211,7 +212,8 @@ _REASONS = {
         CudnnRNNParamsToCanonical CudnnRNNParamsToCanonicalV2
     """,
     "reads examples out of bytes, which ONNX cannot; export the function behind it": """
-        DecodeCSV DecodePaddedRaw DecodeRaw ParseExample ParseExampleV2 ParseSequenceExample
+        DecodeCSV DecodeJSONExample DecodePaddedRaw DecodeRaw ParseExample ParseExampleV2
+        ParseSequenceExample
         ParseSequenceExampleV2 ParseSingleExample ParseSingleSequenceExample ParseTensor
         SerializeTensor
     """,
