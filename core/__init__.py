@@ -273,6 +273,8 @@ if TYPE_CHECKING:
     from pinnace import train as train
     from pinnace import types as types
     from pinnace import version as version
+    from pinnace.data.value_specs import NoneTensorSpec as NoneTensorSpec
+    from pinnace.data.value_specs import type_spec_from_value as type_spec_from_value
     from pinnace.functions import autograph as autograph
     from pinnace.functions.critical_section import CriticalSection as CriticalSection
     from pinnace.functions.graphs import Graph as Graph
@@ -330,6 +332,7 @@ if TYPE_CHECKING:
 _ON_FIRST_USE = {
     "CriticalSection": "pinnace.functions.critical_section:CriticalSection",
     "Graph": "pinnace.functions.graphs:Graph",
+    "NoneTensorSpec": "pinnace.data.value_specs:NoneTensorSpec",
     "Operation": "pinnace.graph.operation:Operation",
     "RaggedTensor": "pinnace.ops.composites.ragged.tensor:RaggedTensor",
     "RaggedTensorSpec": "pinnace.ops.composites.ragged.spec:RaggedTensorSpec",
@@ -393,6 +396,7 @@ _ON_FIRST_USE = {
     "test": "pinnace.test",
     "timestamp": "pinnace.ops.control.clock:timestamp",
     "train": "pinnace.train",
+    "type_spec_from_value": "pinnace.data.value_specs:type_spec_from_value",
     "types": "pinnace.types",
     "version": "pinnace.version",
     "zeros_initializer": "pinnace.keras.initializers:Zeros",
