@@ -48,7 +48,7 @@ class NoneTensorSpec(TypeSpec):
         del value
         return ()
 
-    def from_components(self, components: Sequence[object]) -> object:
+    def from_components(self, components: Sequence[object]) -> None:
         """None."""
         del components
 

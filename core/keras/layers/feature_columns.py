@@ -127,13 +127,13 @@ class ColumnsLayer(Layer):
             if isinstance(column, SharedEmbeddingColumn)
         ]
 
-    def build(self, features: Any) -> None:
+    def build(self, x: Any) -> None:
         """Make the columns' variables.
 
         Args:
-            features: specs by feature key; not looked at.
+            x: specs by feature key; not looked at.
         """
-        del features
+        del x
         for column in self.feature_columns:
             column.create_state(self._state)
         for shared in self._shared:
