@@ -123,7 +123,6 @@ NAMESPACES = {
     "pinnace.test": "tf.test",
     "pinnace.testing.experimental": "tf.test.experimental",
     "pinnace.train": "tf.train",
-    "pinnace.types": "tf.types",
     "pinnace.types.experimental": "tf.types.experimental",
     "pinnace.version": "tf.version",
 }
