@@ -260,6 +260,7 @@ if TYPE_CHECKING:
     from pinnace import distribute as distribute
     from pinnace import estimator as estimator
     from pinnace import experimental as experimental
+    from pinnace import feature_column as feature_column
     from pinnace import graph_util as graph_util
     from pinnace import io as io
     from pinnace import keras as keras
@@ -271,8 +272,12 @@ if TYPE_CHECKING:
     from pinnace import summary as summary
     from pinnace import test as test
     from pinnace import train as train
+    from pinnace import types as types
     from pinnace import version as version
+    from pinnace.data.value_specs import NoneTensorSpec as NoneTensorSpec
+    from pinnace.data.value_specs import type_spec_from_value as type_spec_from_value
     from pinnace.functions import autograph as autograph
+    from pinnace.functions.critical_section import CriticalSection as CriticalSection
     from pinnace.functions.graphs import Graph as Graph
     from pinnace.functions.wrapping import import_graph_def as import_graph_def
     from pinnace.graph.operation import Operation as Operation
@@ -286,6 +291,7 @@ if TYPE_CHECKING:
     from pinnace.ops import audio as audio
     from pinnace.ops import image as image
     from pinnace.ops import quantization as quantization
+    from pinnace.ops import queue as queue
     from pinnace.ops import raw_ops as raw_ops
     from pinnace.ops import signal as signal
     from pinnace.ops import strings as strings
@@ -325,7 +331,9 @@ if TYPE_CHECKING:
 
 # Modules, and "module:name" for what is in one.
 _ON_FIRST_USE = {
+    "CriticalSection": "pinnace.functions.critical_section:CriticalSection",
     "Graph": "pinnace.functions.graphs:Graph",
+    "NoneTensorSpec": "pinnace.data.value_specs:NoneTensorSpec",
     "Operation": "pinnace.graph.operation:Operation",
     "RaggedTensor": "pinnace.ops.composites.ragged.tensor:RaggedTensor",
     "RaggedTensorSpec": "pinnace.ops.composites.ragged.spec:RaggedTensorSpec",
@@ -347,6 +355,7 @@ _ON_FIRST_USE = {
     "experimental": "pinnace.experimental",
     "extract_volume_patches": "pinnace.ops.image.patches:extract_volume_patches",
     "eye": "pinnace.ops.linalg.bands:eye",
+    "feature_column": "pinnace.feature_column",
     "fftnd": "pinnace.ops.signal.fourier:fftnd",
     "fingerprint": "pinnace.ops.strings.rows:fingerprint",
     "get_static_value": "pinnace.graph.static_values:get_static_value",
@@ -371,6 +380,7 @@ _ON_FIRST_USE = {
     "optimizers": "pinnace.keras.optimizers",
     "profiler": "pinnace.profiler",
     "quantization": "pinnace.ops.quantization",
+    "queue": "pinnace.ops.queue",
     "ragged": "pinnace.ops.composites.ragged",
     "random_index_shuffle": "pinnace.ops.random.indices:random_index_shuffle",
     "random_normal_initializer": "pinnace.keras.initializers:RandomNormal",
@@ -388,6 +398,8 @@ _ON_FIRST_USE = {
     "test": "pinnace.test",
     "timestamp": "pinnace.ops.control.clocks:timestamp",
     "train": "pinnace.train",
+    "type_spec_from_value": "pinnace.data.value_specs:type_spec_from_value",
+    "types": "pinnace.types",
     "version": "pinnace.version",
     "zeros_initializer": "pinnace.keras.initializers:Zeros",
 }

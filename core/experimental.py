@@ -3,6 +3,16 @@
 from pinnace import numpy_names as numpy
 from pinnace.data.iterator import Optional as Optional
 from pinnace.framework import dlpack as dlpack
+from pinnace.framework.dtypes import float4_e2m1fn as float4_e2m1fn
+from pinnace.framework.dtypes import float8_e4m3b11fnuz as float8_e4m3b11fnuz
+from pinnace.framework.dtypes import float8_e4m3fn as float8_e4m3fn
+from pinnace.framework.dtypes import float8_e4m3fnuz as float8_e4m3fnuz
+from pinnace.framework.dtypes import float8_e5m2 as float8_e5m2
+from pinnace.framework.dtypes import float8_e5m2fnuz as float8_e5m2fnuz
+from pinnace.framework.dtypes import int2 as int2
+from pinnace.framework.dtypes import int4 as int4
+from pinnace.framework.dtypes import uint2 as uint2
+from pinnace.framework.dtypes import uint4 as uint4
 from pinnace.ops.composites.extension import extension_type as extension_type
 from pinnace.ops.composites.extension.apis import dispatch_for_api as dispatch_for_api
 from pinnace.ops.composites.extension.apis import (
@@ -34,6 +44,16 @@ __all__ = [
     "dispatch_for_unary_elementwise_apis",
     "dlpack",
     "extension_type",
+    "float4_e2m1fn",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "int2",
+    "int4",
     "numpy",
+    "uint2",
+    "uint4",
     "unregister_dispatch_for",
 ]

@@ -1,6 +1,7 @@
 """TensorFlow's `tf.io`: files, records, and what is in them."""
 
 from pinnace.functions.graph_files import write_graph as write_graph
+from pinnace.ops.composites.matched_files import match_filenames_once as match_filenames_once
 from pinnace.ops.composites.parsing import FixedLenFeature as FixedLenFeature
 from pinnace.ops.composites.parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
 from pinnace.ops.composites.parsing import RaggedFeature as RaggedFeature
@@ -39,5 +40,6 @@ from pinnace.ops.io import parse_tensor as parse_tensor
 from pinnace.ops.io import read_file as read_file
 from pinnace.ops.io import serialize_tensor as serialize_tensor
 from pinnace.ops.io import write_file as write_file
+from pinnace.ops.io.json_examples import decode_json_example as decode_json_example
 from pinnace.ops.strings.encoding import decode_base64 as decode_base64
 from pinnace.ops.strings.encoding import encode_base64 as encode_base64

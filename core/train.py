@@ -14,6 +14,7 @@ from pinnace.checkpoint import list_variables as list_variables
 from pinnace.checkpoint import load_checkpoint as load_checkpoint
 from pinnace.checkpoint import load_variable as load_variable
 from pinnace.distribute.clusters import ClusterSpec as ClusterSpec
+from pinnace.framework.coordinator import Coordinator as Coordinator
 from pinnace.ops.composites.averages import ExponentialMovingAverage as ExponentialMovingAverage
 from pinnace.proto.example_pb2 import BytesList as BytesList
 from pinnace.proto.example_pb2 import Example as Example

@@ -13,6 +13,7 @@
   mapped from the bundle on first read, and `Function`-like restored functions.
 """
 
+from pinnace.saved_model import experimental as experimental
 from pinnace.saved_model.assets import Asset as Asset
 from pinnace.saved_model.constants import ASSETS_DIRECTORY as ASSETS_DIRECTORY
 from pinnace.saved_model.constants import ASSETS_KEY as ASSETS_KEY

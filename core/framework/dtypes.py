@@ -8,6 +8,7 @@ strings), and ONNX's number.
 from __future__ import annotations
 
 import builtins
+import importlib
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -265,6 +266,7 @@ COMPLEX = frozenset({complex64, complex128})
 NUMBERS = REAL | COMPLEX
 INDEX = frozenset({int32, int64})
 QUANTIZED = frozenset({qint8, quint8, qint16, quint16, qint32})
+QUANTIZED_DTYPES = QUANTIZED  # TensorFlow's name
 ANY = frozenset(_BY_ENUM.values())
 ANY_VALUE = ANY - {resource, variant}
 _BY_NUMPY[_OBJECT_DTYPE] = string
@@ -398,8 +400,10 @@ if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
         """`dtypes.cast` and its like, which are ops."""
         if name in {"cast", "complex", "saturate_cast"}:
             return getattr(late, name)
+        if name == "experimental":
+            return importlib.import_module("pinnace.framework.experimental_dtypes")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), "cast", "complex", "saturate_cast"])
+    return sorted([*globals(), "cast", "complex", "experimental", "saturate_cast"])

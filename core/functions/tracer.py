@@ -26,21 +26,30 @@ if TYPE_CHECKING:
     from pinnace.framework.variable import Variable
 
 
+_LOCK, _UNLOCK = "MutexLock", "ConsumeMutexLock"
+
+
 class Effects:
     """Control edges that keep effects in program order.
 
     Per resource: a read waits for the last write, a write for the last write and the reads since.
-    Everything that draws random numbers, prints or asserts is one chain.
+    Everything that draws random numbers, prints or asserts is one chain. What has an effect while a
+    mutex is held waits for the lock, and the end of the lock waits for it.
     """
 
     def __init__(self) -> None:
         self._writes: dict[Value, Node] = {}
         self._reads: dict[Value, list[Node]] = {}
         self._chain: Node | None = None
+        # The locks that are held, each with what has happened meanwhile.
+        self._held: list[tuple[Node, list[Node]]] = []
 
     def controls(self, op: OpDef, inputs: Sequence[Value], attrs: dict[str, Any]) -> list[Node]:
         """The control dependencies of a node about to be added."""
         found: dict[Node, None] = {}
+        if self._held:
+            lock, inside = self._held[-1]
+            found.update(dict.fromkeys(inside if op.name == _UNLOCK else [lock]))
         if op.effect == "read":
             write = self._writes.get(inputs[0]) if inputs else None
             if write is not None:
@@ -59,6 +68,11 @@ class Effects:
     def note(self, node: Node) -> None:
         """The node was added."""
         op = node.op
+        if op.name == _UNLOCK and self._held:
+            lock, _ = self._held.pop()
+            self._writes[lock.inputs[0]] = node  # the next lock waits for this end
+        if self._held:
+            self._held[-1][1].append(node)
         if op.effect == "read":
             if node.inputs:
                 self._reads.setdefault(node.inputs[0], []).append(node)
@@ -68,6 +82,8 @@ class Effects:
             self._reads.pop(resource, None)
         if self._is_chained(op, node.attrs):
             self._chain = node
+        if op.name == _LOCK:
+            self._held.append((node, []))
 
     @staticmethod
     def _resources(op: OpDef, inputs: Sequence[Value]) -> list[Value]:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pinnace.keras import backend as backend
     from pinnace.keras import datasets as datasets
     from pinnace.keras import dtype_policies as dtype_policies
+    from pinnace.keras import experimental as experimental
     from pinnace.keras import export as export
     from pinnace.keras import mixed_precision as mixed_precision
     from pinnace.keras import preprocessing as preprocessing
@@ -56,6 +57,7 @@ _LATE = (
     "backend",
     "datasets",
     "dtype_policies",
+    "experimental",
     "export",
     "mixed_precision",
     "preprocessing",

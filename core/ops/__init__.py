@@ -83,10 +83,12 @@ from pinnace.ops import state as state
 registry.later.add(
     "pinnace.ops.strings",
     "pinnace.ops.io",
+    "pinnace.ops.io.json_examples",
     "pinnace.ops.io.sequence_examples",
     "pinnace.ops.image",
     "pinnace.ops.linalg",
     "pinnace.ops.quantization",
+    "pinnace.ops.queue",
     "pinnace.ops.ragged",
     "pinnace.ops.sparse",
     "pinnace.ops.signal",
@@ -105,5 +107,6 @@ registry.later.add(
     "pinnace.ops.nn.packed_rnn_back",
     "pinnace.ops.nn.recurrent_blocks",
     "pinnace.ops.random.indices",
+    "pinnace.ops.state.mutexes",
     "pinnace.ops.state.optimizer_steps",
 )

@@ -45,6 +45,7 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".compute_output_shape": ({"initial_state_shape"}, _OVERRIDDEN),
     ".Model.compute_loss": ({"x", "training"}, _OVERRIDDEN),
     ".Model.compute_metrics": ({"x"}, _OVERRIDDEN),
+    ".NoneTensorSpec.": ({"value", "components"}, _OVERRIDDEN),
     ".TrackableView.children": ({"save_type"}, _OVERRIDDEN),
     ".Layer.get_updates_for": ({"inputs"}, "there are no updates, of whatever inputs"),
     ".GradientTape.record_customised": ({"computed"}, _OVERRIDDEN),

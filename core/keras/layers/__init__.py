@@ -62,6 +62,7 @@ from pinnace.keras.layers.dropout import SpatialDropout2D as SpatialDropout2D
 from pinnace.keras.layers.dropout import SpatialDropout3D as SpatialDropout3D
 from pinnace.keras.layers.einsum_dense import EinsumDense as EinsumDense
 from pinnace.keras.layers.embedding import Embedding as Embedding
+from pinnace.keras.layers.feature_columns import DenseFeatures as DenseFeatures
 from pinnace.keras.layers.group_normalization import GroupNormalization as GroupNormalization
 from pinnace.keras.layers.group_normalization import RMSNormalization as RMSNormalization
 from pinnace.keras.layers.grouped_attention import GroupQueryAttention as GroupQueryAttention

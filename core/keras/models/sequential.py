@@ -10,6 +10,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.trackable import Trackable
 from pinnace.keras import masks, registry
 from pinnace.keras.layer import Layer
+from pinnace.keras.layers.feature_columns import DenseFeatures
 from pinnace.keras.layers.input import Input, InputLayer
 from pinnace.keras.models.model import Model
 from pinnace.keras.models.topology import Topology, fitted
@@ -160,6 +161,8 @@ class Sequential(Model):
             return
         if not isinstance(x, TensorSpec):
             # Several inputs, for a first layer that joins them.
+            if isinstance(self._layers[0], DenseFeatures):
+                self._build_for_features(x)
             return
         if self._input is None:
             shape = x.shape
@@ -167,6 +170,12 @@ class Sequential(Model):
                 shape = type(shape)((None, *shape[1:]))
             self._input = Input(batch_shape=tuple(shape), dtype=x.dtype)
         self._connect(self._input)
+
+    def _build_for_features(self, specs: Any) -> None:
+        """Make all weights, for a dict of features, by the shapes that layers say."""
+        x = structure.map_structure(lambda spec: KerasTensor(spec.shape, spec.dtype), specs)
+        for layer in self._layers:
+            x = layer(x)
 
     def _build_for(
         self, signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -214,9 +223,7 @@ class Sequential(Model):
             "layers": [registry.serialize_keras_object(layer) for layer in layers],
         }
         if self._build_specs is not None:
-            config["build_input_shape"] = getattr(self._build_specs, "shape", None) and tuple(
-                self._build_specs.shape
-            )
+            config["build_input_shape"] = _shapes_of(self._build_specs)
         return config
 
     @classmethod
@@ -233,6 +240,14 @@ class Sequential(Model):
         if config.get("trainable") is False:
             made.trainable = False
         return made
+
+
+def _shapes_of(specs: Any) -> Any:
+    """The sizes of a spec, or of each in a dict of features; None of anything else."""
+    if isinstance(specs, dict):
+        return {key: _shapes_of(spec) for key, spec in specs.items()}
+    shape = getattr(specs, "shape", None)
+    return shape and tuple(shape)
 
 
 def _named(given: KerasTensor) -> Any:

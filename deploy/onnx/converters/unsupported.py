@@ -159,6 +159,15 @@ _REASONS = {
         BoostedTreesQuantileStreamResourceHandleOp BoostedTreesSerializeEnsemble
         IsBoostedTreesEnsembleInitialized IsBoostedTreesQuantileStreamResourceInitialized
     """,
+    "asks what time it is, which ONNX models do not know": "Timestamp",
+    "is about a lock; an ONNX model runs nothing beside itself": """
+        ConsumeMutexLock MutexLock MutexV2
+    """,
+    "is about a queue; an ONNX model has no state": """
+        FIFOQueueV2 PaddingFIFOQueueV2 PriorityQueueV2 QueueCloseV2 QueueDequeueManyV2
+        QueueDequeueUpToV2 QueueDequeueV2 QueueEnqueueManyV2 QueueEnqueueV2 QueueIsClosedV2
+        QueueSizeV2 RandomShuffleQueueV2
+    """,
     "keeps what a loop computes for its gradient; an ONNX model has no state": """
         StackCloseV2 StackPopV2 StackPushV2 StackV2
     """,
@@ -204,7 +213,8 @@ _REASONS = {
         CudnnRNNParamsToCanonical CudnnRNNParamsToCanonicalV2
     """,
     "reads examples out of bytes, which ONNX cannot; export the function behind it": """
-        DecodeCSV DecodePaddedRaw DecodeRaw ParseExample ParseExampleV2 ParseSequenceExample
+        DecodeCSV DecodeJSONExample DecodePaddedRaw DecodeRaw ParseExample ParseExampleV2
+        ParseSequenceExample
         ParseSequenceExampleV2 ParseSingleExample ParseSingleSequenceExample ParseTensor
         SerializeTensor
     """,

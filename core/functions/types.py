@@ -1,0 +1,41 @@
+"""What functions are, as types to ask with `isinstance`: `tf.types.experimental`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pinnace.framework.tensor import Tensor
+from pinnace.functions import concrete, function
+
+# What becomes a tensor where an op wants one; plain classes, so that `isinstance` takes it.
+TensorLike: TypeAlias = (
+    Tensor | int | float | bool | str | bytes | complex | tuple | list | np.ndarray | np.generic  # type: ignore[type-arg]  # see above
+)
+
+
+class Callable(ABC):
+    """What takes tensors and gives tensors."""
+
+    @abstractmethod
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run it."""
+
+
+class ConcreteFunction(Callable):
+    """A function with one graph: what `get_concrete_function` gives."""
+
+
+class PolymorphicFunction(Callable):
+    """A function with a graph for each kind of arguments: what `tf.function` gives."""
+
+    @abstractmethod
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
+        """The one for these arguments."""
+
+
+ConcreteFunction.register(concrete.ConcreteFunction)
+PolymorphicFunction.register(function.Function)
+GenericFunction = PolymorphicFunction  # an older name

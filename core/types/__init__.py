@@ -1,0 +1,3 @@
+"""TensorFlow's `tf.types`."""
+
+from pinnace.types import experimental as experimental

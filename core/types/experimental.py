@@ -1,0 +1,7 @@
+"""TensorFlow's `tf.types.experimental`: types to ask with `isinstance`, and for annotations."""
+
+from pinnace.functions.types import Callable as Callable
+from pinnace.functions.types import ConcreteFunction as ConcreteFunction
+from pinnace.functions.types import GenericFunction as GenericFunction
+from pinnace.functions.types import PolymorphicFunction as PolymorphicFunction
+from pinnace.functions.types import TensorLike as TensorLike

@@ -1,0 +1,134 @@
+"""TensorFlow's `tf.saved_model.experimental`: fingerprints, and the policy of variables."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.message import DecodeError
+
+from pinnace.proto.saved_model_pb2 import FingerprintDef
+
+if TYPE_CHECKING:
+    import os
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """The numbers by which TensorFlow tells SavedModels apart.
+
+    Attributes:
+        saved_model_checksum: of the file saved_model.pb.
+        graph_def_program_hash: of its graph.
+        signature_def_hash: of its signatures.
+        saved_object_graph_hash: of its objects.
+        checkpoint_hash: of the index of its variables.
+        version: of the way in which these are computed.
+    """
+
+    saved_model_checksum: int | None = None
+    graph_def_program_hash: int | None = None
+    signature_def_hash: int | None = None
+    saved_object_graph_hash: int | None = None
+    checkpoint_hash: int | None = None
+    version: Any = None
+
+    @classmethod
+    def from_proto(cls, proto: Any) -> Fingerprint:
+        """The fingerprint of a `FingerprintDef` message.
+
+        Args:
+            proto: the message, or its bytes.
+
+        Raises:
+            ValueError: it is none.
+        """
+        try:
+            message = FingerprintDef.FromString(proto) if isinstance(proto, bytes) else proto
+            return cls(*(getattr(message, name) for name in cls.__dataclass_fields__))
+        except (AttributeError, DecodeError) as error:
+            raise ValueError(
+                f"Given proto could not be deserialized as fingerprint: {error}"
+            ) from None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (Fingerprint, FingerprintDef)):
+            return NotImplemented
+        # The version says how they are computed, not what of.
+        names = [name for name in self.__dataclass_fields__ if name != "version"]
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    def __hash__(self) -> int:
+        return hash((self.saved_model_checksum, self.singleprint()))
+
+    def __str__(self) -> str:
+        names = [name for name in self.__dataclass_fields__ if name != "version"]
+        lines = [f"  {name}: {getattr(self, name)}" for name in names]
+        return "\n".join(["SavedModel Fingerprint", *lines])
+
+    def singleprint(self) -> str:
+        """Its hashes as one text; equal for models that compute the same with the same values.
+
+        Raises:
+            ValueError: some are missing.
+        """
+        hashes = (
+            self.graph_def_program_hash,
+            self.signature_def_hash,
+            self.saved_object_graph_hash,
+            self.checkpoint_hash,
+        )
+        if None in hashes:  # in TensorFlow's words, and its spelling
+            raise ValueError(
+                f"Encounted invalid fingerprint values when constructing singleprint: {hashes}"
+            )
+        return "/".join(map(str, hashes))
+
+
+def read_fingerprint(export_dir: str | os.PathLike[str]) -> Fingerprint:
+    """The fingerprint that TensorFlow wrote into the folder of a SavedModel.
+
+    Args:
+        export_dir: the folder.
+
+    Raises:
+        FileNotFoundError: it has none, as what this library writes.
+        RuntimeError: the file is damaged.
+    """
+    path = Path(export_dir, "fingerprint.pb")
+    if not path.is_file():
+        raise FileNotFoundError(f"SavedModel Fingerprint Error: there is no {path}")
+    try:
+        return Fingerprint.from_proto(path.read_bytes())
+    except ValueError as error:
+        raise RuntimeError(f"SavedModel Fingerprint Error: {path}: {error}") from None
+
+
+class VariablePolicy(enum.Enum):
+    """What a SavedModel says of variables that are spread over devices.
+
+    There is one device here, and one copy of each variable: each policy writes the same.
+    """
+
+    NONE = None
+    SAVE_VARIABLE_DEVICES = "save_variable_devices"
+    EXPAND_DISTRIBUTED_VARIABLES = "expand_distributed_variables"
+
+    @staticmethod
+    def from_obj(obj: Any) -> VariablePolicy:
+        """The policy of that name.
+
+        Args:
+            obj: a policy, its name, or None.
+
+        Raises:
+            ValueError: there is none of that name.
+        """
+        if obj is None or isinstance(obj, VariablePolicy):
+            return obj or VariablePolicy.NONE
+        for policy in VariablePolicy:
+            if policy.value == str(obj).lower():
+                return policy
+        raise ValueError(f"invalid VariablePolicy value {obj!r}")
