@@ -54,6 +54,10 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".DatasetSpec.": ({"dataset_shape"}, "a dataset is a scalar; saved specs say so"),
     ".copy_to_device": ({"source_device", "target_device"}, "there is one device"),
     ".prefetch_to_device": ({"device"}, "there is one device"),
+    ".non_max_suppression_padded": (
+        {"sorted_input", "canonicalized_coordinates"},
+        "promises about the input: the result is the same without them",
+    ),
     ".Variable.": ({"use_locking"}, _HOLDS),
     ".VariableParts.": ({"use_locking"}, _HOLDS),
     "estimator.optimizers.Optimizer": ({"use_locking"}, _HOLDS),
