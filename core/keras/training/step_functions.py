@@ -13,12 +13,8 @@ from pinnace.framework.tensor import Tensor
 from pinnace.functions.function import Function
 from pinnace.keras.part import Part
 from pinnace.keras.training import limits
-from pinnace.keras.training.data_adapter import (
-    Batch,
-    Batches,
-    batches_of,
-    unpack_x_y_sample_weight,
-)
+from pinnace.keras.training.batches import Batch, Batches
+from pinnace.keras.training.data_adapter import batches_of, unpack_x_y_sample_weight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
