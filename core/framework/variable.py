@@ -100,9 +100,8 @@ class Resource:
         self.source: Callable[[], Array] | None = None
 
     @property
-    def is_initialized(self, name: str | None = None) -> bool:
+    def is_initialized(self) -> bool:
         """Whether there is a value."""
-        del name
         return self._array is not None or self.source is not None
 
     def read(self) -> Array:

@@ -29,6 +29,7 @@ from pinnace.keras.call_signature import (
     told_training,
 )
 from pinnace.keras.input_spec import InputSpec, check_inputs
+from pinnace.keras.layer_members import LayerMembers
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.keras.part import Part
 from pinnace.keras.penalties import Penalties
@@ -82,7 +83,7 @@ class LayerOptions(PlainLayerOptions, total=False):
     activity_regularizer: Any
 
 
-class Layer(Module):
+class Layer(LayerMembers, Module):
     """A function with weights: subclasses define `call`, and `build` if they have weights.
 
     `build(self, x)` gets the TensorSpec of the first argument of `call` (its shape, if the
@@ -143,6 +144,7 @@ class Layer(Module):
             _build_specs=None,
             _build_named=None,
             _output_specs=None,
+            _remat=calls.remat,
             built=False,
         )
         return self
@@ -291,7 +293,7 @@ class Layer(Module):
                 state.autocast = None
                 args, kwargs = structure.map_structure(_single, (args, kwargs))
             # A user's `call` is converted by AutoGraph if the function that is traced is.
-            outputs = callback(self.call)(*args, **kwargs)
+            outputs = callback(self._call_for(args, kwargs))(*args, **kwargs)
             if self._stays_single and self._policy.is_mixed:
                 outputs = casting.cast(outputs, self._policy.compute)
             if self.activity_regularizer is not None:
@@ -300,6 +302,12 @@ class Layer(Module):
             calls.entry, calls.training, state.scope = saved
             state.autocast = reads
         return outputs
+
+    def _call_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What is called with these arguments: `call`, unless something is to be done otherwise."""
+        if self._remat is None:
+            return self.call
+        return self.rematerialized_call(self.call, *args, **kwargs)
 
     # Copying it.
 
@@ -358,6 +366,7 @@ class Layer(Module):
         node = Node(self, args, kwargs)
 
         def output(spec: Any) -> Any:
+            spec = spec_of(spec)
             if not isinstance(spec, TensorSpec):
                 return spec
             tensor = KerasTensor(spec.shape, spec.dtype)

@@ -17,6 +17,7 @@ from pinnace.keras.call_signature import as_specs
 from pinnace.keras.export.archive import ExportArchive
 from pinnace.keras.layer import Layer
 from pinnace.keras.models import graph_config, saved_functions, state_trees
+from pinnace.keras.models.step_members import StepMembers
 from pinnace.keras.models.summary import print_summary, table_of, title_of
 from pinnace.keras.models.topology import Topology
 from pinnace.keras.saving import model_files, weight_files
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from pinnace.keras.training.evaluator import OlderOptions
 
 
-class Model(Layer):
+class Model(StepMembers, Layer):
     """Layers that belong together.
 
     Three ways to make one: `Model(inputs, outputs)` from KerasTensors; a subclass that defines
@@ -62,7 +63,12 @@ class Model(Layer):
 
     # The optimizer is a child, but no submodule.
     _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {"optimizer"}
-    _untracked = frozenset({"_topology", "_call_specs", "history"})
+    _untracked = frozenset(
+        {
+            *("_topology", "_call_specs", "history"),
+            *("train_function", "test_function", "predict_function"),
+        }
+    )
 
     # Whether `_layers` says what the layers are, before there is a topology.
     _lists_layers: ClassVar[bool] = False
@@ -88,6 +94,9 @@ class Model(Layer):
             _topology=None,
             _call_specs=None,
             optimizer=None,
+            train_function=None,
+            test_function=None,
+            predict_function=None,
             _compilation=Compilation(made),
             _step_functions=StepFunctions(made),
             _model_evaluator=Evaluator(made),
@@ -161,7 +170,7 @@ class Model(Layer):
         """The layers right below this one; of a functional model its input layers too."""
         if self._lists_layers or self._topology is not None:
             # Keras: an operation is a node of the model, and no layer of it.
-            return [layer for layer in self._layers if not hasattr(layer, "keras_class")]
+            return [layer for layer in self._layers if not getattr(layer, "_is_operation", False)]
         return self.layers_inside
 
     @layers.setter
@@ -853,7 +862,8 @@ class Model(Layer):
 
     def __getstate__(self) -> dict[str, Any]:
         # The history is that of this model's training.
-        return {**super().__getstate__(), "history": None}
+        made = ("history", "train_function", "test_function", "predict_function")
+        return {**super().__getstate__(), **dict.fromkeys(made)}
 
     def to_json(self, **kwargs: Any) -> str:
         """The configuration as JSON."""

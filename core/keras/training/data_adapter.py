@@ -54,7 +54,7 @@ def batches_of(
     """
 
     def weigh(batch: Any) -> Batch:
-        return _class_weighted(who, _tensors(who, batch), class_weight)
+        return _class_weighted(who, as_batch(who, batch), class_weight)
 
     if _is_arrays(x):
         parts = array_parts(who, x, y, sample_weight)
@@ -187,7 +187,7 @@ def _array(who: str, name: str, value: Any) -> Array:
     return array
 
 
-def _tensors(who: str, batch: Any) -> Batch:
+def as_batch(who: str, batch: Any) -> Batch:
     """One batch of a generator as tensors."""
     parts = batch if isinstance(batch, (tuple, list)) else (batch,)
     names = itertools.chain(("x", "y", "sample_weight"), itertools.repeat("a batch"))
