@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from pinnace.keras import export as export
     from pinnace.keras import mixed_precision as mixed_precision
     from pinnace.keras import preprocessing as preprocessing
+    from pinnace.keras import quantizers as quantizers
+    from pinnace.keras.quantizers import Quantizer as Quantizer
 
 utils = _utils_namespace
 FloatDTypePolicy = DTypePolicy
@@ -66,16 +68,19 @@ _LATE = (
     "export",
     "mixed_precision",
     "preprocessing",
+    "quantizers",
 )
 
 
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
     def __getattr__(name: str) -> Any:
+        if name == "Quantizer":
+            return importlib.import_module(f"{__name__}.quantizers").Quantizer
         if name not in _LATE:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return importlib.import_module(f"{__name__}.{name}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})
+    return sorted({*globals(), *_LATE, "Quantizer"})
