@@ -16,7 +16,8 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.autograph.conversion import callback
-from pinnace.keras import configuration, dtype_policy, masks, output_specs, registry, stateless
+from pinnace.keras import configuration, masks, output_specs, registry, stateless
+from pinnace.keras import dtype_policy as policies
 from pinnace.keras import regularizers as _regularizers
 from pinnace.keras.call_arguments import converted
 from pinnace.keras.call_context import calls
@@ -120,7 +121,7 @@ class Layer(LayerMembers, Module):
     activity_regularizer: Any
     _weight_store: WeightStore
     _penalty_store: Penalties
-    _policy: dtype_policy.DTypePolicy
+    _policy: policies.DTypePolicy
     _autocast: bool
     _constructor: tuple[tuple[Any, ...], dict[str, Any]]
     # The symbolic calls it is part of.
@@ -172,7 +173,7 @@ class Layer(LayerMembers, Module):
             raise ValueError(f"{type(self).__name__}: name must not hold a slash, got {name!r}")
         self._name = name
         self._scope_name = f"{state.scope}{name}/"
-        self._policy = dtype_policy.get(dtype)
+        self._policy = policies.get(dtype)
         self._autocast = autocast
         self._weight_store.trainable = bool(trainable)
         self.activity_regularizer = _regularizers.get(activity_regularizer)
@@ -305,9 +306,13 @@ class Layer(LayerMembers, Module):
 
     def _call_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What is called with these arguments: `call`, unless something is to be done otherwise."""
-        if self._remat is None:
-            return self.call
-        return self.rematerialized_call(self.call, *args, **kwargs)
+        call = self.call
+        if (
+            self._policy.quantization_mode is not None
+            and type(self).quantized_call is not LayerMembers.quantized_call
+        ):
+            call = self.quantized_call
+        return call if self._remat is None else self.rematerialized_call(call, *args, **kwargs)
 
     # Copying it.
 
@@ -694,9 +699,17 @@ class Layer(LayerMembers, Module):
         return self._policy.compute_dtype
 
     @property
-    def dtype_policy(self) -> dtype_policy.DTypePolicy:
+    def dtype_policy(self) -> policies.DTypePolicy:
         """The dtypes of its weights and of what it computes."""
         return self._policy
+
+    @dtype_policy.setter
+    def dtype_policy(self, value: Any) -> None:
+        policy = policies.get(value)
+        mode = policy.quantization_mode
+        if mode is not None and self.built and self._policy.quantization_mode is None:
+            self.quantize(mode)
+        self._policy = policy
 
     @property
     def layers_inside(self) -> list[Layer]:

@@ -61,6 +61,53 @@ class LayerMembers:
         """The states of the metrics."""
         return [variable for metric in self.metrics for variable in metric.variables]
 
+    # Few bits: layers that can be quantized define these.
+
+    def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
+        """Refused: this kind of layer has no weights that can be kept in few bits.
+
+        Args:
+            mode: "int8" or "int4".
+            type_check: whether subclasses of layers that can be are refused.
+            config: which quantizers are used.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        del mode, type_check, config
+        raise self._has_no("quantize")
+
+    def quantized_build(self, input_shape: Any, mode: str) -> None:
+        """Refused, likewise.
+
+        Args:
+            input_shape: of the weight.
+            mode: "int8" or "int4".
+
+        Raises:
+            NotImplementedError: always.
+        """
+        del input_shape, mode
+        raise self._has_no("quantized_build")
+
+    def quantized_call(self, *args: Any, **kwargs: Any) -> Any:
+        """`call` of a layer that is quantized; refused where it cannot be.
+
+        Args:
+            *args: those of `call`.
+            **kwargs: those of `call`.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        del args, kwargs
+        raise self._has_no("quantized_call")
+
+    def _has_no(self, method: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"Layer {type(self).__name__} does not have a `{method}` method implemented"
+        )
+
     def symbolic_call(self, *args: Any, **kwargs: Any) -> Any:
         """What a call on symbolic tensors gives, known by shape and dtype only.
 

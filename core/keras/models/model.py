@@ -17,6 +17,7 @@ from pinnace.keras.call_signature import as_specs
 from pinnace.keras.export.archive import ExportArchive
 from pinnace.keras.layer import Layer
 from pinnace.keras.models import graph_config, saved_functions, state_trees
+from pinnace.keras.models.quantizing import QuantizedMembers
 from pinnace.keras.models.step_members import StepMembers
 from pinnace.keras.models.summary import print_summary, table_of, title_of
 from pinnace.keras.models.topology import Topology
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from pinnace.keras.training.evaluator import OlderOptions
 
 
-class Model(StepMembers, Layer):
+class Model(StepMembers, QuantizedMembers, Layer):
     """Layers that belong together.
 
     Three ways to make one: `Model(inputs, outputs)` from KerasTensors; a subclass that defines
