@@ -51,9 +51,11 @@ if TYPE_CHECKING:
     from pinnace.keras import datasets as datasets
     from pinnace.keras import dtype_policies as dtype_policies
     from pinnace.keras import export as export
+    from pinnace.keras import legacy as legacy
     from pinnace.keras import mixed_precision as mixed_precision
     from pinnace.keras import preprocessing as preprocessing
     from pinnace.keras import quantizers as quantizers
+    from pinnace.keras import wrappers as wrappers
     from pinnace.keras.quantizers import Quantizer as Quantizer
 
 utils = _utils_namespace
@@ -66,9 +68,11 @@ _LATE = (
     "datasets",
     "dtype_policies",
     "export",
+    "legacy",
     "mixed_precision",
     "preprocessing",
     "quantizers",
+    "wrappers",
 )
 
 

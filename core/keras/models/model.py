@@ -731,20 +731,33 @@ class Model(StepMembers, QuantizedMembers, Layer):
 
     # Saving it.
 
-    def save(self, filepath: str | Path, overwrite: bool = True, **kwargs: Any) -> None:
+    def save(
+        self,
+        filepath: str | Path,
+        overwrite: bool = True,
+        zipped: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
         """Write the whole model: what it is made of, its weights, how it is trained.
 
         Args:
             filepath: ends in `.keras` for Keras 3's file, in `.h5` or `.hdf5` for the older one
                 (both need h5py); else it is the folder of a SavedModel.
             overwrite: whether what is there may be replaced.
+            zipped: whether a `.keras` file is one archive; must not be False.
             **kwargs: `include_optimizer`; of a SavedModel `save_format`, `signatures`, `options`.
 
         Raises:
-            ValueError: the model is not built, or its configuration cannot be stored.
+            ValueError: the model is not built, or its configuration cannot be stored;
+                `zipped=False`.
             FileExistsError: the file is there and must not be replaced.
         """
         path = Path(filepath)
+        if zipped is False:
+            raise ValueError(
+                f"Model.save: zipped must be True or None, got {zipped!r}: a .keras file is one "
+                "archive\n  Try: zipfile.ZipFile(filepath).extractall(folder)"
+            )
         if not overwrite and jobs.is_chief() and path.exists():
             raise FileExistsError(f"Model.save: {str(filepath)!r} is there already")
         if path.suffix in {".keras", ".h5", ".hdf5"}:
