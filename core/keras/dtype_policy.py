@@ -119,7 +119,8 @@ def _of_config(told: dict[str, Any]) -> DTypePolicy:
     from pinnace.keras import quantized_policies  # few layers are quantized
 
     kind = getattr(quantized_policies, str(told.get("class_name")), DTypePolicy)
-    return kind.from_config(told["config"])  # type: ignore[no-any-return]  # by name
+    found: DTypePolicy = kind.from_config(told["config"])
+    return found
 
 
 def _quantized(name: str) -> DTypePolicy | None:

@@ -113,7 +113,11 @@ def applied(
 
 def _size(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     """The number of elements of a layer's outputs, an unknown axis counted as 1."""
-    specs = structure.flatten(layer.compute_output_spec(*args, **kwargs))
+    scope, layer._remat = layer._remat, None  # or its call would ask for its size again
+    try:
+        specs = structure.flatten(layer.compute_output_spec(*args, **kwargs))
+    finally:
+        layer._remat = scope
     known = [spec.shape.dims or () for spec in specs if isinstance(spec, TensorSpec)]
     return sum(math.prod(size or 1 for size in sizes) for sizes in known)
 

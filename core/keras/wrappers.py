@@ -81,20 +81,20 @@ class _Wrapped(_BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
             RuntimeError: the model is not compiled, or has no loss or optimizer.
             ValueError: what scikit-learn refuses as X and y.
         """
-        X, y = _validated(self, X, y, **self._checks())
+        x, y = _validated(self, X, y, **self._checks())
         y = self._encoded(y)
         if self.warm_start and hasattr(self, "model_"):
             model = self.model_
         elif isinstance(self.model, Model):
             model = clone_model(self.model)
         else:
-            model = self.model(X=X, y=y, **(self.model_kwargs or {}))
+            model = self.model(X=x, y=y, **(self.model_kwargs or {}))
         if not model.compiled or not model.loss or not model.optimizer:
             raise RuntimeError(
                 f"{type(self).__name__}: Given model needs to be compiled, and have a loss and an "
                 "optimizer"
             )
-        self.history_ = model.fit(X, y, **{**(self.fit_kwargs or {}), **kwargs})
+        self.history_ = model.fit(x, y, **{**(self.fit_kwargs or {}), **kwargs})
         self.model_ = model
         return self
 

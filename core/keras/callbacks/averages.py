@@ -16,8 +16,8 @@ class SwapEMAWeights(Callback):
     """Has a model tested and used with the averages that an optimizer of `use_ema=True` keeps.
 
     Args:
-        swap_on_epoch: whether they are the model's weights from the end of an epoch to the beginning
-            of the next one, too, for callbacks such as ModelCheckpoint that come after this one.
+        swap_on_epoch: whether they are the model's weights from the end of an epoch to the next
+            one's beginning, too, for callbacks such as ModelCheckpoint that come after this one.
     """
 
     def __init__(self, swap_on_epoch: bool = False) -> None:

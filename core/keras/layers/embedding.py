@@ -100,10 +100,10 @@ class Embedding(AdaptableLayer):
         else:
             y = ops.take(stored.floats(parts, dtype), rows, axis=0)
         if not self.lora_enabled:
-            return y  # type: ignore[no-any-return]  # a tensor, as operations give
+            return y
         first, second = (getattr(self, name) for name in self._adapter_names)
         added = ops.matmul(ops.take(first, rows, axis=0), second)
-        return ops.cast(ops.add(y, ops.multiply(self._adapter_factor, added)), dtype)  # type: ignore[no-any-return]  # likewise
+        return ops.cast(ops.add(y, ops.multiply(self._adapter_factor, added)), dtype)
 
     def _form(self, shape: tuple[int, ...]) -> quantized.Form:
         return quantized.Form(

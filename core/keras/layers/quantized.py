@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.functions.customised import custom_gradient
+from pinnace.autodiff.customised import custom_gradient
 from pinnace.keras import ops
 from pinnace.keras.quantized_policies import Int4DTypePolicy, QuantizedDTypePolicy
 from pinnace.keras.quantizers import absolute, configs, nibbles
@@ -94,7 +94,7 @@ class Stored:
         shape = (rows, groups) if form.rows_last else (groups, columns)
         size = self.block_size
 
-        def group_of(shape: Any, dtype: Any = None) -> Tensor:
+        def group_of(shape: Any, dtype: Any = None) -> Any:
             return ops.floor_divide(ops.arange(shape[0], dtype=dtype), size)
 
         return {

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pinnace.keras.training.evaluator import OlderOptions
 
 
-class Model(StepMembers, QuantizedMembers, Layer):
+class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Keras' quantize of a model takes other arguments than a layer's
     """Layers that belong together.
 
     Three ways to make one: `Model(inputs, outputs)` from KerasTensors; a subclass that defines
@@ -771,18 +771,27 @@ class Model(StepMembers, QuantizedMembers, Layer):
         }
         self._write(str(filepath), kwargs.get("include_optimizer", True), options)
 
-    def save_weights(self, filepath: str | Path, overwrite: bool = True) -> None:
+    def save_weights(
+        self, filepath: str | Path, overwrite: bool = True, max_shard_size: float | None = None
+    ) -> None:
         """Write the values of the weights.
 
         Args:
             filepath: ends in `.weights.h5` for Keras 3's format (needs h5py); without an ending it
                 is a TensorFlow checkpoint.
             overwrite: whether what is there may be replaced.
+            max_shard_size: must be None: one file has all weights.
 
         Raises:
-            ValueError: the model is not built; another ending.
+            ValueError: the model is not built; another ending; a `max_shard_size`.
             FileExistsError: the file is there and must not be replaced.
         """
+        if max_shard_size is not None:
+            raise ValueError(
+                f"save_weights: max_shard_size must be None, got {max_shard_size!r}: one file has "
+                "all weights\n  Try: tf.train.Checkpoint(model=model).write(path, options=tf.train."
+                "CheckpointOptions(max_shard_bytes=...))"
+            )
         weight_files.save_weights(self, filepath, overwrite)
 
     def load_weights(self, filepath: str | Path, skip_mismatch: bool = False, **kwargs: Any) -> Any:

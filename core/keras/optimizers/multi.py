@@ -246,6 +246,6 @@ def _check_inner(who: str, optimizer: Any) -> None:
             f"{who}: optimizer must be a Keras Optimizer instance, got {optimizer!r}"
         )
     if isinstance(optimizer, (LossScaleOptimizer, MultiOptimizer)):
-        raise ValueError(
+        raise ValueError(  # noqa: TRY004 (Keras raises it too)
             f"{who}: optimizer cannot be {type(optimizer).__name__}, which holds others itself"
         )

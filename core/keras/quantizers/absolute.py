@@ -75,7 +75,7 @@ class AbsMaxQuantizer(Quantizer):
                 f"within the interval [-128, 127], got {value_range}"
             )
 
-    def __call__(  # type: ignore[override]  # Keras' takes more too
+    def __call__(
         self, x: Any, axis: int | Sequence[int] | None = None, to_numpy: bool = False
     ) -> tuple[Tensor, Tensor]:
         """The integers and the scale.

@@ -37,7 +37,7 @@ def fake_quant_with_min_max_vars(
     low, high = (
         ops.cast(ops.convert_to_tensor(bound), "float32") for bound in (min_vals, max_vals)
     )
-    options = {"num_bits": int(num_bits), "narrow_range": narrow_range}
+    options: dict[str, Any] = {"num_bits": int(num_bits), "narrow_range": narrow_range}
     single = ops.cast(x, "float32")
     if axis is None:
         found = simulated.fake_quant_with_min_max_vars(

@@ -88,7 +88,5 @@ def test_validation_begins_anew_each_time() -> None:
         model.compile("sgd", "mse", run_eagerly=True)
         seen.clear()
         given_size = {"validation_batch_size": 1} if isinstance(data, tuple) else {}
-        model.fit(
-            x, x, epochs=3, verbose=0, validation_data=data, validation_steps=2, **given_size
-        )
+        model.fit(x, x, epochs=3, verbose=0, validation_data=data, validation_steps=2, **given_size)
         assert seen == [0, 1, 0, 1, 0, 1]
