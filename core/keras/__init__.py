@@ -38,8 +38,8 @@ from pinnace.keras.naming import version as version
 from pinnace.keras.operation import Operation as Operation
 from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
 from pinnace.keras.regularizers import Regularizer as Regularizer
-from pinnace.keras.remat import RematScope as RematScope
-from pinnace.keras.remat import remat as remat
+from pinnace.keras.rematerialisation import RematScope as RematScope
+from pinnace.keras.rematerialisation import remat as remat
 from pinnace.keras.seeds import SeedGenerator as SeedGenerator
 from pinnace.keras.stateless import StatelessScope as StatelessScope
 from pinnace.keras.symbolic import KerasTensor as KerasTensor

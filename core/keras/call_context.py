@@ -9,7 +9,7 @@ from pinnace.framework.context import carried
 
 if TYPE_CHECKING:
     from pinnace.keras.layer import Layer
-    from pinnace.keras.remat import RematScope
+    from pinnace.keras.rematerialisation import RematScope
 
 
 class CallContext(threading.local):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from pinnace.keras import remat as rematerialising
+from pinnace.keras import rematerialisation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ class LayerMembers:
 
     _autocast: bool
     _policy: DTypePolicy
-    _remat: rematerialising.RematScope | None
+    _remat: rematerialisation.RematScope | None
 
     @property
     def autocast(self) -> bool:
@@ -129,7 +129,7 @@ class LayerMembers:
         """
         if self._remat is None:
             return layer_call
-        return rematerialising.applied(self, self._remat, layer_call, args, kwargs)  # type: ignore[arg-type]  # it is a Layer
+        return rematerialisation.applied(self, self._remat, layer_call, args, kwargs)  # type: ignore[arg-type]  # it is a Layer
 
 
 def _own_metrics(layer: Any) -> list[Metric]:

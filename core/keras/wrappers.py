@@ -208,10 +208,11 @@ class SKLearnClassifier(_ClassifierMixin, _Wrapped):  # type: ignore[misc]  # sc
         self.classes_, places = np.unique(y, return_inverse=True)
         if len(self.classes_) == 1:
             raise ValueError("Classifier can't train when only one class is present.")
-        return np.eye(len(self.classes_))[places.reshape(-1)]
+        rows: Array = np.eye(len(self.classes_))[places.reshape(-1)]
+        return rows
 
     def _decoded(self, y: Array) -> Array:
-        found = self.classes_[y.argmax(-1)]
+        found: Array = self.classes_[y.argmax(-1)]
         return found if self._axes == 1 else found.reshape(-1, 1)
 
 

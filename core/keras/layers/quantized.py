@@ -126,12 +126,14 @@ class Stored:
 
     def kept_scale(self, scale: Any) -> Tensor:
         """A scale of 8 bits, whose reduced axes have size 1, as it is kept."""
-        return ops.reshape(ops.transpose(scale, self.form.order), self.form.scale_shape)
+        turned: Tensor = ops.transpose(scale, self.form.order)
+        return ops.reshape(turned, self.form.scale_shape)
 
     def integers(self, main: Any) -> Tensor:
         """The weight's integers, one each, in its shape."""
         if self.mode == "int8":
-            return ops.convert_to_tensor(main)
+            whole: Tensor = ops.convert_to_tensor(main)
+            return whole
         unpacked = nibbles.unpack_int4(main, self.form.matrix[1], axis=-1)
         return ops.reshape(unpacked, self.shape)
 
