@@ -177,6 +177,8 @@ def averaged(swap_on_epoch: bool) -> Any:
     return trained(optimizer, [swap], epochs=3, validation_data=data)
 
 
+# Not ScheduleFreeAdamW: on TensorFlow Keras reads z after it was changed where the paper has it
+# before, so that x is another sequence; the unit test holds ours beside the paper's formulas.
 PROGRAMS = {
     "absolute": lambda: absolute(False),
     "absolute_in_numpy": lambda: absolute(True),
@@ -194,10 +196,6 @@ PROGRAMS = {
     "int4_groups_adapted": lambda: every_layer("int4_groups", True),
     "int4_default": lambda: every_layer("int4_default", False),
     "several": several,
-    "schedule_free": lambda: trained(keras.optimizers.ScheduleFreeAdamW(0.0625), epochs=2),
-    "schedule_free_warm": lambda: trained(
-        keras.optimizers.ScheduleFreeAdamW(0.0625, warmup_steps=4, weight_decay=0.125), epochs=2
-    ),
     "averaged": lambda: averaged(False),
     "averaged_epochs": lambda: averaged(True),
     "steps": lambda: trained(keras.optimizers.SGD(0.0625), epochs=4, steps_per_epoch=2),

@@ -31,7 +31,8 @@ class ScheduleFreeAdamW(Optimizer):
         **options: see Optimizer.
 
     Source:
-        Defazio et al., The Road Less Scheduled, 2024; Keras `ScheduleFreeAdamW`.
+        Defazio et al., The Road Less Scheduled, 2024. Keras `ScheduleFreeAdamW`, which on TensorFlow
+        takes the new z for the old one when it finds x again; here it is the old one.
     """
 
     _settings = ("beta_1", "beta_2", "epsilon", "warmup_steps")
