@@ -31,7 +31,7 @@ class ScheduleFreeAdamW(Optimizer):
         **options: see Optimizer.
 
     Source:
-        Defazio et al., The Road Less Scheduled, 2024. Keras `ScheduleFreeAdamW`, which on TensorFlow
+        Defazio et al., The Road Less Scheduled, 2024. On TensorFlow Keras' `ScheduleFreeAdamW`
         takes the new z for the old one when it finds x again; here it is the old one.
     """
 
