@@ -43,6 +43,13 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".build": ({"input_shape", "x", "initial_state_shape"}, _OVERRIDDEN),
     ".call": ({"training"}, _OVERRIDDEN),
     ".compute_output_shape": ({"initial_state_shape"}, _OVERRIDDEN),
+    ".LayerMembers.quantize": (
+        {"mode", "type_check", "config", "input_shape"},
+        "it is refused, whatever is given",
+    ),
+    ".get_quantization_layer_structure": ({"mode"}, _OVERRIDDEN),
+    ".ProductLayer.quantized_call": ({"training"}, _OVERRIDDEN),
+    ".StepMembers.compiled_loss": ({"regularization_losses"}, "losses of layers are added anyway"),
     ".Model.compute_loss": ({"x", "training"}, _OVERRIDDEN),
     ".Model.compute_metrics": ({"x"}, _OVERRIDDEN),
     ".TrackableView.children": ({"save_type"}, _OVERRIDDEN),
