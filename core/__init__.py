@@ -314,10 +314,10 @@ if TYPE_CHECKING:
         required_space_to_batch_paddings as required_space_to_batch_paddings,
     )
     from pinnace.ops.random.indices import random_index_shuffle as random_index_shuffle
-    from pinnace.ops.signal.fourier import fftnd as fftnd
-    from pinnace.ops.signal.fourier import ifftnd as ifftnd
-    from pinnace.ops.signal.fourier import irfftnd as irfftnd
-    from pinnace.ops.signal.fourier import rfftnd as rfftnd
+    from pinnace.ops.signal.over_axes import fftnd as fftnd
+    from pinnace.ops.signal.over_axes import ifftnd as ifftnd
+    from pinnace.ops.signal.over_axes import irfftnd as irfftnd
+    from pinnace.ops.signal.over_axes import rfftnd as rfftnd
     from pinnace.ops.strings.conversion import as_string as as_string
     from pinnace.ops.strings.rows import fingerprint as fingerprint
 
@@ -356,17 +356,17 @@ _ON_FIRST_USE = {
     "extract_volume_patches": "pinnace.ops.image.patches:extract_volume_patches",
     "eye": "pinnace.ops.linalg.bands:eye",
     "feature_column": "pinnace.feature_column",
-    "fftnd": "pinnace.ops.signal.fourier:fftnd",
+    "fftnd": "pinnace.ops.signal.over_axes:fftnd",
     "fingerprint": "pinnace.ops.strings.rows:fingerprint",
     "get_static_value": "pinnace.graph.static_values:get_static_value",
     "graph_util": "pinnace.graph_util",
     "guarantee_const": "pinnace.ops.array.identities:guarantee_const",
-    "ifftnd": "pinnace.ops.signal.fourier:ifftnd",
+    "ifftnd": "pinnace.ops.signal.over_axes:ifftnd",
     "image": "pinnace.ops.image",
     "import_graph_def": "pinnace.functions.wrapping:import_graph_def",
     "initializers": "pinnace.keras.initializers",
     "io": "pinnace.io",
-    "irfftnd": "pinnace.ops.signal.fourier:irfftnd",
+    "irfftnd": "pinnace.ops.signal.over_axes:irfftnd",
     "keras": "pinnace.keras",
     "linalg": "pinnace.linalg",
     "lookup": "pinnace.lookup",
@@ -387,7 +387,7 @@ _ON_FIRST_USE = {
     "random_uniform_initializer": "pinnace.keras.initializers:RandomUniform",
     "raw_ops": "pinnace.ops.raw_ops",
     "required_space_to_batch_paddings": ("pinnace.ops.nn.dilated:required_space_to_batch_paddings"),
-    "rfftnd": "pinnace.ops.signal.fourier:rfftnd",
+    "rfftnd": "pinnace.ops.signal.over_axes:rfftnd",
     "saved_model": "pinnace.saved_model",
     "serving": "pinnace.serving",
     "sets": "pinnace.ops.composites.sets",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.no_effect import ignored
@@ -32,7 +32,7 @@ class SaveOptions:
 
     namespace_whitelist: Sequence[str] | None = None
     save_debug_info: bool = False
-    function_aliases: Mapping[str, Any] = field(default_factory=dict)
+    function_aliases: Mapping[str, Any] | None = None
     experimental_debug_stripper: bool = False
     experimental_io_device: str | None = None
     experimental_variable_policy: object = None

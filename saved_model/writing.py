@@ -155,7 +155,7 @@ class _Model:
         info.tensorflow_version = _TENSORFLOW_VERSION
         info.tensorflow_git_version = _WRITER
         info.stripped_default_attrs = True
-        for name, function in self._options.function_aliases.items():
+        for name, function in (self._options.function_aliases or {}).items():
             for concrete in _concrete_of(function):
                 info.function_aliases[self._names.of(concrete.graph)] = name
 

@@ -49,17 +49,19 @@ class _Readers:
         """Nothing is recorded."""
 
 
-def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """A function whose derivative is the one it returns beside its result.
 
     Args:
         f: `f(*xs)` gives `(result, grad_fn)`; `grad_fn(*dys)` gives one gradient per tensor
             argument. If `f` reads variables, `grad_fn(*dys, variables=[...])` gives those, and a
-            list with one gradient per variable.
+            list with one gradient per variable. None gives a decorator.
 
     Returns:
         A function that gives the result alone and is differentiated by `grad_fn`.
     """
+    if f is None:
+        return custom_gradient
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:

@@ -21,7 +21,7 @@ from pinnace.framework.variable import Variable
 from pinnace.storage.bundle_writer import BundleWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.checkpoint.object_graph import ChildrenOf
 
@@ -44,7 +44,7 @@ class CheckpointOptions:
 
     experimental_io_device: str | None = None
     experimental_enable_async_checkpoint: bool = False
-    experimental_write_callbacks: tuple[Callable[..., Any], ...] = ()
+    experimental_write_callbacks: Sequence[Callable[..., Any]] | None = None
     enable_async: bool = False
     experimental_skip_slot_variables: bool = False
     experimental_sharding_callback: Callable[..., Any] | None = None
@@ -142,7 +142,7 @@ class Checkpoint(AutoTrackable):
         chosen = options or CheckpointOptions()
         with jobs.chief_path(f"writing checkpoint {path!r}", path) as own:
             write_objects(own, self._top, self._children_of_all, chosen.max_shard_bytes)
-        for callback in chosen.experimental_write_callbacks:
+        for callback in chosen.experimental_write_callbacks or ():
             _notify(callback, path)
         return path
 

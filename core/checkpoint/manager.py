@@ -38,6 +38,8 @@ class CheckpointManager:
         step_counter: counts training steps; needed for `checkpoint_interval`.
         checkpoint_interval: save only if this many steps have passed.
         init_fn: called by `restore_or_initialize` when there is nothing to restore.
+        last_checkpoint_step: the step of the newest checkpoint, which `checkpoint_interval` counts
+            from.
 
     Raises:
         ValueError: `max_to_keep` is below 1; an interval without a counter.
@@ -53,6 +55,7 @@ class CheckpointManager:
         step_counter: Variable | None = None,
         checkpoint_interval: int | None = None,
         init_fn: Callable[[], Any] | None = None,
+        last_checkpoint_step: int | None = None,
     ) -> None:
         if max_to_keep is not None and max_to_keep < 1:
             raise ValueError(
@@ -73,7 +76,7 @@ class CheckpointManager:
         self._interval = checkpoint_interval
         self._init = init_fn
         self._latest: str | None = None
-        self._last_step: int | None = None
+        self._last_step: int | None = last_checkpoint_step
         # Path -> when it was written, in seconds since 1970; oldest first.
         self._kept: dict[str, float] = {}
         self._last_preserved = time.time()

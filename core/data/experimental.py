@@ -219,10 +219,14 @@ def snapshot(path: Any, compression: str | None = "AUTO", **options: Any) -> Tra
 
 
 def save(
-    dataset: Dataset, path: Any, compression: str | None = None, shard_func: Any = None
+    dataset: Dataset,
+    path: Any,
+    compression: str | None = None,
+    shard_func: Any = None,
+    checkpoint_args: Any = None,
 ) -> None:
-    """Write every element into the folder `path`."""
-    dataset.save(path, compression, shard_func)
+    """Write every element into the folder `path`; see `Dataset.save`."""
+    dataset.save(path, compression, shard_func, checkpoint_args)
 
 
 def load(
@@ -237,9 +241,13 @@ def Counter(start: int = 0, step: int = 1, dtype: Any = dtypes.int64) -> Dataset
     return Dataset.counter(start, step, dtype)
 
 
-def RandomDataset(seed: int | None = None) -> Dataset:  # noqa: N802 (TensorFlow's name)
+def RandomDataset(  # noqa: N802 (TensorFlow's name)
+    seed: int | None = None,
+    rerandomize_each_iteration: bool | None = None,
+    name: str | None = None,
+) -> Dataset:
     """Integers drawn from [0, 2^32) without end."""
-    return Dataset.random(seed)
+    return Dataset.random(seed, rerandomize_each_iteration, name)
 
 
 def sample_from_datasets(

@@ -71,8 +71,9 @@ class DistributedVariable(DistributedValues, Variable):
         """The present value as a NumPy array that the caller may write to."""
         return self.read_value().numpy()
 
-    def is_initialized(self) -> bool:
+    def is_initialized(self, name: str | None = None) -> bool:
         """Whether each copy has a value."""
+        del name
         return all(copy.is_initialized() for copy in self._values)
 
     def restore_value(self, value: Array) -> None:
@@ -111,7 +112,7 @@ class DistributedVariable(DistributedValues, Variable):
     def assign(
         self,
         value: Any,
-        use_locking: bool = False,
+        use_locking: bool | None = None,
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
@@ -123,7 +124,7 @@ class DistributedVariable(DistributedValues, Variable):
     def assign_add(
         self,
         delta: Any,
-        use_locking: bool = False,
+        use_locking: bool | None = None,
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
@@ -135,7 +136,7 @@ class DistributedVariable(DistributedValues, Variable):
     def assign_sub(
         self,
         delta: Any,
-        use_locking: bool = False,
+        use_locking: bool | None = None,
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
@@ -299,7 +300,7 @@ def _scattering(method: str) -> Callable[..., Any]:
 
     @functools.wraps(plain)
     def scatter(
-        self: Any, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+        self: Any, sparse_delta: Any, use_locking: bool | None = None, name: str | None = None
     ) -> Any:
         return self._scatter(method, sparse_delta, {"use_locking": use_locking, "name": name})
 

@@ -30,8 +30,18 @@ class Reason(NamedTuple):
 @functools.cache
 def reasons() -> tuple[Reason, ...]:
     """What will not be here, in the order in which patterns are tried."""
-    table = tomllib.loads(_text("missing_names.toml"))["reason"]
-    return tuple(Reason(tuple(row["names"]), row["why"], row["instead"]) for row in table)
+    return _rows("reason")
+
+
+@functools.cache
+def differences() -> tuple[Reason, ...]:
+    """What is here and takes other parameters than in TensorFlow, for good."""
+    return _rows("difference")
+
+
+def _rows(table: str) -> tuple[Reason, ...]:
+    rows = tomllib.loads(_text("missing_names.toml"))[table]
+    return tuple(Reason(tuple(row["names"]), row["why"], row["instead"]) for row in rows)
 
 
 @functools.cache

@@ -112,9 +112,9 @@ def _rebuild(like: Nest, kind: int, items: list[Nest]) -> Nest:
     return make(*items) if kind == _NAMED else make(items)
 
 
-def is_nested(structure: object) -> bool:
+def is_nested(seq: object) -> bool:
     """Whether it is structure (a list, tuple or mapping) rather than a leaf."""
-    return _kind(structure) != _LEAF
+    return _kind(seq) != _LEAF
 
 
 def flatten(structure: Nest, expand_composites: bool = False) -> list[Any]:

@@ -364,7 +364,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
     def assign(
         self,
         value: TensorLike,
-        use_locking: bool = False,
+        use_locking: bool | None = None,
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
@@ -376,7 +376,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
     def assign_add(
         self,
         delta: TensorLike,
-        use_locking: bool = False,
+        use_locking: bool | None = None,
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
@@ -388,7 +388,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
     def assign_sub(
         self,
         delta: TensorLike,
-        use_locking: bool = False,
+        use_locking: bool | None = None,
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
@@ -397,8 +397,9 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         late.assign_sub(self, delta, name)
         return self if read_value else None
 
-    def is_initialized(self) -> bool:
+    def is_initialized(self, name: str | None = None) -> bool:
         """Whether there is a value."""
+        del name
         return self._resource.is_initialized
 
     def stored_value(self) -> Array:

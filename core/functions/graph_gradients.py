@@ -43,7 +43,7 @@ def gradients(
     ys: Any,
     xs: Any,
     grad_ys: Any = None,
-    name: str | None = None,
+    name: str | None = "gradients",
     gate_gradients: bool = False,
     aggregation_method: Any = None,
     stop_gradients: Any = None,

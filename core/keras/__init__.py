@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.devices import device as device
 from pinnace.keras import activations as activations
 from pinnace.keras import callbacks as callbacks
 from pinnace.keras import config as config
@@ -22,6 +23,7 @@ from pinnace.keras import saving as saving
 from pinnace.keras import tree as tree
 from pinnace.keras import utils_namespace as _utils_namespace
 from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy
+from pinnace.keras.function import Function as Function
 from pinnace.keras.initializers import Initializer as Initializer
 from pinnace.keras.input_spec import InputSpec as InputSpec
 from pinnace.keras.layer import Layer as Layer
@@ -33,11 +35,15 @@ from pinnace.keras.models.model import Model as Model
 from pinnace.keras.models.sequential import Sequential as Sequential
 from pinnace.keras.naming import name_scope as name_scope
 from pinnace.keras.naming import version as version
+from pinnace.keras.operation import Operation as Operation
 from pinnace.keras.optimizers.optimizer import Optimizer as Optimizer
 from pinnace.keras.regularizers import Regularizer as Regularizer
+from pinnace.keras.rematerialisation import RematScope as RematScope
+from pinnace.keras.rematerialisation import remat as remat
 from pinnace.keras.seeds import SeedGenerator as SeedGenerator
 from pinnace.keras.stateless import StatelessScope as StatelessScope
 from pinnace.keras.symbolic import KerasTensor as KerasTensor
+from pinnace.keras.variables import Variable as Variable
 
 if TYPE_CHECKING:
     from pinnace.keras import applications as applications
@@ -46,10 +52,15 @@ if TYPE_CHECKING:
     from pinnace.keras import dtype_policies as dtype_policies
     from pinnace.keras import experimental as experimental
     from pinnace.keras import export as export
+    from pinnace.keras import legacy as legacy
     from pinnace.keras import mixed_precision as mixed_precision
     from pinnace.keras import preprocessing as preprocessing
+    from pinnace.keras import quantizers as quantizers
+    from pinnace.keras import wrappers as wrappers
+    from pinnace.keras.quantizers import Quantizer as Quantizer
 
 utils = _utils_namespace
+FloatDTypePolicy = DTypePolicy
 __version__ = version()
 # What few programs want is loaded when one does.
 _LATE = (
@@ -59,18 +70,23 @@ _LATE = (
     "dtype_policies",
     "experimental",
     "export",
+    "legacy",
     "mixed_precision",
     "preprocessing",
+    "quantizers",
+    "wrappers",
 )
 
 
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
     def __getattr__(name: str) -> Any:
+        if name == "Quantizer":
+            return importlib.import_module(f"{__name__}.quantizers").Quantizer
         if name not in _LATE:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return importlib.import_module(f"{__name__}.{name}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})
+    return sorted({*globals(), *_LATE, "Quantizer"})

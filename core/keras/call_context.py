@@ -9,6 +9,7 @@ from pinnace.framework.context import carried
 
 if TYPE_CHECKING:
     from pinnace.keras.layer import Layer
+    from pinnace.keras.rematerialisation import RematScope
 
 
 class CallContext(threading.local):
@@ -20,6 +21,8 @@ class CallContext(threading.local):
     training: bool | None = None
     # Whether a model is being written for serving, without its optimizer.
     exporting: bool = False
+    # The scope of rematerialisation that layers are made in.
+    remat: RematScope | None = None
 
 
 calls = CallContext()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pinnace.framework.no_effect import no_effect
 from pinnace.framework.tracebacks import disable_traceback_filtering as disable_traceback_filtering
 from pinnace.framework.tracebacks import enable_traceback_filtering as enable_traceback_filtering
 from pinnace.framework.tracebacks import (
@@ -23,6 +24,8 @@ from pinnace.keras.training.limits import max_steps_per_epoch as max_steps_per_e
 from pinnace.keras.training.limits import set_max_epochs as set_max_epochs
 from pinnace.keras.training.limits import set_max_steps_per_epoch as set_max_steps_per_epoch
 
+_ONE_WAY = "attention is computed in one way"
+
 
 def backend() -> str:
     """`tensorflow`: programs that ask want its API."""
@@ -32,3 +35,63 @@ def backend() -> str:
 def image_data_format() -> str:
     """`channels_last`."""
     return "channels_last"
+
+
+def set_backend(backend: str) -> None:
+    """Accept `tensorflow`, which is what programs see.
+
+    Args:
+        backend: the name of one of Keras' backends.
+
+    Raises:
+        ValueError: another one.
+    """
+    if backend != "tensorflow":
+        raise ValueError(
+            f"set_backend: backend must be 'tensorflow', got {backend!r}: it computes with its own "
+            "ops, which have TensorFlow's names"
+        )
+
+
+def set_image_data_format(data_format: str) -> None:
+    """Accept `channels_last`, which is the default of all layers.
+
+    Args:
+        data_format: "channels_last".
+
+    Raises:
+        ValueError: another one; layers take "channels_first" one by one.
+    """
+    if data_format != "channels_last":
+        raise ValueError(
+            f"set_image_data_format: data_format must be 'channels_last', got {data_format!r}\n"
+            "  Try: data_format=... of the layers"
+        )
+
+
+def enable_flash_attention() -> None:
+    """Without effect, and told so."""
+    no_effect("enable_flash_attention", "the call", _ONE_WAY)
+
+
+def disable_flash_attention() -> None:
+    """Attention is computed in one way, which is not that."""
+
+
+def is_flash_attention_enabled() -> bool:
+    """False: attention is computed in one way."""
+    return False
+
+
+def is_nnx_enabled() -> bool:
+    """False: it is of Keras' backend for JAX."""
+    return False
+
+
+def enable_unsafe_deserialization() -> None:
+    """Without effect, and told so: code in files is never run."""
+    no_effect(
+        "enable_unsafe_deserialization",
+        "the call",
+        "a lambda in a file is bytecode, which is never run; custom_objects may name a function",
+    )

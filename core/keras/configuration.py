@@ -10,6 +10,8 @@ from pinnace.keras import registry
 if TYPE_CHECKING:
     from pinnace.keras.layer import Layer
 
+_OF_LATER = ("lora_rank", "lora_alpha", "gptq_unpacked_column_size", "quantization_config")
+
 
 def constructor_config(layer: Layer) -> dict[str, Any]:
     """The constructor's arguments, without name, trainable and dtype.
@@ -34,6 +36,10 @@ def constructor_config(layer: Layer) -> dict[str, Any]:
             )
     for name in ("name", "trainable", "dtype"):
         given.pop(name, None)
+    # Older versions of Keras do not know these: they are told only where they say something.
+    for name in _OF_LATER:
+        if name in given and vars(layer).get(name, given[name]) is None:
+            del given[name]
     # What this library's layers keep under an argument's name is that argument, normalised.
     ours = type(layer).__module__.startswith("pinnace.keras.")
     return {name: _stored(layer, name, value, ours) for name, value in given.items()}

@@ -8,8 +8,22 @@ from pinnace.keras import registry as _registry
 from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy
 from pinnace.keras.dtype_policy import DTypePolicy as FloatDTypePolicy
 from pinnace.keras.dtype_policy import get as get
+from pinnace.keras.quantized_policies import Int4DTypePolicy as Int4DTypePolicy
+from pinnace.keras.quantized_policies import QuantizedDTypePolicy as QuantizedDTypePolicy
+from pinnace.keras.quantized_policies import (
+    QuantizedFloat8DTypePolicy as QuantizedFloat8DTypePolicy,
+)
 
-__all__ = ["DTypePolicy", "FloatDTypePolicy", "deserialize", "get", "serialize"]
+__all__ = [
+    "DTypePolicy",
+    "FloatDTypePolicy",
+    "Int4DTypePolicy",
+    "QuantizedDTypePolicy",
+    "QuantizedFloat8DTypePolicy",
+    "deserialize",
+    "get",
+    "serialize",
+]
 
 
 def serialize(dtype_policy: DTypePolicy) -> Any:

@@ -61,9 +61,9 @@ class DTypePolicy:
         return self._compute is not self._variable
 
     @property
-    def quantization_mode(self) -> None:
-        """None: no policy here is one of quantized weights."""
-        return
+    def quantization_mode(self) -> str | None:
+        """How weights are quantized; None if they are not."""
+        return None
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
@@ -75,7 +75,7 @@ class DTypePolicy:
         return cls(**config)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DTypePolicy) and self._name == other._name
+        return type(other) is type(self) and self._name == other._name
 
     def __hash__(self) -> int:
         return hash(self._name)
@@ -108,10 +108,27 @@ def get(identifier: PolicyLike | dict[str, Any]) -> DTypePolicy:
     if identifier is None:
         return dtype_policy()
     if isinstance(identifier, dict):
-        return DTypePolicy.from_config(identifier["config"])
+        return _of_config(identifier)
     if isinstance(identifier, str):
-        return DTypePolicy(identifier)
+        return _quantized(identifier) or DTypePolicy(identifier)
     return DTypePolicy(dtypes.as_dtype(identifier).name)
+
+
+def _of_config(told: dict[str, Any]) -> DTypePolicy:
+    """The policy that a configuration tells; its class is one of the few that there are."""
+    from pinnace.keras import quantized_policies  # few layers are quantized
+
+    kind = getattr(quantized_policies, str(told.get("class_name")), DTypePolicy)
+    found: DTypePolicy = kind.from_config(told["config"])
+    return found
+
+
+def _quantized(name: str) -> DTypePolicy | None:
+    if "_from_" not in name:
+        return None
+    from pinnace.keras import quantized_policies  # few layers are quantized
+
+    return quantized_policies.of_name(name)
 
 
 def dtype_policy() -> DTypePolicy:

@@ -16,7 +16,8 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.autograph.conversion import callback
-from pinnace.keras import configuration, dtype_policy, masks, output_specs, registry, stateless
+from pinnace.keras import configuration, masks, output_specs, registry, stateless
+from pinnace.keras import dtype_policy as policies
 from pinnace.keras import regularizers as _regularizers
 from pinnace.keras.call_arguments import converted
 from pinnace.keras.call_context import calls
@@ -29,6 +30,7 @@ from pinnace.keras.call_signature import (
     told_training,
 )
 from pinnace.keras.input_spec import InputSpec, check_inputs
+from pinnace.keras.layer_members import LayerMembers
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.keras.part import Part
 from pinnace.keras.penalties import Penalties
@@ -82,7 +84,7 @@ class LayerOptions(PlainLayerOptions, total=False):
     activity_regularizer: Any
 
 
-class Layer(Module):
+class Layer(LayerMembers, Module):
     """A function with weights: subclasses define `call`, and `build` if they have weights.
 
     `build(self, x)` gets the TensorSpec of the first argument of `call` (its shape, if the
@@ -119,7 +121,7 @@ class Layer(Module):
     activity_regularizer: Any
     _weight_store: WeightStore
     _penalty_store: Penalties
-    _policy: dtype_policy.DTypePolicy
+    _policy: policies.DTypePolicy
     _autocast: bool
     _constructor: tuple[tuple[Any, ...], dict[str, Any]]
     # The symbolic calls it is part of.
@@ -143,6 +145,7 @@ class Layer(Module):
             _build_specs=None,
             _build_named=None,
             _output_specs=None,
+            _remat=calls.remat,
             built=False,
         )
         return self
@@ -170,7 +173,7 @@ class Layer(Module):
             raise ValueError(f"{type(self).__name__}: name must not hold a slash, got {name!r}")
         self._name = name
         self._scope_name = f"{state.scope}{name}/"
-        self._policy = dtype_policy.get(dtype)
+        self._policy = policies.get(dtype)
         self._autocast = autocast
         self._weight_store.trainable = bool(trainable)
         self.activity_regularizer = _regularizers.get(activity_regularizer)
@@ -291,7 +294,7 @@ class Layer(Module):
                 state.autocast = None
                 args, kwargs = structure.map_structure(_single, (args, kwargs))
             # A user's `call` is converted by AutoGraph if the function that is traced is.
-            outputs = callback(self.call)(*args, **kwargs)
+            outputs = callback(self._call_for(args, kwargs))(*args, **kwargs)
             if self._stays_single and self._policy.is_mixed:
                 outputs = casting.cast(outputs, self._policy.compute)
             if self.activity_regularizer is not None:
@@ -300,6 +303,16 @@ class Layer(Module):
             calls.entry, calls.training, state.scope = saved
             state.autocast = reads
         return outputs
+
+    def _call_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What is called with these arguments: `call`, unless something is to be done otherwise."""
+        call = self.call
+        if (
+            self._policy.quantization_mode is not None
+            and type(self).quantized_call is not LayerMembers.quantized_call
+        ):
+            call = self.quantized_call
+        return call if self._remat is None else self.rematerialized_call(call, *args, **kwargs)
 
     # Copying it.
 
@@ -358,6 +371,7 @@ class Layer(Module):
         node = Node(self, args, kwargs)
 
         def output(spec: Any) -> Any:
+            spec = spec_of(spec)
             if not isinstance(spec, TensorSpec):
                 return spec
             tensor = KerasTensor(spec.shape, spec.dtype)
@@ -685,9 +699,17 @@ class Layer(Module):
         return self._policy.compute_dtype
 
     @property
-    def dtype_policy(self) -> dtype_policy.DTypePolicy:
+    def dtype_policy(self) -> policies.DTypePolicy:
         """The dtypes of its weights and of what it computes."""
         return self._policy
+
+    @dtype_policy.setter
+    def dtype_policy(self, value: Any) -> None:
+        policy = policies.get(value)
+        mode = policy.quantization_mode
+        if mode is not None and self.built and self._policy.quantization_mode is None:
+            self.quantize(mode)
+        self._policy = policy
 
     @property
     def layers_inside(self) -> list[Layer]:

@@ -37,12 +37,19 @@ _PUBLIC = (
     "keras.regularizers",
     "keras.constraints",
     "keras.activations",
+    "keras.quantizers",
+    "keras.dtype_policies",
 )
 # Those that have functions to name; others are never called because a file says so.
 _FUNCTIONS = ("keras.activations", "keras.losses", "keras.metrics")
 _NOT_NAMED = {"get", "serialize", "deserialize"}
 # Private folder -> the public module of what it defines.
-_HOMES = {"models": "keras.models", "seeds": "keras.random", "dtype_policy": "keras"}
+_HOMES = {
+    "models": "keras.models",
+    "seeds": "keras.random",
+    "dtype_policy": "keras",
+    "quantized_policies": "keras.dtype_policies",
+}
 # Arguments of Keras' constructors that say nothing where they are None or False, and these.
 _MEANINGLESS = {"renorm_momentum"}
 # Classes that Keras shows under another name than their own: older files have their own.

@@ -11,6 +11,7 @@ from pinnace.keras.encoding import normalize as normalize
 from pinnace.keras.encoding import to_categorical as to_categorical
 from pinnace.keras.folders import image_dataset_from_directory as image_dataset_from_directory
 from pinnace.keras.folders import text_dataset_from_directory as text_dataset_from_directory
+from pinnace.keras.legacy import saving as _legacy_saving
 from pinnace.keras.messages import disable_interactive_logging as disable_interactive_logging
 from pinnace.keras.messages import enable_interactive_logging as enable_interactive_logging
 from pinnace.keras.messages import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 # Older names.
 Sequence = PyDataset
 CustomObjectScope = custom_object_scope
+legacy = _legacy_saving
 # They need archives, connections, other processes and Datasets, which most programs do not.
 _LATE = {
     "get_file": "pinnace.keras.downloads",

@@ -30,6 +30,7 @@ class WeightStore(Part):
     Attributes:
         trainable: whether training changes the weights of the layer.
         regularized: variables with a penalty.
+        frozen: ids of variables that were trained once: they keep their places among the others.
     """
 
     _owner: Layer
@@ -40,6 +41,7 @@ class WeightStore(Part):
         self._unassigned: dict[int, str] = {}
         self.trainable = True
         self.regularized: list[tuple[Variable, Callable[..., Tensor]]] = []
+        self.frozen: set[int] = set()
 
     def add(
         self,
@@ -124,7 +126,17 @@ class WeightStore(Part):
         """Those that are no inner layer's: first what is trained, then the others."""
         own: list[Any] = [child for child in self.own() if is_variable(child)]
         unique = list({id(variable): variable for variable in own}.values())
-        return [v for v in unique if v.trainable] + [v for v in unique if not v.trainable]
+        first = [v for v in unique if self._is_first(v)]
+        return first + [v for v in unique if not self._is_first(v)]
+
+    def freeze(self, variable: Variable) -> None:
+        """No longer train a variable of the layer."""
+        if variable.trainable:
+            variable._trainable = False
+            self.frozen.add(id(variable))
+
+    def _is_first(self, variable: Any) -> bool:
+        return variable.trainable or id(variable) in self.frozen
 
     def layers(self) -> list[Layer]:
         """The layers right below the layer, each once."""
@@ -144,7 +156,7 @@ class WeightStore(Part):
                 later.append(child._weight_store)
             elif isinstance(child, SeedGenerator):
                 others.append(child.state)
-            elif child.trainable:
+            elif self._is_first(child):
                 if wanted(child, active):
                     found.setdefault(id(child), child)
             else:

@@ -107,6 +107,7 @@ def create_file_writer(
     filename_suffix: str | None = None,
     name: str | None = None,
     experimental_trackable: bool = False,
+    experimental_mesh: Any = None,
 ) -> SummaryWriter:
     """A writer of a new event file in `logdir`, which TensorBoard reads while it grows.
 
@@ -118,10 +119,12 @@ def create_file_writer(
         filename_suffix: end of the file's name; ".v2" if None.
         name: accepted.
         experimental_trackable: accepted.
+        experimental_mesh: without effect, and told so.
     """
     del name
     why = "no checkpoint holds a writer"
     ignored("create_file_writer", why, False, experimental_trackable=experimental_trackable)
+    ignored("create_file_writer", "there are no meshes", experimental_mesh=experimental_mesh)
     if not jobs.is_chief():
         return create_noop_writer()
     with init_scope():

@@ -89,7 +89,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "onnxruntime": ("deploy.onnx", "deploy.models", "serving.models.engines"),
     "typer": ("deploy.cli",),
     "scipy": ("keras.augmentation",),
-    "sklearn": (),
+    "sklearn": ("keras.wrappers",),
     "tensorflow": (),
 }
 MODULES = [name for name in modules() if written(name)]

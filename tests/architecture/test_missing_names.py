@@ -50,6 +50,19 @@ def test_no_pattern_refuses_what_tensorflow_lacks() -> None:
     assert not idle
 
 
+def test_parameters_differ_where_a_reason_says_so() -> None:
+    told = {name for reason in missing_names.differences() for name in reason.names}
+    program = (
+        f"import sys; sys.path.insert(0, {str(TOOL.parent)!r}); import missing_names\n"
+        "missing_names._explained = set\n"
+        "print(*missing_names.compare().differences, sep='\\n')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert told <= {line.partition(": ")[0] for line in done.stdout.splitlines()}
+
+
 @pytest.mark.parametrize(
     ("namespace", "name", "said"),
     [

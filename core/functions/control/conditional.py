@@ -120,7 +120,7 @@ def switch_case(
     branch_index: Any,
     branch_fns: Any,
     default: Callable[[], Any] | None = None,
-    name: str | None = None,
+    name: str | None = "switch_case",
 ) -> Any:
     """The result of the branch function number `branch_index`.
 
@@ -191,7 +191,7 @@ def case(
     default: Callable[[], Any] | None = None,
     exclusive: bool = False,
     strict: bool = False,
-    name: str | None = None,
+    name: str | None = "case",
 ) -> Any:
     """The result of the function paired with the first true condition.
 

@@ -13,6 +13,7 @@ from pinnace.keras.backend.tensors import *
 from pinnace.keras.backend.values import *
 from pinnace.keras.config import backend as backend
 from pinnace.keras.config import image_data_format as image_data_format
+from pinnace.keras.config import set_image_data_format as set_image_data_format
 from pinnace.keras.dtype_policy import epsilon as epsilon
 from pinnace.keras.dtype_policy import floatx as floatx
 from pinnace.keras.dtype_policy import set_epsilon as set_epsilon

@@ -13,7 +13,7 @@ from pinnace.keras.callbacks.progress import ProgbarLogger
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pinnace.keras.training.data_adapter import Batches
+    from pinnace.keras.training.batches import Batches
 
 
 class CallbackList(Callback):

@@ -8,16 +8,20 @@ import numpy as np
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.input_spec import InputSpec
-from pinnace.keras.layer import Layer, PlainLayerOptions
+from pinnace.keras.layers import quantized
+from pinnace.keras.layers.adapted import Adapted
+from pinnace.keras.layers.products import ProductLayer
+from pinnace.ops.array import permutations
 from pinnace.ops.math import products
 from pinnace.ops.nn import biases
 
 if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.framework.tensor import Tensor
+    from pinnace.keras.layer import Layer, PlainLayerOptions
 
 
-class Dense(Layer):
+class Dense(ProductLayer):
     """activation(x @ kernel + bias).
 
     Args:
@@ -31,6 +35,9 @@ class Dense(Layer):
         activity_regularizer: penalty of the output.
         kernel_constraint: what the kernel is brought back to after a step.
         bias_constraint: what the bias is brought back to after a step.
+        lora_rank: see `enable_lora`; no adapter if None.
+        lora_alpha: likewise.
+        quantization_config: how it is quantized if its policy says that it is.
         **options: see Layer.
 
     Shapes:
@@ -41,6 +48,8 @@ class Dense(Layer):
     """
 
     _takes_floats = True
+
+    kernel = Adapted()
 
     def __init__(
         self,
@@ -54,9 +63,13 @@ class Dense(Layer):
         activity_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
+        quantization_config: Any = None,
         **options: Unpack[PlainLayerOptions],
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **options)
+        self._set_adapters(lora_rank, lora_alpha, quantization_config)
         self.units = whole_units("Dense", units)
         self.activation = activations.get(activation)
         self.use_bias = use_bias
@@ -72,13 +85,7 @@ class Dense(Layer):
     def build(self, x: TensorSpec) -> None:
         """Make kernel and bias."""
         size = last_axis(self, x)
-        self.kernel = self.add_weight(
-            "kernel",
-            [size, self.units],
-            self.kernel_initializer,
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
+        self._make_main((size, self.units), self.kernel_initializer)
         self.bias = None
         if self.use_bias:
             self.bias = self.add_weight(
@@ -89,20 +96,34 @@ class Dense(Layer):
                 constraint=self.bias_constraint,
             )
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
+        self._make_adapter()
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         """activation(inputs @ kernel + bias)."""
         del training
-        x = inputs
-        rank = x.shape.rank
-        if rank is not None and rank > 2:
-            # One large product rather than one per leading index.
-            y = products.tensordot(x, self.kernel, [[rank - 1], [0]])
-        else:
-            y = products.matmul(x, self.kernel)
+        y = self._product(inputs, self.kernel)
         if self.bias is not None:
             y = biases.bias_add(y, self.bias)
         return self.activation(y)  # type: ignore[no-any-return]
+
+    # For ProductLayer and AdaptableLayer.
+
+    def _product(self, x: Any, kernel: Any) -> Tensor:
+        rank = x.shape.rank
+        if rank is not None and rank > 2:
+            # One large product rather than one per leading index.
+            return products.tensordot(x, kernel, [[rank - 1], [0]])
+        return products.matmul(x, kernel)
+
+    def _product_backward(self, dy: Any, kernel: Any) -> Tensor:
+        return self._product(dy, permutations.transpose(kernel))
+
+    def _input_axes(self, x: Any) -> tuple[int, ...]:
+        del x
+        return (-1,)
+
+    def _form(self, shape: tuple[int, ...]) -> quantized.Form:
+        return quantized.Form(shape, axes=(0,), scale_shape=(shape[1],), order=(0, 1))
 
 
 def whole_units(who: str, units: Any) -> int:

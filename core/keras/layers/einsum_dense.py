@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
-from pinnace.keras import activations, configuration, constraints, initializers, regularizers
-from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.framework.no_effect import ignored
+from pinnace.framework.variable import Variable
+from pinnace.keras import activations, configuration, constraints, initializers, ops, regularizers
+from pinnace.keras.layers import quantized
+from pinnace.keras.layers.adapted import Adapted
+from pinnace.keras.layers.products import ProductLayer
 from pinnace.ops.math import arithmetic, einstein
 
 if TYPE_CHECKING:
@@ -14,9 +18,10 @@ if TYPE_CHECKING:
 
     from pinnace.framework.specs import TensorSpec
     from pinnace.framework.tensor import Tensor
+    from pinnace.keras.layer import LayerOptions
 
 
-class EinsumDense(Layer):
+class EinsumDense(ProductLayer):
     """activation(einsum(equation, x, kernel) + bias).
 
     Args:
@@ -31,6 +36,10 @@ class EinsumDense(Layer):
         bias_regularizer: penalty of the bias.
         kernel_constraint: what the kernel is brought back to after a step.
         bias_constraint: what the bias is brought back to after a step.
+        lora_rank: see `enable_lora`; no adapter if None.
+        lora_alpha: likewise.
+        gptq_unpacked_column_size: without effect, and told so.
+        quantization_config: how it is quantized if its policy says that it is.
         **options: see Layer.
 
     Raises:
@@ -38,6 +47,8 @@ class EinsumDense(Layer):
     """
 
     _takes_floats = True
+
+    kernel = Adapted()
 
     def __init__(
         self,
@@ -51,9 +62,18 @@ class EinsumDense(Layer):
         bias_regularizer: regularizers.RegularizerLike = None,
         kernel_constraint: constraints.ConstraintLike = None,
         bias_constraint: constraints.ConstraintLike = None,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
+        gptq_unpacked_column_size: int | None = None,
+        quantization_config: Any = None,
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
+        why = "there is no mode 'gptq'"
+        ignored("EinsumDense", why, gptq_unpacked_column_size=gptq_unpacked_column_size)
+        self._set_adapters(lora_rank, lora_alpha, quantization_config)
+        # How many axes of the input have no letters; known when it is built.
+        self._further = 0
         self.equation = equation
         self._letters = _Letters.parsed(equation)
         self.partial_output_shape = (
@@ -82,13 +102,8 @@ class EinsumDense(Layer):
                 )
             return found
 
-        self.kernel = self.add_weight(
-            "kernel",
-            [size(letter) for letter in self._letters.kernel],
-            self._first_kernel,
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
+        self._further = (x.rank or 0) - len(self._letters.input)
+        self._make_main(tuple(map(size, self._letters.kernel)), self._first_kernel)
         self.bias = None
         if self.bias_axes is not None:
             output = self._letters.output
@@ -101,7 +116,7 @@ class EinsumDense(Layer):
             first = min((output.find(letter) for letter in self.bias_axes), default=len(output))
             shape = [size(x) if x in self.bias_axes else 1 for x in output[first:]]
             if self._letters.dots == "right":
-                shape += [1] * ((x.rank or 0) - len(self._letters.input))
+                shape += [1] * self._further
             self.bias = self.add_weight(
                 "bias",
                 shape,
@@ -109,6 +124,7 @@ class EinsumDense(Layer):
                 regularizer=self.bias_regularizer,
                 constraint=self.bias_constraint,
             )
+        self._make_adapter()
 
     def _first_kernel(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """What the initializer gives; which axes are inputs of a unit, the equation tells."""
@@ -124,10 +140,59 @@ class EinsumDense(Layer):
     def call(self, x: Tensor, training: bool | None = None) -> Tensor:
         """The sum, the bias, the activation."""
         del training
-        y = einstein.einsum(self._letters.whole, x, self.kernel.value())
+        y = self._product(x, self.kernel)
         if self.bias is not None:
             y = arithmetic.add(y, self.bias)
         return self.activation(y)  # type: ignore[no-any-return]
+
+    # For ProductLayer and AdaptableLayer.
+
+    def _product(self, x: Any, kernel: Any) -> Tensor:
+        weight = kernel.value() if isinstance(kernel, Variable) else kernel
+        return einstein.einsum(self._letters.whole, x, weight)
+
+    def _product_backward(self, dy: Any, kernel: Any) -> Tensor:
+        return einstein.einsum(self._letters.backward, dy, kernel)
+
+    def _input_axes(self, x: Any) -> tuple[int, ...]:
+        del x
+        letters = self._letters
+        first = self._further if letters.dots == "left" else 0
+        places = enumerate(letters.input, first)
+        return tuple(place for place, letter in places if letter not in letters.output)
+
+    def _adapter_product(self, x: Any) -> Any:
+        if self._letters.whole.endswith(self._letters.kernel[-1]):
+            return super()._adapter_product(x)
+        # The columns of the first matrix would not be the last axis of the outputs.
+        first, second = (getattr(self, name) for name in self._adapter_names)
+        return self._product(x, ops.matmul(first, second))
+
+    def _beside_outputs(self, scale: Any) -> Any:
+        letters = self._letters
+        kept = [letter for letter in letters.output if letter in letters.input]
+        before = [letter for letter in letters.input if letter in letters.output]
+        y = ops.squeeze(scale, axis=self._input_axes(scale))
+        first = self._further if letters.dots == "left" else 0
+        last = self._further if letters.dots == "right" else 0
+        order = [first + before.index(letter) for letter in kept]
+        behind = range(first + len(kept), first + len(kept) + last)
+        y = ops.transpose(y, [*range(first), *order, *behind])
+        for place, letter in enumerate(letters.output):
+            if letter not in letters.input:
+                y = ops.expand_dims(y, first + place)
+        return y
+
+    def _form(self, shape: tuple[int, ...]) -> quantized.Form:
+        letters = self._letters
+        size = dict(zip(letters.kernel, shape, strict=True))
+        summed = tuple(i for i, letter in enumerate(letters.kernel) if letter not in letters.output)
+        kept = [letter for letter in letters.output if letter in size]
+        beside = tuple(size.get(letter, 1) for letter in letters.output)
+        further = (1,) * self._further
+        scale_shape = {"left": (*further, *beside), "right": (*beside, *further)}
+        order = (*summed, *map(letters.kernel.index, kept))
+        return quantized.Form(shape, summed, scale_shape.get(letters.dots, beside), order)
 
     def get_config(self) -> dict[str, Any]:
         """See Layer."""
@@ -144,6 +209,7 @@ class _Letters(NamedTuple):
         output: letters of the output, without dots.
         dots: the end at which further axes are: `left`, `right` or nowhere.
         whole: the equation as `einsum` takes it.
+        backward: that of the gradient by the input.
     """
 
     input: str
@@ -151,6 +217,11 @@ class _Letters(NamedTuple):
     output: str
     dots: str
     whole: str
+
+    @property
+    def backward(self) -> str:
+        sides, y = self.whole.split("->")
+        return f"{y},{self.kernel}->{sides.split(',')[0]}"
 
     @staticmethod
     def parsed(equation: str) -> _Letters:

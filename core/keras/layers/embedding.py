@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework import dtypes
-from pinnace.keras import constraints, initializers, regularizers
-from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras import constraints, initializers, ops, regularizers
+from pinnace.keras.layers import quantized
+from pinnace.keras.layers.adapted import AdaptableLayer, Adapted
 from pinnace.ops.array import casting, gathering
 from pinnace.ops.math import comparison
 
 if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.framework.tensor import Tensor
+    from pinnace.keras.layer import LayerOptions
 
 
-class Embedding(Layer):
+class Embedding(AdaptableLayer):
     """Row x of a table: [...] → [..., output_dim].
 
     Args:
@@ -26,8 +28,15 @@ class Embedding(Layer):
         embeddings_constraint: what the table is brought back to after a step.
         mask_zero: whether 0 stands for no value, and layers that follow skip it.
         weights: values of the table.
+        lora_rank: see `enable_lora`; no adapter if None.
+        lora_alpha: likewise.
+        quantization_config: how it is quantized if its policy says that it is.
         **options: see Layer.
     """
+
+    _main = "embeddings"
+
+    embeddings = Adapted()
 
     def __init__(
         self,
@@ -38,10 +47,14 @@ class Embedding(Layer):
         embeddings_constraint: constraints.ConstraintLike = None,
         mask_zero: bool = False,
         weights: Any = None,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
+        quantization_config: Any = None,
         **options: Unpack[LayerOptions],
     ) -> None:
         input_length = options.pop("input_length", None)  # type: ignore[typeddict-item]  # older programs
         super().__init__(**options)
+        self._set_adapters(lora_rank, lora_alpha, quantization_config)
         if input_length is not None and self._given_input_shape is None:
             self.input_length = input_length
         if input_dim < 1 or output_dim < 1:
@@ -65,21 +78,44 @@ class Embedding(Layer):
     def build(self, x: TensorSpec | None) -> None:
         """Make the table."""
         del x
-        self.embeddings = self.add_weight(
-            "embeddings",
-            [self.input_dim, self.output_dim],
-            self.embeddings_initializer,
-            regularizer=self.embeddings_regularizer,
-            constraint=self.embeddings_constraint,
-        )
+        self._make_main((self.input_dim, self.output_dim), self.embeddings_initializer)
+        self._make_adapter()
 
     def call(self, x: Tensor) -> Tensor:
         """The rows."""
-        if x.dtype not in {dtypes.int32, dtypes.int64}:
-            x = casting.cast(x, dtypes.int32)
-        return gathering.gather(self.embeddings, x, axis=0)
+        return gathering.gather(self.embeddings, _whole(x), axis=0)
+
+    def quantized_call(self, x: Tensor) -> Tensor:
+        """`call`, with the table in few bits.
+
+        Args:
+            x: [...], numbers of rows.
+        """
+        stored, dtype, rows = self._stored, self.compute_dtype, _whole(x)
+        assert stored is not None  # noqa: S101 (for the type checker: only then)
+        parts = self._parts()
+        if stored.mode == "int8":
+            scale = ops.expand_dims(ops.take(parts["scale"], rows, axis=0), -1)
+            y = ops.divide(ops.cast(ops.take(parts["main"], rows, axis=0), dtype), scale)
+        else:
+            y = ops.take(stored.floats(parts, dtype), rows, axis=0)
+        if not self.lora_enabled:
+            return y
+        first, second = (getattr(self, name) for name in self._adapter_names)
+        added = ops.matmul(ops.take(first, rows, axis=0), second)
+        return ops.cast(ops.add(y, ops.multiply(self._adapter_factor, added)), dtype)
+
+    def _form(self, shape: tuple[int, ...]) -> quantized.Form:
+        return quantized.Form(
+            shape, axes=(1,), scale_shape=(shape[0],), order=(0, 1), rows_last=True
+        )
 
     def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Tensor | None:
         """Where the number is not 0, if 0 stands for none."""
         del previous_mask
         return comparison.not_equal(inputs, 0) if self.mask_zero else None
+
+
+def _whole(x: Tensor) -> Tensor:
+    """Numbers of rows as integers."""
+    return x if x.dtype in {dtypes.int32, dtypes.int64} else casting.cast(x, dtypes.int32)

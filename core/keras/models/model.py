@@ -17,6 +17,8 @@ from pinnace.keras.call_signature import as_specs
 from pinnace.keras.export.archive import ExportArchive
 from pinnace.keras.layer import Layer
 from pinnace.keras.models import graph_config, saved_functions, state_trees
+from pinnace.keras.models.quantizing import QuantizedMembers
+from pinnace.keras.models.step_members import StepMembers
 from pinnace.keras.models.summary import print_summary, table_of, title_of
 from pinnace.keras.models.topology import Topology
 from pinnace.keras.saving import model_files, weight_files
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from pinnace.keras.training.evaluator import OlderOptions
 
 
-class Model(Layer):
+class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Keras' quantize of a model takes other arguments than a layer's
     """Layers that belong together.
 
     Three ways to make one: `Model(inputs, outputs)` from KerasTensors; a subclass that defines
@@ -62,7 +64,12 @@ class Model(Layer):
 
     # The optimizer is a child, but no submodule.
     _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {"optimizer"}
-    _untracked = frozenset({"_topology", "_call_specs", "history"})
+    _untracked = frozenset(
+        {
+            *("_topology", "_call_specs", "history"),
+            *("train_function", "test_function", "predict_function"),
+        }
+    )
 
     # Whether `_layers` says what the layers are, before there is a topology.
     _lists_layers: ClassVar[bool] = False
@@ -88,6 +95,9 @@ class Model(Layer):
             _topology=None,
             _call_specs=None,
             optimizer=None,
+            train_function=None,
+            test_function=None,
+            predict_function=None,
             _compilation=Compilation(made),
             _step_functions=StepFunctions(made),
             _model_evaluator=Evaluator(made),
@@ -161,7 +171,7 @@ class Model(Layer):
         """The layers right below this one; of a functional model its input layers too."""
         if self._lists_layers or self._topology is not None:
             # Keras: an operation is a node of the model, and no layer of it.
-            return [layer for layer in self._layers if not hasattr(layer, "keras_class")]
+            return [layer for layer in self._layers if not getattr(layer, "_is_operation", False)]
         return self.layers_inside
 
     @layers.setter
@@ -721,20 +731,33 @@ class Model(Layer):
 
     # Saving it.
 
-    def save(self, filepath: str | Path, overwrite: bool = True, **kwargs: Any) -> None:
+    def save(
+        self,
+        filepath: str | Path,
+        overwrite: bool = True,
+        zipped: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
         """Write the whole model: what it is made of, its weights, how it is trained.
 
         Args:
             filepath: ends in `.keras` for Keras 3's file, in `.h5` or `.hdf5` for the older one
                 (both need h5py); else it is the folder of a SavedModel.
             overwrite: whether what is there may be replaced.
+            zipped: whether a `.keras` file is one archive; must not be False.
             **kwargs: `include_optimizer`; of a SavedModel `save_format`, `signatures`, `options`.
 
         Raises:
-            ValueError: the model is not built, or its configuration cannot be stored.
+            ValueError: the model is not built, or its configuration cannot be stored;
+                `zipped=False`.
             FileExistsError: the file is there and must not be replaced.
         """
         path = Path(filepath)
+        if zipped is False:
+            raise ValueError(
+                f"Model.save: zipped must be True or None, got {zipped!r}: a .keras file is one "
+                "archive\n  Try: zipfile.ZipFile(filepath).extractall(folder)"
+            )
         if not overwrite and jobs.is_chief() and path.exists():
             raise FileExistsError(f"Model.save: {str(filepath)!r} is there already")
         if path.suffix in {".keras", ".h5", ".hdf5"}:
@@ -748,18 +771,27 @@ class Model(Layer):
         }
         self._write(str(filepath), kwargs.get("include_optimizer", True), options)
 
-    def save_weights(self, filepath: str | Path, overwrite: bool = True) -> None:
+    def save_weights(
+        self, filepath: str | Path, overwrite: bool = True, max_shard_size: float | None = None
+    ) -> None:
         """Write the values of the weights.
 
         Args:
             filepath: ends in `.weights.h5` for Keras 3's format (needs h5py); without an ending it
                 is a TensorFlow checkpoint.
             overwrite: whether what is there may be replaced.
+            max_shard_size: must be None: one file has all weights.
 
         Raises:
-            ValueError: the model is not built; another ending.
+            ValueError: the model is not built; another ending; a `max_shard_size`.
             FileExistsError: the file is there and must not be replaced.
         """
+        if max_shard_size is not None:
+            raise ValueError(
+                f"save_weights: max_shard_size must be None, got {max_shard_size!r}: one file has "
+                "all weights\n  Try: tf.train.Checkpoint(model=model).write(path, options=tf.train."
+                "CheckpointOptions(max_shard_bytes=...))"
+            )
         weight_files.save_weights(self, filepath, overwrite)
 
     def load_weights(self, filepath: str | Path, skip_mismatch: bool = False, **kwargs: Any) -> Any:
@@ -853,7 +885,8 @@ class Model(Layer):
 
     def __getstate__(self) -> dict[str, Any]:
         # The history is that of this model's training.
-        return {**super().__getstate__(), "history": None}
+        made = ("history", "train_function", "test_function", "predict_function")
+        return {**super().__getstate__(), **dict.fromkeys(made)}
 
     def to_json(self, **kwargs: Any) -> str:
         """The configuration as JSON."""

@@ -1,4 +1,4 @@
-"""Operation: a function of tensors that is also a node of functional models, under Keras' name."""
+"""A function of tensors that is also a node of functional models, under Keras' name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pinnace.keras import registry
-from pinnace.keras.layer import Layer
+from pinnace.keras.operation import Operation
 from pinnace.keras.symbolic import is_symbolic
 
 if TYPE_CHECKING:
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
-_CLASSES: dict[tuple[str, str], type[Operation]] = {}
+_CLASSES: dict[tuple[str, str], type[FunctionOperation]] = {}
 
 
-class Operation(Layer):
+class FunctionOperation(Operation):
     """One call of a function in a functional model.
 
     Args:
@@ -36,17 +36,12 @@ class Operation(Layer):
     leads: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str | None = None, **settings: Any) -> None:
-        super().__init__(name=name, autocast=False)
+        super().__init__(name=name)
         # Not an attribute: what is in it is no child.
         self._settings = settings
-        self.built = True
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _of_class, type(self).keras_class, self.__getstate__()
-
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
-        """None: what an operation gives is a plain tensor."""
-        del inputs, previous_mask
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """What the function gives."""
@@ -79,7 +74,7 @@ class Operation(Layer):
         return inspect.signature(cls.function).parameters.get(name)
 
 
-def _of_class(module: str, name: str) -> Operation:
+def _of_class(module: str, name: str) -> FunctionOperation:
     """An operation without its state, for pickle: the decorator makes its class, under no name."""
     kind = _CLASSES[module, name]
     return kind.__new__(kind)
@@ -105,7 +100,7 @@ def operation(module: str, keras_name: str, *settings: str) -> Callable[[F], F]:
         }
         parameters = inspect.signature(function)
         members["leads"] = tuple(itertools.takewhile(settings.__contains__, parameters.parameters))
-        cls = _CLASSES[told] = type(keras_name, (Operation,), members)
+        cls = _CLASSES[told] = type(keras_name, (FunctionOperation,), members)
 
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
@@ -143,7 +138,7 @@ def _complete(
     }
 
 
-def operation_class(module: str, name: str) -> type[Operation] | None:
+def operation_class(module: str, name: str) -> type[FunctionOperation] | None:
     """The class of an operation that Keras calls so; None if there is none.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnace.framework.errors import ResourceExhaustedError
 from pinnace.keras.layer import Layer
+from pinnace.keras.layers.adapted import AdaptableLayer
 from pinnace.keras.optimizers.optimizer import Optimizer
 from pinnace.keras.saving import hdf5_files
 
@@ -83,6 +84,8 @@ def storable(value: Any) -> Any:
 def says_itself(owner: Layer | Optimizer) -> bool:
     """Whether its class says what is kept, or how it is read."""
     base: Any = Layer if isinstance(owner, Layer) else Optimizer
+    if isinstance(owner, AdaptableLayer) and not owner._is_adapted:
+        base = AdaptableLayer
     return any(
         getattr(type(owner), name) is not getattr(base, name)
         for name in ("save_own_variables", "load_own_variables")

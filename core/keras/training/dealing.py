@@ -14,7 +14,7 @@ from pinnace.distribute.inputs import DistributedDataset, DistributedIterator
 from pinnace.distribute.values import DistributedValues, PerReplica, select
 from pinnace.framework import jobs, structure
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.keras.training.data_adapter import Batch, Batches
+from pinnace.keras.training.batches import Batch, Batches
 from pinnace.ops.array import joining, reshaping
 from pinnace.ops.math import reduction
 
@@ -108,6 +108,10 @@ class OwnPieces(Batches):
     def count(self) -> int | None:  # type: ignore[override]  # asked each time: it may change
         """Batches in an epoch."""
         return self._batches.count
+
+    def restart(self) -> None:
+        """See `Batches.restart`."""
+        self._batches.restart()
 
     def epoch(self) -> Iterator[Batch]:
         """The pieces of the batches of one epoch."""

@@ -16,7 +16,7 @@ from pinnace.ops.array import joining
 
 if TYPE_CHECKING:
     from pinnace.keras.models.model import Model
-    from pinnace.keras.training.data_adapter import Batches
+    from pinnace.keras.training.batches import Batches
 
 
 class Evaluator(Part):
@@ -58,6 +58,7 @@ class Evaluator(Part):
         logs: dict[str, Any] = {}
         function = None
         index = -1
+        batches.restart()  # Keras: each time the first batches are tested on
         for index, batch in enumerate(batches.epoch()):
             if function is None or not batches.alike:
                 function = steps.function_for("test", batch, plain, first=function is None)

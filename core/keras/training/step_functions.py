@@ -13,18 +13,14 @@ from pinnace.framework.tensor import Tensor
 from pinnace.functions.function import Function
 from pinnace.keras.part import Part
 from pinnace.keras.training import limits
-from pinnace.keras.training.data_adapter import (
-    Batch,
-    Batches,
-    batches_of,
-    unpack_x_y_sample_weight,
-)
+from pinnace.keras.training.data_adapter import batches_of, unpack_x_y_sample_weight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pinnace.distribute.strategy import Strategy
     from pinnace.keras.models.model import Model
+    from pinnace.keras.training.batches import Batch, Batches
 
 _nowhere = contextlib.nullcontext
 # Batches that hold all there is.
@@ -84,6 +80,8 @@ class StepFunctions(Part):
     def clear(self) -> None:
         """What a step does has changed."""
         self.made = {}
+        model = self._owner
+        model.train_function = model.test_function = model.predict_function = None
 
     def function(
         self, kind: str, batch: Batch, *, quiet: bool, whole: bool = False
@@ -100,6 +98,11 @@ class StepFunctions(Part):
 
     def _make(self, kind: str, batch: Batch, quiet: bool, whole: bool) -> Callable[..., Any]:
         step = getattr(self._owner, f"{kind}_step")
+        overridden = self._owner._overrides(f"make_{kind}_function")
+        if overridden:
+            from pinnace.keras.training import iterated  # few models do
+
+            step = iterated.by_override(self._owner, kind)
         if self._several():
             from pinnace.keras.training import dealing  # most models have no replicas
 
@@ -119,7 +122,7 @@ class StepFunctions(Part):
         # The first batch size has a graph of its own, all others share one.
         made: Callable[..., Any] = (
             run
-            if self._owner.run_eagerly
+            if self._owner.run_eagerly or overridden
             else Function(
                 run,
                 reduce_retracing=True,
@@ -131,7 +134,9 @@ class StepFunctions(Part):
 
     def is_plain(self, kind: str) -> bool:
         """Whether a step does what Model's does, so that its result is that of the metrics."""
-        return not self._owner._overrides(f"{kind}_step", "compute_metrics", "get_metrics_result")
+        return not self._owner._overrides(
+            *(f"{kind}_step", f"make_{kind}_function"), "compute_metrics", "get_metrics_result"
+        )
 
     # Before the first step.
 

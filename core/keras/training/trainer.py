@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING, Any
 from pinnace.keras.callbacks.callback_list import RunCallbacks
 from pinnace.keras.part import Part
 from pinnace.keras.training import executions, limits
-from pinnace.keras.training.data_adapter import (
-    Batches,
-    array_parts,
-    split,
-    unpack_x_y_sample_weight,
-)
+from pinnace.keras.training.data_adapter import array_parts, split, unpack_x_y_sample_weight
 from pinnace.keras.training.step_functions import tensors_of
 
 if TYPE_CHECKING:
     from pinnace.keras.callbacks.history import History
     from pinnace.keras.models.model import Model
+    from pinnace.keras.training.batches import Batches
 
 
 class Trainer(Part):

@@ -10,6 +10,7 @@ from pinnace.framework.context import state
 from pinnace.framework.convert import array_of, convert_to_tensor, holds_tensor
 from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.no_effect import no_effect
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
 from pinnace.ops import batch_rules, flops
@@ -21,8 +22,12 @@ from pinnace.ops.registry import define, same_as_input
 
 __all__ = ["constant", "fill", "ones", "ones_like", "zeros", "zeros_like"]
 
+_WHOLE = "a tensor is not laid out over several devices here"
 
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
+
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const"
+) -> Tensor:
     """A tensor of known value.
 
     Args:
@@ -82,14 +87,19 @@ CONST = define(
 )
 
 
-def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
+def fill(
+    dims: TensorLike, value: TensorLike, name: str | None = None, layout: Any = None
+) -> Tensor:
     """A tensor of shape `dims`, `value` everywhere.
 
     Args:
         dims: [rank], int32 or int64, the sizes.
         value: a scalar of any dtype.
         name: name of the node while tracing.
+        layout: without effect, and told so.
     """
+    if layout is not None:
+        no_effect("fill", "layout", _WHOLE)
     return execute_one(FILL, dims, value, name=name)
 
 
@@ -157,17 +167,22 @@ def _like(op: OpDef, value: int, x: TensorLike, dtype: Any, name: str | None) ->
 
 
 @takes_composites(values=1, keeps_zero=True)
-def zeros_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
+def zeros_like(
+    input: TensorLike, dtype: Any = None, name: str | None = None, layout: Any = None
+) -> Tensor:
     """Zeros of the shape of `input`, and of its dtype unless `dtype` is given.
 
     Args:
         input: [...], any dtype.
         dtype: of the result; that of `input` if None.
         name: name of the node while tracing.
+        layout: without effect, and told so.
 
     Returns:
         The shape of `input`.
     """
+    if layout is not None:
+        no_effect("zeros_like", "layout", _WHOLE)
     return _like(ZEROS_LIKE, 0, input, dtype, name)
 
 
@@ -195,17 +210,22 @@ ZEROS_LIKE = define(
 
 
 @takes_composites(values=1)
-def ones_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
+def ones_like(
+    input: TensorLike, dtype: Any = None, name: str | None = None, layout: Any = None
+) -> Tensor:
     """Ones of the shape of `input`, and of its dtype unless `dtype` is given.
 
     Args:
         input: [...], a number type or bool.
         dtype: of the result; that of `input` if None.
         name: name of the node while tracing.
+        layout: without effect, and told so.
 
     Returns:
         The shape of `input`.
     """
+    if layout is not None:
+        no_effect("ones_like", "layout", _WHOLE)
     return _like(ONES_LIKE, 1, input, dtype, name)
 
 
@@ -247,30 +267,40 @@ PLACEHOLDER_WITH_DEFAULT = define(
 )
 
 
-def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def zeros(
+    shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
+) -> Tensor:
     """A tensor of zeros (False, empty strings) of that shape.
 
     Args:
         shape: sizes of the axes: integers, a TensorShape that is fully known, or a tensor [rank].
         dtype: of the result, any.
         name: name of the node while tracing.
+        layout: without effect, and told so.
 
     Raises:
         ValueError: a size is negative.
     """
+    if layout is not None:
+        no_effect("zeros", "layout", _WHOLE)
     kind = dtypes.as_dtype(dtype)
     return _filled(shape, b"" if kind is dtypes.string else 0, kind, name)
 
 
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def ones(
+    shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
+) -> Tensor:
     """A tensor of ones (True) of that shape.
 
     Args:
         shape: sizes of the axes: integers, a TensorShape that is fully known, or a tensor [rank].
         dtype: of the result, a number type or bool.
         name: name of the node while tracing.
+        layout: without effect, and told so.
 
     Raises:
         ValueError: a size is negative.
     """
+    if layout is not None:
+        no_effect("ones", "layout", _WHOLE)
     return _filled(shape, 1, dtypes.as_dtype(dtype), name)

@@ -78,7 +78,7 @@ def _cut(values: Sequence[Tensor], axis: Tensor, dy: Tensor) -> list[Tensor]:
 
 
 @takes_composites(ragged="shaping:concat")
-def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
+def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     """The tensors of `values` one after the other along `axis`.
 
     Args:
@@ -164,7 +164,7 @@ CONCAT_V2 = define(
 
 
 @takes_composites(ragged="shaping:stack")
-def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
+def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     """The tensors of `values` as the parts along a new axis.
 
     Args:
@@ -259,7 +259,7 @@ def _without_gaps(call: OpCall, dys: Sequence[Tensor | None]) -> list[Tensor]:
 
 
 def unstack(
-    value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = None
+    value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = "unstack"
 ) -> list[Tensor]:
     """The parts of `value` along `axis`, which they no longer have.
 
@@ -353,7 +353,7 @@ def split(
     num_or_size_splits: Any,
     axis: Any = 0,
     num: int | None = None,
-    name: str | None = None,
+    name: str | None = "split",
 ) -> list[Tensor]:
     """`value` cut along `axis`.
 

@@ -17,7 +17,7 @@ __all__ = ["boolean_mask"]
 
 @takes_composites(ragged="gathering:boolean_mask")
 def boolean_mask(
-    tensor: TensorLike, mask: TensorLike, axis: Any = None, name: str | None = None
+    tensor: TensorLike, mask: TensorLike, axis: Any = None, name: str | None = "boolean_mask"
 ) -> Tensor:
     """The parts of `tensor` where `mask` is true, one after the other.
 

@@ -301,7 +301,7 @@ def _back(perm: Tensor) -> Tensor:
 
 
 def transpose(
-    a: TensorLike, perm: Any = None, conjugate: bool = False, name: str | None = None
+    a: TensorLike, perm: Any = None, conjugate: bool = False, name: str | None = "transpose"
 ) -> Tensor:
     """`a` with its axes in another order: axis i of the result is axis perm[i] of `a`.
 

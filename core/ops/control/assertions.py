@@ -171,7 +171,7 @@ def _pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 
 assert_equal = _compared(comparison.equal, "==", "x equals y, element by element")
-assert_none_equal = _compared(comparison.not_equal, "!=", "no element of x equals that of y")
+_all_differ = _compared(comparison.not_equal, "!=", "no element of x equals that of y")
 assert_less = _compared(comparison.less, "<", "every element of x is below that of y")
 assert_less_equal = _compared(comparison.less_equal, "<=", "no element of x is above that of y")
 assert_greater = _compared(comparison.greater, ">", "every element of x is above that of y")
@@ -180,13 +180,35 @@ assert_greater_equal = _compared(
 )
 for _function, _name in (
     (assert_equal, "assert_equal"),
-    (assert_none_equal, "assert_none_equal"),
     (assert_less, "assert_less"),
     (assert_less_equal, "assert_less_equal"),
     (assert_greater, "assert_greater"),
     (assert_greater_equal, "assert_greater_equal"),
 ):
     _function.__name__ = _function.__qualname__ = _name
+
+
+def assert_none_equal(
+    x: TensorLike,
+    y: TensorLike,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> None:
+    """Check that no element of x equals that of y.
+
+    Args:
+        x: [...], any number type.
+        y: [...], broadcasts with x.
+        summarize: how many elements the error shows; 3 if None. TensorFlow has it before `message`
+            here alone.
+        message: the beginning of the error.
+        name: name of the node while tracing.
+
+    Raises:
+        InvalidArgumentError: it does not hold; inside `function` when the graph runs.
+    """
+    _all_differ(x, y, message, summarize, name)
 
 
 def assert_positive(

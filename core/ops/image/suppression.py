@@ -8,6 +8,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import float16, float32
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute, execute_one
@@ -209,6 +210,9 @@ def non_max_suppression_padded(
     score_threshold: TensorLike = float("-inf"),
     pad_to_max_output_size: bool = False,
     name: str | None = None,
+    sorted_input: bool = False,
+    canonicalized_coordinates: bool = False,
+    tile_size: int = 512,
 ) -> tuple[Tensor, Tensor]:
     """As `non_max_suppression`, with zeros up to `max_output_size`.
 
@@ -220,10 +224,16 @@ def non_max_suppression_padded(
         score_threshold: boxes of this score or less are left out.
         pad_to_max_output_size: whether to fill up.
         name: name of the node while tracing.
+        sorted_input: a promise that scores fall; the result is the same without it.
+        canonicalized_coordinates: a promise that boxes are (y1, x1, y2, x2), likewise.
+        tile_size: without effect, and told so.
 
     Returns:
         Indices [m] and how many of them are meant, both int32.
     """
+    del sorted_input, canonicalized_coordinates
+    why = "boxes are not worked on in tiles"
+    ignored("non_max_suppression_padded", why, 512, tile_size=tile_size)
     found = convert_to_tensor(boxes)
     return execute(  # type: ignore[no-any-return]
         NON_MAX_SUPPRESSION_V4,

@@ -292,7 +292,7 @@ L2_LOSS: OpDef = define(
 
 @takes_composites(values=2)
 def sigmoid_cross_entropy_with_logits(
-    labels: TensorLike, logits: TensorLike, name: str | None = None
+    labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
     """-labels log(sigmoid(logits)) - (1 - labels) log(1 - sigmoid(logits)), without overflow.
 
@@ -305,8 +305,14 @@ def sigmoid_cross_entropy_with_logits(
         The shape and dtype of `logits`.
 
     Raises:
-        ValueError: shapes of both differ.
+        ValueError: shapes of both differ, or one of them is missing.
     """
+    if labels is None or logits is None:
+        missing = "labels" if labels is None else "logits"
+        raise ValueError(
+            "sigmoid_cross_entropy_with_logits: both labels and logits must be provided, "
+            f"got no {missing}"
+        )
     x, y = _logits_and_labels("sigmoid_cross_entropy_with_logits", logits, labels)
     # max(x, 0) - x y + log(1 + exp(-|x|)). Not Relu and Abs: their slopes at 0 would add up to 0.
     zero = constants.zeros_like(x)

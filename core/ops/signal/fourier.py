@@ -207,7 +207,7 @@ def irfft3d(input_tensor: TensorLike, fft_length: Any = None, name: str | None =
 
 
 def fftnd(
-    input: TensorLike,
+    input_tensor: TensorLike,
     fft_length: Any = None,
     axes: Any = None,
     norm: str | None = None,
@@ -216,18 +216,18 @@ def fftnd(
     """`fft` over any axes of a complex tensor.
 
     Args:
-        input: a complex tensor.
+        input_tensor: a complex tensor.
         fft_length: [axes], what each is cut off or filled up to.
         axes: None for all.
         norm: None or "backward": the inverse is divided by the count; "forward": this one;
             "ortho": both by its root.
         name: name of the node while tracing.
     """
-    return _any_axes("FFTND", input, fft_length, axes, norm, name)
+    return _any_axes("FFTND", input_tensor, fft_length, axes, norm, name)
 
 
 def ifftnd(
-    input: TensorLike,
+    input_tensor: TensorLike,
     fft_length: Any = None,
     axes: Any = None,
     norm: str | None = None,
@@ -236,20 +236,20 @@ def ifftnd(
     """The inverse of `fftnd`, with its arguments.
 
     Args:
-        input: [...], complex64 or complex128.
+        input_tensor: [...], complex64 or complex128.
         fft_length: sizes that the axes are cut or filled with zeros to; their own if None.
         axes: which axes; all if None.
         norm: as for `fftnd`.
         name: name of the node while tracing.
 
     Returns:
-        [...], dtype of `input`.
+        [...], dtype of `input_tensor`.
     """
-    return _any_axes("IFFTND", input, fft_length, axes, norm, name)
+    return _any_axes("IFFTND", input_tensor, fft_length, axes, norm, name)
 
 
 def rfftnd(
-    input: TensorLike,
+    input_tensor: TensorLike,
     fft_length: Any = None,
     axes: Any = None,
     norm: str | None = None,
@@ -258,7 +258,7 @@ def rfftnd(
     """`rfft` over any axes of a real tensor, halved along the last of them.
 
     Args:
-        input: [...], float32 or float64.
+        input_tensor: [...], float32 or float64.
         fft_length: sizes that the axes are cut or filled with zeros to; their own if None.
         axes: which axes; all if None.
         norm: as for `fftnd`.
@@ -267,11 +267,11 @@ def rfftnd(
     Returns:
         [...] with n // 2 + 1 along the last of `axes`, complex64 or complex128.
     """
-    return _any_axes("RFFTND", input, fft_length, axes, norm, name)
+    return _any_axes("RFFTND", input_tensor, fft_length, axes, norm, name)
 
 
 def irfftnd(
-    input: TensorLike,
+    input_tensor: TensorLike,
     fft_length: Any = None,
     axes: Any = None,
     norm: str | None = None,
@@ -280,7 +280,7 @@ def irfftnd(
     """The inverse of `rfftnd`, with its arguments.
 
     Args:
-        input: [...], complex64 or complex128, as `rfftnd` gives it.
+        input_tensor: [...], complex64 or complex128, as `rfftnd` gives it.
         fft_length: sizes of the result along `axes`.
         axes: which axes; all if None.
         norm: as for `fftnd`.
@@ -289,7 +289,7 @@ def irfftnd(
     Returns:
         [...], float32 or float64.
     """
-    return _any_axes("IRFFTND", input, fft_length, axes, norm, name)
+    return _any_axes("IRFFTND", input_tensor, fft_length, axes, norm, name)
 
 
 def fftshift(x: TensorLike, axes: Any = None, name: str | None = None) -> Tensor:

@@ -176,7 +176,6 @@ _REASONS = {
         InitializeTableV2 LookupTableImportV2 LookupTableInsertV2 LookupTableRemoveV2
         MutableDenseHashTableV2 MutableHashTableOfTensorsV2 MutableHashTableV2
     """,
-    "reads the clock; an ONNX model has none": "Timestamp",
     "only names a variable": "DestroyResourceOp DisableCopyOnRead VarHandleOp",
     "only orders other nodes": "NoOp",
     "ONNX draws no boxes; return them beside the picture": "DrawBoundingBoxes DrawBoundingBoxesV2",

@@ -1,0 +1,3 @@
+"""`keras.legacy`: what Keras keeps of its second version."""
+
+from pinnace.keras.legacy import saving as saving

@@ -1,0 +1,274 @@
+"""Batches: what `fit`, `evaluate` and `predict` go through, an epoch at a time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import structure
+from pinnace.framework.tensor import Array, wrap
+from pinnace.keras.seeds import make_default_seed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from concurrent.futures import Future
+
+Batch = tuple[Any, ...]
+
+
+class Batches:
+    """Epochs of batches; each is `(x,)`, `(x, y)` or `(x, y, sample_weight)` of tensors."""
+
+    # Batches in an epoch, None if unknown before one has passed.
+    count: int | None = None
+    # Whether all batches have the structure of the first.
+    alike = False
+
+    def epoch(self) -> Iterator[Batch]:
+        """The batches of one epoch."""
+        self.begin_epoch()
+        return self.all()
+
+    def all(self) -> Iterator[Batch]:
+        """The batches there are, from the first to the last, whatever an epoch has of them."""
+        raise NotImplementedError
+
+    def begin_epoch(self) -> None:
+        """An epoch begins."""
+
+    def restart(self) -> None:
+        """The next epoch begins with the first batch, wherever the last one stopped."""
+
+    def end_epoch(self) -> None:
+        """An epoch is over."""
+
+    def shuffle_as(self, agreed: Callable[[int], int]) -> None:
+        """Draw orders from another seed, if it shuffles: what a function makes of its own."""
+
+
+class ArrayBatches(Batches):
+    """Slices of arrays.
+
+    Args:
+        parts: (x,), (x, y) or (x, y, sample_weight): structures of arrays with one first axis.
+        batch_size: number of samples in a batch; the last one may have fewer.
+        shuffle: whether each epoch has an order of its own.
+    """
+
+    alike = True
+
+    def __init__(self, parts: Batch, batch_size: int, shuffle: bool | str) -> None:
+        self._parts = parts
+        self._arrays: list[Array] = structure.flatten(parts)
+        self.size = len(self._arrays[0])
+        self.batch_size = batch_size
+        self.count = math.ceil(self.size / batch_size)
+        self._shuffle = shuffle
+        self._generator = np.random.default_rng(make_default_seed()) if shuffle else None
+
+    def shuffle_as(self, agreed: Callable[[int], int]) -> None:
+        """See `Batches.shuffle_as`."""
+        if self._generator is not None:
+            self._generator = np.random.default_rng(agreed(make_default_seed()))
+
+    def all(self) -> Iterator[Batch]:
+        """See `Batches.all`."""
+        size, step = self.size, self.batch_size
+        pack = _packer(self._parts)
+        if self._generator is None:
+            for start in range(0, size, step):
+                yield pack([wrap(array[start : start + step]) for array in self._arrays])
+        elif self._shuffle == "batch":
+            for index in self._generator.permutation(math.ceil(size / step)):
+                start = int(index) * step
+                yield pack([wrap(array[start : start + step]) for array in self._arrays])
+        else:
+            order = self._generator.permutation(size)
+            for start in range(0, size, step):
+                chosen = order[start : start + step]
+                yield pack([wrap(array.take(chosen, axis=0)) for array in self._arrays])
+
+
+class IterableBatches(Batches):
+    """Batches from a generator, a dataset, or anything else that can be iterated over.
+
+    Args:
+        source: gives batches: x, or a tuple (x, y) or (x, y, sample_weight).
+        steps: batches in an epoch; None takes all there are.
+        weigh: makes tensors of a batch, and adds sample weights from the class weights.
+    """
+
+    def __init__(
+        self, source: Iterable[Any], steps: int | None, weigh: Callable[[Any], Batch]
+    ) -> None:
+        self._source = source
+        self._steps = steps
+        self._weigh = weigh
+        self._iterator: Iterator[Any] | None = None
+        self._once = iter(source) is source
+        self.count = steps if steps is not None else _length(source)
+
+    def restart(self) -> None:
+        """See `Batches.restart`; an iterator goes on where it is."""
+        if not self._once:
+            self._iterator = None
+
+    def epoch(self) -> Iterator[Batch]:
+        """The batches of one epoch; with `steps`, and of an iterator, the next ones."""
+        if self._iterator is None or not (self._once or self._steps):
+            self._iterator = iter(self._source)
+        done = 0
+        while self._steps is None or done < self._steps:
+            try:
+                batch = next(self._iterator)
+            except StopIteration:
+                if self._once or done or self._steps is None:
+                    break
+                self._iterator = iter(self._source)
+                try:
+                    batch = next(self._iterator)
+                except StopIteration:
+                    break
+            done += 1
+            yield self._weigh(batch)
+        if self.count is None and done:
+            self.count = done
+
+
+class SequenceBatches(Batches):
+    """Batches of an object with `__getitem__` and `__len__`, such as a PyDataset.
+
+    Args:
+        source: item i is a batch; `on_epoch_begin` and `on_epoch_end` are called if there are such,
+            and where it has more than one of `workers`, so many threads make batches ahead.
+        shuffle: whether each epoch has an order of its own.
+        weigh: makes tensors of a batch, and adds sample weights from the class weights.
+    """
+
+    def __init__(self, source: Any, shuffle: bool, weigh: Callable[[Any], Batch]) -> None:
+        self._source = source
+        self._weigh = weigh
+        self._generator = np.random.default_rng(make_default_seed()) if shuffle else None
+
+    def shuffle_as(self, agreed: Callable[[int], int]) -> None:
+        """See `Batches.shuffle_as`."""
+        if self._generator is not None:
+            self._generator = np.random.default_rng(agreed(make_default_seed()))
+
+    @property
+    def count(self) -> int | None:  # type: ignore[override]  # asked each time: it may change
+        """Batches in an epoch."""
+        if hasattr(self._source, "num_batches"):
+            return self._source.num_batches  # type: ignore[no-any-return]
+        return len(self._source)
+
+    def begin_epoch(self) -> None:
+        """See `Batches.begin_epoch`."""
+        hook = getattr(self._source, "on_epoch_begin", None)
+        if hook is not None:
+            hook()
+
+    def all(self) -> Iterator[Batch]:
+        """See `Batches.all`."""
+        total = self.count
+        if total is None:
+            order: Iterable[int] = itertools.count()
+        else:
+            order = range(total) if self._generator is None else self._generator.permutation(total)
+        if getattr(self._source, "workers", 0) > 1:
+            items = self._made_ahead(order)
+        else:
+            items = (self._source[int(index)] for index in order)
+        for item in items:
+            yield self._weigh(item)
+
+    def _made_ahead(self, order: Iterable[int]) -> Iterator[Any]:
+        """Items in their order; an error in one surfaces in its place."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        pool = ThreadPoolExecutor(self._source.workers)
+        waiting: deque[Future[Any]] = deque()
+        try:
+            for index in order:
+                waiting.append(pool.submit(self._source.__getitem__, int(index)))
+                if len(waiting) > max(self._source.max_queue_size, 1):
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def end_epoch(self) -> None:
+        """An epoch is over."""
+        hook = getattr(self._source, "on_epoch_end", None)
+        if hook is not None:
+            hook()
+
+
+class LimitedBatches(Batches):
+    """Epochs of so many batches; each goes on where the one before stopped.
+
+    Args:
+        inner: all batches there are.
+        steps: batches in an epoch; one that all batches end in has fewer.
+        who: for the warning: `fit`.
+    """
+
+    def __init__(self, inner: Batches, steps: int, who: str) -> None:
+        self._inner = inner
+        self._steps = steps
+        self._who = who
+        # What is left of all batches, and how many of them there were; None before the first.
+        self._rest: Iterator[Batch] | None = None
+        self._seen = 0
+        self.alike = inner.alike
+        self.count = steps if inner.count is None else min(steps, inner.count)
+
+    def epoch(self) -> Iterator[Batch]:
+        """The next batches, up to the last one there is."""
+        self._inner.begin_epoch()
+        if self._rest is None or self._seen == self._inner.count:
+            self._rest, self._seen = self._inner.all(), 0
+        for done in range(self._steps):
+            batch = next(self._rest, None)
+            if batch is None:
+                self._rest = None
+                warnings.warn(
+                    f"{self._who}: an epoch of {self._steps} steps ends after {done}: your "
+                    "input ran out of data",
+                    stacklevel=2,
+                )
+                return
+            self._seen += 1
+            yield batch
+
+    def restart(self) -> None:
+        """See `Batches.restart`."""
+        self._rest = None
+
+    def end_epoch(self) -> None:
+        """An epoch is over."""
+        self._inner.end_epoch()
+
+    def shuffle_as(self, agreed: Callable[[int], int]) -> None:
+        """See `Batches.shuffle_as`."""
+        self._inner.shuffle_as(agreed)
+
+
+def _packer(parts: Batch) -> Callable[[Sequence[Any]], Batch]:
+    """Puts flat tensors into the structure of `parts`."""
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return tuple
+    return lambda flat: structure.pack_sequence_as(parts, list(flat))
+
+
+def _length(source: Any) -> int | None:
+    try:
+        return len(source)
+    except (TypeError, NotImplementedError):
+        return None

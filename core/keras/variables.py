@@ -1,0 +1,96 @@
+"""keras.Variable: a variable made from an initializer and a shape, or from a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pinnace.framework import variable as framework
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.no_effect import ignored
+from pinnace.keras import initializers, replicas
+from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.names import unique_name
+
+
+class _Variables(type):
+    """All variables are of this kind: those of layers, and TensorFlow's."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, framework.Variable)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, framework.Variable)
+
+
+class Variable(metaclass=_Variables):
+    """A variable: `Variable(value)`, or `Variable(initializer, shape, dtype)`.
+
+    What it makes is a `tf.Variable`, as the weights of layers are; its `value()` is a method.
+
+    Args:
+        initializer: a value; or a function of a shape and a dtype, which then need a `shape`; or an
+            initializer's name.
+        shape: for a function; that of a value is its own.
+        dtype: the dtype `floatx()` if None; of a value its own, of Python's floats `floatx()`.
+        trainable: whether training changes it.
+        autocast: whether it is read in the dtype that the layer around it computes in.
+        aggregation: what is made of the values that the replicas of a strategy assign: "none",
+            "sum", "mean" or "only_first_replica".
+        synchronization: without effect, and told so.
+        name: unique if None; without slashes.
+        layout: without effect, and told so.
+        **kwargs: without effect, and told so.
+
+    Raises:
+        ValueError: a function without a shape; a name with a slash.
+    """
+
+    def __new__(  # type: ignore[misc]  # Keras' name for what makes a variable
+        cls,
+        initializer: Any,
+        shape: Any = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        autocast: bool = True,
+        aggregation: Any = "none",
+        synchronization: str = "auto",
+        name: str | None = None,
+        layout: Any = None,
+        **kwargs: Any,
+    ) -> framework.Variable:
+        """See the class."""
+        ignored(
+            "keras.Variable", "a value is in one place", "auto", synchronization=synchronization
+        )
+        ignored("keras.Variable", "a value is in one place", layout=layout)
+        ignored("keras.Variable", "it is no argument of it", **kwargs)
+        name = unique_name("variable") if name is None else name
+        if not isinstance(name, str) or "/" in name:
+            raise ValueError(f"Variable: name must be a text without a slash, got {name!r}")
+        made = framework.Variable(
+            _first_value(initializer, shape, dtype),
+            trainable=trainable,
+            name=name,
+            **replicas.kept(replicas.aggregation_of(f"Variable({name!r})", aggregation)),
+        )
+        made._autocasts = autocast
+        made.path = made.name.removesuffix(":0")  # type: ignore[attr-defined]  # Keras 3's
+        return made
+
+
+def _first_value(initializer: Any, shape: Any, dtype: Any) -> Any:
+    if isinstance(initializer, str):
+        initializer = initializers.get(initializer)
+    if callable(initializer):
+        if shape is None:
+            raise ValueError(
+                "Variable: when creating a Variable from an initializer, the `shape` argument "
+                f"should be specified, got initializer={initializer!r} and shape=None"
+            )
+        kind = floatx() if dtype is None else dtype
+        return lambda: initializer(tuple(shape), dtype=kind)
+    if dtype is not None:
+        return convert_to_tensor(initializer, dtype)
+    made = convert_to_tensor(initializer)
+    has_own = hasattr(initializer, "dtype") or not made.dtype.is_floating
+    return made if has_own else convert_to_tensor(initializer, floatx())
