@@ -28,6 +28,7 @@ from pinnace.keras.call_signature import (
     prepared_build,
     told_training,
 )
+from pinnace.keras.forms import is_spec
 from pinnace.keras.input_spec import InputSpec, check_inputs
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.keras.part import Part
@@ -358,9 +359,9 @@ class Layer(Module):
         node = Node(self, args, kwargs)
 
         def output(spec: Any) -> Any:
-            if not isinstance(spec, TensorSpec):
+            if not is_spec(spec):
                 return spec
-            tensor = KerasTensor(spec.shape, spec.dtype)
+            tensor = KerasTensor.of_spec(spec)
             tensor.node = node
             return tensor
 

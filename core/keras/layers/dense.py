@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, PlainLayerOptions
+from pinnace.keras.layers import composite_inputs
 from pinnace.ops.math import products
 from pinnace.ops.nn import biases
 
@@ -93,9 +94,11 @@ class Dense(Layer):
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         """activation(inputs @ kernel + bias)."""
         del training
-        x = inputs
+        x: Any = inputs
         rank = x.shape.rank
-        if rank is not None and rank > 2:
+        if composite_inputs.holds_sparse(x):
+            y = composite_inputs.product(x, self.kernel)
+        elif rank is not None and rank > 2:
             # One large product rather than one per leading index.
             y = products.tensordot(x, self.kernel, [[rank - 1], [0]])
         else:

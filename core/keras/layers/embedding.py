@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.framework import dtypes
 from pinnace.keras import constraints, initializers, regularizers
 from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.composite_inputs import densified
 from pinnace.ops.array import casting, gathering
 from pinnace.ops.math import comparison
 
@@ -74,7 +75,8 @@ class Embedding(Layer):
         )
 
     def call(self, x: Tensor) -> Tensor:
-        """The rows."""
+        """The rows; what a sparse tensor leaves out is number 0."""
+        x = densified(x)
         if x.dtype not in {dtypes.int32, dtypes.int64}:
             x = casting.cast(x, dtypes.int32)
         return gathering.gather(self.embeddings, x, axis=0)
@@ -82,4 +84,4 @@ class Embedding(Layer):
     def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Tensor | None:
         """Where the number is not 0, if 0 stands for none."""
         del previous_mask
-        return comparison.not_equal(inputs, 0) if self.mask_zero else None
+        return comparison.not_equal(densified(inputs), 0) if self.mask_zero else None

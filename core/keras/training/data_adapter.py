@@ -15,6 +15,7 @@ from pinnace.framework.tensor import Array, Operands, Tensor, wrap
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.plain_lists import is_values, one_array
 from pinnace.keras.seeds import make_default_seed
+from pinnace.keras.training.composite_rows import CompositeRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -73,16 +74,16 @@ class ArrayBatches(Batches):
         pack = _packer(self._parts)
         if self._generator is None:
             for start in range(0, size, step):
-                yield pack([wrap(array[start : start + step]) for array in self._arrays])
+                yield pack([_tensor_of(array[start : start + step]) for array in self._arrays])
         elif self._shuffle == "batch":
             for index in self._generator.permutation(math.ceil(size / step)):
                 start = int(index) * step
-                yield pack([wrap(array[start : start + step]) for array in self._arrays])
+                yield pack([_tensor_of(array[start : start + step]) for array in self._arrays])
         else:
             order = self._generator.permutation(size)
             for start in range(0, size, step):
                 chosen = order[start : start + step]
-                yield pack([wrap(array.take(chosen, axis=0)) for array in self._arrays])
+                yield pack([_tensor_of(array.take(chosen, axis=0)) for array in self._arrays])
 
 
 class IterableBatches(Batches):
@@ -348,7 +349,7 @@ def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> 
 
 
 def _is_arrays(x: Any) -> bool:
-    if isinstance(x, (np.ndarray, Operands)):
+    if isinstance(x, (np.ndarray, Operands, CompositeRows)) or is_composite(x):
         return True
     if isinstance(x, dict):
         return all(_is_arrays(part) for part in x.values())
@@ -372,7 +373,15 @@ def _arrays(who: str, name: str, part: Any) -> Any:
     return _array(who, name, part)
 
 
-def _array(who: str, name: str, value: Any) -> Array:
+def _tensor_of(samples: Any) -> Any:
+    return samples.tensor() if isinstance(samples, CompositeRows) else wrap(samples)
+
+
+def _array(who: str, name: str, value: Any) -> Any:
+    if isinstance(value, CompositeRows):
+        return value
+    if is_composite(value):
+        return CompositeRows(value)
     array = one_array(value, f"{who}: {name}")
     if array.dtype == np.float64:
         return array.astype(floatx() if floatx() != "bfloat16" else "float32")
