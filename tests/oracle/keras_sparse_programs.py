@@ -240,8 +240,8 @@ def wide_and_deep() -> Any:
 
 Y = np.array([[0.5, 1.0], [0.25, 0.0], [1.0, 1.0]], "float32")
 FEATURES = {
-    "city": np.array([["oslo"], ["rome"], ["oslo"]]),
-    "sizes": np.array([[0.5, 1.5, -1.0], [2.0, 0.25, 0.5], [-1.0, 0.0, 1.0]], "float32"),
+    "city": tf.constant([["oslo"], ["rome"], ["oslo"]]),
+    "sizes": tf.constant([[0.5, 1.5, -1.0], [2.0, 0.25, 0.5], [-1.0, 0.0, 1.0]]),
 }
 
 PROGRAMS = {
