@@ -48,8 +48,8 @@ def _converted(
             symbolic = True
         elif isinstance(x, Variable):
             return _cast(layer, x.value())
-        elif is_column(x) and not is_composite(x):
-            return _cast(layer, convert_to_tensor(x))
+        else:
+            return _cast_other(layer, x)
         return x
 
     if args and layer._takes_floats:
@@ -68,7 +68,26 @@ def _calls_it_otherwise(layer: Layer) -> bool:
 
 
 def _as_float(layer: Layer, x: Any) -> Any:
+    if is_composite(x):
+        return _cast_composite(layer, x, True)
     return _cast(layer, x, True) if isinstance(x, Tensor) else x
+
+
+def _cast_other(layer: Layer, x: Any) -> Any:
+    """A column as a tensor, the values of a ragged or sparse tensor cast; the rest as it is."""
+    if is_composite(x):
+        return _cast_composite(layer, x)
+    return _cast(layer, convert_to_tensor(x)) if is_column(x) else x
+
+
+def _cast_composite(layer: Layer, x: Any, numbers: bool = False) -> Any:
+    """A ragged or sparse tensor as `_cast` has it; other composite values as they are."""
+    for part, make in (("flat_values", "with_flat_values"), ("values", "with_values")):
+        if hasattr(x, make) and isinstance(getattr(x, part), Tensor):
+            found = getattr(x, part)
+            cast = _cast(layer, found, numbers)
+            return x if cast is found else getattr(x, make)(cast)
+    return x
 
 
 def _cast(layer: Layer, x: Tensor, numbers: bool = False) -> Tensor:

@@ -12,6 +12,7 @@ from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras.call_context import calls
+from pinnace.keras.forms import is_spec
 from pinnace.keras.symbolic import spec_of
 
 if TYPE_CHECKING:
@@ -207,10 +208,8 @@ def as_specs(value: Any, dtype: str) -> Any:
 
 
 def as_shapes(value: Any) -> Any:
-    """TensorSpecs, in any structure, as Shapes."""
-    return structure.map_structure(
-        lambda item: item.shape if isinstance(item, TensorSpec) else item, value
-    )
+    """TensorSpecs and those of sparse and ragged tensors, in any structure, as Shapes."""
+    return structure.map_structure(lambda item: item.shape if is_spec(item) else item, value)
 
 
 def _is_shape(value: Any) -> bool:

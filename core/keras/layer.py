@@ -29,6 +29,7 @@ from pinnace.keras.call_signature import (
     prepared_build,
     told_training,
 )
+from pinnace.keras.forms import is_spec
 from pinnace.keras.input_spec import InputSpec, check_inputs
 from pinnace.keras.layer_members import LayerMembers
 from pinnace.keras.names import class_name_in_snake_case, unique_name
@@ -372,9 +373,9 @@ class Layer(LayerMembers, Module):
 
         def output(spec: Any) -> Any:
             spec = spec_of(spec)
-            if not isinstance(spec, TensorSpec):
+            if not is_spec(spec):
                 return spec
-            tensor = KerasTensor(spec.shape, spec.dtype)
+            tensor = KerasTensor.of_spec(spec)
             tensor.node = node
             return tensor
 

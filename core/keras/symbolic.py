@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from pinnace import late
 from pinnace.framework import structure
+from pinnace.framework.composite import is_composite
 from pinnace.framework.no_effect import no_effect
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
+from pinnace.keras.forms import RaggedOptions, is_ragged, is_sparse, spec_of_form
 from pinnace.keras.names import unique_name
 
 if TYPE_CHECKING:
@@ -43,13 +45,15 @@ class KerasTensor:
     Args:
         shape: None for an unknown axis.
         dtype: the element type.
-        sparse: must be False: what layers give is dense here.
-        ragged: must be False, likewise.
+        sparse: whether it stands for a SparseTensor.
+        ragged: whether it stands for a RaggedTensor.
         record_history: False without effect, and told so: calls of layers are always remembered.
         name: in summaries and signatures.
+        **kwargs: `ragged_rank` and `row_splits_dtype` of a ragged one; by default the axes of
+            unknown size, without the batch, are the ragged ones, and int64.
 
     Raises:
-        NotImplementedError: sparse or ragged.
+        ValueError: both sparse and ragged.
     """
 
     def __init__(
@@ -60,16 +64,13 @@ class KerasTensor:
         ragged: bool = False,
         record_history: bool = True,
         name: str | None = None,
+        **kwargs: Unpack[RaggedOptions],
     ) -> None:
-        for kind, asked in (("sparse", sparse), ("ragged", ragged)):
-            if asked:
-                raise NotImplementedError(
-                    f"KerasTensor: {kind} must be False, got {asked!r}\n"
-                    f"  Try: call the layers on the {kind} tensor itself, in a Model's `call`"
-                )
+        if sparse and ragged:
+            raise ValueError("KerasTensor: sparse and ragged must not both be True")
         if not record_history:
             no_effect("KerasTensor", "record_history", "calls of layers are always remembered")
-        self.spec = TensorSpec(shape, dtype)
+        self.spec: Any = spec_of_form(shape, dtype, sparse=sparse, ragged=ragged, **kwargs)
         self.name = name or unique_name("keras_tensor")
         # The call that gives it; None before it is an output of one.
         self.node: Node | None = None
@@ -83,12 +84,39 @@ class KerasTensor:
     @property
     def shape(self) -> Shape:
         """The sizes of the axes as far as they are known."""
-        return self.spec.shape
+        return self.spec.shape  # type: ignore[no-any-return]  # of any form
 
     @property
     def dtype(self) -> DType:
         """The element type."""
-        return self.spec.dtype
+        return self.spec.dtype  # type: ignore[no-any-return]  # of any form
+
+    @property
+    def sparse(self) -> bool:
+        """Whether it stands for a SparseTensor."""
+        return is_sparse(self.spec)
+
+    @property
+    def ragged(self) -> bool:
+        """Whether it stands for a RaggedTensor."""
+        return is_ragged(self.spec)
+
+    @property
+    def ragged_rank(self) -> int | None:
+        """How many axes of a ragged one are stored as row splits; None if it is not ragged."""
+        return self.spec.ragged_rank if self.ragged else None
+
+    @property
+    def row_splits_dtype(self) -> str | None:
+        """The name of the dtype of row splits; None if it is not ragged."""
+        return self.spec.row_splits_dtype.name if self.ragged else None
+
+    @classmethod
+    def of_spec(cls, spec: Any, name: str | None = None) -> KerasTensor:
+        """The tensor of a TensorSpec, or of the spec of a sparse or ragged one."""
+        made = cls(spec.shape, spec.dtype, name=name)
+        made.spec = spec
+        return made
 
     @property
     def ndim(self) -> int:
@@ -230,7 +258,8 @@ class KerasTensor:
 
     def __repr__(self) -> str:
         shape = str(self.shape)
-        return f"<KerasTensor shape={shape}, dtype={self.dtype.name}, name={self.name}>"
+        form = "".join(f", {kind}=True" for kind in ("sparse", "ragged") if getattr(self, kind))
+        return f"<KerasTensor shape={shape}, dtype={self.dtype.name}{form}, name={self.name}>"
 
 
 def is_symbolic(*values: Any) -> bool:
@@ -239,12 +268,10 @@ def is_symbolic(*values: Any) -> bool:
 
 
 def spec_of(x: Any) -> Any:
-    """The spec of a tensor; anything else as it is."""
+    """The spec of a tensor, sparse and ragged ones too; anything else as it is."""
     if isinstance(x, Tensor):
         return TensorSpec.of(x.shape, x.dtype)
-    if isinstance(x, KerasTensor):
-        return x.spec
-    return x
+    return x.spec if isinstance(x, KerasTensor) or is_composite(x) else x
 
 
 def is_keras_tensor(x: Any) -> bool:

@@ -9,6 +9,7 @@ from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.no_effect import no_effect
 from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.sparse_categories import refuse_numbers, sparsely_encoded
 from pinnace.ops.array import casting, constants, indicators, reshaping, selecting, shapes, sorting
 from pinnace.ops.math import arithmetic, comparison, reduction, segments
 from pinnace.ops.strings import conversion, hashing
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _MODES = ("int", "one_hot", "multi_hot", "count")
 _MATRIX = 2
+# Names of older versions of Keras.
+_OLDER_MODES = {"binary": "multi_hot", "tf-idf": "tf_idf"}
 
 
 def checked_mode(who: str, mode: Any, allowed: Sequence[str]) -> str:
@@ -34,15 +37,9 @@ def checked_mode(who: str, mode: Any, allowed: Sequence[str]) -> str:
     return str(mode)
 
 
-def refuse_sparse(who: str, **given: bool) -> None:
-    """Sparse and ragged results are not given.
-
-    Raises:
-        NotImplementedError: one is wanted.
-    """
-    for name, wanted in given.items():
-        if wanted:
-            raise NotImplementedError(f"{who}: {name}=True is not supported: results are dense")
+def current_mode(mode: Any) -> Any:
+    """The name of a mode today, for one of an older version of Keras."""
+    return _OLDER_MODES.get(mode, mode) if isinstance(mode, str) else mode
 
 
 def on_elements(compute: Callable[[Tensor], Any], x: Any) -> Any:
@@ -58,7 +55,9 @@ def _is_ragged(x: Any) -> bool:
     return hasattr(x, "flat_values")
 
 
-def encoded(x: Any, mode: str, depth: int, dtype: Any, weights: Any = None) -> Any:
+def encoded(
+    x: Any, mode: str, depth: int, dtype: Any, weights: Any = None, sparse: bool = False
+) -> Any:
     """Numbers of categories as rows of numbers.
 
     Args:
@@ -69,11 +68,14 @@ def encoded(x: Any, mode: str, depth: int, dtype: Any, weights: Any = None) -> A
         depth: number of categories.
         dtype: of the result.
         weights: factors of the counts, in the shape of x.
+        sparse: whether the result is a SparseTensor; the dense rows are never made.
 
     Source:
         Keras: a sample is the second axis, or the whole of a vector.
     """
     kind = dtypes.as_dtype(dtype)
+    if sparse:
+        return sparsely_encoded(x, mode, depth, kind, weights)
     if is_composite(x):
         return _encoded_elements(x, mode, depth, kind, weights)
     if not len(x.shape):
@@ -86,13 +88,18 @@ def encoded(x: Any, mode: str, depth: int, dtype: Any, weights: Any = None) -> A
     rows = indicators.one_hot(x, depth, dtype=kind)
     axis = 1 if rank > 1 else 0
     if mode == "multi_hot":
-        return reduction.reduce_max(rows, axis)
+        # A sample without elements has no largest one.
+        return arithmetic.maximum(reduction.reduce_max(rows, axis), 0)
     if weights is not None:
         rows = rows * reshaping.expand_dims(casting.cast(weights, kind), -1)
     return reduction.reduce_sum(rows, axis)
 
 
 def _encoded_elements(x: Any, mode: str, depth: int, kind: DType, weights: Any) -> Any:
+    if len(x.shape) == 1 and mode != "one_hot":
+        from pinnace.ops.composites.sparse.functions import to_dense  # late: few need it
+
+        return to_dense(sparsely_encoded(x, mode, depth, kind, weights))
     if len(x.shape) != _MATRIX:
         raise ValueError(f"ragged and sparse categories must be matrices, got shape {x.shape}")
     if mode == "one_hot":
@@ -123,7 +130,7 @@ class CategoryEncoding(Layer):
         num_tokens: number of categories.
         output_mode: `multi_hot`: 1 for each category that a sample has; `one_hot`: a row for each
             element; `count`: how often each occurs.
-        sparse: must be False.
+        sparse: whether the result is a SparseTensor, which only holds what is not 0.
         **options: see Layer.
 
     Shapes:
@@ -140,10 +147,10 @@ class CategoryEncoding(Layer):
         super().__init__(**options)
         if num_tokens is None or num_tokens < 1:
             raise ValueError(f"CategoryEncoding: num_tokens must be at least 1, got {num_tokens}")
-        refuse_sparse("CategoryEncoding", sparse=sparse)
         self.num_tokens = num_tokens
-        self.output_mode = checked_mode("CategoryEncoding", output_mode, _MODES[1:])
-        self.sparse = False
+        mode = current_mode(output_mode)
+        self.output_mode = checked_mode("CategoryEncoding", mode, _MODES[1:])
+        self.sparse = sparse
         self.built = True
 
     def call(self, x: Any, count_weights: Any = None) -> Any:
@@ -151,13 +158,13 @@ class CategoryEncoding(Layer):
         if count_weights is not None and self.output_mode != "count":
             raise ValueError("CategoryEncoding: count_weights must be None unless counts are given")
         numbers = on_elements(_as_int64, x)
-        return encoded(
-            numbers, self.output_mode, self.num_tokens, self.compute_dtype, count_weights
-        )
+        mode, kind = self.output_mode, self.compute_dtype
+        return encoded(numbers, mode, self.num_tokens, kind, count_weights, self.sparse)
 
     def get_config(self) -> dict[str, Any]:
         """See Layer."""
-        own = {"num_tokens": self.num_tokens, "output_mode": self.output_mode}
+        names = ("num_tokens", "output_mode", "sparse")
+        own = {name: getattr(self, name) for name in names}
         return {**super().get_config(), **own}
 
 
@@ -169,7 +176,7 @@ class Hashing(Layer):
         mask_value: what gets the number 0, and no other does; None for nothing.
         salt: one or two integers that make another hash of it.
         output_mode: `int`, or as `CategoryEncoding`.
-        sparse: must be False.
+        sparse: whether the result is a SparseTensor; not for `int`.
         **options: see Layer.
 
     Source:
@@ -190,7 +197,7 @@ class Hashing(Layer):
         super().__init__(**options)
         if not isinstance(num_bins, int) or num_bins < 1:
             raise ValueError(f"Hashing: num_bins must be at least 1, got {num_bins!r}")
-        refuse_sparse("Hashing", sparse=sparse)
+        refuse_numbers("Hashing", output_mode, sparse)
         self.num_bins = num_bins
         self.mask_value = mask_value
         self.salt = None
@@ -199,7 +206,7 @@ class Hashing(Layer):
             if len(self.salt) != 2:
                 raise ValueError(f"Hashing: salt must be one integer or two, got {salt!r}")
         self.output_mode = checked_mode("Hashing", output_mode, _MODES)
-        self.sparse = False
+        self.sparse = sparse
         self.built = True
 
     def call(self, x: Any) -> Any:
@@ -208,7 +215,7 @@ class Hashing(Layer):
         if self.output_mode == "int":
             return found
         kind = self.compute_dtype if self._policy._compute.is_floating else "float32"
-        return encoded(found, self.output_mode, self.num_bins, kind)
+        return encoded(found, self.output_mode, self.num_bins, kind, sparse=self.sparse)
 
     def _hashes(self, x: Tensor) -> Tensor:
         text = x if x.dtype is dtypes.string else conversion.as_string(x)
@@ -237,7 +244,7 @@ class Discretization(Layer):
         num_bins: must be None: boundaries are not found from data.
         epsilon: other than 0.01 without effect, and told so: bins are given, not found.
         output_mode: `int`, or as `CategoryEncoding`.
-        sparse: must be False.
+        sparse: whether the result is a SparseTensor; not for `int`.
         **options: see Layer; `dtype` is that of results that are not `int`.
     """
 
@@ -260,7 +267,7 @@ class Discretization(Layer):
                 f"Discretization: num_bins must be None or {len(bin_boundaries) + 1}, "
                 f"got {num_bins}"
             )
-        refuse_sparse("Discretization", sparse=sparse)
+        refuse_numbers("Discretization", output_mode, sparse)
         self.bin_boundaries = [float(x) for x in bin_boundaries]
         if sorted(self.bin_boundaries) != self.bin_boundaries:
             raise ValueError("Discretization: bin_boundaries must be ascending")
@@ -268,6 +275,7 @@ class Discretization(Layer):
             no_effect("Discretization", "epsilon", "bins are given, not found from data")
         self.epsilon = epsilon
         self.output_mode = checked_mode("Discretization", output_mode, _MODES)
+        self.sparse = sparse
         self.built = True
 
     def call(self, x: Any) -> Any:
@@ -275,7 +283,8 @@ class Discretization(Layer):
         numbers = on_elements(self._ranges, x)
         if self.output_mode == "int":
             return numbers
-        return encoded(numbers, self.output_mode, len(self.bin_boundaries) + 1, self.compute_dtype)
+        depth = len(self.bin_boundaries) + 1
+        return encoded(numbers, self.output_mode, depth, self.compute_dtype, sparse=self.sparse)
 
     def _ranges(self, x: Tensor) -> Tensor:
         x = casting.cast(x, dtypes.float32)
@@ -288,7 +297,7 @@ class Discretization(Layer):
 
     def get_config(self) -> dict[str, Any]:
         """See Layer."""
-        names = ("bin_boundaries", "epsilon", "output_mode", "name", "dtype")
+        names = ("bin_boundaries", "epsilon", "output_mode", "sparse", "name", "dtype")
         own = {name: getattr(self, name) for name in names}
         # Keras' layer takes no other arguments.
-        return {**own, "num_bins": None, "sparse": False}
+        return {**own, "num_bins": None}

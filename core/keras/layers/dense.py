@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.input_spec import InputSpec
-from pinnace.keras.layers import quantized
+from pinnace.keras.layers import composite_inputs, quantized
 from pinnace.keras.layers.adapted import Adapted
 from pinnace.keras.layers.products import ProductLayer
 from pinnace.ops.array import permutations
@@ -109,6 +109,8 @@ class Dense(ProductLayer):
     # For ProductLayer and AdaptableLayer.
 
     def _product(self, x: Any, kernel: Any) -> Tensor:
+        if composite_inputs.holds_sparse(x):
+            return composite_inputs.product(x, kernel)
         rank = x.shape.rank
         if rank is not None and rank > 2:
             # One large product rather than one per leading index.

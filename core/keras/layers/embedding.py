@@ -8,6 +8,7 @@ from pinnace.framework import dtypes
 from pinnace.keras import constraints, initializers, ops, regularizers
 from pinnace.keras.layers import quantized
 from pinnace.keras.layers.adapted import AdaptableLayer, Adapted
+from pinnace.keras.layers.composite_inputs import densified
 from pinnace.ops.array import casting, gathering
 from pinnace.ops.math import comparison
 
@@ -82,7 +83,7 @@ class Embedding(AdaptableLayer):
         self._make_adapter()
 
     def call(self, x: Tensor) -> Tensor:
-        """The rows."""
+        """The rows; what a sparse tensor leaves out is number 0."""
         return gathering.gather(self.embeddings, _whole(x), axis=0)
 
     def quantized_call(self, x: Tensor) -> Tensor:
@@ -113,9 +114,10 @@ class Embedding(AdaptableLayer):
     def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Tensor | None:
         """Where the number is not 0, if 0 stands for none."""
         del previous_mask
-        return comparison.not_equal(inputs, 0) if self.mask_zero else None
+        return comparison.not_equal(densified(inputs), 0) if self.mask_zero else None
 
 
 def _whole(x: Tensor) -> Tensor:
-    """Numbers of rows as integers."""
+    """Numbers of rows as integers, of a sparse tensor with the zeros that it leaves out."""
+    x = densified(x)
     return x if x.dtype in {dtypes.int32, dtypes.int64} else casting.cast(x, dtypes.int32)

@@ -19,8 +19,8 @@ class InputLayer(Layer):
         shape: without the batch axis.
         batch_size: size of the batch axis, None if it is open.
         dtype: of the input; `floatx()` if None, under any policy.
-        sparse: must be False or None.
-        ragged: True without effect, and told so: a model takes what it is called on.
+        sparse: whether it is a SparseTensor; else a model makes what it is called on dense.
+        ragged: whether it is a RaggedTensor; a layer that needs to know sees it in the spec.
         batch_shape: shape with the batch axis, instead of `shape`.
         input_tensor: a KerasTensor to begin with.
         optional: True without effect, and told so.
@@ -28,7 +28,7 @@ class InputLayer(Layer):
         **kwargs: `input_shape` and `batch_input_shape`, the older names; see Layer.
 
     Raises:
-        ValueError: neither or both of shape and batch_shape.
+        ValueError: neither or both of shape and batch_shape; both sparse and ragged.
     """
 
     def __init__(
@@ -50,13 +50,14 @@ class InputLayer(Layer):
         batch_shape = older if batch_shape is None else batch_shape
         if optional:
             no_effect("Input", "optional", "an input is always there")
-        if ragged:
-            no_effect("Input", "ragged", "a model takes what it is called on")
         super().__init__(name=name, **kwargs)
-        if sparse:
-            raise NotImplementedError("InputLayer: sparse inputs are not supported")
         if input_tensor is not None:
             batch_shape, dtype = input_tensor.shape.dims, input_tensor.dtype
+            if sparse is not None and bool(sparse) != input_tensor.sparse:
+                raise ValueError(
+                    f"Input: sparse must be that of the tensor, {input_tensor.sparse}, got {sparse}"
+                )
+            sparse, ragged = input_tensor.sparse, input_tensor.ragged
         if (shape is None) == (batch_shape is None):
             raise ValueError(
                 f"Input: either shape or batch_shape must be given, got {shape} and {batch_shape}"
@@ -68,7 +69,14 @@ class InputLayer(Layer):
         self._input_dtype = dtypes.as_dtype(dtype or dtype_policy.floatx())
         self._given_name = name
         node = Node(self, (), {})
-        tensor = input_tensor or KerasTensor(self.batch_shape, self._input_dtype, name=name)
+        self.sparse, self.ragged = bool(sparse), bool(ragged)
+        tensor = input_tensor or KerasTensor(
+            self.batch_shape,
+            self._input_dtype,
+            sparse=self.sparse,
+            ragged=self.ragged,
+            name=name,
+        )
         tensor.node = node
         node.outputs = tensor
         self._inbound_nodes.append(node)
@@ -88,7 +96,8 @@ class InputLayer(Layer):
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
-        return {"batch_shape": self.batch_shape, "dtype": self.dtype, "name": self.name}
+        names = ("batch_shape", "dtype", "sparse", "ragged", "name")
+        return {name: getattr(self, name) for name in names}
 
 
 def Input(  # noqa: N802 (Keras' name)
@@ -109,8 +118,8 @@ def Input(  # noqa: N802 (Keras' name)
         shape: without the batch axis.
         batch_size: size of the batch axis, None if it is open.
         dtype: of the input.
-        sparse: must be False or None.
-        ragged: True without effect, and told so.
+        sparse: whether it is a SparseTensor.
+        ragged: whether it is a RaggedTensor.
         batch_shape: shape with the batch axis, instead of `shape`.
         name: of the input in signatures.
         tensor: a KerasTensor to begin with.

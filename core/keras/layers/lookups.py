@@ -15,8 +15,9 @@ from pinnace.framework.tensor import Tensor
 from pinnace.keras import restoring
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.keras.layers.categories import checked_mode, encoded, on_elements, refuse_sparse
+from pinnace.keras.layers.categories import checked_mode, current_mode, encoded, on_elements
 from pinnace.keras.layers.preprocessing import batches_of_data
+from pinnace.keras.layers.sparse_categories import refuse_numbers, weighted
 from pinnace.keras.plain_lists import one_array
 from pinnace.lookup.initializers import KeyValueTensorInitializer
 from pinnace.lookup.static import StaticHashTable
@@ -54,7 +55,7 @@ class IndexLookup(Layer):
         idf_weights: for `tf_idf`, a weight for each entry.
         invert: whether numbers become entries.
         output_mode: `int`, or as `CategoryEncoding`; `tf_idf` counts times weights.
-        sparse: must be False.
+        sparse: whether the result is a SparseTensor; not for `int`.
         pad_to_max_tokens: whether rows have `max_tokens` numbers however small the vocabulary is.
         **options: see Layer.
     """
@@ -84,8 +85,9 @@ class IndexLookup(Layer):
     ) -> None:
         super().__init__(**options)
         who = type(self).__name__
-        self.output_mode = checked_mode(who, output_mode, _MODES)
-        refuse_sparse(who, sparse=sparse)
+        self.output_mode = checked_mode(who, current_mode(output_mode), _MODES)
+        refuse_numbers(who, output_mode, sparse)
+        self.sparse = sparse
         if invert and output_mode != "int":
             raise ValueError(f"{who}: output_mode must be int if invert, got {output_mode!r}")
         if max_tokens is not None and max_tokens <= 1:
@@ -289,7 +291,7 @@ class IndexLookup(Layer):
             instead = self._spread(x) + first
         else:
             known = logic.logical_not(unknown)
-            if first:
+            if self.mask_token is not None:
                 known = logic.logical_or(known, self._is_mask(x))
             assertions.Assert(
                 reduction.reduce_all(known),
@@ -297,9 +299,11 @@ class IndexLookup(Layer):
             )
             instead = constants.zeros_like(found)
         found = selecting.where(unknown, instead, found)
-        if not first:
+        if self.mask_token is None:
             return found
-        return selecting.where(self._is_mask(x), constants.zeros_like(found), found)
+        # Among categories the mask counts nowhere: it has no number of them.
+        number = 0 if first else dtypes.int64.max
+        return selecting.where(self._is_mask(x), constants.ones_like(found) * number, found)
 
     def _is_mask(self, x: Tensor) -> Tensor:
         return comparison.equal(x, constants.constant(self.mask_token, self._kind))
@@ -320,9 +324,12 @@ class IndexLookup(Layer):
 
     def _encoded(self, numbers: Any) -> Any:
         if self.output_mode == "tf_idf":
-            counts = encoded(numbers, "count", self._depth(), dtypes.as_dtype(floatx()))
-            return counts * self._row_of_weights()
-        return encoded(numbers, self.output_mode, self._depth(), dtypes.int64)
+            kind = dtypes.as_dtype(floatx())
+            counts = encoded(numbers, "count", self._depth(), kind, sparse=self.sparse)
+            weights = self._row_of_weights()
+            return weighted(counts, weights) if self.sparse else counts * weights
+        mode = self.output_mode
+        return encoded(numbers, mode, self._depth(), dtypes.int64, sparse=self.sparse)
 
     def _row_of_weights(self) -> Tensor:
         weights = self._weights
@@ -340,7 +347,7 @@ class IndexLookup(Layer):
         """See Layer."""
         names = (
             *("invert", "max_tokens", "num_oov_indices", "oov_token", "mask_token", "output_mode"),
-            "pad_to_max_tokens",
+            *("pad_to_max_tokens", "sparse"),
         )
         tokens: Sequence[Any] = self._tokens
         weights = self._weights
@@ -348,7 +355,6 @@ class IndexLookup(Layer):
         return {
             **super().get_config(),
             **{name: getattr(self, name) for name in names},
-            "sparse": False,
             "vocabulary": list(tokens) if tokens else None,
             "idf_weights": None if weights is None else weights[special:].tolist(),
         }
@@ -382,7 +388,7 @@ class StringLookup(IndexLookup):
         invert: whether numbers become texts.
         output_mode: `int`, `one_hot`, `multi_hot`, `count` or `tf_idf`.
         pad_to_max_tokens: whether rows have `max_tokens` numbers.
-        sparse: must be False.
+        sparse: whether the result is a SparseTensor; not for `int`.
         encoding: must be `utf-8`.
         **options: see Layer.
 
@@ -440,7 +446,7 @@ class IntegerLookup(IndexLookup):
         invert: whether numbers become entries.
         output_mode: `int`, `one_hot`, `multi_hot`, `count` or `tf_idf`.
         pad_to_max_tokens: whether rows have `max_tokens` numbers.
-        sparse: must be False.
+        sparse: whether the result is a SparseTensor; not for `int`.
         **options: see Layer.
 
     Source:

@@ -6,8 +6,10 @@ import functools
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework import dtypes
+from pinnace.framework.composite import is_composite
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers import composite_inputs
 from pinnace.keras.ops.promotion import alike, floating, pair
 from pinnace.ops.array import constants, joining, reshaping
 from pinnace.ops.math import arithmetic, einstein, logic, reduction
@@ -46,7 +48,11 @@ class _Merge(Layer):
 
 
 class Add(_Merge):
-    """The sum of the inputs."""
+    """The sum of the inputs; sparse if all are."""
+
+    def call(self, xs: Sequence[Any]) -> Any:
+        """The sum."""
+        return composite_inputs.added(xs) if any(map(is_composite, xs)) else super().call(xs)
 
     def _join(self, x: Tensor, y: Tensor) -> Tensor:
         return arithmetic.add(x, y)
@@ -96,7 +102,7 @@ class Minimum(_Merge):
 
 
 class Concatenate(_Merge):
-    """The inputs one after the other along an axis.
+    """The inputs one after the other along an axis; sparse if all are.
 
     Args:
         axis: the only one in which sizes may differ.
@@ -107,8 +113,10 @@ class Concatenate(_Merge):
         super().__init__(**options)
         self.axis = axis
 
-    def call(self, xs: Sequence[Tensor]) -> Tensor:
+    def call(self, xs: Sequence[Any]) -> Any:
         """The concatenation."""
+        if any(map(is_composite, xs)):
+            return composite_inputs.concatenated(xs, self.axis)
         return joining.concat(list(alike(*xs)), self.axis)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:

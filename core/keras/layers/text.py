@@ -11,9 +11,9 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.no_effect import ignored
 from pinnace.keras import registry
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.keras.layers.categories import refuse_sparse
 from pinnace.keras.layers.lookups import StringLookup
 from pinnace.keras.layers.preprocessing import batches_of_data
+from pinnace.keras.layers.sparse_categories import refuse_numbers
 from pinnace.ops.array import padding, reshaping, shapes
 from pinnace.ops.strings import conversion, patterns
 
@@ -37,13 +37,14 @@ class TextVectorization(Layer):
         split: `whitespace`, `character`, a function, or None.
         ngrams: an int: also all runs of up to so many words; a tuple: runs of just these lengths.
         output_mode: `int`: the numbers in order; `multi_hot`, `count`, `tf_idf`: a row over the
-            vocabulary.
+            vocabulary; `one_hot`: a row for each word.
         output_sequence_length: of the rows of `int`: longer ones are cut, shorter ones end with 0.
         pad_to_max_tokens: whether rows over the vocabulary have `max_tokens` numbers.
         vocabulary: a list, an array, or the path of a file.
         idf_weights: for `tf_idf`.
-        sparse: must be False.
-        ragged: must be False.
+        sparse: whether rows over the vocabulary are a SparseTensor; not for `int`.
+        ragged: whether the numbers of `int` are a RaggedTensor: rows keep their lengths, those
+            above `output_sequence_length` are cut.
         encoding: must be `utf-8`.
         vocabulary_size: told in configurations.
         **options: see Layer.
@@ -72,7 +73,12 @@ class TextVectorization(Layer):
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
-        refuse_sparse("TextVectorization", sparse=sparse, ragged=ragged)
+        refuse_numbers("TextVectorization", output_mode, sparse)
+        if ragged and output_mode != "int":
+            raise ValueError(
+                "TextVectorization: `ragged` must be False unless `output_mode` is 'int', got "
+                f"output_mode={output_mode!r}"
+            )
         for name, value, known in (
             ("standardize", standardize, _STANDARD),
             ("split", split, _SPLITS),
@@ -82,8 +88,6 @@ class TextVectorization(Layer):
                     f"TextVectorization: {name} must be one of {', '.join(known)}, a function or "
                     f"None, got {value!r}"
                 )
-        if output_mode == "one_hot":
-            raise ValueError("TextVectorization: output_mode must be int, multi_hot, count, tf_idf")
         if output_sequence_length is not None and output_mode != "int":
             raise ValueError(
                 "TextVectorization: output_sequence_length must be None unless output_mode is int"
@@ -92,12 +96,14 @@ class TextVectorization(Layer):
         self.split = split
         self.ngrams = ngrams
         self.output_sequence_length = output_sequence_length
+        self.ragged = ragged
         self._lookup_layer = StringLookup(
             max_tokens=max_tokens,
             mask_token="",
             vocabulary=vocabulary,
             idf_weights=idf_weights,
             output_mode=output_mode,
+            sparse=sparse,
             pad_to_max_tokens=pad_to_max_tokens,
             encoding=encoding,
             vocabulary_size=vocabulary_size,
@@ -178,23 +184,26 @@ class TextVectorization(Layer):
     def _dtype_of_shapes(self) -> str:
         return "string"
 
-    def call(self, x: Any) -> Tensor:
-        """The rows."""
+    def call(self, x: Any) -> Any:
+        """The rows: ragged or sparse if wanted so."""
         words = self._words(convert_to_tensor(x))
         found = self._lookup_layer.call(words)
         if not is_composite(words):
             return self._fitted(found)
-        if self.output_mode == "int":
-            length = self.output_sequence_length
-            ids: Tensor = found.to_tensor(0, shape=None if length is None else [None, length])
-            return ids
-        return found  # type: ignore[no-any-return]
+        length = self.output_sequence_length
+        if self.output_mode != "int":
+            return found
+        if self.ragged:
+            return found if length is None else found[..., :length]
+        return found.to_tensor(0, shape=None if length is None else [None, length])
 
     def _fitted(self, numbers: Tensor) -> Tensor:
         length = self.output_sequence_length
         if self.output_mode != "int" or length is None:
             return numbers
         cut = numbers[..., :length]
+        if self.ragged:
+            return cut
         missing = length - shapes.shape(cut)[-1]
         front = [[0, 0]] * (len(cut.shape) - 1)
         padded = padding.pad(cut, [*front, [0, missing]])
@@ -204,16 +213,17 @@ class TextVectorization(Layer):
     def get_config(self) -> dict[str, Any]:
         """See Layer."""
         inner = self._lookup_layer.get_config()
-        names = ("max_tokens", "output_mode", "pad_to_max_tokens", "vocabulary", "idf_weights")
-        own = ("ngrams", "output_sequence_length")
+        names = (
+            *("max_tokens", "output_mode", "sparse", "pad_to_max_tokens"),
+            *("vocabulary", "idf_weights"),
+        )
+        own = ("ngrams", "output_sequence_length", "ragged")
         return {
             **super().get_config(),
             **{name: inner[name] for name in names},
             **{name: getattr(self, name) for name in own},
             "standardize": registry.serialize_keras_object(self.standardize),
             "split": registry.serialize_keras_object(self.split),
-            "sparse": False,
-            "ragged": False,
             "encoding": "utf-8",
         }
 

@@ -15,6 +15,7 @@ from pinnace.keras import masks, optimizers, registry, stateless
 from pinnace.keras.call_context import calls
 from pinnace.keras.call_signature import as_specs
 from pinnace.keras.export.archive import ExportArchive
+from pinnace.keras.forms import with_open_batch
 from pinnace.keras.layer import Layer
 from pinnace.keras.models import graph_config, saved_functions, state_trees
 from pinnace.keras.models.quantizing import QuantizedMembers
@@ -912,18 +913,17 @@ def _check_folder(who: str, path: Path) -> None:
         )
 
 
-def _named_spec(x: KerasTensor) -> TensorSpec:
-    """The spec of an input, with its name if it was given one."""
+def _named_spec(x: KerasTensor) -> Any:
+    """The spec of an input, with its name if it was given one and is a tensor's."""
+    if not isinstance(x.spec, TensorSpec):
+        return x.spec
     given = x.node is not None and getattr(x.node.layer, "_given_name", None)
     return TensorSpec.of(x.shape, x.dtype, x.name if given else None)
 
 
 def _open_spec(x: Any) -> Any:
     """The spec of a tensor, the batch axis left open."""
-    spec = spec_of(x)
-    if isinstance(spec, TensorSpec) and spec.shape.rank:
-        return TensorSpec((None, *spec.shape[1:]), spec.dtype)
-    return spec
+    return with_open_batch(spec_of(x))
 
 
 def _is_functional(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -6,11 +6,13 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
+from pinnace.framework.composite import CompositeSpec
 from pinnace.framework.containers import ListWrapper
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.function import Function
 from pinnace.functions.tracing import trace
 from pinnace.keras.call_context import calls
+from pinnace.keras.forms import dense_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,12 +57,19 @@ def functions_for_saving(model: Model) -> dict[str, Any]:
         return model(inputs, training=training)
 
     function = Function(call, name="__call__")
-    for training in (False, True):
-        function.get_concrete_function(specs, training=training)
+    for form in _forms(specs):
+        for training in (False, True):
+            function.get_concrete_function(form, training=training)
     losses = ListWrapper(_loss_functions(model))
     # Keras: an exported model is asked by the name `serve`.
     served = {"serve": function} if calls.exporting else {}
     return {"__call__": function, "call": function, **served, **parts, "losses": losses}
+
+
+def _forms(specs: Any) -> list[Any]:
+    """The specs as they are and, where some are of sparse or ragged tensors, all dense."""
+    composite = any(isinstance(spec, CompositeSpec) for spec in structure.flatten(specs))
+    return [specs, structure.map_structure(dense_spec, specs)] if composite else [specs]
 
 
 def _has_functions(model: Model) -> bool:
@@ -88,13 +97,17 @@ def _known_specs(model: Model) -> Any:
 
 
 def _named_inputs(model: Model) -> tuple[dict[str, TensorSpec], Callable[[dict[str, Any]], Any]]:
-    """The inputs by name, and how to get the argument of `call` from them."""
+    """The inputs by name, and how to get the argument of `call` from them.
+
+    Source:
+        Keras: a signature takes sparse and ragged inputs as dense tensors.
+    """
     specs = _known_specs(model)
     flat = structure.flatten(specs)
     if isinstance(specs, dict):
         names = [str(key) for key in sorted(specs)]
     else:
-        names = [spec.name or "" for spec in flat]
+        names = [_name_of(model, index, spec) for index, spec in enumerate(flat)]
         if len(set(names)) < len(names) or "" in names:
             only = len(names) == 1
             names = ["inputs"] if only else [f"inputs_{i}" for i in range(len(names))]
@@ -107,6 +120,16 @@ def _named_inputs(model: Model) -> tuple[dict[str, TensorSpec], Callable[[dict[s
         return structure.pack_sequence_as(specs, [inputs[name] for name in names])
 
     return named, rebuild
+
+
+def _name_of(model: Model, index: int, spec: Any) -> str:
+    """The name that an input was given; empty if it was given none."""
+    if not isinstance(spec, CompositeSpec):
+        return spec.name or ""
+    inputs = model._topology.flat_inputs if model._topology is not None else []
+    x = inputs[index] if index < len(inputs) else None
+    given = x is not None and x.node is not None and getattr(x.node.layer, "_given_name", None)
+    return x.name if x is not None and given else ""
 
 
 def _named_outputs(outputs: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
-from pinnace.framework.specs import TensorSpec
+from pinnace.keras.forms import is_spec
 from pinnace.keras.weights import count_numbers
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _shape(layer: Layer) -> str:
     shapes = [
         f"({', '.join(str(n) for n in spec.shape)}{',' if spec.shape.rank == 1 else ''})"
         for spec in structure.flatten(specs)
-        if isinstance(spec, TensorSpec) and spec.shape.rank is not None
+        if is_spec(spec) and spec.shape.rank is not None
     ]
     return ", ".join(shapes) or "?"
 

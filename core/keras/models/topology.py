@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
+from pinnace.framework.composite import is_composite
 from pinnace.framework.tensor import Operands
 from pinnace.keras import masks
 from pinnace.keras.call_context import calls
+from pinnace.keras.forms import in_form
 from pinnace.keras.symbolic import KerasTensor, Node
 from pinnace.ops.array import casting, reshaping
 
@@ -197,7 +199,8 @@ def fitted(value: Any, x: KerasTensor) -> Any:
     Raises:
         ValueError: its shape does not fit.
     """
-    if isinstance(value, KerasTensor) or not isinstance(value, Operands):
+    value = in_form(value, x.spec)
+    if isinstance(value, KerasTensor) or not (isinstance(value, Operands) or is_composite(value)):
         return value
     shape, wanted = value.shape, x.shape
     kind = value.dtype

@@ -13,6 +13,7 @@ import numpy as np
 from pinnace.framework import structure
 from pinnace.framework.tensor import Array, wrap
 from pinnace.keras.seeds import make_default_seed
+from pinnace.keras.training.composite_rows import CompositeRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -82,16 +83,16 @@ class ArrayBatches(Batches):
         pack = _packer(self._parts)
         if self._generator is None:
             for start in range(0, size, step):
-                yield pack([wrap(array[start : start + step]) for array in self._arrays])
+                yield pack([_tensor_of(array[start : start + step]) for array in self._arrays])
         elif self._shuffle == "batch":
             for index in self._generator.permutation(math.ceil(size / step)):
                 start = int(index) * step
-                yield pack([wrap(array[start : start + step]) for array in self._arrays])
+                yield pack([_tensor_of(array[start : start + step]) for array in self._arrays])
         else:
             order = self._generator.permutation(size)
             for start in range(0, size, step):
                 chosen = order[start : start + step]
-                yield pack([wrap(array.take(chosen, axis=0)) for array in self._arrays])
+                yield pack([_tensor_of(array.take(chosen, axis=0)) for array in self._arrays])
 
 
 class IterableBatches(Batches):
@@ -272,3 +273,7 @@ def _length(source: Any) -> int | None:
         return len(source)
     except (TypeError, NotImplementedError):
         return None
+
+
+def _tensor_of(samples: Any) -> Any:
+    return samples.tensor() if isinstance(samples, CompositeRows) else wrap(samples)

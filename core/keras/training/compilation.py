@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from pinnace.framework import structure
 from pinnace.keras import registry, replicas
+from pinnace.keras.forms import samples_of
 from pinnace.keras.metrics.means import Mean
 from pinnace.keras.metrics.metric import Metric
 from pinnace.keras.part import Part
 from pinnace.keras.training.compiled_loss import CompileLoss
 from pinnace.keras.training.compiled_metrics import CompileMetrics
 from pinnace.keras.training.outputs import names_of_outputs
-from pinnace.ops.array import casting, shapes
+from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -143,7 +144,7 @@ class Compilation(Part):
         """Take a loss into account in its mean, weighted by the number of samples."""
         first = structure.flatten(x)[0]
         size = first.shape[0] if first.shape.rank else 1
-        count = shapes.shape(first)[0] if size is None else float(size)
+        count = samples_of(first) if size is None else float(size)
         if self.tracker is not None:
             weight = casting.cast(count, "float32")
             self.tracker.update_state(replicas.whole(loss), sample_weight=weight)

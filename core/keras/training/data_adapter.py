@@ -21,6 +21,7 @@ from pinnace.keras.training.batches import (
     LimitedBatches,
     SequenceBatches,
 )
+from pinnace.keras.training.composite_rows import CompositeRows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -156,7 +157,7 @@ def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> 
 
 
 def _is_arrays(x: Any) -> bool:
-    if isinstance(x, (np.ndarray, Operands)):
+    if isinstance(x, (np.ndarray, Operands, CompositeRows)) or is_composite(x):
         return True
     if isinstance(x, dict):
         return all(_is_arrays(part) for part in x.values())
@@ -180,7 +181,11 @@ def _arrays(who: str, name: str, part: Any) -> Any:
     return _array(who, name, part)
 
 
-def _array(who: str, name: str, value: Any) -> Array:
+def _array(who: str, name: str, value: Any) -> Any:
+    if isinstance(value, CompositeRows):
+        return value
+    if is_composite(value):
+        return CompositeRows(value)
     array = one_array(value, f"{who}: {name}")
     if array.dtype == np.float64:
         return array.astype(floatx() if floatx() != "bfloat16" else "float32")

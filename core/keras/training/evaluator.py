@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from pinnace.framework import structure
+from pinnace.framework.composite import is_composite
 from pinnace.framework.no_effect import no_effect
 from pinnace.keras.callbacks.callback_list import RunCallbacks
 from pinnace.keras.part import Part
@@ -136,10 +137,21 @@ def _together(outputs: list[Any]) -> Any:
     """The outputs of the batches of one execution, as tensors."""
     if len(outputs) == 1:
         return outputs[0]
-    return structure.map_structure(lambda *parts: joining.concat(list(parts), 0), *outputs)
+
+    def together(*parts: Any) -> Any:
+        if is_composite(parts[0]):
+            from pinnace.keras.layers.composite_inputs import concatenated  # late: few need it
+
+            return concatenated(parts, 0)
+        return joining.concat(list(parts), 0)
+
+    return structure.map_structure(together, *outputs)
 
 
 def _joined(*parts: Any) -> Any:
+    """The outputs of all batches as one array; sparse and ragged ones stay so, as in Keras."""
+    if is_composite(parts[0]):
+        return parts[0] if len(parts) == 1 else _together(list(parts))
     arrays = [np.asarray(part) for part in parts]
     return arrays[0].copy() if len(arrays) == 1 else np.concatenate(arrays)
 

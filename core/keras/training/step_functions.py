@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import jobs, structure
 from pinnace.framework.context import init_scope
 from pinnace.framework.places import Place, current, entered
-from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.function import Function
+from pinnace.keras.forms import with_open_batch
 from pinnace.keras.part import Part
+from pinnace.keras.symbolic import spec_of
 from pinnace.keras.training import limits
 from pinnace.keras.training.data_adapter import batches_of, unpack_x_y_sample_weight
 
@@ -191,7 +192,7 @@ class StepFunctions(Part):
         except Exception:
             # A call that needs to know the batch size is tried with it.
             with contextlib.suppress(Exception):
-                return self._owner.compute_output_spec(structure.map_structure(_spec, x))
+                return self._owner.compute_output_spec(structure.map_structure(spec_of, x))
             if self._owner._overrides("train_step"):
                 return None
             raise
@@ -266,12 +267,6 @@ def _layout(batch: Batch) -> object:
     return tuple([layout(part) for part in batch])
 
 
-def _spec(x: Any) -> Any:
-    return TensorSpec.of(x.shape, x.dtype) if isinstance(x, Tensor) else x
-
-
 def _open_batch(x: Any) -> Any:
     """The spec of a tensor, the batch axis left open."""
-    if not isinstance(x, Tensor) or not x.shape.rank:
-        return _spec(x)
-    return TensorSpec((None, *x.shape[1:]), x.dtype)
+    return with_open_batch(spec_of(x))
