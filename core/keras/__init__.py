@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pinnace.keras import export as export
     from pinnace.keras import mixed_precision as mixed_precision
     from pinnace.keras import preprocessing as preprocessing
+    from pinnace.keras import visualization as visualization
 
 utils = _utils_namespace
 __version__ = version()
@@ -59,6 +60,7 @@ _LATE = (
     "export",
     "mixed_precision",
     "preprocessing",
+    "visualization",
 )
 
 

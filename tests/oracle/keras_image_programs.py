@@ -1,4 +1,4 @@
-"""`keras.ops.image` and `keras.ops.vectorize`: see `both`.
+"""`keras.ops.image`: see `both`.
 
 python keras_image_programs.py tensorflow|pinnace FOLDER
 """
@@ -267,12 +267,6 @@ PROGRAMS = {
         image.ssim(X, X[::-1], filter_size=5),
         image.ssim(X[0], X[1], 2.0, 3, 0.5, 0.02, 0.05),
         image.ssim(FIRST, FIRST[::-1], filter_size=7, data_format="channels_first"),
-    ],
-    "vectorize": lambda: [
-        ops.vectorize(lambda a, b: a + b)([1, 2, 3, 4], [2, 3, 4, 5]),
-        ops.vectorize(lambda a, b: a * b)(X[0, :, :, 0], X[0, :, :, 1]),
-        ops.vectorize(lambda x: ops.sum(x), signature="(m)->()")(X),
-        ops.vectorize(lambda x: (x + 1, x * 2))(X[0, 0]),
     ],
     "models": modelled,
     "errors": errors,

@@ -1,4 +1,4 @@
-"""`keras.ops.image` and `keras.ops.vectorize` give what they give in Keras."""
+"""`keras.ops.image` gives what it gives in Keras."""
 
 from pathlib import Path
 from typing import Any
