@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pinnace.keras import mixed_precision as mixed_precision
     from pinnace.keras import preprocessing as preprocessing
     from pinnace.keras import quantizers as quantizers
+    from pinnace.keras import visualization as visualization
     from pinnace.keras import wrappers as wrappers
     from pinnace.keras.quantizers import Quantizer as Quantizer
 
@@ -74,6 +75,7 @@ _LATE = (
     "mixed_precision",
     "preprocessing",
     "quantizers",
+    "visualization",
     "wrappers",
 )
 

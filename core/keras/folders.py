@@ -106,10 +106,10 @@ def image_dataset_from_directory(
         shaped = ensure_shape(sized, [height, width, channels])
         return permutations.transpose(shaped, [2, 0, 1]) if first else shaped
 
-    asked = _Asked(name, directory, labels, label_mode, class_names, batch_size, shuffle, seed)
+    asked = Asked(name, directory, labels, label_mode, class_names, batch_size, shuffle, seed)
     asked.share, asked.subset = validation_split, subset
     asked.follow_links, asked.verbose = follow_links, verbose
-    return _datasets(asked, IMAGES, load)
+    return datasets_of(asked, IMAGES, load)
 
 
 def text_dataset_from_directory(
@@ -160,10 +160,10 @@ def text_dataset_from_directory(
 
     name = "text_dataset_from_directory"
     check_dataset_format(name, format)
-    asked = _Asked(name, directory, labels, label_mode, class_names, batch_size, shuffle, seed)
+    asked = Asked(name, directory, labels, label_mode, class_names, batch_size, shuffle, seed)
     asked.share, asked.subset = validation_split, subset
     asked.follow_links, asked.verbose = follow_links, verbose
-    return _datasets(asked, TEXTS, load)
+    return datasets_of(asked, TEXTS, load)
 
 
 def _middle(picture: Any, height: int, width: int) -> Any:
@@ -177,8 +177,8 @@ def _middle(picture: Any, height: int, width: int) -> Any:
 
 
 @dataclass(slots=True)
-class _Asked:
-    """The arguments that both functions have."""
+class Asked:
+    """The arguments that the functions have in common."""
 
     name: str
     directory: Any
@@ -192,6 +192,8 @@ class _Asked:
     subset: str | None = None
     follow_links: bool = False
     verbose: bool = True
+    # How samples become batches: `Dataset.batch`, or what pads them first.
+    batched: Callable[[Any, int], Any] | None = None
 
     @property
     def inferred(self) -> bool:
@@ -204,7 +206,14 @@ class _Asked:
         return str(os.fspath(self.directory))
 
 
-def _datasets(asked: _Asked, endings: tuple[str, ...], load: Callable[[Any], Any]) -> Any:
+def datasets_of(asked: Asked, endings: tuple[str, ...], load: Callable[[Any], Any]) -> Any:
+    """The Dataset that was asked for, or a pair for `subset="both"`.
+
+    Args:
+        asked: the arguments.
+        endings: of the files.
+        load: makes a sample of the path of a file.
+    """
     _check(asked)
     if asked.labels is None:
         asked.label_mode = None
@@ -238,7 +247,7 @@ def _datasets(asked: _Asked, endings: tuple[str, ...], load: Callable[[Any], Any
     return tuple(found) if asked.subset == "both" else found[0]
 
 
-def _check(asked: _Asked) -> None:
+def _check(asked: Asked) -> None:
     name = asked.name
     if asked.label_mode not in _LABEL_MODES:
         raise ValueError(
@@ -264,7 +273,7 @@ def _check(asked: _Asked) -> None:
         )
 
 
-def _indexed(asked: _Asked, endings: tuple[str, ...]) -> tuple[list[str], Any, list[str] | None]:
+def _indexed(asked: Asked, endings: tuple[str, ...]) -> tuple[list[str], Any, list[str] | None]:
     """Paths, numbers of classes, names of classes."""
     root, labels = asked.root, asked.labels
     if not Path(root).is_dir():
@@ -315,7 +324,7 @@ def _subset(
 
 
 def _dataset(
-    asked: _Asked,
+    asked: Asked,
     paths: list[str],
     numbers: Any,
     classes: list[str] | None,
@@ -339,7 +348,8 @@ def _dataset(
 
     found = files.map(read, num_parallel_calls=AUTOTUNE)
     if asked.batch_size is not None:
-        found = found.batch(asked.batch_size)
+        way = asked.batched
+        found = way(found, asked.batch_size) if way else found.batch(asked.batch_size)
     found = found.prefetch(AUTOTUNE)
     found.class_names = classes
     found.file_paths = paths

@@ -13,7 +13,9 @@ from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import registry
 from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.initializer import Initializer as Initializer
 from pinnace.keras.seeds import SeedGenerator, make_default_seed
+from pinnace.keras.stft_initializer import STFT as STFT
 from pinnace.ops.array import casting, constants
 from pinnace.ops.math import arithmetic
 from pinnace.ops.random import stateless
@@ -24,32 +26,6 @@ if TYPE_CHECKING:
 SeedLike: TypeAlias = int | SeedGenerator | None
 # The standard deviation of a normal distribution cut off at two of them.
 _CUT_DEVIATION = 0.87962566103423978
-
-
-class Initializer:
-    """Gives the first value of a weight: `initializer(shape, dtype=None)`."""
-
-    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
-        """A value of that shape; dtype `floatx()` if None."""
-        raise NotImplementedError(f"{type(self).__name__} must define __call__(shape, dtype)")
-
-    def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        return {}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """The initializer with that configuration."""
-        return cls(**config)
-
-    def clone(self) -> Initializer:
-        """Another one with the same configuration."""
-        return type(self).from_config(self.get_config())
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.get_config() == self.get_config()
-
-    __hash__ = object.__hash__
 
 
 class Zeros(Initializer):
@@ -433,12 +409,13 @@ InitializerLike: TypeAlias = (
 _TABLE = registry.named(
     *(Zeros, Ones, Constant, Identity, RandomNormal, TruncatedNormal, RandomUniform),
     *(VarianceScaling, GlorotUniform, GlorotNormal, HeUniform, HeNormal, LecunUniform),
-    *(LecunNormal, Orthogonal),
+    *(LecunNormal, Orthogonal, STFT),
     zero=Zeros,
     one=Ones,
     normal=RandomNormal,
     uniform=RandomUniform,
     IdentityInitializer=Identity,
+    STFTInitializer=STFT,
     OrthogonalInitializer=Orthogonal,
 )
 
@@ -482,3 +459,4 @@ random_normal = RandomNormal
 random_uniform = RandomUniform
 truncated_normal = TruncatedNormal
 variance_scaling = VarianceScaling
+stft = STFTInitializer = STFT

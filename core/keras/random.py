@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Seed = int | SeedGenerator | None
 
 
-def _seed(name: str, seed: Any) -> Tensor:
+def drawn_seed(name: str, seed: Any) -> Tensor:
     """Two numbers: of a generator the next ones, of a number always the same."""
     if isinstance(seed, SeedGenerator):
         drawn: Tensor = seed.next()
@@ -75,7 +75,7 @@ def normal(
         ValueError: another dtype or seed.
     """
     kind = _kind("normal", dtype)
-    return stateless.stateless_normal(shape, _seed("normal", seed), mean, stddev, kind)
+    return stateless.stateless_normal(shape, drawn_seed("normal", seed), mean, stddev, kind)
 
 
 def truncated_normal(
@@ -97,7 +97,7 @@ def truncated_normal(
         ValueError: another dtype or seed.
     """
     kind = _kind("truncated_normal", dtype)
-    drawn = _seed("truncated_normal", seed)
+    drawn = drawn_seed("truncated_normal", seed)
     return stateless.stateless_truncated_normal(shape, drawn, mean, stddev, kind)
 
 
@@ -121,7 +121,7 @@ def uniform(
     """
     kind = _kind("uniform", dtype)
     ends = as_kind(minval, kind), as_kind(maxval, kind)
-    return stateless.stateless_uniform(shape, _seed("uniform", seed), *ends, kind)
+    return stateless.stateless_uniform(shape, drawn_seed("uniform", seed), *ends, kind)
 
 
 def randint(
@@ -147,7 +147,7 @@ def randint(
         raise ValueError(f"keras.random.randint: dtype must be an integer type, got {kind.name}")
     inner = kind if kind.name in {"int32", "int64"} else dtypes.int64
     ends = casting.cast(minval, inner), casting.cast(maxval, inner)
-    drawn = stateless.stateless_uniform(shape, _seed("randint", seed), *ends, inner)
+    drawn = stateless.stateless_uniform(shape, drawn_seed("randint", seed), *ends, inner)
     return casting.cast(drawn, kind)
 
 
@@ -172,7 +172,7 @@ def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Seed 
             "keras.random.categorical: logits must be [batch, classes], got shape "
             f"{scores.shape.text}"
         )
-    seeded = _seed("categorical", seed)
+    seeded = drawn_seed("categorical", seed)
     return casting.cast(stateless.stateless_categorical(scores, num_samples, seeded), dtype)
 
 
@@ -191,7 +191,7 @@ def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Seed = None) -> Tenso
     Raises:
         ValueError: another dtype or seed.
     """
-    return _gamma(shape, alpha, _kind("gamma", dtype), _seed("gamma", seed))
+    return _gamma(shape, alpha, _kind("gamma", dtype), drawn_seed("gamma", seed))
 
 
 def _gamma(shape: Any, alpha: Any, kind: DType, seed: Tensor) -> Tensor:
@@ -217,7 +217,7 @@ def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Seed = None
         ValueError: another dtype or seed.
     """
     kind = _kind("beta", dtype)
-    seeded = _seed("beta", seed)
+    seeded = drawn_seed("beta", seed)
     # Keras: the second seed is the first and 12.
     one, other = _gamma(shape, alpha, kind, seeded), _gamma(shape, beta, kind, seeded + 12)
     return one / (one + other)
@@ -243,7 +243,7 @@ def binomial(
     """
     kind = _kind("binomial", dtype)
     inner = dtypes.float32 if kind is dtypes.bfloat16 else kind
-    seeded = _seed("binomial", seed)
+    seeded = drawn_seed("binomial", seed)
     drawn = distributions.stateless_binomial(shape, seeded, counts, probabilities, inner)
     return casting.cast(drawn, kind)
 
@@ -276,7 +276,7 @@ def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Seed = None
         sizes = shapes.axis_sizes(tensor)
         noise = [sizes[i] if n is None else n for i, n in enumerate(noise_shape)]
         noise = noise if tensor.shape.is_fully_defined() else joining.stack(noise)
-    seeded = _seed("dropout", seed)
+    seeded = drawn_seed("dropout", seed)
     return dropouts.stateless_dropout(tensor, rate, seeded, noise_shape=noise)
 
 
@@ -295,5 +295,5 @@ def shuffle(x: Any, axis: int = 0, seed: Seed = None) -> Tensor:
         ValueError: another seed.
     """
     tensor: Tensor = convert_to_tensor(x)
-    keys = stateless.stateless_uniform([shapes.shape(tensor)[axis]], _seed("shuffle", seed))
+    keys = stateless.stateless_uniform([shapes.shape(tensor)[axis]], drawn_seed("shuffle", seed))
     return gathering.gather(tensor, sorting.argsort(keys), axis=axis)

@@ -281,3 +281,30 @@ def is_keras_tensor(x: Any) -> bool:
         x: anything.
     """
     return isinstance(x, KerasTensor)
+
+
+def get_source_inputs(tensor: Any) -> Any:
+    """The inputs of a functional model that a tensor is computed from, each once.
+
+    Args:
+        tensor: a KerasTensor.
+
+    Returns:
+        A list of KerasTensors; what is no KerasTensor is given back.
+    """
+    if not isinstance(tensor, KerasTensor):
+        return tensor
+    found: list[KerasTensor] = []
+    seen: set[int] = set()
+    waiting = [tensor]
+    while waiting:
+        x = waiting.pop()
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        before = x.node.inputs if x.node is not None else []
+        if before:
+            waiting.extend(reversed(before))
+        else:
+            found.append(x)
+    return found

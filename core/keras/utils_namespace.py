@@ -5,6 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from pinnace.keras import bounding_boxes as bounding_boxes
+from pinnace.keras.audio_folders import (
+    audio_dataset_from_directory as audio_dataset_from_directory,
+)
 from pinnace.keras.backend.values import standardize_dtype as standardize_dtype
 from pinnace.keras.callbacks.progbar import Progbar as Progbar
 from pinnace.keras.encoding import normalize as normalize
@@ -33,6 +37,7 @@ from pinnace.keras.registry import serialize_keras_object as serialize_keras_obj
 from pinnace.keras.seeds import set_random_seed as set_random_seed
 from pinnace.keras.sequences import pad_sequences as pad_sequences
 from pinnace.keras.sequences import timeseries_dataset_from_array as timeseries_dataset_from_array
+from pinnace.keras.symbolic import get_source_inputs as get_source_inputs
 from pinnace.keras.symbolic import is_keras_tensor as is_keras_tensor
 from pinnace.keras.training.data_adapter import pack_x_y_sample_weight as pack_x_y_sample_weight
 from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight as unpack_x_y_sample_weight

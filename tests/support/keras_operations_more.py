@@ -267,7 +267,7 @@ PROPERTIES = {"argpartition", "eig", "eigh", "empty", "qr", "sparsemax", "svd"}
 # No arrays go in, or none come out: programs of their own.
 OTHERS = {
     *("associative_scan", "cond", "custom_gradient", "dtype", "fori_loop", "is_tensor", "istft"),
-    *("jvp", "map", "ndim", "scan", "switch", "vectorized_map", "while_loop"),
+    *("jvp", "map", "ndim", "scan", "switch", "vectorize", "vectorized_map", "while_loop"),
 }
 
 

@@ -319,6 +319,45 @@ LAYERS: dict[str, st.SearchStrategy[Case]] = {
     "RandomFlip": pictures("RandomFlip"),
     "RandomContrast": pictures("RandomContrast", factor=factor),
     "RandomBrightness": pictures("RandomBrightness", factor=factor),
+    **{
+        name: pictures(name)
+        for name in (
+            *("AutoContrast", "AugMix", "ContrastLimitedAdaptiveHistogramEqualization", "CutMix"),
+            *("Equalization", "MixUp", "RandAugment", "RandomColorJitter", "RandomErasing"),
+            *("RandomElasticTransform", "RandomGaussianBlur", "RandomGrayscale", "RandomInvert"),
+            *("RandomPerspective", "RandomShear", "Solarization"),
+        )
+    },
+    **{
+        name: pictures(name, factor=factor)
+        for name in (
+            *("RandomColorDegeneration", "RandomHue", "RandomSaturation", "RandomSharpness"),
+            *("RandomHeight", "RandomWidth"),
+        )
+    },
+    "RandomPosterization": pictures("RandomPosterization", factor=few),
+    "MaxNumBoundingBoxes": pictures("MaxNumBoundingBoxes", max_number=few),
+    "MelSpectrogram": case(
+        "MelSpectrogram",
+        [st.tuples(st.integers(40, 80)).map(list)],
+        fft_length=16,
+        sequence_stride=few,
+        num_mel_bins=few,
+        max_freq=4000,
+    ),
+    "STFTSpectrogram": case(
+        "STFTSpectrogram",
+        [st.tuples(st.integers(20, 40), channels).map(list)],
+        mode=st.sampled_from(["log", "magnitude", "psd", "real", "imag", "angle", "stft"]),
+        frame_length=8,
+        frame_step=few,
+        padding=st.sampled_from(["valid", "same"]),
+        expand_dims=flags,
+    ),
+    "ThresholdedReLU": anything("ThresholdedReLU", theta=0.5),
+    "ReversibleEmbedding": case(
+        "ReversibleEmbedding", [[3]], "int32", input_dim=5, output_dim=channels
+    ),
     "RandomCrop": pictures("RandomCrop", height=size, width=size),
     "CenterCrop": pictures("CenterCrop", height=size, width=size),
     "Resizing": st.sampled_from(["crop_to_aspect_ratio", "pad_to_aspect_ratio", "name"]).flatmap(
@@ -357,4 +396,6 @@ LAYERS: dict[str, st.SearchStrategy[Case]] = {
 OTHERS = {
     *("Layer", "Wrapper", "InputLayer", "Lambda", "StackedRNNCells"),
     *("LSTMCell", "GRUCell", "SimpleRNNCell", "TFSMLayer"),
+    # They take dicts, lists of features, or layers.
+    *("HashedCrossing", "Pipeline"),
 }

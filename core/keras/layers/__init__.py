@@ -27,12 +27,8 @@ from pinnace.keras.layers.attention import AdditiveAttention as AdditiveAttentio
 from pinnace.keras.layers.attention import Attention as Attention
 from pinnace.keras.layers.attention import MultiHeadAttention as MultiHeadAttention
 from pinnace.keras.layers.augmentation import CenterCrop as CenterCrop
-from pinnace.keras.layers.augmentation import RandomBrightness as RandomBrightness
-from pinnace.keras.layers.augmentation import RandomContrast as RandomContrast
 from pinnace.keras.layers.augmentation import RandomCrop as RandomCrop
-from pinnace.keras.layers.augmentation import RandomFlip as RandomFlip
 from pinnace.keras.layers.categories import CategoryEncoding as CategoryEncoding
-from pinnace.keras.layers.categories import Discretization as Discretization
 from pinnace.keras.layers.categories import Hashing as Hashing
 from pinnace.keras.layers.conv import Conv1D as Conv1D
 from pinnace.keras.layers.conv import Conv2D as Conv2D
@@ -46,6 +42,7 @@ from pinnace.keras.layers.conv_transpose import Conv3DTranspose as Conv3DTranspo
 from pinnace.keras.layers.conv_transpose import Convolution1DTranspose as Convolution1DTranspose
 from pinnace.keras.layers.conv_transpose import Convolution2DTranspose as Convolution2DTranspose
 from pinnace.keras.layers.conv_transpose import Convolution3DTranspose as Convolution3DTranspose
+from pinnace.keras.layers.crossing import HashedCrossing as HashedCrossing
 from pinnace.keras.layers.dense import Dense as Dense
 from pinnace.keras.layers.dense import last_axis as last_axis
 from pinnace.keras.layers.depthwise import DepthwiseConv2D as DepthwiseConv2D
@@ -54,6 +51,7 @@ from pinnace.keras.layers.depthwise import SeparableConvolution2D as SeparableCo
 from pinnace.keras.layers.depthwise_steps import DepthwiseConv1D as DepthwiseConv1D
 from pinnace.keras.layers.depthwise_steps import SeparableConv1D as SeparableConv1D
 from pinnace.keras.layers.depthwise_steps import SeparableConvolution1D as SeparableConvolution1D
+from pinnace.keras.layers.discretization import Discretization as Discretization
 from pinnace.keras.layers.dropout import Dropout as Dropout
 from pinnace.keras.layers.dropout import GaussianDropout as GaussianDropout
 from pinnace.keras.layers.dropout import GaussianNoise as GaussianNoise
@@ -66,6 +64,45 @@ from pinnace.keras.layers.feature_columns import DenseFeatures as DenseFeatures
 from pinnace.keras.layers.group_normalization import GroupNormalization as GroupNormalization
 from pinnace.keras.layers.group_normalization import RMSNormalization as RMSNormalization
 from pinnace.keras.layers.grouped_attention import GroupQueryAttention as GroupQueryAttention
+from pinnace.keras.layers.image_preprocessing.box_counts import (
+    MaxNumBoundingBoxes as MaxNumBoundingBoxes,
+)
+from pinnace.keras.layers.image_preprocessing.brightness import AutoContrast as AutoContrast
+from pinnace.keras.layers.image_preprocessing.brightness import RandomBrightness as RandomBrightness
+from pinnace.keras.layers.image_preprocessing.brightness import RandomContrast as RandomContrast
+from pinnace.keras.layers.image_preprocessing.brightness import RandomInvert as RandomInvert
+from pinnace.keras.layers.image_preprocessing.brightness import (
+    RandomPosterization as RandomPosterization,
+)
+from pinnace.keras.layers.image_preprocessing.brightness import Solarization as Solarization
+from pinnace.keras.layers.image_preprocessing.colours import (
+    RandomColorDegeneration as RandomColorDegeneration,
+)
+from pinnace.keras.layers.image_preprocessing.colours import RandomColorJitter as RandomColorJitter
+from pinnace.keras.layers.image_preprocessing.colours import RandomGrayscale as RandomGrayscale
+from pinnace.keras.layers.image_preprocessing.colours import RandomHue as RandomHue
+from pinnace.keras.layers.image_preprocessing.colours import RandomSaturation as RandomSaturation
+from pinnace.keras.layers.image_preprocessing.filters import (
+    RandomGaussianBlur as RandomGaussianBlur,
+)
+from pinnace.keras.layers.image_preprocessing.filters import RandomSharpness as RandomSharpness
+from pinnace.keras.layers.image_preprocessing.histograms import (
+    ContrastLimitedAdaptiveHistogramEqualization as ContrastLimitedAdaptiveHistogramEqualization,
+)
+from pinnace.keras.layers.image_preprocessing.histograms import Equalization as Equalization
+from pinnace.keras.layers.image_preprocessing.mixing import CutMix as CutMix
+from pinnace.keras.layers.image_preprocessing.mixing import MixUp as MixUp
+from pinnace.keras.layers.image_preprocessing.mixing import RandomErasing as RandomErasing
+from pinnace.keras.layers.image_preprocessing.policies import AugMix as AugMix
+from pinnace.keras.layers.image_preprocessing.policies import RandAugment as RandAugment
+from pinnace.keras.layers.image_preprocessing.warps import (
+    RandomElasticTransform as RandomElasticTransform,
+)
+from pinnace.keras.layers.image_preprocessing.warps import RandomFlip as RandomFlip
+from pinnace.keras.layers.image_preprocessing.warps import RandomPerspective as RandomPerspective
+from pinnace.keras.layers.image_preprocessing.warps import RandomRotation as RandomRotation
+from pinnace.keras.layers.image_preprocessing.warps import RandomShear as RandomShear
+from pinnace.keras.layers.image_preprocessing.warps import RandomTranslation as RandomTranslation
 from pinnace.keras.layers.input import Input as Input
 from pinnace.keras.layers.input import InputLayer as InputLayer
 from pinnace.keras.layers.lookups import IntegerLookup as IntegerLookup
@@ -90,8 +127,12 @@ from pinnace.keras.layers.merge import subtract as subtract
 from pinnace.keras.layers.normalization import BatchNormalization as BatchNormalization
 from pinnace.keras.layers.normalization import LayerNormalization as LayerNormalization
 from pinnace.keras.layers.normalization import UnitNormalization as UnitNormalization
+from pinnace.keras.layers.older import RandomHeight as RandomHeight
+from pinnace.keras.layers.older import RandomWidth as RandomWidth
+from pinnace.keras.layers.older import ThresholdedReLU as ThresholdedReLU
 from pinnace.keras.layers.operators import Identity as Identity
 from pinnace.keras.layers.operators import Lambda as Lambda
+from pinnace.keras.layers.pipeline import Pipeline as Pipeline
 from pinnace.keras.layers.pooling import AveragePooling1D as AveragePooling1D
 from pinnace.keras.layers.pooling import AveragePooling2D as AveragePooling2D
 from pinnace.keras.layers.pooling import AveragePooling3D as AveragePooling3D
@@ -143,14 +184,15 @@ from pinnace.keras.layers.reshape import UpSampling1D as UpSampling1D
 from pinnace.keras.layers.reshape import UpSampling2D as UpSampling2D
 from pinnace.keras.layers.reshape import ZeroPadding1D as ZeroPadding1D
 from pinnace.keras.layers.reshape import ZeroPadding2D as ZeroPadding2D
+from pinnace.keras.layers.reversible_embedding import ReversibleEmbedding as ReversibleEmbedding
 from pinnace.keras.layers.saved import TFSMLayer as TFSMLayer
 from pinnace.keras.layers.spectral import SpectralNormalization as SpectralNormalization
+from pinnace.keras.layers.spectrograms import MelSpectrogram as MelSpectrogram
+from pinnace.keras.layers.spectrograms import STFTSpectrogram as STFTSpectrogram
 from pinnace.keras.layers.text import TextVectorization as TextVectorization
 from pinnace.keras.layers.volumes import Cropping3D as Cropping3D
 from pinnace.keras.layers.volumes import UpSampling3D as UpSampling3D
 from pinnace.keras.layers.volumes import ZeroPadding3D as ZeroPadding3D
-from pinnace.keras.layers.warping import RandomRotation as RandomRotation
-from pinnace.keras.layers.warping import RandomTranslation as RandomTranslation
 from pinnace.keras.layers.warping import RandomZoom as RandomZoom
 from pinnace.keras.layers.wrapper import TimeDistributed as TimeDistributed
 from pinnace.keras.layers.wrapper import Wrapper as Wrapper

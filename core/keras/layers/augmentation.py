@@ -8,13 +8,10 @@ from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.preprocessing import Resizing
 from pinnace.keras.layers.windows import checked_format
 from pinnace.keras.seeds import SeedGenerator
-from pinnace.ops.array import casting, joining, permutations, reshaping, selecting, shapes
-from pinnace.ops.math import clipping, comparison, reduction
+from pinnace.ops.array import casting, joining, permutations, reshaping, shapes
 from pinnace.ops.random import stateless
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pinnace.framework.tensor import Tensor
 
 
@@ -76,11 +73,6 @@ class PictureLayer(Layer):
         return stateless.stateless_uniform(shape, self.generator.next(), low, high, kind)
 
 
-def _kept(x: Tensor, low: float, high: float) -> Tensor:
-    y: Tensor = clipping.clip_by_value(x, low, high)
-    return y
-
-
 def interval(who: str, name: str, factor: Any, least: float | None = None) -> tuple[float, float]:
     """A factor as a range around 0: itself, or two ends.
 
@@ -91,104 +83,6 @@ def interval(who: str, name: str, factor: Any, least: float | None = None) -> tu
     if len(ends) != 2 or ends[0] > ends[1] or (least is not None and ends[0] < least):
         raise ValueError(f"{who}: {name} must be a number, or two ascending ones, got {factor!r}")
     return float(ends[0]), float(ends[1])
-
-
-class RandomFlip(PictureLayer):
-    """While training, pictures are mirrored or not, each by chance.
-
-    Args:
-        mode: `horizontal`, `vertical` or `horizontal_and_vertical`.
-        seed: of the draws.
-        data_format: `channels_last` or `channels_first`.
-        **options: see Layer.
-    """
-
-    def __init__(
-        self,
-        mode: str = "horizontal_and_vertical",
-        seed: int | None = None,
-        data_format: str | None = None,
-        **options: Unpack[LayerOptions],
-    ) -> None:
-        super().__init__(data_format=data_format, seed=seed, **options)
-        if mode not in {"horizontal", "vertical", "horizontal_and_vertical"}:
-            raise ValueError(
-                "RandomFlip: mode must be horizontal, vertical or horizontal_and_vertical, "
-                f"got {mode!r}"
-            )
-        self.mode = mode
-
-    def _changed(self, x: Tensor) -> Tensor:
-        for axis, name in ((2, "horizontal"), (1, "vertical")):
-            if name in self.mode:
-                chosen = comparison.less(self.drawn(x, 0.0, 1.0), 0.5)
-                x = selecting.where(chosen, permutations.reverse(x, [axis]), x)
-        return x
-
-
-class RandomContrast(PictureLayer):
-    """While training, x becomes (x - mean) f + mean, with a factor f and a mean for each picture.
-
-    Args:
-        factor: f is from 1 - factor to 1 + factor, or from 1 - factor[0] to 1 + factor[1].
-        value_range: what results are kept in.
-        seed: of the draws.
-        **options: see Layer.
-
-    Source:
-        Keras `RandomContrast`: the mean is that of a channel.
-    """
-
-    def __init__(
-        self,
-        factor: Any,
-        value_range: Sequence[float] = (0, 255),
-        seed: int | None = None,
-        data_format: str | None = None,
-        **options: Unpack[LayerOptions],
-    ) -> None:
-        super().__init__(data_format=data_format, seed=seed, **options)
-        ends = factor if isinstance(factor, (list, tuple)) else (factor, factor)
-        if len(ends) != 2 or min(ends) < 0 or ends[0] > 1:
-            raise ValueError(
-                f"RandomContrast: factor must be from 0 to 1, or two numbers, got {factor!r}"
-            )
-        self.factor = [float(end) for end in ends]
-        self.value_range = list(value_range)
-
-    def _changed(self, x: Tensor) -> Tensor:
-        factor = self.drawn(x, 1.0 - self.factor[0], 1.0 + self.factor[1])
-        mean = reduction.reduce_mean(x, [1, 2], keepdims=True)
-        return _kept((x - mean) * factor + mean, *self.value_range)
-
-
-class RandomBrightness(PictureLayer):
-    """While training, a number is added to each picture.
-
-    Args:
-        factor: the number is from -factor to factor, or between two, times the width of
-            `value_range`.
-        value_range: what results are kept in.
-        seed: of the draws.
-        **options: see Layer.
-    """
-
-    def __init__(
-        self,
-        factor: Any,
-        value_range: Sequence[float] = (0, 255),
-        seed: int | None = None,
-        data_format: str | None = None,
-        **options: Unpack[LayerOptions],
-    ) -> None:
-        super().__init__(data_format=data_format, seed=seed, **options)
-        self.factor = list(interval("RandomBrightness", "factor", factor, -1.0))
-        self.value_range = sorted(value_range)
-
-    def _changed(self, x: Tensor) -> Tensor:
-        low, high = self.value_range
-        more = self.drawn(x, self.factor[0], self.factor[1]) * (high - low)
-        return _kept(x + more, low, high)
 
 
 class CenterCrop(PictureLayer):

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.framework import dtypes
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.no_effect import no_effect
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.sparse_categories import refuse_numbers, sparsely_encoded
-from pinnace.ops.array import casting, constants, indicators, reshaping, selecting, shapes, sorting
+from pinnace.ops.array import casting, constants, indicators, reshaping, selecting
 from pinnace.ops.math import arithmetic, comparison, reduction, segments
 from pinnace.ops.strings import conversion, hashing
 
@@ -234,70 +233,3 @@ class Hashing(Layer):
         """See Layer."""
         names = ("num_bins", "salt", "mask_value", "output_mode", "sparse")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
-
-
-class Discretization(Layer):
-    """Numbers as the numbers of the ranges that they fall into.
-
-    Args:
-        bin_boundaries: ascending; n of them make n + 1 ranges, each with its lower end.
-        num_bins: must be None: boundaries are not found from data.
-        epsilon: other than 0.01 without effect, and told so: bins are given, not found.
-        output_mode: `int`, or as `CategoryEncoding`.
-        sparse: whether the result is a SparseTensor; not for `int`.
-        **options: see Layer; `dtype` is that of results that are not `int`.
-    """
-
-    def __init__(
-        self,
-        bin_boundaries: Sequence[float] | None = None,
-        num_bins: int | None = None,
-        epsilon: float = 0.01,
-        output_mode: str = "int",
-        sparse: bool = False,
-        **options: Unpack[LayerOptions],
-    ) -> None:
-        super().__init__(**options)
-        if bin_boundaries is None:
-            raise ValueError(
-                "Discretization: bin_boundaries must be given: they are not found from data here"
-            )
-        if num_bins is not None and num_bins != len(bin_boundaries) + 1:
-            raise ValueError(
-                f"Discretization: num_bins must be None or {len(bin_boundaries) + 1}, "
-                f"got {num_bins}"
-            )
-        refuse_numbers("Discretization", output_mode, sparse)
-        self.bin_boundaries = [float(x) for x in bin_boundaries]
-        if sorted(self.bin_boundaries) != self.bin_boundaries:
-            raise ValueError("Discretization: bin_boundaries must be ascending")
-        if epsilon != 0.01:
-            no_effect("Discretization", "epsilon", "bins are given, not found from data")
-        self.epsilon = epsilon
-        self.output_mode = checked_mode("Discretization", output_mode, _MODES)
-        self.sparse = sparse
-        self.built = True
-
-    def call(self, x: Any) -> Any:
-        """The numbers of the ranges."""
-        numbers = on_elements(self._ranges, x)
-        if self.output_mode == "int":
-            return numbers
-        depth = len(self.bin_boundaries) + 1
-        return encoded(numbers, self.output_mode, depth, self.compute_dtype, sparse=self.sparse)
-
-    def _ranges(self, x: Tensor) -> Tensor:
-        x = casting.cast(x, dtypes.float32)
-        edges = constants.constant(self.bin_boundaries, dtypes.float32)
-        flat = reshaping.reshape(x, [-1])
-        found = sorting.searchsorted(edges, flat, side="right")
-        numbers = reshaping.reshape(found, shapes.shape(x))
-        numbers.set_shape(x.shape)
-        return numbers
-
-    def get_config(self) -> dict[str, Any]:
-        """See Layer."""
-        names = ("bin_boundaries", "epsilon", "output_mode", "sparse", "name", "dtype")
-        own = {name: getattr(self, name) for name in names}
-        # Keras' layer takes no other arguments.
-        return {**own, "num_bins": None}

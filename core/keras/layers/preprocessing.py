@@ -14,8 +14,10 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.windows import checked_format
+from pinnace.keras.ops.formats import images_last, images_restored
+from pinnace.keras.ops.image_sizes import cropped_to_ratio, padded_to_ratio
 from pinnace.keras.plain_lists import one_array
-from pinnace.ops.array import casting, padding, permutations, reshaping
+from pinnace.ops.array import casting, reshaping
 from pinnace.ops.image import resizing
 from pinnace.ops.math import arithmetic, exponents
 
@@ -108,47 +110,14 @@ class Resizing(Layer):
 
     def call(self, x: Tensor) -> Tensor:
         """The resized pictures."""
-        first = self.data_format == "channels_first"
-        rank = x.shape.rank or 4
-        if first:
-            x = permutations.transpose(x, [*range(rank - 3), rank - 2, rank - 1, rank - 3])
+        y, first, single = images_last("resize", x, self.data_format)
         if self.crop_to_aspect_ratio:
-            x = self._cropped(x, rank - 3)
+            y = cropped_to_ratio(y, self.height, self.width)
         if self.pad_to_aspect_ratio:
-            x = self._padded(x, rank - 3)
-        y = resizing.resize(
-            x, [self.height, self.width], method=self.interpolation, antialias=self.antialias
-        )
-        y = casting.cast(y, self._policy._compute)
-        if first:
-            y = permutations.transpose(y, [*range(rank - 3), rank - 1, rank - 3, rank - 2])
-        return y
-
-    def _size(self, x: Tensor, axis: int) -> tuple[int, int]:
-        height, width = x.shape.as_list()[axis : axis + 2]
-        if height is None or width is None:
-            raise ValueError(
-                f"{self._described()}: keeping the ratio needs pictures of known size, "
-                f"got {x.shape.text}"
-            )
-        return height, width
-
-    def _padded(self, x: Tensor, axis: int) -> Tensor:
-        height, width = self._size(x, axis)
-        rows = max(height, int(width * self.height / self.width))
-        columns = max(width, int(height * self.width / self.height))
-        top, left = int((rows - height) / 2), int((columns - width) / 2)
-        sides = [[0, 0]] * axis
-        # Keras: both sides get the same, so that an odd row or column is left out.
-        sides += [[top, top], [left, left], [0, 0]]
-        return padding.pad(x, sides, constant_values=casting.cast(self.fill_value, x.dtype))
-
-    def _cropped(self, x: Tensor, axis: int) -> Tensor:
-        height, width = self._size(x, axis)
-        rows = min(height, int(width * self.height / self.width)) or height
-        columns = min(width, int(height * self.width / self.height)) or width
-        top, left = (height - rows) // 2, (width - columns) // 2
-        return x[..., top : top + rows, left : left + columns, :]
+            y = padded_to_ratio(y, self.height, self.width, self.fill_value)
+        size = [self.height, self.width]
+        y = resizing.resize(y, size, method=self.interpolation, antialias=self.antialias)
+        return images_restored(casting.cast(y, self._policy._compute), first, single)
 
 
 class Normalization(Layer):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework import dtypes
@@ -16,7 +15,6 @@ from pinnace.ops.math import (
     logic,
     ranges,
     rounding,
-    trigonometry,
 )
 
 if TYPE_CHECKING:
@@ -67,43 +65,6 @@ class _Warp(PictureLayer):
         raise NotImplementedError
 
 
-class RandomRotation(_Warp):
-    """While training, each picture is turned about its middle.
-
-    Args:
-        factor: the angle is between -factor and factor full turns, or between two numbers of them.
-        fill_mode: what is outside of a picture: `reflect`, `wrap`, `constant` or `nearest`.
-        interpolation: `bilinear` or `nearest`.
-        seed: of the draws.
-        fill_value: for `constant`.
-        data_format: `channels_last` or `channels_first`.
-        **options: see Layer.
-    """
-
-    def __init__(
-        self,
-        factor: Any,
-        fill_mode: str = "reflect",
-        interpolation: str = "bilinear",
-        seed: int | None = None,
-        fill_value: float = 0.0,
-        data_format: str | None = None,
-        **options: Unpack[LayerOptions],
-    ) -> None:
-        super().__init__(fill_mode, interpolation, fill_value, data_format, seed, options)
-        self.factor = list(interval("RandomRotation", "factor", factor))
-
-    def _origin(
-        self, x: Tensor, rows: Tensor, columns: Tensor, height: Tensor, width: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        low, high = (end * 2 * math.pi for end in self.factor)
-        angle = self.drawn(x, low, high, 3)
-        cosine, sine = trigonometry.cos(angle), trigonometry.sin(angle)
-        middle, centre = (height - 1.0) / 2.0, (width - 1.0) / 2.0
-        down, right = rows - middle, columns - centre
-        return middle + right * sine + down * cosine, centre + right * cosine - down * sine
-
-
 class RandomZoom(_Warp):
     """While training, each picture is enlarged, or made smaller, about its middle.
 
@@ -147,49 +108,6 @@ class RandomZoom(_Warp):
         middle, centre = (height - 1.0) / 2.0, (width - 1.0) / 2.0
         y = middle + (rows - middle) * tall
         z = centre + (columns - centre) * wide
-        return y + constants.zeros_like(z), z + constants.zeros_like(y)
-
-
-class RandomTranslation(_Warp):
-    """While training, each picture is moved.
-
-    Args:
-        height_factor: share of the height that it is moved down by, between -factor and factor, or
-            between two.
-        width_factor: likewise to the right.
-        fill_mode: what is outside of a picture: `reflect`, `wrap`, `constant` or `nearest`.
-        interpolation: `bilinear` or `nearest`.
-        seed: of the draws.
-        fill_value: for `constant`.
-        data_format: `channels_last` or `channels_first`.
-        **options: see Layer.
-    """
-
-    def __init__(
-        self,
-        height_factor: Any,
-        width_factor: Any,
-        fill_mode: str = "reflect",
-        interpolation: str = "bilinear",
-        seed: int | None = None,
-        fill_value: float = 0.0,
-        data_format: str | None = None,
-        **options: Unpack[LayerOptions],
-    ) -> None:
-        super().__init__(fill_mode, interpolation, fill_value, data_format, seed, options)
-        self.height_factor = height_factor
-        self.width_factor = width_factor
-        self._ends = (
-            interval("RandomTranslation", "height_factor", height_factor, -1.0),
-            interval("RandomTranslation", "width_factor", width_factor, -1.0),
-        )
-
-    def _origin(
-        self, x: Tensor, rows: Tensor, columns: Tensor, height: Tensor, width: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        down = self.drawn(x, *self._ends[0], 3) * height
-        right = self.drawn(x, *self._ends[1], 3) * width
-        y, z = rows - down, columns - right
         return y + constants.zeros_like(z), z + constants.zeros_like(y)
 
 

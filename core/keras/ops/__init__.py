@@ -1,5 +1,6 @@
 """Functions of tensors under Keras' names, which functional models may be made of."""
 
+from pinnace.keras.ops import image as image
 from pinnace.keras.ops import linalg as linalg
 from pinnace.keras.ops import nn as nn
 from pinnace.keras.ops import numpy as numpy
@@ -331,6 +332,7 @@ from pinnace.keras.ops.statistics import diff as diff
 from pinnace.keras.ops.statistics import psnr as psnr
 from pinnace.keras.ops.statistics import ptp as ptp
 from pinnace.keras.ops.statistics import trapezoid as trapezoid
+from pinnace.keras.ops.vectorizing import vectorize as vectorize
 from pinnace.keras.ops.vectors import cdist as cdist
 from pinnace.keras.ops.vectors import cross as cross
 from pinnace.keras.ops.vectors import inner as inner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.ops.array import permutations
+from pinnace.ops.array import permutations, reshaping
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -45,3 +45,35 @@ def channels_restored(x: Tensor, first: bool) -> Tensor:
         return x
     rank = x.shape.rank or 0
     return permutations.transpose(x, [0, rank - 1, *range(1, rank - 1)])
+
+
+def images_last(name: str, images: Any, data_format: str | None) -> tuple[Tensor, bool, bool]:
+    """`images` as a batch with its channels last, whether they were first, and whether it was one.
+
+    Args:
+        name: of the function, for messages.
+        images: [batch, height, width, channels], one image without `batch`, or channels first.
+        data_format: "channels_last" (if None) or "channels_first".
+
+    Returns:
+        [batch, height, width, channels]; channels were first; there was no batch.
+
+    Raises:
+        ValueError: another format or number of axes.
+    """
+    tensor: Tensor = convert_to_tensor(images)
+    single = tensor.shape.rank == 3
+    if tensor.shape.rank not in {3, 4}:
+        raise ValueError(
+            f"keras.ops.image.{name}: Invalid images rank: expected rank 3 (single image) or rank "
+            f"4 (batch of images), got shape {tensor.shape.text}"
+        )
+    batch = reshaping.expand_dims(tensor, 0) if single else tensor
+    last, first = channels_last(f"image.{name}", batch, data_format)
+    return last, first, single
+
+
+def images_restored(x: Tensor, first: bool, single: bool) -> Tensor:
+    """A batch with its channels last in the form that `images_last` was given."""
+    restored = channels_restored(x, first)
+    return reshaping.squeeze(restored, [0]) if single else restored

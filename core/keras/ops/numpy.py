@@ -210,6 +210,7 @@ from pinnace.keras.ops.statistics import correlate as correlate
 from pinnace.keras.ops.statistics import diff as diff
 from pinnace.keras.ops.statistics import ptp as ptp
 from pinnace.keras.ops.statistics import trapezoid as trapezoid
+from pinnace.keras.ops.vectorizing import vectorize as vectorize
 from pinnace.keras.ops.vectors import cross as cross
 from pinnace.keras.ops.vectors import inner as inner
 from pinnace.keras.ops.vectors import kron as kron

@@ -10,7 +10,7 @@ import numpy as np
 
 from pinnace.framework import structure
 from pinnace.framework.composite import is_composite
-from pinnace.framework.tensor import Array, Operands, Tensor, wrap
+from pinnace.framework.tensor import Operands, Tensor, wrap
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.plain_lists import is_values, one_array
 from pinnace.keras.training.batches import (

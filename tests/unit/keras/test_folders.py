@@ -170,3 +170,38 @@ def test_pictures_become_arrays_and_come_back(tmp_path: Path) -> None:
         utils.array_to_img(array[..., 0])
     with pytest.raises(ValueError, match=r"no format has the ending '\.xyz'"):
         utils.save_img(tmp_path / "x.xyz", array)
+
+
+@pytest.mark.parametrize("way", ["padded", "ragged", "cut"])
+def test_sounds_are_read_with_their_labels(tmp_path: Path, way: str) -> None:
+    sounds = {}
+    for number, name in enumerate("ab"):
+        (tmp_path / name).mkdir()
+        for index in range(2):
+            sound = np.full((5 + 3 * number + index, 1), 0.125 * (2 * number + index), np.float32)
+            sounds[number, len(sound)] = sound
+            path = str(tmp_path / name / f"{index}.wav")
+            tf.io.write_file(path, tf.audio.encode_wav(sound, 8000))
+    options = {"padded": {}, "ragged": {"ragged": True}, "cut": {"output_sequence_length": 6}}[way]
+    data = utils.audio_dataset_from_directory(
+        tmp_path, shuffle=False, batch_size=4, verbose=False, **options
+    )
+    ((batch, labels),) = data
+    assert data.class_names == ["a", "b"]
+    np.testing.assert_array_equal(labels, [0, 0, 1, 1])
+    lengths = [len(x) for x in sounds.values()]
+    most = 6 if way == "cut" else max(lengths)
+    dense = batch.to_tensor(shape=[4, most, 1]) if way == "ragged" else batch
+    for found, sound in zip(dense.numpy(), sounds.values(), strict=True):
+        kept = np.zeros((most, 1), np.float32)
+        kept[: len(sound)] = sound[:most]
+        np.testing.assert_allclose(found, kept, atol=1e-4)
+    if way == "ragged":
+        np.testing.assert_array_equal(batch.row_lengths(), lengths)
+
+
+def test_sounds_are_not_resampled(tmp_path: Path) -> None:
+    with pytest.raises(NotImplementedError, match="sounds are not resampled"):
+        utils.audio_dataset_from_directory(tmp_path, sampling_rate=8000)
+    with pytest.raises(ValueError, match="Cannot set both"):
+        utils.audio_dataset_from_directory(tmp_path, ragged=True, output_sequence_length=3)

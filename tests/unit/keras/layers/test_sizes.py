@@ -16,8 +16,8 @@ from support.layer_sizes import BATCH, answers
 if TYPE_CHECKING:
     from pathlib import Path
 
-# How many words a text has is not known beforehand.
-BY_VALUE = {"TextVectorization"}
+# How many words a text has is not known beforehand, nor a size that is drawn.
+BY_VALUE = {"TextVectorization", "RandomHeight", "RandomWidth"}
 
 
 @pytest.mark.parametrize("name", LAYERS)

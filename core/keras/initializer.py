@@ -1,0 +1,36 @@
+"""Initializer: what the first value of a weight is made by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+
+class Initializer:
+    """Gives the first value of a weight: `initializer(shape, dtype=None)`."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        """A value of that shape; dtype `floatx()` if None."""
+        raise NotImplementedError(f"{type(self).__name__} must define __call__(shape, dtype)")
+
+    def get_config(self) -> dict[str, Any]:
+        """What the constructor takes."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """The initializer with that configuration."""
+        return cls(**config)
+
+    def clone(self) -> Initializer:
+        """Another one with the same configuration."""
+        return type(self).from_config(self.get_config())
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.get_config() == self.get_config()
+
+    __hash__ = object.__hash__

@@ -1,0 +1,324 @@
+"""Images brightened, darkened, inverted: layers that change each value by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras import ops, random
+from pinnace.keras.layers.image_preprocessing.factors import (
+    checked_factor,
+    checked_range,
+)
+from pinnace.keras.layers.image_preprocessing.image_layer import (
+    ImageLayer,
+    ImageLayerOptions,
+    as_shape,
+    batch_size,
+    images_of,
+    per_image,
+    ranged,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+_BYTES = (0, 255)
+_BITS = 8
+
+
+def _one_per_image(data: Any) -> list[Any]:
+    """The shape of a number for each image."""
+    return [1, 1, 1] if images_of(data).shape.rank == 3 else [batch_size(data), 1, 1, 1]
+
+
+class RandomBrightness(ImageLayer):
+    """While training, a number is added to each image.
+
+    Args:
+        factor: the number is from -factor to factor, or between two, times the width of
+            `value_range`.
+        value_range: what results are kept in.
+        seed: of the draws.
+        data_format: "channels_last" (if None) or "channels_first".
+        **options: see ImageLayer.
+
+    Raises:
+        ValueError: `factor` is not from -1 to 1, or `value_range` not two numbers.
+    """
+
+    def __init__(
+        self,
+        factor: Any,
+        value_range: Sequence[float] = (0, 255),
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Unpack[ImageLayerOptions],
+    ) -> None:
+        super().__init__(data_format=data_format, seed=seed, **options)
+        self.factor = checked_factor("RandomBrightness", "factor", factor)
+        self.value_range = checked_range("RandomBrightness", value_range)
+
+    def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
+        """What is added to each image."""
+        shape = _one_per_image(data)
+        if not training:
+            return {"rgb_delta": ops.zeros(as_shape(shape))}
+        low, high = self.value_range
+        return {"rgb_delta": self._uniform(shape, *self.factor, seed) * (high - low)}
+
+    def transform_images(
+        self, images: Any, transformation: Any = None, training: bool = True
+    ) -> Tensor:
+        """The brighter or darker images."""
+        x = self._computed(images)
+        if not training:
+            return x
+        return ops.clip(x + self._computed(transformation["rgb_delta"]), *self.value_range)
+
+
+class RandomContrast(ImageLayer):
+    """While training, x becomes (x - mean) f + mean, with a factor f and a mean for each image.
+
+    Args:
+        factor: f is from 1 to 1 + factor, or from 1 - factor[0] to 1 + factor[1].
+        value_range: what results are kept in.
+        seed: of the draws.
+        data_format: "channels_last" (if None) or "channels_first".
+        **options: see ImageLayer.
+
+    Raises:
+        ValueError: `factor` is not from 0 to 1, or `value_range` not two numbers.
+
+    Source:
+        Keras `RandomContrast`: the mean is that of a channel; a single factor only enhances.
+    """
+
+    def __init__(
+        self,
+        factor: Any,
+        value_range: Sequence[float] = (0, 255),
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Unpack[ImageLayerOptions],
+    ) -> None:
+        super().__init__(data_format=data_format, seed=seed, **options)
+        self.factor = checked_factor("RandomContrast", "factor", factor, 0.0)
+        checked_range("RandomContrast", value_range)
+        self.value_range = value_range
+
+    def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
+        """The factor of each image."""
+        shape = _one_per_image(data)
+        if not training:
+            return {"contrast_factor": ops.zeros(as_shape(shape))}
+        low, high = self.factor
+        drawn = self._uniform(shape, 1.0 - low, 1.0 + high, seed, self.compute_dtype)
+        return {"contrast_factor": drawn}
+
+    def transform_images(
+        self, images: Any, transformation: Any = None, training: bool = True
+    ) -> Tensor:
+        """The images with more contrast, or less."""
+        x = self._computed(images)
+        if not training:
+            return x
+        mean = ops.mean(x, self._axes[:2], keepdims=True)
+        factor = self._computed(transformation["contrast_factor"])
+        return ops.clip((x - mean) * factor + mean, *self.value_range)
+
+
+class AutoContrast(ImageLayer):
+    """Each channel of each image is stretched over the whole range of values.
+
+    Args:
+        value_range: of the images.
+        data_format: "channels_last" (if None) or "channels_first".
+        **options: see ImageLayer.
+
+    Raises:
+        ValueError: `value_range` is not two numbers.
+    """
+
+    def __init__(
+        self,
+        value_range: Sequence[float] = (0, 255),
+        data_format: str | None = None,
+        **options: Unpack[ImageLayerOptions],
+    ) -> None:
+        super().__init__(data_format=data_format, **options)
+        self.value_range = checked_range("AutoContrast", value_range)
+
+    def transform_images(
+        self, images: Any, transformation: Any = None, training: bool = True
+    ) -> Tensor:
+        """The stretched images, whether training or not."""
+        del transformation, training
+        given = self._computed(images)
+        x = ranged(given, self.value_range, _BYTES)
+        # Keras: the second and third axis, whatever the data format.
+        low, high = ops.min(x, (1, 2), keepdims=True), ops.max(x, (1, 2), keepdims=True)
+        scale = 255.0 / (high - low)
+        stretched = ops.clip(x * scale - low * scale, 0.0, 255.0)
+        y = ranged(stretched, _BYTES, self.value_range)
+        # What has one value everywhere stays as it is.
+        return ops.where(ops.isnan(y), given, y)
+
+
+class Solarization(ImageLayer):
+    """While training, a number is added to each image, then what is above a threshold is inverted.
+
+    Args:
+        addition_factor: the number is up to this share of 255, or between two.
+        threshold_factor: likewise the threshold.
+        value_range: of the images.
+        seed: of the draws.
+        data_format: "channels_last" (if None) or "channels_first".
+        **options: see ImageLayer.
+
+    Raises:
+        ValueError: a factor is not from 0 to 1, or `value_range` not two numbers.
+    """
+
+    def __init__(
+        self,
+        addition_factor: Any = 0.0,
+        threshold_factor: Any = 0.0,
+        value_range: Sequence[float] = (0, 255),
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Unpack[ImageLayerOptions],
+    ) -> None:
+        super().__init__(data_format=data_format, seed=seed, **options)
+        self.addition_factor = _from_zero("addition_factor", addition_factor)
+        self.threshold_factor = _from_zero("threshold_factor", threshold_factor)
+        self.value_range = checked_range("Solarization", value_range)
+
+    def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
+        """What is added to each image, and its threshold, both from 0 to 255."""
+        if not training:
+            return None
+        shape, kind = _one_per_image(data), self.compute_dtype
+        return {
+            name: self._uniform(shape, low, high * 255, seed, kind)
+            for name, (low, high) in (
+                ("additions", self.addition_factor),
+                ("thresholds", self.threshold_factor),
+            )
+        }
+
+    def transform_images(
+        self, images: Any, transformation: Any = None, training: bool = True
+    ) -> Tensor:
+        """The images, inverted where they are bright."""
+        x = self._computed(images)
+        if not training or transformation is None:
+            return x
+        x = ranged(x, self.value_range, _BYTES)
+        x = ops.clip(x + transformation["additions"], 0, 255)
+        y = ops.where(x < transformation["thresholds"], x, 255 - x)
+        return ranged(y, _BYTES, self.value_range)
+
+
+def _from_zero(name: str, factor: Any) -> tuple[float, float]:
+    ends = factor if isinstance(factor, (tuple, list)) else (0, factor)
+    if len(ends) != 2 or not all(isinstance(end, (int, float)) and 0 <= end <= 1 for end in ends):
+        raise ValueError(
+            "Solarization: The `addition_factor` and `threshold_factor` arguments should be a "
+            f"number (or a list of two numbers) in the range [0, 1], got {name}={factor!r}"
+        )
+    low, high = sorted(ends)
+    return low, high
+
+
+class RandomPosterization(ImageLayer):
+    """While training, the values of each image keep only some of their eight bits.
+
+    Args:
+        factor: how many bits: from 1 up to this, or from one number up to another, which is not
+            reached.
+        value_range: of the images.
+        data_format: "channels_last" (if None) or "channels_first".
+        seed: of the draws.
+        **options: see ImageLayer.
+
+    Raises:
+        ValueError: `factor` is not from 1 to 8, or `value_range` not two numbers.
+    """
+
+    def __init__(
+        self,
+        factor: Any,
+        value_range: Sequence[float] = (0, 255),
+        data_format: str | None = None,
+        seed: int | None = None,
+        **options: Unpack[ImageLayerOptions],
+    ) -> None:
+        super().__init__(data_format=data_format, seed=seed, **options)
+        self.factor = checked_factor("RandomPosterization", "factor", factor, 1, _BITS)
+        self.value_range = checked_range("RandomPosterization", value_range)
+
+    def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
+        """How many bits of each image are cleared."""
+        del training
+        shape, (low, high) = as_shape([batch_size(data)]), self.factor
+        if low != high:
+            bits = random.randint(shape, low, high, "uint8", self._drawn_from(seed))
+        else:
+            bits = ops.ones(shape, "uint8") * int(low)
+        return {"shift_factor": _BITS - bits}
+
+    def transform_images(
+        self, images: Any, transformation: Any = None, training: bool = True
+    ) -> Tensor:
+        """The images with fewer shades."""
+        x = self._computed(images)
+        if not training:
+            return x
+        shift = per_image(transformation["shift_factor"])
+        whole = ops.cast(ranged(x, self.value_range, _BYTES), "uint8")
+        cleared = ops.bitwise_left_shift(ops.bitwise_right_shift(whole, shift), shift)
+        return ranged(self._computed(cleared), _BYTES, self.value_range)
+
+
+class RandomInvert(ImageLayer):
+    """While training, x becomes value_range[1] - x in images chosen by chance.
+
+    Args:
+        factor: the probability: between 0 and this, or between two numbers.
+        value_range: of the images.
+        seed: of the draws.
+        data_format: "channels_last" (if None) or "channels_first".
+        **options: see ImageLayer.
+
+    Raises:
+        ValueError: `factor` is not from 0 to 1, or `value_range` not two numbers.
+    """
+
+    def __init__(
+        self,
+        factor: Any = 1.0,
+        value_range: Sequence[float] = (0, 255),
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Unpack[ImageLayerOptions],
+    ) -> None:
+        super().__init__(data_format=data_format, seed=seed, **options)
+        self.factor = checked_factor("RandomInvert", "factor", factor, 0)
+        checked_range("RandomInvert", value_range)
+        self.value_range = value_range
+
+    def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
+        """Which images are inverted."""
+        return {"apply_inversion": self._chosen(data, self.factor, seed)} if training else None
+
+    def transform_images(
+        self, images: Any, transformation: Any = None, training: bool = True
+    ) -> Tensor:
+        """The images, some inverted."""
+        x = self._computed(images)
+        if not training:
+            return x
+        chosen = per_image(transformation["apply_inversion"])
+        return ops.where(chosen, self.value_range[1] - x, x)

@@ -1,0 +1,295 @@
+"""Layers that choose among the other layers of images."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras import ops, random
+from pinnace.keras.layers.image_preprocessing.brightness import (
+    AutoContrast,
+    RandomBrightness,
+    RandomContrast,
+    RandomPosterization,
+    Solarization,
+)
+from pinnace.keras.layers.image_preprocessing.colours import RandomColorDegeneration
+from pinnace.keras.layers.image_preprocessing.factors import checked_factor
+from pinnace.keras.layers.image_preprocessing.filters import RandomSharpness
+from pinnace.keras.layers.image_preprocessing.histograms import Equalization
+from pinnace.keras.layers.image_preprocessing.image_layer import ImageLayer, ImageLayerOptions
+from pinnace.keras.layers.image_preprocessing.warps import (
+    RandomRotation,
+    RandomShear,
+    RandomTranslation,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.tensor import Tensor
+
+_SHADES = ("random_brightness", "random_color_degeneration", "random_contrast", "random_sharpness")
+
+
+class _ChoosingLayer(ImageLayer):
+    """A layer that has others, and draws which of them it applies."""
+
+    # In the order in which numbers are drawn for them.
+    _names: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        value_range: Sequence[float],
+        factor: Any,
+        interpolation: str,
+        data_format: str | None,
+        seed: int | None,
+        options: Any,
+    ) -> None:
+        super().__init__(data_format=data_format, seed=seed, **options)
+        self.value_range = value_range
+        self.factor = checked_factor(type(self).__name__, "factor", factor, 0)
+        self.interpolation = interpolation
+
+    def _make_parts(self) -> None:
+        """The layers it chooses from, by the attributes that Keras has them under."""
+        factor = self.factor
+        shared: dict[str, Any] = {
+            "data_format": self.data_format,
+            "dtype": self.dtype_policy,
+            "bounding_box_format": self.bounding_box_format,
+        }
+        drawn = {**shared, "seed": self.seed}
+        moved = {**drawn, "interpolation": self.interpolation}
+        shaded = {**drawn, "value_range": self.value_range}
+        plain = {**shared, "value_range": self.value_range}
+        bits = max(1, int(8 * factor[1]))
+        makers: dict[str, Callable[[], ImageLayer]] = {
+            "random_shear": lambda: RandomShear(factor, factor, **moved),
+            "random_translation": lambda: RandomTranslation(factor, factor, **moved),
+            "random_rotation": lambda: RandomRotation(factor, **moved),
+            "random_brightness": lambda: RandomBrightness(factor, **shaded),
+            "random_color_degeneration": lambda: RandomColorDegeneration(factor, **shaded),
+            "random_contrast": lambda: RandomContrast(factor, **shaded),
+            "random_sharpness": lambda: RandomSharpness(factor, **shaded),
+            "random_posterization": lambda: RandomPosterization(bits, **shaded),
+            "solarization": lambda: Solarization(factor, factor, **shaded),
+            "auto_contrast": lambda: AutoContrast(**plain),
+            "equalization": lambda: Equalization(**plain),
+        }
+        for name in self._names:
+            setattr(self, name, makers[name]())
+
+    def _parts(self) -> list[tuple[str, ImageLayer]]:
+        return [(name, getattr(self, name)) for name in self._names]
+
+    def _draws(self, data: Any, seed: Any) -> dict[str, Any]:
+        """A transformation for each of the layers."""
+        return {
+            name: layer.get_random_transformation(data, seed=seed) for name, layer in self._parts()
+        }
+
+    def _applied(self, index: Any, x: Any, draws: dict[str, Any], way: Callable[..., Any]) -> Any:
+        """What the layer of that number makes of `x`; past the last one, `x` as it is."""
+
+        def branch(name: str, layer: ImageLayer) -> Callable[[Any], Any]:
+            return lambda given: way(layer, given, draws[name])
+
+        branches = [branch(name, layer) for name, layer in self._parts()]
+        return ops.switch(index, [*branches, lambda given: given], x)
+
+
+def _images(layer: ImageLayer, x: Tensor, drawn: Any) -> Tensor:
+    return layer.transform_images(x, drawn)
+
+
+def _masks(layer: ImageLayer, x: Tensor, drawn: Any) -> Tensor:
+    found: Tensor = layer.transform_segmentation_masks(x, drawn)
+    return found
+
+
+class RandAugment(_ChoosingLayer):
+    """While training, layers that are drawn anew each time are applied in turn.
+
+    Args:
+        value_range: of the images.
+        num_ops: how many layers are applied.
+        factor: how strong they are: between 0 and this, or between two numbers.
+        interpolation: "bilinear" or "nearest", of those that move pixels.
+        seed: of the draws.
+        data_format: "channels_last" (if None) or "channels_first".
+        **options: see ImageLayer.
+
+    Raises:
+        ValueError: `factor` is not from 0 to 1.
+
+    Source:
+        Cubuk et al. 2020, "RandAugment".
+    """
+
+    _names = (
+        *("random_shear", "random_translation", "random_rotation", *_SHADES),
+        *("random_posterization", "solarization", "auto_contrast", "equalization"),
+    )
+
+    def __init__(
+        self,
+        value_range: Sequence[float] = (0, 255),
+        num_ops: int = 2,
+        factor: Any = 0.5,
+        interpolation: str = "bilinear",
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Unpack[ImageLayerOptions],
+    ) -> None:
+        super().__init__(value_range, factor, interpolation, data_format, seed, options)
+        self.num_ops = num_ops
+        self._make_parts()
+
+    def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
+        """Which layers are applied, and a transformation for each there is."""
+        if not training:
+            return None
+        drawn_from = self._drawn_from(seed)
+        chosen = random.randint([self.num_ops], 0, len(self._names), seed=drawn_from)
+        return {"transforms": self._draws(data, drawn_from), "layer_idxes": chosen}
+
+    def transform_images(
+        self, images: Any, transformation: Any = None, training: bool = True
+    ) -> Tensor:
+        """The images after the layers that were drawn."""
+        x = self._computed(images)
+        if not training or transformation is None:
+            return x
+        for place in range(self.num_ops):
+            index = transformation["layer_idxes"][place]
+            x = self._applied(index, x, transformation["transforms"], _images)
+        return x
+
+    def transform_segmentation_masks(
+        self, segmentation_masks: Any, transformation: Any, training: bool = True
+    ) -> Any:
+        """The masks, moved as the images."""
+        masks = ops.convert_to_tensor(segmentation_masks)
+        if not training or transformation is None:
+            return masks
+        for place in range(self.num_ops):
+            index = transformation["layer_idxes"][place]
+            masks = self._applied(index, masks, transformation["transforms"], _masks)
+        return masks
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: dict[str, Any], transformation: Any, training: bool = True
+    ) -> dict[str, Any]:
+        """The boxes, moved as the images."""
+        if not training or transformation is None:
+            return bounding_boxes
+        kinds = {name: bounding_boxes[name].dtype for name in ("boxes", "labels")}
+
+        def boxes(layer: ImageLayer, given: list[Tensor], drawn: Any) -> list[Tensor]:
+            made = layer.transform_bounding_boxes({"boxes": given[0], "labels": given[1]}, drawn)
+            return [ops.cast(made[name], kind) for name, kind in kinds.items()]
+
+        pair = [bounding_boxes["boxes"], bounding_boxes["labels"]]
+        for place in range(self.num_ops):
+            index = transformation["layer_idxes"][place]
+            pair = self._applied(index, pair, transformation["transforms"], boxes)
+        return {**bounding_boxes, "boxes": pair[0], "labels": pair[1]}
+
+
+class AugMix(_ChoosingLayer):
+    """While training, images are mixed with what several chains of layers make of them.
+
+    Args:
+        value_range: of the images.
+        num_chains: how many chains there are.
+        chain_depth: how many layers a chain has at most.
+        factor: how strong they are: between 0 and this, or between two numbers.
+        alpha: parameter of the distributions that shares are drawn from.
+        all_ops: whether brightness, contrast, sharpness and colours are changed too.
+        interpolation: "bilinear" or "nearest", of those that move pixels.
+        seed: of the draws.
+        data_format: "channels_last" (if None) or "channels_first".
+        **options: see ImageLayer.
+
+    Raises:
+        ValueError: `factor` is not from 0 to 1.
+
+    Source:
+        Hendrycks et al. 2020, "AugMix", algorithm 1. The layers of chains are drawn from `seed`
+        anew for each batch, also in traced functions.
+    """
+
+    def __init__(
+        self,
+        value_range: Sequence[float] = (0, 255),
+        num_chains: int = 3,
+        chain_depth: int = 3,
+        factor: Any = 0.3,
+        alpha: float = 1.0,
+        all_ops: bool = True,
+        interpolation: str = "bilinear",
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Unpack[ImageLayerOptions],
+    ) -> None:
+        super().__init__(value_range, factor, interpolation, data_format, seed, options)
+        self.num_chains = num_chains
+        self.chain_depth = chain_depth
+        self.alpha = alpha
+        self.all_ops = all_ops
+        self._names = (
+            *("random_shear", "random_translation", "random_rotation", "random_posterization"),
+            *("solarization", "auto_contrast", "equalization", *(_SHADES if all_ops else ())),
+        )
+        self._make_parts()
+
+    def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
+        """The shares of the chains and of the whole, and the layers of each chain."""
+        if not training:
+            return None
+        drawn_from = self._drawn_from(seed)
+        parts = random.gamma([self.num_chains], self.alpha, seed=drawn_from)
+        whole = random.beta([], self.alpha, self.alpha, seed=drawn_from)
+        shape = [self.num_chains, self.chain_depth]
+        # One more than there are layers: a place may be left empty.
+        chosen = random.randint(shape, 0, len(self._names) + 1, seed=drawn_from)
+        draws = [
+            [self._draws(data, drawn_from) for _ in range(self.chain_depth)]
+            for _ in range(self.num_chains)
+        ]
+        return {
+            "chain_mixing_weights": parts / ops.sum(parts),
+            "weight_sample": whole,
+            "layer_idxes": chosen,
+            "chain_transforms": draws,
+        }
+
+    def transform_images(
+        self, images: Any, transformation: Any = None, training: bool = True
+    ) -> Tensor:
+        """The mixed images."""
+        x = self._computed(images)
+        if not training or transformation is None:
+            return x
+        return ops.clip(self._mixed(x, transformation, _images), *self.value_range)
+
+    def transform_segmentation_masks(
+        self, segmentation_masks: Any, transformation: Any, training: bool = True
+    ) -> Any:
+        """The masks, mixed as the images."""
+        if not training or transformation is None:
+            return segmentation_masks
+        return self._mixed(self._computed(segmentation_masks), transformation, _masks)
+
+    def _mixed(self, x: Tensor, transformation: Any, way: Callable[..., Any]) -> Tensor:
+        weights = self._computed(transformation["chain_mixing_weights"])
+        whole = self._computed(transformation["weight_sample"])
+        total = ops.zeros_like(x)
+        for chain, draws in enumerate(transformation["chain_transforms"]):
+            changed = x
+            for place, drawn in enumerate(draws):
+                index = transformation["layer_idxes"][chain][place]
+                changed = self._applied(index, changed, drawn, way)
+            total = total + changed * weights[chain]
+        return whole * x + (1 - whole) * total

@@ -1,0 +1,59 @@
+"""Pipeline: layers in a row, for preprocessing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from pinnace.keras import registry
+from pinnace.keras.layer import Layer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Pipeline(Layer):
+    """Applies layers one after another.
+
+    Args:
+        layers: what each gives, the next one takes.
+        name: unique if None.
+    """
+
+    def __init__(self, layers: Sequence[Layer], name: str | None = None) -> None:
+        super().__init__(name=name)
+        self._pipeline_layers = list(layers)
+        self.built = True
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers, in the order they are applied."""
+        return list(self._pipeline_layers)
+
+    def call(self, inputs: Any, training: bool = True) -> Any:
+        """What the last layer gives."""
+        for layer in self._pipeline_layers:
+            inputs = layer(inputs, training=training)
+        return inputs
+
+    def get_config(self) -> dict[str, Any]:
+        """The layers and the name."""
+        return {
+            "layers": [registry.serialize_keras_object(x) for x in self._pipeline_layers],
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The pipeline with that configuration.
+
+        Raises:
+            ValueError: it has no list of layers.
+        """
+        layers = config.get("layers")
+        if not isinstance(layers, (list, tuple)):
+            raise ValueError(  # noqa: TRY004 (Keras' type)
+                "Pipeline: config must contain a `layers` key with a list of serialized layers, "
+                f"got {layers!r}"
+            )
+        made = [registry.deserialize_keras_object(x) for x in layers]
+        return cls(made, config.get("name"))

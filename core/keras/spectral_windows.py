@@ -1,0 +1,56 @@
+"""Windows of signals by name, as SciPy names them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array
+
+# Of a sum of cosines with alternating signs.
+_COSINES: dict[str, tuple[float, ...]] = {
+    "boxcar": (1.0,),
+    "hann": (0.5, 0.5),
+    "hamming": (0.54, 0.46),
+    "blackman": (0.42, 0.5, 0.08),
+    "nuttall": (0.3635819, 0.4891775, 0.1365995, 0.0106411),
+    "blackmanharris": (0.35875, 0.48829, 0.14128, 0.01168),
+    "flattop": (0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368),
+}
+NAMES = (*_COSINES, "bartlett", "cosine")
+
+
+def checked_window(who: str, window: object) -> None:
+    """Raise ValueError if a window is named that there is not."""
+    if isinstance(window, str) and window not in NAMES:
+        raise ValueError(
+            f"{who}: window must be one of {', '.join(NAMES)}, or its numbers, got {window!r}"
+        )
+
+
+def named_window(name: str, length: int, periodic: bool) -> Array:
+    """The numbers of a window, float64.
+
+    Args:
+        name: one of `NAMES`.
+        length: how many.
+        periodic: whether the number behind the last one would be the first one again; else the
+            last one is as the first.
+    """
+    if length == 1:
+        return np.ones(1)
+    places = np.arange(length)
+    whole = length if periodic else length - 1
+    if name == "bartlett":
+        return 1.0 - np.abs(2.0 * places / whole - 1.0)
+    if name == "cosine":
+        sines: Array = np.sin(np.pi * (places + 0.5) / (whole + 1))
+        return sines
+    terms = [
+        (-1) ** order * share * np.cos(2 * np.pi * order * places / whole)
+        for order, share in enumerate(_COSINES[name])
+    ]
+    total: Array = np.sum(terms, 0)
+    return total

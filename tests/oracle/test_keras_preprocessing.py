@@ -1,0 +1,29 @@
+"""Layers for features and signals, and older ones, give what they give in Keras."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oracle import both
+
+PROGRAMS = Path(__file__).with_name("keras_preprocessing_programs.py")
+# Sums of float32 products in another order; logarithms of what is almost 0.
+CLOSE = {"rtol": 1e-4, "atol": 1e-4}
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str
+) -> dict[str, dict[str, Any]]:
+    """Every program run by each library in a process of its own."""
+    return both.outcomes(PROGRAMS, tmp_path_factory, tensorflow_python)
+
+
+@pytest.mark.parametrize("name", both.names(PROGRAMS))
+def test_a_program_gives_what_it_gives_in_keras(
+    outcomes: dict[str, dict[str, Any]], name: str
+) -> None:
+    theirs = outcomes["tensorflow"][name]
+    assert not str(theirs).startswith("error: "), theirs
+    both.same(outcomes["pinnace"][name], theirs, name, **CLOSE)
