@@ -5,10 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pinnace.keras import bounding_boxes as bounding_boxes
-from pinnace.keras.audio_folders import (
-    audio_dataset_from_directory as audio_dataset_from_directory,
-)
 from pinnace.keras.backend.values import standardize_dtype as standardize_dtype
 from pinnace.keras.callbacks.progbar import Progbar as Progbar
 from pinnace.keras.encoding import normalize as normalize
@@ -43,6 +39,10 @@ from pinnace.keras.training.data_adapter import pack_x_y_sample_weight as pack_x
 from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight as unpack_x_y_sample_weight
 
 if TYPE_CHECKING:
+    from pinnace.keras import bounding_boxes as bounding_boxes
+    from pinnace.keras.audio_folders import (
+        audio_dataset_from_directory as audio_dataset_from_directory,
+    )
     from pinnace.keras.downloads import get_file as get_file
     from pinnace.keras.drawing.plotting import model_to_dot as model_to_dot
     from pinnace.keras.drawing.plotting import plot_model as plot_model
@@ -52,8 +52,9 @@ if TYPE_CHECKING:
 Sequence = PyDataset
 CustomObjectScope = custom_object_scope
 legacy = _legacy_saving
-# They need archives, connections, other processes and Datasets, which most programs do not.
+# They need archives, connections, other processes, sounds and Datasets, which most programs do not.
 _LATE = {
+    "audio_dataset_from_directory": "pinnace.keras.audio_folders",
     "get_file": "pinnace.keras.downloads",
     "model_to_dot": "pinnace.keras.drawing.plotting",
     "plot_model": "pinnace.keras.drawing.plotting",
@@ -64,10 +65,12 @@ _LATE = {
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
     def __getattr__(name: str) -> Any:
+        if name == "bounding_boxes":
+            return importlib.import_module("pinnace.keras.bounding_boxes")
         if name not in _LATE:
             raise AttributeError(f"module 'pinnace.keras.utils' has no attribute {name!r}")
         return getattr(importlib.import_module(_LATE[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})
+    return sorted({*globals(), *_LATE, "bounding_boxes"})

@@ -7,6 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
+from pinnace.framework.composite import is_composite
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.resources import TrackableResource
@@ -14,8 +15,6 @@ from pinnace.framework.tensor import Operands, Tensor
 from pinnace.framework.variable import handle_of
 from pinnace.functions.function import Function
 from pinnace.ops.array import constants
-from pinnace.ops.composites.ragged.tensor import RaggedTensor
-from pinnace.ops.composites.sparse.tensor import SparseTensor
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.state import table_state, tables
 
@@ -30,11 +29,11 @@ _numbers = itertools.count()
 
 def of_each_key(keys: Any, look: Callable[[Any], Tensor]) -> Any:
     """What `look` finds for keys, with the rows or indices of ragged or sparse ones."""
-    if isinstance(keys, RaggedTensor):
+    if not is_composite(keys):
+        return look(keys)
+    if hasattr(keys, "flat_values"):  # ragged; its class is not imported for tables alone
         return keys.with_flat_values(look(keys.flat_values))
-    if isinstance(keys, SparseTensor):
-        return keys.with_values(look(keys.values))
-    return look(keys)
+    return keys.with_values(look(keys.values))
 
 
 class LookupTable(TrackableResource):

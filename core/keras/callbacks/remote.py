@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import urllib.parse
-import urllib.request
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +50,8 @@ class RemoteMonitor(Callback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Send the number of the epoch and its logs."""
+        import urllib.request  # with http, email and ssl: not for every program that has callbacks
+
         numbers = {name: _plain(value) for name, value in (logs or {}).items()}
         told = json.dumps({"epoch": epoch, **numbers})
         if self.send_as_json:

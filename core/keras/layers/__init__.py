@@ -1,5 +1,7 @@
 """Layers: what models are made of."""
 
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from pinnace.keras import registry as _registry
@@ -42,7 +44,6 @@ from pinnace.keras.layers.conv_transpose import Conv3DTranspose as Conv3DTranspo
 from pinnace.keras.layers.conv_transpose import Convolution1DTranspose as Convolution1DTranspose
 from pinnace.keras.layers.conv_transpose import Convolution2DTranspose as Convolution2DTranspose
 from pinnace.keras.layers.conv_transpose import Convolution3DTranspose as Convolution3DTranspose
-from pinnace.keras.layers.crossing import HashedCrossing as HashedCrossing
 from pinnace.keras.layers.dense import Dense as Dense
 from pinnace.keras.layers.dense import last_axis as last_axis
 from pinnace.keras.layers.depthwise import DepthwiseConv2D as DepthwiseConv2D
@@ -60,49 +61,9 @@ from pinnace.keras.layers.dropout import SpatialDropout2D as SpatialDropout2D
 from pinnace.keras.layers.dropout import SpatialDropout3D as SpatialDropout3D
 from pinnace.keras.layers.einsum_dense import EinsumDense as EinsumDense
 from pinnace.keras.layers.embedding import Embedding as Embedding
-from pinnace.keras.layers.feature_columns import DenseFeatures as DenseFeatures
 from pinnace.keras.layers.group_normalization import GroupNormalization as GroupNormalization
 from pinnace.keras.layers.group_normalization import RMSNormalization as RMSNormalization
 from pinnace.keras.layers.grouped_attention import GroupQueryAttention as GroupQueryAttention
-from pinnace.keras.layers.image_preprocessing.box_counts import (
-    MaxNumBoundingBoxes as MaxNumBoundingBoxes,
-)
-from pinnace.keras.layers.image_preprocessing.brightness import AutoContrast as AutoContrast
-from pinnace.keras.layers.image_preprocessing.brightness import RandomBrightness as RandomBrightness
-from pinnace.keras.layers.image_preprocessing.brightness import RandomContrast as RandomContrast
-from pinnace.keras.layers.image_preprocessing.brightness import RandomInvert as RandomInvert
-from pinnace.keras.layers.image_preprocessing.brightness import (
-    RandomPosterization as RandomPosterization,
-)
-from pinnace.keras.layers.image_preprocessing.brightness import Solarization as Solarization
-from pinnace.keras.layers.image_preprocessing.colours import (
-    RandomColorDegeneration as RandomColorDegeneration,
-)
-from pinnace.keras.layers.image_preprocessing.colours import RandomColorJitter as RandomColorJitter
-from pinnace.keras.layers.image_preprocessing.colours import RandomGrayscale as RandomGrayscale
-from pinnace.keras.layers.image_preprocessing.colours import RandomHue as RandomHue
-from pinnace.keras.layers.image_preprocessing.colours import RandomSaturation as RandomSaturation
-from pinnace.keras.layers.image_preprocessing.filters import (
-    RandomGaussianBlur as RandomGaussianBlur,
-)
-from pinnace.keras.layers.image_preprocessing.filters import RandomSharpness as RandomSharpness
-from pinnace.keras.layers.image_preprocessing.histograms import (
-    ContrastLimitedAdaptiveHistogramEqualization as ContrastLimitedAdaptiveHistogramEqualization,
-)
-from pinnace.keras.layers.image_preprocessing.histograms import Equalization as Equalization
-from pinnace.keras.layers.image_preprocessing.mixing import CutMix as CutMix
-from pinnace.keras.layers.image_preprocessing.mixing import MixUp as MixUp
-from pinnace.keras.layers.image_preprocessing.mixing import RandomErasing as RandomErasing
-from pinnace.keras.layers.image_preprocessing.policies import AugMix as AugMix
-from pinnace.keras.layers.image_preprocessing.policies import RandAugment as RandAugment
-from pinnace.keras.layers.image_preprocessing.warps import (
-    RandomElasticTransform as RandomElasticTransform,
-)
-from pinnace.keras.layers.image_preprocessing.warps import RandomFlip as RandomFlip
-from pinnace.keras.layers.image_preprocessing.warps import RandomPerspective as RandomPerspective
-from pinnace.keras.layers.image_preprocessing.warps import RandomRotation as RandomRotation
-from pinnace.keras.layers.image_preprocessing.warps import RandomShear as RandomShear
-from pinnace.keras.layers.image_preprocessing.warps import RandomTranslation as RandomTranslation
 from pinnace.keras.layers.input import Input as Input
 from pinnace.keras.layers.input import InputLayer as InputLayer
 from pinnace.keras.layers.lookups import IntegerLookup as IntegerLookup
@@ -127,12 +88,8 @@ from pinnace.keras.layers.merge import subtract as subtract
 from pinnace.keras.layers.normalization import BatchNormalization as BatchNormalization
 from pinnace.keras.layers.normalization import LayerNormalization as LayerNormalization
 from pinnace.keras.layers.normalization import UnitNormalization as UnitNormalization
-from pinnace.keras.layers.older import RandomHeight as RandomHeight
-from pinnace.keras.layers.older import RandomWidth as RandomWidth
-from pinnace.keras.layers.older import ThresholdedReLU as ThresholdedReLU
 from pinnace.keras.layers.operators import Identity as Identity
 from pinnace.keras.layers.operators import Lambda as Lambda
-from pinnace.keras.layers.pipeline import Pipeline as Pipeline
 from pinnace.keras.layers.pooling import AveragePooling1D as AveragePooling1D
 from pinnace.keras.layers.pooling import AveragePooling2D as AveragePooling2D
 from pinnace.keras.layers.pooling import AveragePooling3D as AveragePooling3D
@@ -184,11 +141,8 @@ from pinnace.keras.layers.reshape import UpSampling1D as UpSampling1D
 from pinnace.keras.layers.reshape import UpSampling2D as UpSampling2D
 from pinnace.keras.layers.reshape import ZeroPadding1D as ZeroPadding1D
 from pinnace.keras.layers.reshape import ZeroPadding2D as ZeroPadding2D
-from pinnace.keras.layers.reversible_embedding import ReversibleEmbedding as ReversibleEmbedding
 from pinnace.keras.layers.saved import TFSMLayer as TFSMLayer
 from pinnace.keras.layers.spectral import SpectralNormalization as SpectralNormalization
-from pinnace.keras.layers.spectrograms import MelSpectrogram as MelSpectrogram
-from pinnace.keras.layers.spectrograms import STFTSpectrogram as STFTSpectrogram
 from pinnace.keras.layers.text import TextVectorization as TextVectorization
 from pinnace.keras.layers.volumes import Cropping3D as Cropping3D
 from pinnace.keras.layers.volumes import UpSampling3D as UpSampling3D
@@ -196,6 +150,122 @@ from pinnace.keras.layers.volumes import ZeroPadding3D as ZeroPadding3D
 from pinnace.keras.layers.warping import RandomZoom as RandomZoom
 from pinnace.keras.layers.wrapper import TimeDistributed as TimeDistributed
 from pinnace.keras.layers.wrapper import Wrapper as Wrapper
+
+if _TYPE_CHECKING:
+    from pinnace.keras.layers.crossing import HashedCrossing as HashedCrossing
+    from pinnace.keras.layers.feature_columns import DenseFeatures as DenseFeatures
+    from pinnace.keras.layers.image_preprocessing.box_counts import (
+        MaxNumBoundingBoxes as MaxNumBoundingBoxes,
+    )
+    from pinnace.keras.layers.image_preprocessing.brightness import AutoContrast as AutoContrast
+    from pinnace.keras.layers.image_preprocessing.brightness import (
+        RandomBrightness as RandomBrightness,
+    )
+    from pinnace.keras.layers.image_preprocessing.brightness import RandomContrast as RandomContrast
+    from pinnace.keras.layers.image_preprocessing.brightness import RandomInvert as RandomInvert
+    from pinnace.keras.layers.image_preprocessing.brightness import (
+        RandomPosterization as RandomPosterization,
+    )
+    from pinnace.keras.layers.image_preprocessing.brightness import Solarization as Solarization
+    from pinnace.keras.layers.image_preprocessing.colours import (
+        RandomColorDegeneration as RandomColorDegeneration,
+    )
+    from pinnace.keras.layers.image_preprocessing.colours import (
+        RandomColorJitter as RandomColorJitter,
+    )
+    from pinnace.keras.layers.image_preprocessing.colours import RandomGrayscale as RandomGrayscale
+    from pinnace.keras.layers.image_preprocessing.colours import RandomHue as RandomHue
+    from pinnace.keras.layers.image_preprocessing.colours import (
+        RandomSaturation as RandomSaturation,
+    )
+    from pinnace.keras.layers.image_preprocessing.filters import (
+        RandomGaussianBlur as RandomGaussianBlur,
+    )
+    from pinnace.keras.layers.image_preprocessing.filters import RandomSharpness as RandomSharpness
+    from pinnace.keras.layers.image_preprocessing.histograms import (
+        ContrastLimitedAdaptiveHistogramEqualization as ContrastLimitedAdaptiveHistogramEqualization,  # noqa: E501 (a name)
+    )
+    from pinnace.keras.layers.image_preprocessing.histograms import Equalization as Equalization
+    from pinnace.keras.layers.image_preprocessing.mixing import CutMix as CutMix
+    from pinnace.keras.layers.image_preprocessing.mixing import MixUp as MixUp
+    from pinnace.keras.layers.image_preprocessing.mixing import RandomErasing as RandomErasing
+    from pinnace.keras.layers.image_preprocessing.policies import AugMix as AugMix
+    from pinnace.keras.layers.image_preprocessing.policies import RandAugment as RandAugment
+    from pinnace.keras.layers.image_preprocessing.warps import (
+        RandomElasticTransform as RandomElasticTransform,
+    )
+    from pinnace.keras.layers.image_preprocessing.warps import RandomFlip as RandomFlip
+    from pinnace.keras.layers.image_preprocessing.warps import (
+        RandomPerspective as RandomPerspective,
+    )
+    from pinnace.keras.layers.image_preprocessing.warps import RandomRotation as RandomRotation
+    from pinnace.keras.layers.image_preprocessing.warps import RandomShear as RandomShear
+    from pinnace.keras.layers.image_preprocessing.warps import (
+        RandomTranslation as RandomTranslation,
+    )
+    from pinnace.keras.layers.older import RandomHeight as RandomHeight
+    from pinnace.keras.layers.older import RandomWidth as RandomWidth
+    from pinnace.keras.layers.older import ThresholdedReLU as ThresholdedReLU
+    from pinnace.keras.layers.pipeline import Pipeline as Pipeline
+    from pinnace.keras.layers.reversible_embedding import ReversibleEmbedding as ReversibleEmbedding
+    from pinnace.keras.layers.spectrograms import MelSpectrogram as MelSpectrogram
+    from pinnace.keras.layers.spectrograms import STFTSpectrogram as STFTSpectrogram
+
+# What few models have is imported when it is asked for.
+_LATE = {
+    "crossing": ("HashedCrossing",),
+    "feature_columns": ("DenseFeatures",),
+    "image_preprocessing.box_counts": ("MaxNumBoundingBoxes",),
+    "image_preprocessing.brightness": (
+        "AutoContrast",
+        "RandomBrightness",
+        "RandomContrast",
+        "RandomInvert",
+        "RandomPosterization",
+        "Solarization",
+    ),
+    "image_preprocessing.colours": (
+        "RandomColorDegeneration",
+        "RandomColorJitter",
+        "RandomGrayscale",
+        "RandomHue",
+        "RandomSaturation",
+    ),
+    "image_preprocessing.filters": ("RandomGaussianBlur", "RandomSharpness"),
+    "image_preprocessing.histograms": (
+        "ContrastLimitedAdaptiveHistogramEqualization",
+        "Equalization",
+    ),
+    "image_preprocessing.mixing": ("CutMix", "MixUp", "RandomErasing"),
+    "image_preprocessing.policies": ("AugMix", "RandAugment"),
+    "image_preprocessing.warps": (
+        "RandomElasticTransform",
+        "RandomFlip",
+        "RandomPerspective",
+        "RandomRotation",
+        "RandomShear",
+        "RandomTranslation",
+    ),
+    "older": ("RandomHeight", "RandomWidth", "ThresholdedReLU"),
+    "pipeline": ("Pipeline",),
+    "reversible_embedding": ("ReversibleEmbedding",),
+    "spectrograms": ("MelSpectrogram", "STFTSpectrogram"),
+}
+_PLACES = {name: module for module, names in _LATE.items() for name in names}
+
+
+if not _TYPE_CHECKING:  # a checker that saw this would let every typo pass
+
+    def __getattr__(name: str) -> _Any:
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(_importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+        globals()[name] = found
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})
 
 
 def serialize(layer: Layer) -> _Any:

@@ -203,6 +203,9 @@ class DenseFeatures(ColumnsLayer):
         Keras 2 `DenseFeatures`.
     """
 
+    # A Sequential model that begins with it takes a dict of features.
+    takes_features = True
+
     def __init__(self, feature_columns: Any, **options: Unpack[LayerOptions]) -> None:
         super().__init__(feature_columns, DenseColumn, **options)
 

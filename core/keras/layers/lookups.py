@@ -263,7 +263,8 @@ class IndexLookup(Layer):
 
     def _looked_up(self, x: Tensor, unknown: Any, kind: Any) -> Tensor:
         if self._table is not None:
-            return self._table.lookup(x)
+            found: Tensor = self._table.lookup(x)
+            return found
         if restoring.current() is None:
             raise ValueError(
                 f"{self._described()} has no vocabulary: set_vocabulary or adapt it first"

@@ -10,7 +10,6 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.trackable import Trackable
 from pinnace.keras import masks, registry
 from pinnace.keras.layer import Layer
-from pinnace.keras.layers.feature_columns import DenseFeatures
 from pinnace.keras.layers.input import Input, InputLayer
 from pinnace.keras.models.model import Model
 from pinnace.keras.models.topology import Topology, fitted
@@ -161,7 +160,7 @@ class Sequential(Model):
             return
         if not isinstance(x, TensorSpec):
             # Several inputs, for a first layer that joins them.
-            if isinstance(self._layers[0], DenseFeatures):
+            if getattr(self._layers[0], "takes_features", False):
                 self._build_for_features(x)
             return
         if self._input is None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.keras import ops
-from pinnace.ops.quantization import simulated
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -33,6 +32,8 @@ def fake_quant_with_min_max_vars(
     Returns:
         The shape and dtype of `inputs`.
     """
+    from pinnace.ops.quantization import simulated  # few programs need that family of ops
+
     x = ops.convert_to_tensor(inputs)
     low, high = (
         ops.cast(ops.convert_to_tensor(bound), "float32") for bound in (min_vals, max_vals)

@@ -53,7 +53,7 @@ def _cholesky_kernel(input: Array) -> Array:
 def _factors(matrices: Array) -> Array:
     """The Cholesky factors; of a matrix that has none, NaN."""
     try:
-        return np.linalg.cholesky(matrices)  # type: ignore[no-any-return]
+        return np.linalg.cholesky(matrices)
     except np.linalg.LinAlgError:
         pass
     # NumPy refuses all of them for one: each by itself.
