@@ -1,7 +1,7 @@
 """Layers: what models are made of."""
 
 import importlib as _importlib
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from pinnace.keras import registry as _registry
@@ -151,7 +151,7 @@ from pinnace.keras.layers.warping import RandomZoom as RandomZoom
 from pinnace.keras.layers.wrapper import TimeDistributed as TimeDistributed
 from pinnace.keras.layers.wrapper import Wrapper as Wrapper
 
-if _TYPE_CHECKING:
+if TYPE_CHECKING:
     from pinnace.keras.layers.crossing import HashedCrossing as HashedCrossing
     from pinnace.keras.layers.feature_columns import DenseFeatures as DenseFeatures
     from pinnace.keras.layers.image_preprocessing.box_counts import (
@@ -254,7 +254,7 @@ _LATE = {
 _PLACES = {name: module for module, names in _LATE.items() for name in names}
 
 
-if not _TYPE_CHECKING:  # a checker that saw this would let every typo pass
+if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
     def __getattr__(name: str) -> _Any:
         if name not in _PLACES:
