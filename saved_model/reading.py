@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,9 +93,10 @@ def _held(folder: Path) -> Iterator[tuple[int, int] | None]:
     A folder that is open keeps its inode number. Without that, of two saves in a row the second may
     be given the number that the first one has freed.
     """
-    try:
+    handle = None
+    with suppress(OSError):  # it is missing, or the system opens no folders
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # it is missing, or the system opens no folders
+    if handle is None:
         yield _identity(folder)
         return
     try:

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from pinnace.framework.variable import Variable
 
 
-_LOCK, _UNLOCK = "MutexLock", "ConsumeMutexLock"
-
-
 class Effects:
     """Control edges that keep effects in program order.
 
@@ -49,7 +46,7 @@ class Effects:
         found: dict[Node, None] = {}
         if self._held:
             lock, inside = self._held[-1]
-            found.update(dict.fromkeys(inside if op.name == _UNLOCK else [lock]))
+            found.update(dict.fromkeys(inside if op.mutex == "unlock" else [lock]))
         if op.effect == "read":
             write = self._writes.get(inputs[0]) if inputs else None
             if write is not None:
@@ -68,7 +65,7 @@ class Effects:
     def note(self, node: Node) -> None:
         """The node was added."""
         op = node.op
-        if op.name == _UNLOCK and self._held:
+        if op.mutex == "unlock" and self._held:
             lock, _ = self._held.pop()
             self._writes[lock.inputs[0]] = node  # the next lock waits for this end
         if self._held:
@@ -82,7 +79,7 @@ class Effects:
             self._reads.pop(resource, None)
         if self._is_chained(op, node.attrs):
             self._chain = node
-        if op.name == _LOCK:
+        if op.mutex == "lock":
             self._held.append((node, []))
 
     @staticmethod

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pinnace.framework import dtypes
+from pinnace.framework.late_modules import LateModules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 _MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
 
@@ -99,6 +103,24 @@ class _Defaults:
 
 
 _defaults = _Defaults()
+# Policies of quantized layers, which few models have: their classes by name, and what makes one of
+# a name such as `int8_from_float32`. The module puts them here when it is imported.
+_classes: dict[str, type[DTypePolicy]] = {}
+_makers: list[Callable[[str], DTypePolicy | None]] = []
+_later = LateModules("pinnace.keras.quantized_policies")
+
+
+def add_policies(
+    classes: Iterable[type[DTypePolicy]], make: Callable[[str], DTypePolicy | None]
+) -> None:
+    """Make policies known to `get`.
+
+    Args:
+        classes: by whose names configurations call them.
+        make: the policy that a name means; None if it is no such name.
+    """
+    _classes.update({kind.__name__: kind for kind in classes})
+    _makers.append(make)
 
 
 def get(identifier: PolicyLike | dict[str, Any]) -> DTypePolicy:
@@ -116,19 +138,16 @@ def get(identifier: PolicyLike | dict[str, Any]) -> DTypePolicy:
 
 def _of_config(told: dict[str, Any]) -> DTypePolicy:
     """The policy that a configuration tells; its class is one of the few that there are."""
-    from pinnace.keras import quantized_policies  # few layers are quantized
-
-    kind = getattr(quantized_policies, str(told.get("class_name")), DTypePolicy)
-    found: DTypePolicy = kind.from_config(told["config"])
-    return found
+    name = str(told.get("class_name"))
+    kind = DTypePolicy if name == "DTypePolicy" else _later.find(lambda: _classes.get(name))
+    return (kind or DTypePolicy).from_config(told["config"])
 
 
 def _quantized(name: str) -> DTypePolicy | None:
     if "_from_" not in name:
         return None
-    from pinnace.keras import quantized_policies  # few layers are quantized
-
-    return quantized_policies.of_name(name)
+    make = _later.find(lambda: _makers[-1] if _makers else None)
+    return None if make is None else make(name)
 
 
 def dtype_policy() -> DTypePolicy:

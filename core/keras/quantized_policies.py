@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pinnace.keras.dtype_policy import DTypePolicy, dtype_policy
+from pinnace.keras.dtype_policy import DTypePolicy, add_policies, dtype_policy
 
 _MODES = ("int8", "float8", "int4")
 
@@ -137,3 +137,6 @@ def of_name(name: str) -> QuantizedDTypePolicy | None:
     if mode == "float8":
         return QuantizedFloat8DTypePolicy(mode, source)
     return Int4DTypePolicy(mode, source) if "/" in mode else QuantizedDTypePolicy(mode, source)
+
+
+add_policies((QuantizedDTypePolicy, Int4DTypePolicy, QuantizedFloat8DTypePolicy), of_name)

@@ -287,6 +287,7 @@ class OpDef:
         divides: it gives the quotient or the remainder of its two inputs, rounded down (`floor`) or
             towards zero (`truncate`); an `exact` quotient is rounded, towards zero, only of
             integers.
+        mutex: it locks a mutex, or unlocks it: effects in between stay there.
         batch: how it takes a batch axis; elementwise ops have a rule without saying so.
         traceless: nothing that comes after can tell whether it ran: it checks, prints, or is idle.
         reaches: what it reaches outside of the process, "files", "Python" or "the terminal", by its
@@ -319,6 +320,7 @@ class OpDef:
     flops: Count | None = None
     moves: Literal["concatenate", "stack", "split"] | None = None
     divides: Division | None = None
+    mutex: Literal["lock", "unlock"] | None = None
     batch: BatchRule | None = None
     traceless: bool = False
     reaches: str | Callable[[Attrs], str] = ""

@@ -397,5 +397,5 @@ OTHERS = {
     *("Layer", "Wrapper", "InputLayer", "Lambda", "StackedRNNCells"),
     *("LSTMCell", "GRUCell", "SimpleRNNCell", "TFSMLayer"),
     # They take dicts, lists of features, or layers.
-    *("HashedCrossing", "Pipeline"),
+    *("DenseFeatures", "HashedCrossing", "Pipeline"),
 }

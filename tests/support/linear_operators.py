@@ -227,6 +227,7 @@ def low_rank(*, symmetric: bool) -> Callable[[Numbers], Case]:
                 lambda b, x, d: (
                     diagonal_matrix(b) + x @ diagonal_matrix(d) @ x.conj().swapaxes(-1, -2)
                 ),
+                real=(0, 2),  # else the operator is not self-adjoint
             )
         return Case(
             lambda b, x, d, y: linalg.LinearOperatorLowRankUpdate(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.framework.extras import install_command
 from pinnace.keras.visualization.drawn_boxes import draw_bounding_boxes
 from pinnace.keras.visualization.drawn_masks import draw_segmentation_masks
 from pinnace.keras.visualization.image_batches import image_batch
@@ -23,7 +24,7 @@ def _matplotlib(who: str, part: str) -> Any:
         return importlib.import_module(f"matplotlib.{part}")
     except ImportError as error:
         raise ImportError(
-            f"{who}: the `matplotlib` package is needed\n  Try: pip install matplotlib"
+            f"{who}: the `matplotlib` package is needed\n  Try: {install_command('plot')}"
         ) from error
 
 

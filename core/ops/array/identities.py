@@ -208,6 +208,7 @@ GUARANTEE_CONST = define(
     infer=same_as_input,
     kernel=_same,
     gradient=NOT_DIFFERENTIABLE,
+    effect="read",  # TensorFlow calls it stateful
     elementwise=True,
     alias=True,
 )

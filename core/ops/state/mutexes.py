@@ -130,6 +130,7 @@ MUTEX_LOCK = define(
     kernel=_lock_kernel,
     gradient=NOT_DIFFERENTIABLE,
     effect="write",
+    mutex="lock",
 )
 
 
@@ -152,4 +153,5 @@ CONSUME_MUTEX_LOCK = define(
     kernel=_consume_kernel,
     gradient=NOT_DIFFERENTIABLE,
     effect="write",
+    mutex="unlock",
 )

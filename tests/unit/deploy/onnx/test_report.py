@@ -95,7 +95,7 @@ def test_another_failure_is_reported_too(tmp_path: Path) -> None:
         export(tmp_path / "nothing", report=path)
     found = json.loads(path.read_text())
     assert found["status"] == "failed"
-    assert found["error"] == "NotFoundError"
+    assert found["error"] == "MissingFileError"
     assert found["unconvertible"] == []
 
 

@@ -204,7 +204,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_every_row_once(
 def test_a_run_that_is_asked_to_end_leaves_no_file_in_the_making(
     rowwise: Path, tmp_path: Path
 ) -> None:
-    write_data(tmp_path, 20, rows=2000)
+    write_data(tmp_path, 60, rows=4000)  # far more than are done before the signal comes
     command = [sys.executable, "-m", "pinnace.deploy.cli.main"]
     command += map(str, arguments(rowwise, tmp_path, "--batch-size", "1"))
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
