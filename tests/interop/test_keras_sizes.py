@@ -17,6 +17,8 @@ runpy.run_path(program, run_name="__main__")
 SIZES = Path(__file__).parents[1] / "support" / "layer_sizes.py"
 # TensorFlow's process ends (division by zero) for some sizes of these in Keras 3.15.
 UNASKED = {f"Adaptive{kind}Pooling{rank}D" for kind in ("Max", "Average") for rank in (1, 2, 3)}
+# These Keras 3 has left behind.
+UNASKED |= {"RandomHeight", "RandomWidth", "ThresholdedReLU"}
 
 
 def drawn() -> list[Case]:

@@ -158,8 +158,8 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     **{
         op: (Deviation("gradients", NO_CONJUGATE, complex_input),)
         for op in (
-            *("Cumprod", "MatrixDeterminant", "MatrixSquareRoot", "MulNoNan", "TridiagonalSolve"),
-            *("Xdivy", "Xlog1py", "Xlogy"),
+            *("Cumprod", "MatrixDeterminant", "MatrixSolveLs", "MatrixSquareRoot", "MulNoNan"),
+            *("TridiagonalSolve", "Xdivy", "Xlog1py", "Xlogy"),
         )
     },
     "Sign": (Deviation("gradients", NOTHING_MOVES, complex_input),),

@@ -16,6 +16,11 @@ OTHERWISE = {
     "doubled(": "TensorFlow wants a TensorArray where we grow a list",
     "issubclass(tf.errors": "our errors are Python's errors too",
     "two_heads.png": "TensorFlow draws with Graphviz and pydot alone",
+    "SKLearnRegressor": "scikit-learn is not in TensorFlow's environment",
+    "regressor.fit": "likewise",
+    "large.kernel.dtype.name": "dtypes of Keras' variables are texts",
+    "DenseFeatures": "Keras 3 has no layer for feature columns",
+    'features({"age"': "likewise",
     "counter(1)": "tf.print writes past Python's sys.stdout there",
 }
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")

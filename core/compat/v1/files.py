@@ -46,9 +46,11 @@ def checkpoint_exists(checkpoint_prefix: str | os.PathLike[str]) -> bool:
     """Whether there is a checkpoint with this prefix.
 
     Args:
-        checkpoint_prefix: what `Checkpoint.save` returned.
+        checkpoint_prefix: what `Checkpoint.save` returned; or a file, as the first format of
+            checkpoints was.
     """
-    return os.path.isfile(f"{os.fspath(checkpoint_prefix)}.index")  # noqa: PTH113 (a text)
+    prefix = os.fspath(checkpoint_prefix)
+    return any(os.path.isfile(path) for path in (f"{prefix}.index", prefix))  # noqa: PTH113 (a text)
 
 
 def NewCheckpointReader(filepattern: str) -> Any:  # noqa: N802 (TensorFlow's name)

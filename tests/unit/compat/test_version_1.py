@@ -182,7 +182,7 @@ def test_files_are_read_without_a_session(tmp_path: Path) -> None:
         next(v1.io.tf_record_iterator(str(tmp_path / "none")))
     prefix = tf.train.Checkpoint(a=tf.Variable([1.0, 2.0])).save(str(tmp_path / "saved"))
     assert v1.train.checkpoint_exists(prefix)
-    assert not v1.train.checkpoint_exists(path)
+    assert not v1.train.checkpoint_exists(str(tmp_path / "other"))
     key = "a/.ATTRIBUTES/VARIABLE_VALUE"
     assert v1.train.NewCheckpointReader(prefix).get_tensor(key).tolist() == [1, 2]
 
