@@ -13,6 +13,7 @@ import functools
 import mmap
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ _SET_HANDLER = 304
 _GET_HANDLER = 305
 _UNASKED = 16  # this part of what a run may take is given without a look at the process
 _STATM = Path("/proc/self/statm")
+_GIVEN_BACK_S = 1.0  # the free parts of the heap are given back this often at most
 
 
 class _Allocator(ctypes.Structure):
@@ -91,7 +93,10 @@ class Limits:
             taken = _taken() if self.counts_free else _held()
             if taken + size > self.data_bytes:
                 return False
-        return not self.process_bytes or _resident() + size <= self.process_bytes
+        if not self.process_bytes or _resident() + size <= self.process_bytes:
+            return True
+        # What was freed may lie in the heap, where a new array need not find room.
+        return _give_back() and _resident() + size <= self.process_bytes
 
 
 limits = Limits()  # of all runs together
@@ -160,6 +165,27 @@ class _HeapInfo(ctypes.Structure):
             *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
         )
     )
+
+
+class _Given:
+    """When the heap was last given back, as `time.monotonic` has it."""
+
+    lock = threading.Lock()
+    at = float("-inf")
+
+
+def _give_back() -> bool:
+    """Let the C library give the free parts of the heap to the system; whether it did.
+
+    It takes milliseconds, and is done once a second at most.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    with _Given.lock:
+        now = time.monotonic()
+        if trim is None or now - _Given.at < _GIVEN_BACK_S:
+            return False
+        _Given.at = now
+    return bool(trim(0))
 
 
 @functools.cache
