@@ -87,8 +87,12 @@ def _infer_solve_ls(call: InferCall) -> Shape:
     matrix, rhs = matrix_shape(call), matrix_shape(call, 1)
     if call.spec(2).shape.rank not in {None, 0}:
         call.fail("l2_regularizer must be a scalar")
-    if matrix.rank is None or rhs.rank is None:
+    if matrix.rank is None and rhs.rank is None:
         return Shape(None)
+    if matrix.rank is None:
+        return rhs[:-2].concatenate(Shape([None, rhs[-1]]))
+    if rhs.rank is None:
+        return matrix[:-2].concatenate(Shape([matrix[-1], None]))
     if None not in {matrix[-2], rhs[-2]} and matrix[-2] != rhs[-2]:
         call.fail(f"rhs must have as many rows as matrix, got {rhs[-2]} and {matrix[-2]}")
     if not matrix[:-2].is_compatible_with(rhs[:-2]):
