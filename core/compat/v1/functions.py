@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import context, dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.no_effect import no_effect
 from pinnace.functions.control import conditional, looping
 from pinnace.ops.array import casting, constants, selecting, space_depth
 from pinnace.ops.array import shapes as shape_ops
@@ -341,14 +342,15 @@ def Print(  # noqa: N802 (TensorFlow's name)
         input_: any tensor.
         data: list of tensors to print.
         message: what the line begins with.
-        first_n: how often to print; always if None or negative. Only where a graph keeps count: in
-            eager calls each call prints.
+        first_n: without effect, and told so: each call prints.
         summarize: how many elements of each tensor; 3 if None, all if negative.
         name: name of the node while tracing.
 
     Source:
         TensorFlow op `Print` (logging_ops.cc).
     """
+    if first_n is not None and first_n >= 0:
+        no_effect("Print", "first_n", "each call prints")
     return execute_one(
         PRINT,
         input_,
