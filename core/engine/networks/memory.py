@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer
+from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, image_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Value
@@ -85,24 +85,35 @@ class Memory:
         reader: the network, read to its end.
         inputs: tensors that it is given.
         outputs: values that others need.
+        sizes: the shapes of the values.
 
     Attributes:
         layers: in the order in which they run, copies among them.
         size: numbers of the arena.
     """
 
-    def __init__(self, reader: Reader, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        inputs: Sequence[Value],
+        outputs: Sequence[Value],
+        sizes: Mapping[Value, tuple[int, ...]],
+    ) -> None:
         self._reader = reader
+        self._sizes = sizes
         self.storages: dict[Hashable, Storage] = {}
         for number, value in enumerate(inputs):
-            self.storages[value] = Storage(reader.image(value), "input", number)
+            self.storages[value] = Storage(self._image(value), "input", number)
         for number, value in enumerate(outputs):
             root = reader.root(value)
-            self.storages.setdefault(root, Storage(reader.image(root), "output", number))
+            self.storages.setdefault(root, Storage(self._image(root), "output", number))
         # Keys of copies instead of what a layer would read, by the layer.
         self.copies: dict[Layer, Bordered] = {}
         self.layers = self._with_copies()
         self.size = self._place()
+
+    def _image(self, value: Value) -> Image:
+        return image_of(self._sizes[value])
 
     def of(self, value: Hashable) -> Storage:
         """The storage of a value, or of what it is a view of."""
@@ -127,7 +138,7 @@ class Memory:
                 seen_otherwise.update(map(self._reader.root, (*layer.reads(), layer.out)))
         for layer in sorted(self._reader.layers, key=lambda one: one.place):
             if layer.out not in self.storages:
-                self.storages[layer.out] = Storage(self._reader.image(layer.out))
+                self.storages[layer.out] = Storage(self._image(layer.out))
             border = _needed(layer)
             if border != NO_BORDER and layer.kind != "COPY":
                 value = layer.xs[0]
@@ -137,7 +148,7 @@ class Memory:
                     storage.widen(border)
                 else:
                     copy = Bordered(value)
-                    self.storages[copy] = Storage(self._reader.image(value))
+                    self.storages[copy] = Storage(self._image(value))
                     self.storages[copy].widen(border)
                     self.copies[layer] = copy
                     made = Layer("COPY", layer.place, layer.node, copy, [value])  # type: ignore[arg-type]

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.engine.codegen import compiler, walking
+from pinnace.engine.networks.blocks import block_sizes, blocks_of
 from pinnace.engine.networks.layers import image_of
-from pinnace.engine.networks.memory import Memory
+from pinnace.engine.networks.memory import Bordered, Memory
 from pinnace.engine.networks.steady import Evaluation
 from pinnace.engine.networks.table import Table, products_of
 from pinnace.engine.networks.weighing import Packed, Versions, aligned, pack
@@ -21,7 +22,7 @@ from pinnace.ops.kernels import team, tiles
 from pinnace.ops.kernels.poison import fill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.networks.layers import Image, Layer
     from pinnace.engine.networks.reading import Reader
@@ -60,7 +61,7 @@ class _Form(NamedTuple):
         versions: the variables, and how often each had been assigned to.
         table: the rows.
         packed: what its addresses of weights belong to.
-        threads: that share the work.
+        threads: that walk the table together.
     """
 
     versions: Versions
@@ -103,6 +104,9 @@ class Network:
         part: the steps.
         tensors: how many of the inputs are tensors; the others are variables.
         sizes: the shapes of values.
+
+    Attributes:
+        blocks: of the batch, each walked by one thread; 1 if all threads walk all of it together.
     """
 
     # Its shapes are never others than expected.
@@ -114,7 +118,10 @@ class Network:
         self.kernel = compiler.request(walking.WALK)
         self._tensors = tensors
         self._sizes = sizes
-        self._memory = Memory(reader, part.inputs[:tensors], part.outputs)
+        given = part.inputs[:tensors]
+        self.blocks = blocks_of(reader, given, team.size())
+        self._block_sizes = block_sizes(sizes, self.blocks) if self.blocks > 1 else sizes
+        self._memory = Memory(reader, given, part.outputs, self._block_sizes)
         # Outputs whose numbers another output has, in another shape perhaps.
         first: dict[Value, int] = {}
         for number, value in enumerate(part.outputs):
@@ -129,11 +136,9 @@ class Network:
         """The rows of the table, in their order."""
         return self._memory.layers
 
-    def image(self, value: Hashable) -> Image:
+    def image(self, value: Value | Bordered) -> Image:
         """The sizes of what a layer reads or makes."""
-        storage = self._memory.storages.get(value)
-        # What is seen in another shape has no storage of its own.
-        return image_of(self._sizes[value]) if storage is None else storage.image  # type: ignore[index]
+        return image_of(self._sizes[value.of if isinstance(value, Bordered) else value])
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
         """The outputs of the network.
@@ -152,8 +157,12 @@ class Network:
         """
         passes: list[list[float]] = []
         outs = [None] * len(self.cluster.outputs)
+        at_once = min(team.size(), self.blocks)
+        blocks: list[list[float]] = []
         for _ in range(_PASSES):
-            self._call(inputs, outs, lambda workspace: passes.append(self._run_by_rows(workspace)))
+            blocks.clear()
+            self._call(inputs, outs, lambda workspace: blocks.append(self._run_by_rows(workspace)))
+            passes.append([sum(row) / at_once for row in zip(*blocks, strict=True)])
         # The middle one of each row: threads also wait for the interpreter in between.
         return [sorted(row)[_PASSES // 2] for row in zip(*passes, strict=True)]
 
@@ -169,15 +178,19 @@ class Network:
             np.empty(self._sizes[value], np.float32) if out is None else out
             for value, out in zip(self.cluster.outputs, outs, strict=True)
         ]
-        workspace = self._lend(form)
-        workspace.point(
-            [array.ctypes.data for array in given], [array.ctypes.data for array in results]
-        )
-        run(workspace)
-        kept = len(self._spare)
-        fits = 4 * self._memory.size * kept <= _MOST_SPARE_BYTES
-        if workspace.form is self._form and kept < _SPARE and fits:
-            self._spare.append(workspace)
+        ends = [(array.ctypes.data, array.nbytes // self.blocks) for array in (*given, *results)]
+
+        def work(block: int) -> None:
+            workspace = self._lend(form)
+            places = [begin + size * block for begin, size in ends]
+            workspace.point(places[: len(given)], places[len(given) :])
+            run(workspace)
+            self._keep(workspace)
+
+        if self.blocks == 1:
+            work(0)
+        else:
+            team.share(self.blocks, work, threads=team.size())
         for number, same in enumerate(self._same):
             if same != number:
                 results[number][...] = results[same].reshape(results[number].shape)
@@ -247,6 +260,12 @@ class Network:
             workspace = _Workspace(form, self._memory.size)
         return workspace
 
+    def _keep(self, workspace: _Workspace) -> None:
+        kept = len(self._spare)
+        fits = 4 * self._memory.size * kept <= _MOST_SPARE_BYTES
+        if workspace.form is self._form and kept < max(_SPARE, team.size()) and fits:
+            self._spare.append(workspace)
+
     def _form_for(self, variables: Sequence[Array]) -> _Form:
         """The table for the variables as they are now."""
         resources = [array.item() for array in variables]
@@ -269,8 +288,9 @@ class Network:
             for layer in self._memory.layers
         ]
         products = products_of(self._memory, packed)
-        threads = team.size() if products >= team.WORTH_PRODUCTS else 1
-        table = Table(self._memory, packed, self._sizes.__getitem__, steady.of, threads)
+        together = self.blocks == 1 and products >= team.WORTH_PRODUCTS
+        threads = team.size() if together else 1
+        table = Table(self._memory, packed, self._block_sizes.__getitem__, steady.of, threads)
         return _Form(versions, table, packed, threads)
 
 

@@ -9,6 +9,7 @@ import pytest
 import pinnace as tf
 from pinnace.engine import observing
 from pinnace.engine.contests import Decision
+from pinnace.engine.networks import region
 from pinnace.engine.plan import Plan
 from pinnace.engine.tiers import Tiers
 from pinnace.ops import execute
@@ -107,7 +108,9 @@ def test_eager_ops_are_rows() -> None:
 
 
 @pytest.mark.usefixtures("compiled")
-def test_a_network_has_a_row_for_each_layer() -> None:
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_a_network_has_a_row_for_each_layer(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(region, "blocks_of", lambda *_: blocks)
     x, model = convolutions()
     expected = model(x)
     found = profile(model, x)

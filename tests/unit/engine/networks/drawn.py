@@ -30,6 +30,7 @@ class Drawn:
 
     Args:
         seed: which one.
+        times: how many times as many images as the seed says.
 
     Attributes:
         function: from images to results.
@@ -37,10 +38,10 @@ class Drawn:
         variables: its weights.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, times: int = 1) -> None:
         self._random = random = np.random.default_rng(seed)
         self.variables: list[Any] = []
-        batch = int(random.integers(1, 4))
+        batch = int(random.integers(1, 4)) * times
         size = tuple(int(n) for n in random.integers(3, 19, 2))
         channels = int(random.choice([1, 2, 3, 5, 8, 17, 33, 40]))
         self.x = random.standard_normal((batch, *size, channels)).astype(np.float32)

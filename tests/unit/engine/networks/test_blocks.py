@@ -1,0 +1,80 @@
+"""A batch that is walked in blocks gives what the plan gives, however it is cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.engine.networks import blocks
+from pinnace.framework import config
+from pinnace.ops.kernels import team
+from unit.engine.networks.drawn import Drawn
+from unit.engine.networks.test_region import _settings as _settings
+from unit.engine.networks.test_region import arrays_of, check, networks_of
+
+
+def cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have blocks wherever they can be."""
+    monkeypatch.setattr(blocks, "_CACHE", 0)
+    monkeypatch.setattr(blocks, "_CACHED_WEIGHTS", 1 << 40)
+    monkeypatch.setattr(blocks, "_WORTH_BYTES", 0)
+    monkeypatch.setattr(blocks, "_LEFT", 1.0)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_drawn_networks_in_blocks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "poison", seed % 3 == 0)
+    cut(monkeypatch)
+    drawn = Drawn(seed, times=2 + seed % 5)
+    check(drawn, drawn.x)
+
+
+def test_most_drawn_networks_can_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut(monkeypatch)
+    found = 0
+    for seed in range(40):
+        drawn = Drawn(seed, times=4)
+        plan, arrays = arrays_of(drawn.function, drawn.x)
+        found += any(network.blocks > 1 for network in networks_of(plan, arrays))
+    assert found >= 25
+
+
+def model(side: int) -> Any:
+    images = tf.keras.Input((side, side, 3))
+    x = tf.keras.layers.Conv2D(64, 3, activation="relu", padding="same")(images)
+    x = tf.keras.layers.Conv2D(64, 3, activation="relu", padding="same")(x)
+    return tf.keras.Model(images, tf.keras.layers.GlobalAveragePooling2D()(x))
+
+
+def blocks_for(network: Any, x: Any) -> list[int]:
+    function = tf.function(lambda given: network(given, training=False))
+    plan, arrays = arrays_of(function, x)
+    return [one.blocks for one in networks_of(plan, arrays)]
+
+
+def test_blocks_are_for_batches_that_do_not_fit_into_the_cache() -> None:
+    # 64 channels of 112 x 112 are 3.2 MB an image; of 16 x 16, 65 KB.
+    large, small = model(112), model(16)
+    (found,) = blocks_for(large, np.zeros((16, 112, 112, 3), np.float32))
+    assert found >= max(2, team.size())
+    assert 16 % found == 0
+    assert blocks_for(small, np.zeros((16, 16, 16, 3), np.float32)) == [1]
+    assert blocks_for(large, np.zeros((1, 112, 112, 3), np.float32)) == [1]
+
+
+def test_values_that_share_no_first_axis_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut(monkeypatch)
+    filters = tf.constant(np.ones((3, 3, 4, 4), np.float32))
+
+    @tf.function
+    def mixed(x: Any) -> Any:
+        y = tf.nn.relu(tf.nn.conv2d(x, filters, 1, "SAME"))
+        y = tf.reshape(y, (2, -1, 5, 4))
+        return tf.nn.conv2d(y, filters, 1, "SAME")
+
+    x = np.random.default_rng(0).standard_normal((4, 5, 5, 4)).astype(np.float32)
+    plan, arrays = arrays_of(mixed, x)
+    assert all(network.blocks == 1 for network in networks_of(plan, arrays))
