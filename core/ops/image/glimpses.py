@@ -109,10 +109,10 @@ def _noise(kind: str, image: Array, shape: tuple[int, ...]) -> Array:
     rng = np.random.default_rng()
     if kind == "uniform":
         low, high = image.min(), image.max()
-        return low + rng.random(shape, np.float32) * (high - low)
+        return np.asarray(low + rng.random(shape, np.float32) * (high - low))
     mean, spread = image.mean((0, 1)), image.std((0, 1))
     drawn = mean + rng.standard_normal(shape, np.float32) * spread
-    return np.clip(drawn, image.min((0, 1)), image.max((0, 1)))
+    return np.asarray(np.clip(drawn, image.min((0, 1)), image.max((0, 1))))
 
 
 def _kernel(op: str, *, first: bool) -> Callable[..., Array]:

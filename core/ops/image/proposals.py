@@ -88,7 +88,7 @@ def _moved(anchors: Array, deltas: Array) -> Array:
 
 
 def _of_image(
-    scores: Array, deltas: Array, info: Array, anchors: Array, looked: int, least: np.float32
+    scores: Array, deltas: Array, info: Array, anchors: Array, looked: int, least: Array
 ) -> tuple[Array, Array]:
     """The boxes that are large enough, and their scores, best first."""
     order = np.argsort(-scores, kind="stable")[:looked]
@@ -127,7 +127,7 @@ def _kernel(
             image_info[i],
             flat,
             int(pre_nms_topn),
-            min_size[()],
+            min_size,
         )
         kept = selected(
             _OP,

@@ -83,7 +83,7 @@ def _integers(x: Array, low: np.float32, high: np.float32, dtype: np.dtype[Any])
     scale = np.float32(count / float(high - low))
     whole = _rounded(x * scale) - (_rounded(low * scale) - least)
     info = np.iinfo(dtype)
-    return np.clip(whole.astype(np.float64), info.min, info.max).astype(dtype)
+    return np.asarray(np.clip(whole.astype(np.float64), info.min, info.max).astype(dtype))
 
 
 def _rounded(x: Any) -> Any:

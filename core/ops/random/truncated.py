@@ -144,7 +144,7 @@ def _of_one(sampler: _Sampler, count: int, mean: Any, stddev: Any, low: Any, hig
         found = sampler.accepted(count, 2, _uniforms(sampler, least, most))
     else:
         found = sampler.accepted(count, 1, _exponentials(sampler, least, most))
-    return found * stddev + mean
+    return np.asarray(found * stddev + mean)
 
 
 def _normals(sampler: _Sampler, least: Any, most: Any) -> Callable[..., tuple[Array, Array]]:
