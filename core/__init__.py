@@ -277,6 +277,9 @@ if TYPE_CHECKING:
     from pinnace.data.value_specs import NoneTensorSpec as NoneTensorSpec
     from pinnace.data.value_specs import type_spec_from_value as type_spec_from_value
     from pinnace.functions import autograph as autograph
+    from pinnace.functions.batched import (
+        nondifferentiable_batch_function as nondifferentiable_batch_function,
+    )
     from pinnace.functions.critical_section import CriticalSection as CriticalSection
     from pinnace.functions.graphs import Graph as Graph
     from pinnace.functions.wrapping import import_graph_def as import_graph_def
@@ -296,6 +299,7 @@ if TYPE_CHECKING:
     from pinnace.ops import signal as signal
     from pinnace.ops import strings as strings
     from pinnace.ops.array.identities import guarantee_const as guarantee_const
+    from pinnace.ops.array.parallel import parallel_stack as parallel_stack
     from pinnace.ops.composites import ragged as ragged
     from pinnace.ops.composites import sets as sets
     from pinnace.ops.composites import sparse as sparse
@@ -312,6 +316,18 @@ if TYPE_CHECKING:
     from pinnace.ops.linalg.norms import norm as norm
     from pinnace.ops.nn.dilated import (
         required_space_to_batch_paddings as required_space_to_batch_paddings,
+    )
+    from pinnace.ops.nn.general_convolutions import conv as conv
+    from pinnace.ops.nn.general_convolutions import (
+        conv2d_backprop_filter_v2 as conv2d_backprop_filter_v2,
+    )
+    from pinnace.ops.nn.general_convolutions import (
+        conv2d_backprop_input_v2 as conv2d_backprop_input_v2,
+    )
+    from pinnace.ops.nn.nearest import approx_top_k as approx_top_k
+    from pinnace.ops.ragged.filling import ragged_fill_empty_rows as ragged_fill_empty_rows
+    from pinnace.ops.ragged.filling import (
+        ragged_fill_empty_rows_grad as ragged_fill_empty_rows_grad,
     )
     from pinnace.ops.random.indices import random_index_shuffle as random_index_shuffle
     from pinnace.ops.signal.over_axes import fftnd as fftnd
@@ -340,11 +356,15 @@ _ON_FIRST_USE = {
     "SparseTensor": "pinnace.ops.composites.sparse.tensor:SparseTensor",
     "SparseTensorSpec": "pinnace.ops.composites.sparse.tensor:SparseTensorSpec",
     "__version__": "pinnace.framework.versions:VERSION",
+    "approx_top_k": "pinnace.ops.nn.nearest:approx_top_k",
     "as_string": "pinnace.ops.strings.conversion:as_string",
     "audio": "pinnace.ops.audio",
     "autograph": "pinnace.functions.autograph",
     "compat": "pinnace.compat",
     "constant_initializer": "pinnace.keras.initializers:Constant",
+    "conv": "pinnace.ops.nn.general_convolutions:conv",
+    "conv2d_backprop_filter_v2": ("pinnace.ops.nn.general_convolutions:conv2d_backprop_filter_v2"),
+    "conv2d_backprop_input_v2": "pinnace.ops.nn.general_convolutions:conv2d_backprop_input_v2",
     "data": "pinnace.data",
     "deploy": "pinnace.deploy",
     "distribute": "pinnace.distribute",
@@ -375,13 +395,19 @@ _ON_FIRST_USE = {
     "make_tensor_proto": "pinnace.graph.static_values:make_tensor_proto",
     "matrix_square_root": "pinnace.ops.linalg.functions:sqrtm",
     "metrics": "pinnace.keras.metrics",
+    "nondifferentiable_batch_function": (
+        "pinnace.functions.batched:nondifferentiable_batch_function"
+    ),
     "norm": "pinnace.ops.linalg.norms:norm",
     "ones_initializer": "pinnace.keras.initializers:Ones",
     "optimizers": "pinnace.keras.optimizers",
+    "parallel_stack": "pinnace.ops.array.parallel:parallel_stack",
     "profiler": "pinnace.profiler",
     "quantization": "pinnace.ops.quantization",
     "queue": "pinnace.ops.queue",
     "ragged": "pinnace.ops.composites.ragged",
+    "ragged_fill_empty_rows": "pinnace.ops.ragged.filling:ragged_fill_empty_rows",
+    "ragged_fill_empty_rows_grad": "pinnace.ops.ragged.filling:ragged_fill_empty_rows_grad",
     "random_index_shuffle": "pinnace.ops.random.indices:random_index_shuffle",
     "random_normal_initializer": "pinnace.keras.initializers:RandomNormal",
     "random_uniform_initializer": "pinnace.keras.initializers:RandomUniform",

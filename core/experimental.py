@@ -3,6 +3,8 @@
 from pinnace import numpy_names as numpy
 from pinnace.data.iterator import Optional as Optional
 from pinnace.framework import dlpack as dlpack
+from pinnace.framework.asynchronous import async_clear_error as async_clear_error
+from pinnace.framework.asynchronous import async_scope as async_scope
 from pinnace.framework.dtypes import float4_e2m1fn as float4_e2m1fn
 from pinnace.framework.dtypes import float8_e4m3b11fnuz as float8_e4m3b11fnuz
 from pinnace.framework.dtypes import float8_e4m3fn as float8_e4m3fn
@@ -38,6 +40,8 @@ __all__ = [
     "ExtensionTypeBatchEncoder",
     "ExtensionTypeSpec",
     "Optional",
+    "async_clear_error",
+    "async_scope",
     "dispatch_for_api",
     "dispatch_for_binary_elementwise_apis",
     "dispatch_for_binary_elementwise_assert_apis",

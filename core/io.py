@@ -41,5 +41,7 @@ from pinnace.ops.io import read_file as read_file
 from pinnace.ops.io import serialize_tensor as serialize_tensor
 from pinnace.ops.io import write_file as write_file
 from pinnace.ops.io.json_examples import decode_json_example as decode_json_example
+from pinnace.ops.io.protos import decode_proto as decode_proto
+from pinnace.ops.io.protos import encode_proto as encode_proto
 from pinnace.ops.strings.encoding import decode_base64 as decode_base64
 from pinnace.ops.strings.encoding import encode_base64 as encode_base64

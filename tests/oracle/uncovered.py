@@ -29,6 +29,18 @@ UNCOVERED: dict[str, str] = {
         ),
         _NO_KERNEL,
     ),
+    **dict.fromkeys(
+        ("Conv2DBackpropFilterV2", "Conv2DBackpropInputV2", "GenerateBoundingBoxProposals"),
+        _NO_KERNEL,
+    ),
+    **dict.fromkeys(
+        (
+            *("Conv", "DecodeProtoV2", "EncodeProto", "ExtractGlimpse", "ExtractGlimpseV2"),
+            *("ParallelConcat", "QuantizedConcat", "RaggedFillEmptyRows"),
+            *("RaggedFillEmptyRowsGrad", "SobolSample", "StatelessParameterizedTruncatedNormal"),
+        ),
+        "tests/oracle/test_rare_ops.py compares it",
+    ),
     **dict.fromkeys(("WriteHistogramSummary", "WriteImageSummary"), _SUMMARIES),
     "_FusedDepthwiseConv2dNative": (
         "TensorFlow's optimizer of graphs alone can make one: called otherwise it gives no elements"

@@ -10,10 +10,12 @@ from pinnace.ops.image.cropping import *
 from pinnace.ops.image.detection import *
 from pinnace.ops.image.drawing import *
 from pinnace.ops.image.fitting import *
+from pinnace.ops.image.glimpses import *
 from pinnace.ops.image.jpeg import *
 from pinnace.ops.image.patches import *
 from pinnace.ops.image.pixels import *
 from pinnace.ops.image.projecting import *
+from pinnace.ops.image.proposals import *
 from pinnace.ops.image.resizing import *
 from pinnace.ops.image.sampling import *
 from pinnace.ops.image.suppression import *

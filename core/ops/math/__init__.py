@@ -35,6 +35,7 @@ from pinnace.ops.math.trigonometry import *
 if TYPE_CHECKING:
     from pinnace.ops.array.permutations import invert_permutation as invert_permutation
     from pinnace.ops.array.sorting import top_k as top_k
+    from pinnace.ops.math.sobol import sobol_sample as sobol_sample
     from pinnace.ops.nn.nearest import approx_max_k as approx_max_k
     from pinnace.ops.nn.nearest import approx_min_k as approx_min_k
     from pinnace.ops.nn.normalization import l2_normalize as l2_normalize
@@ -54,6 +55,7 @@ _ELSEWHERE = {
     "log_softmax": "pinnace.ops.nn.softmaxes",
     "softmax": "pinnace.ops.nn.softmaxes",
     "softplus": "pinnace.ops.nn.smooth",
+    "sobol_sample": "pinnace.ops.math.sobol",
     "softsign": "pinnace.ops.nn.smooth",
     "top_k": "pinnace.ops.array.sorting",
 }

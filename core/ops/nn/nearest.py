@@ -98,6 +98,44 @@ def approx_min_k(
     )
 
 
+def approx_top_k(
+    input: TensorLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    is_max_k: bool = True,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`approx_max_k`, or `approx_min_k`; TensorFlow itself runs it on TPUs alone.
+
+    Args:
+        input: [..., n, ...], float16, bfloat16 or float32.
+        k: how many.
+        reduction_dimension: the axis.
+        recall_target: the share that must be right; it changes nothing here.
+        is_max_k: whether the greatest values are wanted, or the least.
+        reduction_input_size_override: changes nothing here.
+        aggregate_to_topk: must be True.
+        name: name of the node while tracing.
+
+    Returns:
+        [..., k, ...], dtype of `input`, and the places along the axis, int32.
+    """
+    return execute(  # type: ignore[no-any-return]
+        APPROX_TOP_K,
+        input,
+        k=k,
+        reduction_dimension=reduction_dimension,
+        recall_target=recall_target,
+        is_max_k=is_max_k,
+        reduction_input_size_override=reduction_input_size_override,
+        aggregate_to_topk=aggregate_to_topk,
+        name=name,
+    )
+
+
 def _kernel(
     x: Array, *, k: int, reduction_dimension: int, is_max_k: bool, aggregate_to_topk: bool
 ) -> tuple[Array, Array]:

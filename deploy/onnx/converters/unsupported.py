@@ -27,6 +27,15 @@ _REASONS = {
         EditDistance
     """,
     "cuts at every letter of a set, and ONNX at one text": "StringSplit",
+    "draws noise around a part of a picture, other noise in every run": """
+        ExtractGlimpse ExtractGlimpseV2
+    """,
+    (
+        "draws numbers again until they fit, from TensorFlow's Philox generator: a loop for which "
+        "there is no converter"
+    ): """
+        StatelessParameterizedTruncatedNormal
+    """,
     "draws a part of a picture to train on; a model that answers needs none": """
         SampleDistortedBoundingBox SampleDistortedBoundingBoxV2 StatelessSampleDistortedBoundingBox
     """,
@@ -78,7 +87,7 @@ _REASONS = {
         StringNGrams UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode UnicodeTranscode
     """,
     "has a quantized dtype, whose range stands beside it; ONNX has integers alone": """
-        Dequantize QuantizeV2
+        Dequantize QuantizeV2 QuantizedConcat
     """,
     "has cells of random sizes, which ONNX's poolings have not": """
         FractionalAvgPool FractionalMaxPool
@@ -95,7 +104,8 @@ _REASONS = {
         Betainc Igamma Igammac Ndtri NextAfter Polygamma Zeta
     """,
     "is a step of training: the gradient of a convolution for its weights": """
-        Conv2DBackpropFilter Conv3DBackpropFilterV2 DepthwiseConv2dNativeBackpropFilter
+        Conv2DBackpropFilter Conv2DBackpropFilterV2 Conv3DBackpropFilterV2
+        DepthwiseConv2dNativeBackpropFilter
     """,
     "is a step of training: the gradient of a cropping": """
         CropAndResizeGradBoxes CropAndResizeGradImage
@@ -116,6 +126,15 @@ _REASONS = {
     """,
     "is a step of training: the gradient of a resizing": """
         ResizeBicubicGrad ResizeBilinearGrad ResizeNearestNeighborGrad ScaleAndTranslateGrad
+    """,
+    "is a step of training: the gradient of a convolution by a tensor of the input's shape": """
+        Conv2DBackpropInputV2
+    """,
+    "has any number of batch axes, and no converter yet; Conv2D and Conv3D have one": """
+        Conv
+    """,
+    "is a table of bits that grows with the number of points; give the model the points": """
+        SobolSample
     """,
     "is an argument of a graph, which every export has already": "Placeholder",
     "is an initializer of the file": "Const",
@@ -168,6 +187,9 @@ _REASONS = {
         QueueDequeueUpToV2 QueueDequeueV2 QueueEnqueueManyV2 QueueEnqueueV2 QueueIsClosedV2
         QueueSizeV2 RandomShuffleQueueV2
     """,
+    "keeps the best boxes of each image and pads them with zeros; export NonMaxSuppressionV5": """
+        GenerateBoundingBoxProposals
+    """,
     "keeps what a loop computes for its gradient; an ONNX model has no state": """
         StackCloseV2 StackPopV2 StackPushV2 StackV2
     """,
@@ -217,6 +239,9 @@ _REASONS = {
         ParseSequenceExampleV2 ParseSingleExample ParseSingleSequenceExample ParseTensor
         SerializeTensor
     """,
+    "reads or writes protobuf messages, which ONNX cannot; export the function behind it": """
+        DecodeProtoV2 EncodeProto
+    """,
     "reads or writes files": "MatchingFiles ReadFile WriteFile",
     (
         "searches through beginnings of labels, with results of a length that no ONNX operator "
@@ -231,7 +256,8 @@ _REASONS = {
         CTCLoss
     """,
     "works on rows of different length, which ONNX has not": """
-        RaggedCountSparseOutput RaggedCross RaggedGather RaggedRange RaggedTensorFromVariant
+        RaggedCountSparseOutput RaggedCross RaggedFillEmptyRows RaggedFillEmptyRowsGrad
+        RaggedGather RaggedRange RaggedTensorFromVariant
         RaggedTensorToSparse RaggedTensorToVariant RaggedTensorToVariantGradient
     """,
     "works on sets, which ONNX has not": """

@@ -110,6 +110,12 @@ ATTRS: dict[str, dict[str, Any]] = {
         "num_true": 1, "num_sampled": 1, "unique": True, "range_max": 2, "vocab_file": "/nowhere",
     },
     "InitializeTableFromTextFileV2": {"key_index": -2, "value_index": -1},
+    "DecodeProtoV2": {
+        "message_type": "M", "field_names": (), "output_types": (), "descriptor_source": "/nowhere",
+    },
+    "EncodeProto": {
+        "message_type": "M", "field_names": (), "Tinput_types": (), "descriptor_source": "/nowhere",
+    },
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from pinnace.deploy.onnx.converters.array import identities as identities
 from pinnace.deploy.onnx.converters.array import indicators as indicators
 from pinnace.deploy.onnx.converters.array import joining as joining
 from pinnace.deploy.onnx.converters.array import padding as padding
+from pinnace.deploy.onnx.converters.array import parallel as parallel
 from pinnace.deploy.onnx.converters.array import partitioning as partitioning
 from pinnace.deploy.onnx.converters.array import permutations as permutations
 from pinnace.deploy.onnx.converters.array import reshaping as reshaping
