@@ -66,6 +66,7 @@ class SeedGenerator(AutoTrackable):
                 trainable=False,
                 name=f"{self.name}/seed_generator_state",
             )
+            self.state.path = self.state.name.removesuffix(":0")  # type: ignore[attr-defined]  # Keras 3's
             self._step = constants.constant(np.array([0, 1], np.int64))
 
     def next(self, ordered: bool = True) -> Tensor:

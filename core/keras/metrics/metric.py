@@ -75,6 +75,7 @@ class Metric(AutoTrackable):
             variable = StateVariable(
                 value, trainable=False, name=f"{self.name}/{name or 'variable'}", **how
             )
+        variable.path = variable.name.removesuffix(":0")  # type: ignore[attr-defined]  # Keras 3's
         first = np.asarray(value.numpy())
         self._state.append((variable, first))
         return variable

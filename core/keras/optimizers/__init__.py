@@ -43,6 +43,8 @@ def get(identifier: Any) -> Any:
     """
     if isinstance(identifier, str):
         identifier = identifier if identifier in _TABLE else identifier.lower()
+    if isinstance(identifier, dict):
+        return deserialize(identifier)
     return _registry.by_name("optimizer", identifier, _TABLE)
 
 
@@ -59,4 +61,10 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
         custom_objects: classes and functions by name, beside those of Keras and the registered
             ones.
     """
-    return _registry.deserialize_keras_object(config, custom_objects)
+    name = config.get("class_name") if isinstance(config, dict) else None
+    if not isinstance(name, str) or name not in _TABLE or name != name.lower():
+        return _registry.deserialize_keras_object(config, custom_objects)
+    # Older programs say `adam` for `Adam`.
+    return _registry.deserialize_keras_object(
+        {**config, "class_name": _TABLE[name].__name__}, custom_objects
+    )

@@ -168,7 +168,10 @@ class AdamW(Adam):
         **options: Any,
     ) -> None:
         if weight_decay is None:
-            raise ValueError("AdamW: weight_decay must be a number\n  Try: Adam, which has none")
+            raise ValueError(
+                "AdamW: Argument `weight_decay` must be a float. Received: weight_decay=None\n"
+                "  Try: Adam, which has none"
+            )
         super().__init__(
             learning_rate, beta_1, beta_2, epsilon, amsgrad, weight_decay=weight_decay, **options
         )

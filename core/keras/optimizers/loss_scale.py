@@ -61,17 +61,18 @@ class LossScaleOptimizer(Optimizer):
         if not kwargs.pop("dynamic", True):
             raise ValueError(
                 "LossScaleOptimizer: dynamic must be True, got False\n"
-                "  Try: loss_scale_factor of the inner optimizer, which is a fixed scale"
+                "  Try: set `loss_scale_factor` of the inner optimizer, which is a fixed scale"
             )
         for key, default in _LEFT_TO_INNER.items():
             if kwargs.pop(key, default) != default:
                 raise ValueError(
                     f"LossScaleOptimizer does not support `{key}`\n"
-                    "  Try: it as an argument of the inner optimizer"
+                    f"  Try: set `{key}` on the `inner_optimizer`"
                 )
         if kwargs:
             raise ValueError(
-                f"LossScaleOptimizer does not support arguments: {', '.join(sorted(kwargs))}"
+                "LossScaleOptimizer does not support arguments: "
+                + ", ".join(f"`{name}`" for name in kwargs)
             )
         super().__init__(learning_rate=0.0, name=name)
         self.inner_optimizer = inner_optimizer

@@ -106,7 +106,7 @@ class Optimizer(OptimizerState):
             )
         if sum(x is not None for x in (clipnorm, clipvalue, global_clipnorm)) > 1:
             raise ValueError(
-                f"{who}: only one of clipnorm, clipvalue, global_clipnorm may be given"
+                f"{who}: Only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be given"
             )
         _check_accumulation(who, gradient_accumulation_steps)
         if weight_decay is not None and weight_decay < 0:
@@ -347,8 +347,8 @@ class Optimizer(OptimizerState):
             return list(grads), list(variables)
         if len(missing) == len(variables) > 0:
             raise ValueError(
-                f"{type(self).__name__}: no variable has a gradient: the loss does not depend on "
-                f"{', '.join(missing)}"
+                f"{type(self).__name__}: No gradients provided for any variable. The loss does not "
+                f"depend on {', '.join(missing)}"
             )
         warnings.warn(
             f"{type(self).__name__}: the loss does not depend on {', '.join(missing)}, "

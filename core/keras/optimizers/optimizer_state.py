@@ -74,6 +74,7 @@ class OptimizerState(AutoTrackable):
                 name=f"{self.name}/{name}",
                 **replicas.kept(VariableAggregation.ONLY_FIRST_REPLICA),
             )
+        variable.path = variable.name.removesuffix(":0")  # type: ignore[attr-defined]  # Keras 3's
         self._variables.append(variable)
         return variable
 
@@ -282,9 +283,9 @@ class OptimizerState(AutoTrackable):
     ) -> Self:
         """The optimizer with that configuration."""
         config = dict(config)
-        config["learning_rate"] = registry.deserialize_keras_object(
-            config.get("learning_rate"), custom_objects
-        )
+        if "learning_rate" in config:
+            rate = config["learning_rate"]
+            config["learning_rate"] = registry.deserialize_keras_object(rate, custom_objects)
         return cls(**config)
 
     def get_weights(self) -> list[Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework import structure
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Tensor
 from pinnace.keras import losses as _losses
 from pinnace.keras import replicas
 from pinnace.keras.losses.loss import Loss, LossFunctionWrapper
 from pinnace.keras.metrics.means import Mean
-from pinnace.keras.training.outputs import aligned, outputs_by_name, spread
+from pinnace.keras.training.loss_plan import PlannedLoss, at, like_outputs, planned
 from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ class CompileLoss:
     """The losses of all outputs as one.
 
     Args:
-        loss: a name, function or Loss; a list or dict of them.
-        loss_weights: a factor, or a list or dict of them.
+        loss: a name, function or Loss; a structure of them.
+        loss_weights: a factor, or a structure of them.
         output_names: of outputs in a list; output_0, … if None.
     """
 
@@ -34,62 +35,63 @@ class CompileLoss:
         self._given = loss
         self._names = output_names
         self._weights = loss_weights
-        self._pairs: list[tuple[str, Loss | None, float | None]] | None = None
+        self._planned: list[PlannedLoss] | None = None
+        # Means of the losses, if there are several.
         self.trackers: list[Metric] = []
-        self._by_output: dict[str, Metric] = {}
-        self._single = not isinstance(loss, (list, tuple, dict))
-        if self._single:
+        if not structure.is_nested(loss):
             loss_of(loss)  # an unknown name is told at once
 
+    @property
+    def metrics(self) -> list[Metric]:
+        """The means of the losses, if there are several."""
+        return self.trackers
+
+    @property
+    def built(self) -> bool:
+        """Whether the loss of each part of the outputs is decided."""
+        return self._planned is not None
+
     def build(self, y: Any, y_pred: Any) -> None:
-        """Decide which loss each output has."""
+        """Decide which loss each part of the outputs has."""
         del y
-        outputs = outputs_by_name(y_pred, self._names)
-        losses = spread("loss", self._given, outputs, same=self._single)
-        weights = spread("loss_weights", self._weights, outputs, same=len(outputs) == 1)
-        for weight in weights:
-            if weight is not None and not isinstance(weight, (int, float)):
-                raise ValueError(f"compile: loss_weights must be numbers, got {weight!r}")
-        self._pairs = [
-            (name, None if one is None else loss_of(one), weight)
-            for (name, _), one, weight in zip(outputs, losses, weights, strict=True)
-        ]
-        found = [name for name, one, _ in self._pairs if one is not None]
-        if isinstance(y_pred, dict):  # Keras: in the order of what tells them
-            order = self._given if isinstance(self._given, dict) else y_pred
-            found = [name for name in map(str, order) if name in found]
-        if len(found) > 1:  # one alone is the whole loss
-            self._by_output = {name: Mean(name=f"{name}_loss") for name in found}
-            self.trackers = list(self._by_output.values())
+        found = planned(self._given, self._weights, y_pred, self._names, loss_of)
+        self._planned = found
+        # One alone is the whole loss.
+        self.trackers = [Mean(name=f"{one.name}_loss") for one in found] if len(found) > 1 else []
 
     def __call__(self, y: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """The weighted sum of the losses of a batch."""
-        if self._pairs is None:
+        if self._planned is None:
             self.build(y, y_pred)
-        assert self._pairs is not None  # noqa: S101 (build sets it)
-        predictions = [value for _, value in outputs_by_name(y_pred, self._names)]
-        names = [name for name, _, _ in self._pairs]
-        truths = aligned("y", y, names)
-        weights = aligned("sample_weight", sample_weight, names, same=True)
-        total = None
-        for (name, loss, factor), true, predicted, weight in zip(
-            self._pairs, truths, predictions, weights, strict=True
-        ):
-            if loss is None:
-                continue
-            try:
-                found = loss(true, predicted, weight)
-            except InvalidArgumentError as error:
-                raise InvalidArgumentError(_told(loss, true, predicted, error)) from None
-            value = casting.cast(found, "float32")
-            if name in self._by_output:
-                self._by_output[name].update_state(replicas.whole(value))
-            if factor is not None:
-                value = value * factor
-            total = value if total is None else total + value
-        if total is None:
+        assert self._planned is not None  # noqa: S101 (build sets it)
+        if not self._planned:
             raise ValueError("compile: every loss is None")
+        places = [one.path for one in self._planned]
+        truths = like_outputs("y", y, y_pred, self._names, places)
+        weights = sample_weight
+        if structure.is_nested(sample_weight):
+            weights = like_outputs("sample_weight", sample_weight, y_pred, self._names, places)
+        total = None
+        for index, one in enumerate(self._planned):
+            true, predicted = at(one.path, truths), at(one.path, y_pred)
+            if true is None:
+                raise ValueError(f"y must have an entry for {one.name}, has {_keys(y)}")
+            weight = at(one.path, weights) if structure.is_nested(weights) else weights
+            try:
+                found = one.loss(true, predicted, weight)
+            except InvalidArgumentError as error:
+                raise InvalidArgumentError(_told(one.loss, true, predicted, error)) from None
+            value = casting.cast(found, "float32")
+            if self.trackers:
+                self.trackers[index].update_state(replicas.whole(value))
+            if one.weight is not None:
+                value = value * one.weight
+            total = value if total is None else total + value
         return total
+
+
+def _keys(y: Any) -> str:
+    return repr(sorted(y)) if isinstance(y, dict) else f"{len(structure.flatten(y))} entries"
 
 
 def _told(loss: Loss, y: Any, y_pred: Any, error: Exception) -> str:

@@ -92,6 +92,9 @@ class CompileMetrics(Metric):
 
     def build(self, y: Any, y_pred: Any) -> None:
         """Decide which metrics each output has; `accuracy` depends on shapes."""
+        if self.is_empty:
+            self._per_output = []  # whatever the truths are
+            return
         outputs = outputs_by_name(y_pred, self._output_names)
         truths = aligned("y", y, [name for name, _ in outputs])
         plain = spread_lists("metrics", self._given[0], outputs)
@@ -114,6 +117,8 @@ class CompileMetrics(Metric):
         if self._per_output is None:
             self.build(y, y_pred)
         assert self._per_output is not None  # noqa: S101 (build sets it)
+        if not self._per_output:
+            return
         names = [name for name, _, _ in self._per_output]
         truths = aligned("y", y, names)
         predictions = [value for _, value in outputs_by_name(y_pred, self._output_names)]

@@ -177,7 +177,8 @@ def _arrays(who: str, name: str, part: Any) -> Any:
         if not leaves:
             raise ValueError(f"{who}: {name} is empty")
         if not isinstance(leaves[0], (bool, int, float, str, bytes, np.generic)):
-            return type(part)([_arrays(who, name, value) for value in part])
+            made = getattr(part, "_make", type(part))  # a named tuple stays one
+            return made([_arrays(who, name, value) for value in part])
     return _array(who, name, part)
 
 

@@ -61,7 +61,8 @@ def spread(what: str, given: Any, outputs: Sequence[tuple[str, Any]], *, same: b
         unknown = sorted(set(given) - set(names))
         if unknown:
             raise ValueError(
-                f"compile: {what} names {', '.join(unknown)}, the outputs are {', '.join(names)}"
+                f"compile: Invalid `{what}`: it names {', '.join(unknown)}, the outputs are "
+                f"{', '.join(names)}"
             )
         return [given.get(name) for name in names]
     if isinstance(given, (list, tuple)):

@@ -172,7 +172,7 @@ class StepFunctions(Part):
         y_pred = self._outputs_for(x)
         if y_pred is not None and y is not None and metrics is not None:
             open_y = structure.map_structure(_open_batch, y)
-            if loss is not None and loss._pairs is None:
+            if loss is not None and not loss.built:
                 loss.build(open_y, y_pred)
             if not metrics.built:
                 metrics.build(open_y, y_pred)

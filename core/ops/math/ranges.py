@@ -93,7 +93,10 @@ def _count(start: Array, limit: Array, delta: Array) -> int:
             f"Range: start must be {side} limit where delta is {step}, "
             f"got start {first} and limit {end}"
         )
-    return -(-(end - first) // step) if whole else math.ceil(abs((end - first) / step))  # type: ignore[return-value]
+    if whole:
+        return -(-(end - first) // step)  # type: ignore[return-value]
+    # TensorFlow counts in the dtype itself: (1.1 - 0.1) / 0.1 is above 10 only in more bits.
+    return math.ceil(abs(float((limit - start) / delta)))
 
 
 def _infer_range(call: InferCall) -> Shape:
