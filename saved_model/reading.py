@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
+from pinnace.engine.ahead.table import FILE as KERNELS_FILE
+from pinnace.engine.ahead.table import FOLDER as KERNELS_FOLDER
 from pinnace.framework.context import init_scope
 from pinnace.framework.errors import (
     DataLossError,
@@ -81,9 +83,22 @@ def load(
 
 def _load(folder: Path, tags: list[str] | None, options: LoadOptions) -> Any:
     meta = choose_graph(read_messages(folder), tags, layout.model_path(folder))
+    offer_kernels(folder)
     if not meta.HasField("object_graph_def"):
         return load_main_graph(folder, meta, options)
     return Loader(folder, meta, options).load()
+
+
+def offer_kernels(folder: Path) -> None:
+    """Let this process use the kernels that `pinnace compile` left beside a model.
+
+    Args:
+        folder: of the SavedModel.
+    """
+    if (folder / KERNELS_FOLDER / KERNELS_FILE).is_file():
+        from pinnace.engine.ahead.offering import offer  # seldom there
+
+        offer(folder)
 
 
 @contextmanager

@@ -98,3 +98,12 @@ def report() -> list[Warmed]:
         for kernel in compiler.requested()
         if is_tried(kernel, wait=True)
     ]
+
+
+def texts() -> list[str]:
+    """The texts of all kernels that were asked for in this process, and not refused by Numba."""
+    return [
+        kernel.text
+        for kernel in compiler.requested()
+        if is_tried(kernel, wait=True) and kernel.text not in compiler.errors
+    ]

@@ -7,6 +7,7 @@ Read once from the environment:
     PINNACE_FUSION         1 or 0: whether elementwise chains become one kernel
     PINNACE_CACHE          folder for compiled kernels, perhaps only to be read; empty keeps
                            nothing
+    PINNACE_KERNELS        digests of tables of kernels beside models that may be run, with commas
     PINNACE_DETERMINISM    1 or 0: results that do not depend on the order of threads
     PINNACE_EAGER          1 or 0: functions run as plain Python
     PINNACE_POISON         1 or 0: memory that is to be written is filled with NaN first (for tests)
@@ -62,6 +63,7 @@ class Settings:
         inter_op_threads: ops that run at once; 0 leaves it to the engine.
         poison: whether functions that are traced from now on fill each array that they are to write
             with NaN before (integers with 0xAA): a number that was not written is seen. Slow.
+        trusted_kernels: digests of tables of kernels beside models that may be run.
         caches: where folders of caches are, by their variables of the environment.
     """
 
@@ -72,6 +74,7 @@ class Settings:
     intra_op_threads: int = 0
     inter_op_threads: int = 0
     poison: bool = False
+    trusted_kernels: frozenset[str] = frozenset()
     caches: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -101,6 +104,7 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         deterministic=_flag(environment, "PINNACE_DETERMINISM", default=False),
         run_eagerly=_flag(environment, "PINNACE_EAGER", default=False),
         poison=_flag(environment, "PINNACE_POISON", default=False),
+        trusted_kernels=frozenset(environment.get("PINNACE_KERNELS", "").replace(",", " ").split()),
         intra_op_threads=_count("PINNACE_THREADS", environment.get("PINNACE_THREADS", "0")),
         caches={name: environment[name] for name in _CACHES if name in environment},
     )

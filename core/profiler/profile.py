@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.engine import rejections
+from pinnace.engine.ahead import reading
 from pinnace.framework import html
 from pinnace.profiler.machine import Peak, peak
 from pinnace.profiler.rows import Row as Row
@@ -36,6 +37,7 @@ class Profile:
         seconds: that the call took; what telling took is left out.
         result: what the call gave.
         rejections: machine code of this process whose first results were not the plan's (ADR 15).
+        ahead: which kernels this process has from files beside models, and which not, and why.
     """
 
     def __init__(self, recorder: Recorder, seconds: float, result: Any = None) -> None:
@@ -44,6 +46,7 @@ class Profile:
         self.seconds = seconds
         self.result = result
         self.rejections = rejections.rejected()
+        self.ahead = reading.notes()
 
     @property
     def peak(self) -> Peak:
@@ -73,7 +76,7 @@ class Profile:
         return "\n".join([*lines, "", *self.notes()])
 
     def notes(self) -> list[str]:
-        """What stands below the table: the sums, contests, rejections, and what the peak is."""
+        """What stands below the table: sums, contests, rejections, kernels made ahead, the peak."""
         sums = (
             f"{1e3 * self.seconds:.3f} ms in all, {1e3 * self.covered_s:.3f} ms of them in what is "
             "listed; the rest is Python's"
@@ -92,6 +95,7 @@ class Profile:
             f"{bad.difference}"
             for bad in self.rejections
         ]
+        found += self.ahead
         found.append(f"peak: {self.peak.text}")
         return found
 

@@ -21,6 +21,7 @@ _COMMANDS = {
     "score": _USE,
     "serve": _USE,
     "warmup": _USE,
+    "compile": _USE,
     "replay": _USE,
     "export": _CHANGE,
     "edit": _CHANGE,

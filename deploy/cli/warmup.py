@@ -64,10 +64,10 @@ def warmup(
     from pinnace.engine import warming
     from pinnace.engine.codegen import compiler
 
-    sizes = [_size("--batch", text) for text in batch.split(",")]
-    shapes = dict(_shape(text) for text in inputs or [])
+    sizes = [whole_size("--batch", text) for text in batch.split(",")]
+    shapes = dict(named_shape(text) for text in inputs or [])
     warming.check()
-    with _progress() as progress:
+    with progress_bar() as progress:
         names = warming.general_names()
         task = progress.add_task("kernels of all models", total=len(names))
         for name in names:
@@ -75,7 +75,7 @@ def warmup(
             progress.advance(task)
         if model is not None:
             task = progress.add_task(visible_name(model), total=None)
-            for _ in _calls(model, signature, sizes, shapes):
+            for _ in calls(model, signature, sizes, shapes):
                 progress.advance(task)
     if shared:
         compiler.share_folder()
@@ -96,7 +96,8 @@ def visible_name(model: Path) -> str:
     return escape(visible(str(model)))
 
 
-def _progress() -> "Progress":
+def progress_bar() -> "Progress":
+    """Bars on standard error, for as long as something is done."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -106,10 +107,23 @@ def _progress() -> "Progress":
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _calls(
+def calls(
     model: Path, wanted: list[str] | None, sizes: list[int], shapes: Mapping[str, list[int]]
 ) -> Iterator[int]:
-    """Each call of each signature at each size, until nothing more is to be compiled."""
+    """Each call of each signature at each size, until nothing more is to be compiled.
+
+    Args:
+        model: as the command was given it.
+        wanted: signatures; none means all.
+        sizes: of first axes that are not known.
+        shapes: of inputs, by their names.
+
+    Yields:
+        How many calls a signature had.
+
+    Raises:
+        OpError: the model cannot be loaded or run, or an input or size is not what it can take.
+    """
     from pinnace.engine.warming import settle
     from pinnace.saved_model.reading import load
 
@@ -157,14 +171,28 @@ def _filled(
     return TensorSpec.of(Shape([batch if size is None else size for size in dims]), spec.dtype)
 
 
-def _shape(text: str) -> tuple[str, list[int]]:
+def named_shape(text: str) -> tuple[str, list[int]]:
+    """The name and the sizes of an option `--input`.
+
+    Raises:
+        InvalidArgumentError: it is not NAME=SHAPE.
+    """
     name, _, sizes = text.partition("=")
     if not name or "=" not in text:
         raise InvalidArgumentError(f"--input must be NAME=SHAPE, such as ids=8,128, got {text!r}")
-    return name, [_size(f"--input {name}", one) for one in sizes.split(",") if one.strip()]
+    return name, [whole_size(f"--input {name}", one) for one in sizes.split(",") if one.strip()]
 
 
-def _size(who: str, text: str) -> int:
+def whole_size(who: str, text: str) -> int:
+    """A size from 1 on.
+
+    Args:
+        who: the option, for errors.
+        text: what it was given.
+
+    Raises:
+        InvalidArgumentError: it is none.
+    """
     try:
         size = int(text)
     except ValueError:

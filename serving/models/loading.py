@@ -95,8 +95,16 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
     except BaseException:
         copy.release()
         raise
+    _offer_kernels(path)
     weakref.finalize(model.owner, copy.release)
     return model
+
+
+def _offer_kernels(path: Path) -> None:
+    """Let the process use kernels beside the model: a copy is without them."""
+    from pinnace.saved_model.reading import offer_kernels
+
+    offer_kernels(path)
 
 
 def _load_in_place(path: Path, reason: InvalidArgumentError) -> LoadedModel:

@@ -20,7 +20,6 @@ import os
 import queue
 import re
 import shutil
-import stat
 import sys
 import tempfile
 import threading
@@ -28,6 +27,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from pinnace.engine.ahead import reading
+from pinnace.engine.ahead.trust import is_safe
 from pinnace.framework import config, denormals
 
 if TYPE_CHECKING:
@@ -99,12 +100,37 @@ def request(text: str) -> Kernel:
         found = _kernels.get(text)
         if found is None:
             found = _kernels[text] = Kernel(text)
-            _requests.put(found)
-            if _thread is None:
-                _thread = threading.Thread(target=_serve, name="pinnace-compiler", daemon=True)
-                with denormals.theirs():  # LLVM and Numba count with numbers of all sizes
-                    _thread.start()
+            if not _is_ahead(found):
+                _requests.put(found)
+                if _thread is None:
+                    _thread = threading.Thread(target=_serve, name="pinnace-compiler", daemon=True)
+                    with denormals.theirs():  # LLVM and Numba count with numbers of all sizes
+                        _thread.start()
     return found
+
+
+def _is_ahead(kernel: Kernel) -> bool:
+    """Whether a kernel was compiled ahead; then it is there now."""
+    function = reading.find(full_text(kernel.text))
+    if function is None:
+        return False
+    kernel.function = function
+    errors.pop(kernel.text, None)
+    kernel.done.set()
+    return True
+
+
+def adopt() -> None:
+    """Look for what could not be made so far among what was compiled ahead."""
+    with _lock:
+        for kernel in _kernels.values():
+            if kernel.function is None:
+                _is_ahead(kernel)
+
+
+def full_text(text: str) -> str:
+    """The text of the module that a kernel is made of."""
+    return _HEADER + text
 
 
 def requested() -> list[Kernel]:
@@ -134,7 +160,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def _prepare() -> None:
+def prepare() -> None:
     """Let LLVM test more arrays for overlap ahead of a vector loop than its eight pairs."""
     from llvmlite import binding
 
@@ -146,15 +172,15 @@ def _prepare() -> None:
 def _serve() -> None:
     global failure
     try:
-        _prepare()
+        prepare()
     except ImportError as error:
         failure = f"Numba cannot be imported: {error}"
     while True:
         kernel = _requests.get()
-        if failure is None and not _leaving:
+        if failure is None and not _leaving and kernel.function is None:
             try:
                 began = perf_counter()
-                text = _HEADER + kernel.text
+                text = full_text(kernel.text)
                 function = _load(text).kernel
                 kernel.seconds = perf_counter() - began
                 kernel.is_new = not function.stats.cache_hits
@@ -190,16 +216,16 @@ def _load(text: str) -> ModuleType:
     is_kept = folder is not None and not os.access(folder, os.W_OK)
     if folder is not None and not is_kept:
         try:
-            return _module(name, _written(folder / f"{name}.py", text))
+            return module_of(name, _written(folder / f"{name}.py", text))
         except OSError:
             pass  # full or gone: without it then
     with tempfile.TemporaryDirectory() as scratch:
         # Numba wants source that it can read; without a folder it keeps nothing.
         path = Path(scratch) / f"{name}.py"
         if folder is not None and is_kept and _copied(folder, name, text, Path(scratch)):
-            return _module(name, path)
+            return module_of(name, path)
         path.write_text(text.replace("cache=True", "cache=False"))
-        return _module(name, path)
+        return module_of(name, path)
 
 
 def _name(text: str) -> str:
@@ -248,7 +274,8 @@ def _written(path: Path, text: str) -> Path:
     return path
 
 
-def _module(name: str, path: Path) -> ModuleType:
+def module_of(name: str, path: Path) -> ModuleType:
+    """The module in a file, known by this name."""
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"no module in {path}")
@@ -267,21 +294,7 @@ def _folder() -> Path | None:
     folder = base / "kernels" / _version()
     with contextlib.suppress(OSError):  # it may be there all the same, and not ours to write to
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder if _is_safe(folder) else None
-
-
-def _is_safe(folder: Path) -> bool:
-    """Whether only the user, or the superuser, can have written what lies in a folder."""
-    try:
-        facts = folder.stat()
-    except OSError:
-        return False
-    if not stat.S_ISDIR(facts.st_mode):
-        return False
-    # The superuser may change whatever runs here anyway.
-    return not hasattr(os, "getuid") or (
-        facts.st_uid in {os.getuid(), 0} and not facts.st_mode & 0o022
-    )
+    return folder if is_safe(folder) else None
 
 
 def share_folder() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from llvmlite import binding, ir
 from numba import njit, types
+from numba.core import config
 from numba.extending import intrinsic
 
 _FLOAT, _I32, _I64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
@@ -24,12 +25,20 @@ _BYTE = ir.IntType(8)
 ACCUMULATE, ADD, RECTIFY, CLIP = 1, 2, 4, 8
 
 
+def _features() -> set[str]:
+    """The features of the processor that Numba compiles for."""
+    told = config.CPU_FEATURES  # type: ignore[attr-defined] # its stubs lack it
+    if told is not None:
+        return {one[1:] for one in told.split(",") if one.startswith("+")}
+    return {name for name, is_there in binding.get_host_cpu_features().items() if is_there}
+
+
 def _registers() -> tuple[int, int, int]:
     """(numbers in a vector, rows of a tile, its vectors) for the processor at hand."""
-    features = binding.get_host_cpu_features()
-    if features.get("avx512f"):
+    features = _features()
+    if "avx512f" in features:
         return 16, 14, 2
-    if features.get("avx2"):
+    if "avx2" in features:
         return 8, 6, 2
     return 4, 6, 2
 

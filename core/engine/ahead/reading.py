@@ -1,0 +1,192 @@
+"""Finds, checks and loads the libraries beside models, and the kernels in them.
+
+Bytes are read once, compared with the table, and run from memory: nobody can exchange them in
+between, and a file that is cut short later harms nobody.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import platform
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pinnace.engine.ahead import calling, interface, processors, table, trust
+from pinnace.engine.ahead.trust import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.engine.ahead.table import Library
+
+
+class Loaded(NamedTuple):
+    """A library of this process.
+
+    Attributes:
+        folder: where it was found.
+        table: the digest of its table.
+        entries: what the table says of it.
+        code: the library.
+    """
+
+    folder: Path
+    table: str
+    entries: Library
+    code: ctypes.CDLL
+
+
+_lock = threading.Lock()
+_libraries: list[Loaded] = []
+# Why libraries of folders are not used; a folder and its reason are told once.
+_refused: dict[Path, str] = {}
+_made: dict[str, Callable[..., Any]] = {}
+_numbers = itertools.count(1)
+
+
+def load(model: Path) -> bool:
+    """Load the kernels beside a model, if there are any for this machine that can be trusted.
+
+    Why they are not used, if they are not, is logged once, and told by `notes`.
+
+    Args:
+        model: its folder.
+
+    Returns:
+        Whether there are kernels that were not there before.
+    """
+    folder = model / table.FOLDER
+    if not (folder / table.FILE).is_file():
+        return False
+    with _lock:
+        try:
+            loaded = _loaded(folder)
+        except RefusedError as error:
+            _refuse(folder, str(error))
+            return False
+        _refused.pop(folder, None)
+        if loaded is None:
+            return False
+        _libraries.append(loaded)
+        return True
+
+
+def find(text: str) -> Callable[..., Any] | None:
+    """A kernel that was compiled ahead; None if no library has it.
+
+    Args:
+        text: of its module, the header included.
+    """
+    if not _libraries:
+        return None
+    digest = table.digest_of_text(text)
+    with _lock:
+        found = _made.get(digest)
+        if found is not None:
+            return found
+        # The latest first: it was compiled for this very model.
+        for loaded in reversed(_libraries):
+            entry = loaded.entries.kernels.get(digest)
+            if entry is not None:
+                try:
+                    found = _made[digest] = calling.function_of(entry, loaded.code)
+                except (RefusedError, KeyError) as error:
+                    _refuse(loaded.folder, str(error))
+                else:
+                    return found
+    return None
+
+
+def notes() -> list[str]:
+    """What this process uses of what was compiled ahead, and what it does not use, and why."""
+    with _lock:
+        found = [
+            f"compiled ahead: {len(one.entries.kernels)} kernels for {one.entries.processor} in "
+            f"{one.folder}"
+            for one in _libraries
+        ]
+        found += [_told(folder, reason) for folder, reason in _refused.items()]
+    return found
+
+
+def _told(folder: Path, reason: str) -> str:
+    return f"kernels compiled ahead in {folder} are not used: {reason}"
+
+
+def _refuse(folder: Path, reason: str) -> None:
+    if _refused.get(folder) != reason:
+        import logging  # late: most processes never come here
+
+        _refused[folder] = reason
+        logging.getLogger("pinnace").warning("%s", _told(folder, reason))
+
+
+def _loaded(folder: Path) -> Loaded | None:
+    """The library for this machine; None if it is loaded already."""
+    if sys.platform != "linux":
+        raise RefusedError("they are for Linux")
+    if not trust.is_safe(folder.parents[1]):
+        raise RefusedError(
+            f"{folder.parents[1]} must belong to the user or the superuser, and nobody else may "
+            "write to it"
+        )
+    content = trust.content_of(folder / table.FILE)
+    digest = trust.digest_of(content)
+    if any(one.table == digest for one in _libraries):
+        return None
+    if not trust.is_vouched(digest):
+        raise RefusedError(
+            "nobody vouches for them: `pinnace compile` does, in PINNACE_CACHE, or "
+            f"PINNACE_KERNELS={digest}"
+        )
+    chosen = _fitting(table.read(content))
+    if Path(chosen.file).name != chosen.file:
+        raise RefusedError(f"{chosen.file} does not lie beside the table")
+    code = trust.content_of(folder / chosen.file)
+    if trust.digest_of(code) != chosen.sha256:
+        raise RefusedError(f"{chosen.file} is not what the table says")
+    library = _opened(code)
+    identity = ctypes.c_char.in_dll(library, interface.IDENTITY)
+    if ctypes.string_at(ctypes.addressof(identity)).decode() != chosen.identity:
+        raise RefusedError(f"{chosen.file} is another library than the table says")
+    calling.check_arrays(library)
+    return Loaded(folder, digest, chosen, library)
+
+
+def _fitting(libraries: list[Library]) -> Library:
+    """The library that asks for most of what this machine has."""
+    machine, here = platform.machine(), processors.flags()
+    fitting = [one for one in libraries if one.machine == machine and here.issuperset(one.requires)]
+    if not fitting:
+        reasons = [
+            f"{one.processor} needs "
+            + (
+                ", ".join(sorted(set(one.requires) - here))
+                if one.machine == machine
+                else one.machine
+            )
+            for one in libraries
+        ]
+        raise RefusedError(f"none is for this processor: {'; '.join(reasons) or 'there are none'}")
+    return max(fitting, key=lambda one: len(one.requires))
+
+
+def _opened(code: bytes) -> ctypes.CDLL:
+    """A library that is run from memory."""
+    try:
+        descriptor = os.memfd_create("pinnace_kernels", os.MFD_CLOEXEC)
+        try:
+            with os.fdopen(descriptor, "wb", closefd=False) as file:
+                file.write(code)
+            # The loader knows libraries by their paths, and descriptors' numbers come again: each
+            # path is one of its own.
+            return ctypes.CDLL(f"/proc/self/fd/{'/' * next(_numbers)}{descriptor}")
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        # Its path would be another each time.
+        raise RefusedError(f"they cannot be loaded: {str(error).rpartition(': ')[2]}") from error

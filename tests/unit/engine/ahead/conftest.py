@@ -1,0 +1,96 @@
+"""Kernels of all kinds, compiled ahead for this processor."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinnace.engine.ahead import calling, reading, table, writing
+from pinnace.engine.codegen import compiler, descents, streams
+from pinnace.framework import config
+from pinnace.serving.fast.http import digit_reader
+
+# A loop over scalars gives back a tuple; each dtype that one may carry is in it.
+LOOP = """
+@njit([(int64, types.boolean, types.int8, types.uint16, types.float32, types.float64,
+        types.Array(types.int32, 1, 'C', readonly=True))],
+      cache=True, nogil=True, error_model="numpy")
+def kernel(most, flag, small, word, single, double, numbers):
+    state = 0
+    for n in range(most):
+        flag = not flag
+        small = np.int8(small + np.int8(3))
+        word = np.uint16(word + np.uint16(numbers[n % numbers.shape[0]]))
+        single = np.float32(single * np.float32(1.25) + np.float32(small))
+        double = double / 3.0 + single
+        state += numbers[n % numbers.shape[0]]
+    return state, most, flag, small, word, single, double
+"""
+# One that holds more memory than there is.
+GREEDY = """
+@njit([int64(int64)], cache=True, nogil=True, error_model="numpy")
+def kernel(size):
+    scratch = np.empty(size, np.float32)
+    scratch[size - 1] = size
+    return np.int64(scratch[size - 1])
+"""
+TEXTS = {
+    **descents.TEXTS,
+    **streams.TEXTS,
+    "digits": digit_reader._TEXT,
+    "loop": LOOP,
+    "greedy": GREEDY,
+}
+# What asks Numba's runtime for more than memory is left out, and says so.
+STRANGE = """
+@njit([types.float64(types.float64)], cache=True, nogil=True, error_model="numpy")
+def kernel(x):
+    return x + np.random.random()
+"""
+
+Pair = tuple[Callable[..., Any], Callable[..., Any]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    reason = "needs Linux and a C compiler"
+    if sys.platform != "linux" or not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        for item in items:
+            if here in item.path.parents:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like a model's, with the libraries of `TEXTS` and `STRANGE`.
+
+    They are vouched for in the folder `cache` beside it.
+    """
+    model = tmp_path_factory.mktemp("models") / "model"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(model.parent / "cache")})
+        texts = [compiler.full_text(text) for text in (*TEXTS.values(), STRANGE)]
+        writing.write(texts, writing.chosen(["native", "x86-64"]), model / table.FOLDER, int)
+    return model
+
+
+@pytest.fixture(scope="session")
+def kernels(made: Path) -> dict[str, Pair]:
+    """Of each text the function compiled ahead, and Numba's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(made.parent / "cache")})
+        loaded = reading._loaded(made / table.FOLDER)
+    assert loaded is not None
+    found = {}
+    for name, text in TEXTS.items():
+        kernel = compiler.request(text)
+        assert kernel.done.wait(120)
+        assert kernel.function is not None
+        entry = loaded.entries.kernels[table.digest_of_text(compiler.full_text(text))]
+        found[name] = (calling.function_of(entry, loaded.code), kernel.function)
+    return found
