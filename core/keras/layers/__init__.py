@@ -154,6 +154,11 @@ from pinnace.keras.layers.wrapper import Wrapper as Wrapper
 if TYPE_CHECKING:
     from pinnace.keras.layers.crossing import HashedCrossing as HashedCrossing
     from pinnace.keras.layers.feature_columns import DenseFeatures as DenseFeatures
+    from pinnace.keras.layers.image_preprocessing.affine import RandomRotation as RandomRotation
+    from pinnace.keras.layers.image_preprocessing.affine import RandomShear as RandomShear
+    from pinnace.keras.layers.image_preprocessing.affine import (
+        RandomTranslation as RandomTranslation,
+    )
     from pinnace.keras.layers.image_preprocessing.box_counts import (
         MaxNumBoundingBoxes as MaxNumBoundingBoxes,
     )
@@ -198,11 +203,6 @@ if TYPE_CHECKING:
     from pinnace.keras.layers.image_preprocessing.warps import (
         RandomPerspective as RandomPerspective,
     )
-    from pinnace.keras.layers.image_preprocessing.warps import RandomRotation as RandomRotation
-    from pinnace.keras.layers.image_preprocessing.warps import RandomShear as RandomShear
-    from pinnace.keras.layers.image_preprocessing.warps import (
-        RandomTranslation as RandomTranslation,
-    )
     from pinnace.keras.layers.older import RandomHeight as RandomHeight
     from pinnace.keras.layers.older import RandomWidth as RandomWidth
     from pinnace.keras.layers.older import ThresholdedReLU as ThresholdedReLU
@@ -215,6 +215,7 @@ if TYPE_CHECKING:
 _LATE = {
     "crossing": ("HashedCrossing",),
     "feature_columns": ("DenseFeatures",),
+    "image_preprocessing.affine": ("RandomRotation", "RandomShear", "RandomTranslation"),
     "image_preprocessing.box_counts": ("MaxNumBoundingBoxes",),
     "image_preprocessing.brightness": (
         "AutoContrast",
@@ -238,14 +239,7 @@ _LATE = {
     ),
     "image_preprocessing.mixing": ("CutMix", "MixUp", "RandomErasing"),
     "image_preprocessing.policies": ("AugMix", "RandAugment"),
-    "image_preprocessing.warps": (
-        "RandomElasticTransform",
-        "RandomFlip",
-        "RandomPerspective",
-        "RandomRotation",
-        "RandomShear",
-        "RandomTranslation",
-    ),
+    "image_preprocessing.warps": ("RandomElasticTransform", "RandomFlip", "RandomPerspective"),
     "older": ("RandomHeight", "RandomWidth", "ThresholdedReLU"),
     "pipeline": ("Pipeline",),
     "reversible_embedding": ("ReversibleEmbedding",),

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import ops, random
-from pinnace.keras.layers.image_preprocessing.factors import (
-    checked_factor,
-    checked_range,
-)
+from pinnace.keras.layers.image_preprocessing.factor_layer import FactorLayer
+from pinnace.keras.layers.image_preprocessing.factors import checked_range
 from pinnace.keras.layers.image_preprocessing.image_layer import (
     ImageLayer,
     ImageLayerOptions,
@@ -33,7 +31,7 @@ def _one_per_image(data: Any) -> list[Any]:
     return [1, 1, 1] if images_of(data).shape.rank == 3 else [batch_size(data), 1, 1, 1]
 
 
-class RandomBrightness(ImageLayer):
+class RandomBrightness(FactorLayer):
     """While training, a number is added to each image.
 
     Args:
@@ -56,9 +54,7 @@ class RandomBrightness(ImageLayer):
         data_format: str | None = None,
         **options: Unpack[ImageLayerOptions],
     ) -> None:
-        super().__init__(data_format=data_format, seed=seed, **options)
-        self.factor = checked_factor("RandomBrightness", "factor", factor)
-        self.value_range = checked_range("RandomBrightness", value_range)
+        super().__init__(factor, value_range, data_format, seed, **options)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
         """What is added to each image."""
@@ -68,17 +64,11 @@ class RandomBrightness(ImageLayer):
         low, high = self.value_range
         return {"rgb_delta": self._uniform(shape, *self.factor, seed) * (high - low)}
 
-    def transform_images(
-        self, images: Any, transformation: Any = None, training: bool = True
-    ) -> Tensor:
-        """The brighter or darker images."""
-        x = self._computed(images)
-        if not training:
-            return x
-        return ops.clip(x + self._computed(transformation["rgb_delta"]), *self.value_range)
+    def _changed(self, x: Tensor, drawn: dict[str, Tensor]) -> Tensor:
+        return ops.clip(x + self._computed(drawn["rgb_delta"]), *self.value_range)
 
 
-class RandomContrast(ImageLayer):
+class RandomContrast(FactorLayer):
     """While training, x becomes (x - mean) f + mean, with a factor f and a mean for each image.
 
     Args:
@@ -95,6 +85,9 @@ class RandomContrast(ImageLayer):
         Keras `RandomContrast`: the mean is that of a channel; a single factor only enhances.
     """
 
+    _lowest = 0.0
+    _sorts_range = False
+
     def __init__(
         self,
         factor: Any,
@@ -103,10 +96,7 @@ class RandomContrast(ImageLayer):
         data_format: str | None = None,
         **options: Unpack[ImageLayerOptions],
     ) -> None:
-        super().__init__(data_format=data_format, seed=seed, **options)
-        self.factor = checked_factor("RandomContrast", "factor", factor, 0.0)
-        checked_range("RandomContrast", value_range)
-        self.value_range = value_range
+        super().__init__(factor, value_range, data_format, seed, **options)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
         """The factor of each image."""
@@ -117,15 +107,9 @@ class RandomContrast(ImageLayer):
         drawn = self._uniform(shape, 1.0 - low, 1.0 + high, seed, self.compute_dtype)
         return {"contrast_factor": drawn}
 
-    def transform_images(
-        self, images: Any, transformation: Any = None, training: bool = True
-    ) -> Tensor:
-        """The images with more contrast, or less."""
-        x = self._computed(images)
-        if not training:
-            return x
+    def _changed(self, x: Tensor, drawn: dict[str, Tensor]) -> Tensor:
         mean = ops.mean(x, self._axes[:2], keepdims=True)
-        factor = self._computed(transformation["contrast_factor"])
+        factor = self._computed(drawn["contrast_factor"])
         return ops.clip((x - mean) * factor + mean, *self.value_range)
 
 
@@ -232,7 +216,7 @@ def _from_zero(name: str, factor: Any) -> tuple[float, float]:
     return low, high
 
 
-class RandomPosterization(ImageLayer):
+class RandomPosterization(FactorLayer):
     """While training, the values of each image keep only some of their eight bits.
 
     Args:
@@ -247,17 +231,8 @@ class RandomPosterization(ImageLayer):
         ValueError: `factor` is not from 1 to 8, or `value_range` not two numbers.
     """
 
-    def __init__(
-        self,
-        factor: Any,
-        value_range: Sequence[float] = (0, 255),
-        data_format: str | None = None,
-        seed: int | None = None,
-        **options: Unpack[ImageLayerOptions],
-    ) -> None:
-        super().__init__(data_format=data_format, seed=seed, **options)
-        self.factor = checked_factor("RandomPosterization", "factor", factor, 1, _BITS)
-        self.value_range = checked_range("RandomPosterization", value_range)
+    _lowest = 1
+    _highest = _BITS
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
         """How many bits of each image are cleared."""
@@ -269,20 +244,14 @@ class RandomPosterization(ImageLayer):
             bits = ops.ones(shape, "uint8") * int(low)
         return {"shift_factor": _BITS - bits}
 
-    def transform_images(
-        self, images: Any, transformation: Any = None, training: bool = True
-    ) -> Tensor:
-        """The images with fewer shades."""
-        x = self._computed(images)
-        if not training:
-            return x
-        shift = per_image(transformation["shift_factor"])
+    def _changed(self, x: Tensor, drawn: dict[str, Tensor]) -> Tensor:
+        shift = per_image(drawn["shift_factor"])
         whole = ops.cast(ranged(x, self.value_range, _BYTES), "uint8")
         cleared = ops.bitwise_left_shift(ops.bitwise_right_shift(whole, shift), shift)
         return ranged(self._computed(cleared), _BYTES, self.value_range)
 
 
-class RandomInvert(ImageLayer):
+class RandomInvert(FactorLayer):
     """While training, x becomes value_range[1] - x in images chosen by chance.
 
     Args:
@@ -296,6 +265,9 @@ class RandomInvert(ImageLayer):
         ValueError: `factor` is not from 0 to 1, or `value_range` not two numbers.
     """
 
+    _lowest = 0
+    _sorts_range = False
+
     def __init__(
         self,
         factor: Any = 1.0,
@@ -304,21 +276,12 @@ class RandomInvert(ImageLayer):
         data_format: str | None = None,
         **options: Unpack[ImageLayerOptions],
     ) -> None:
-        super().__init__(data_format=data_format, seed=seed, **options)
-        self.factor = checked_factor("RandomInvert", "factor", factor, 0)
-        checked_range("RandomInvert", value_range)
-        self.value_range = value_range
+        super().__init__(factor, value_range, data_format, seed, **options)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
         """Which images are inverted."""
         return {"apply_inversion": self._chosen(data, self.factor, seed)} if training else None
 
-    def transform_images(
-        self, images: Any, transformation: Any = None, training: bool = True
-    ) -> Tensor:
-        """The images, some inverted."""
-        x = self._computed(images)
-        if not training:
-            return x
-        chosen = per_image(transformation["apply_inversion"])
+    def _changed(self, x: Tensor, drawn: dict[str, Tensor]) -> Tensor:
+        chosen = per_image(drawn["apply_inversion"])
         return ops.where(chosen, self.value_range[1] - x, x)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.keras import ops
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.layers.image_preprocessing.brightness import RandomBrightness, RandomContrast
-from pinnace.keras.layers.image_preprocessing.factors import checked_factor, checked_range
+from pinnace.keras.layers.image_preprocessing.factor_layer import FactorLayer
 from pinnace.keras.layers.image_preprocessing.image_layer import (
     ImageLayer,
     ImageLayerOptions,
@@ -66,7 +66,7 @@ class RandomGrayscale(ImageLayer):
         return ops.where(chosen, image_ops.rgb_to_grayscale(x, self.data_format), x)
 
 
-class RandomColorDegeneration(ImageLayer):
+class RandomColorDegeneration(FactorLayer):
     """While training, each image is mixed with itself in grey.
 
     Args:
@@ -80,36 +80,18 @@ class RandomColorDegeneration(ImageLayer):
         ValueError: `factor` is not from -1 to 1, or `value_range` not two numbers.
     """
 
-    def __init__(
-        self,
-        factor: Any,
-        value_range: Sequence[float] = (0, 255),
-        data_format: str | None = None,
-        seed: int | None = None,
-        **options: Unpack[ImageLayerOptions],
-    ) -> None:
-        super().__init__(data_format=data_format, seed=seed, **options)
-        self.factor = checked_factor("RandomColorDegeneration", "factor", factor)
-        self.value_range = checked_range("RandomColorDegeneration", value_range)
-
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
         """The share of grey of each image."""
         del training
         return {"factor": self._uniform([batch_size(data), 1, 1, 1], *self.factor, seed)}
 
-    def transform_images(
-        self, images: Any, transformation: Any = None, training: bool = True
-    ) -> Tensor:
-        """The paler images."""
-        x = self._computed(images)
-        if not training:
-            return x
-        share = self._computed(transformation["factor"])
+    def _changed(self, x: Tensor, drawn: dict[str, Tensor]) -> Tensor:
+        share = self._computed(drawn["factor"])
         grey = image_ops.rgb_to_grayscale(x, self.data_format)
         return ops.clip(x + share * (grey - x), *self.value_range)
 
 
-class RandomHue(ImageLayer):
+class RandomHue(FactorLayer):
     """While training, the hue of each image is turned.
 
     Args:
@@ -123,18 +105,8 @@ class RandomHue(ImageLayer):
         ValueError: `factor` is not from 0 to 1, or `value_range` not two numbers.
     """
 
-    def __init__(
-        self,
-        factor: Any,
-        value_range: Sequence[float] = (0, 255),
-        data_format: str | None = None,
-        seed: int | None = None,
-        **options: Unpack[ImageLayerOptions],
-    ) -> None:
-        super().__init__(data_format=data_format, seed=seed, **options)
-        self.factor = checked_factor("RandomHue", "factor", factor, 0)
-        checked_range("RandomHue", value_range)
-        self.value_range = value_range
+    _lowest = 0
+    _sorts_range = False
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
         """How far the hue of each image is turned, in turns."""
@@ -144,14 +116,8 @@ class RandomHue(ImageLayer):
         way = ops.where(way > 0.5, -ops.ones_like(way), ops.ones_like(way))
         return {"factor": way * self._uniform(count, *self.factor, seed) * 0.5}
 
-    def transform_images(
-        self, images: Any, transformation: Any = None, training: bool = True
-    ) -> Tensor:
-        """The images in other colours."""
-        x = self._computed(images)
-        if not training:
-            return x
-        turn = per_image(self._computed(transformation["factor"]))
+    def _changed(self, x: Tensor, drawn: dict[str, Tensor]) -> Tensor:
+        turn = per_image(self._computed(drawn["factor"]))
 
         def turned(hue: Tensor) -> Tensor:
             hue = hue + turn
@@ -173,7 +139,7 @@ def _part_changed(
     return image_ops.hsv_to_rgb(ops.concatenate(parts, axis), data_format)
 
 
-class RandomSaturation(ImageLayer):
+class RandomSaturation(FactorLayer):
     """While training, the saturation of each image is multiplied by f / (1 - f).
 
     Args:
@@ -188,32 +154,14 @@ class RandomSaturation(ImageLayer):
         ValueError: `factor` is not from -1 to 1, or `value_range` not two numbers.
     """
 
-    def __init__(
-        self,
-        factor: Any,
-        value_range: Sequence[float] = (0, 255),
-        data_format: str | None = None,
-        seed: int | None = None,
-        **options: Unpack[ImageLayerOptions],
-    ) -> None:
-        super().__init__(data_format=data_format, seed=seed, **options)
-        self.factor = checked_factor("RandomSaturation", "factor", factor)
-        self.value_range = checked_range("RandomSaturation", value_range)
-
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
         """What the saturation of each image is multiplied by."""
         del training
         factor = self._uniform([batch_size(data)], *self.factor, seed)
         return {"factor": factor / (1 - factor + epsilon())}
 
-    def transform_images(
-        self, images: Any, transformation: Any = None, training: bool = True
-    ) -> Tensor:
-        """The more or less colourful images."""
-        x = self._computed(images)
-        if not training:
-            return x
-        factor = per_image(self._computed(transformation["factor"]))
+    def _changed(self, x: Tensor, drawn: dict[str, Tensor]) -> Tensor:
+        factor = per_image(self._computed(drawn["factor"]))
 
         def scaled(saturation: Tensor) -> Tensor:
             return ops.clip(saturation * factor, *self.value_range)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from pinnace.keras import ops
+from pinnace.keras.layers.image_preprocessing.factor_layer import FactorLayer
 from pinnace.keras.layers.image_preprocessing.factors import checked_factor, checked_range
 from pinnace.keras.layers.image_preprocessing.image_layer import (
     ImageLayer,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _SMOOTH = np.array([[1, 1, 1], [1, 5, 1], [1, 1, 1]])[:, :, None, None] / 13
 
 
-class RandomSharpness(ImageLayer):
+class RandomSharpness(FactorLayer):
     """While training, each image is mixed with itself smoothed.
 
     Args:
@@ -41,32 +42,16 @@ class RandomSharpness(ImageLayer):
         ValueError: `factor` is not from 0 to 1, or `value_range` not two numbers.
     """
 
-    def __init__(
-        self,
-        factor: Any,
-        value_range: Sequence[float] = (0, 255),
-        data_format: str | None = None,
-        seed: int | None = None,
-        **options: Unpack[ImageLayerOptions],
-    ) -> None:
-        super().__init__(data_format=data_format, seed=seed, **options)
-        self.factor = checked_factor("RandomSharpness", "factor", factor, 0)
-        self.value_range = checked_range("RandomSharpness", value_range)
+    _lowest = 0
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
         """How sharp each image becomes."""
         del training
         return {"factor": self._uniform([batch_size(data)], *self.factor, seed)}
 
-    def transform_images(
-        self, images: Any, transformation: Any = None, training: bool = True
-    ) -> Tensor:
-        """The smoother or sharper images."""
-        given = self._computed(images)
-        if not training:
-            return given
-        x, first = channels_last("RandomSharpness", given, self.data_format)
-        factor = per_image(self._computed(transformation["factor"] * 2))
+    def _changed(self, x: Tensor, drawn: dict[str, Tensor]) -> Tensor:
+        x, first = channels_last("RandomSharpness", x, self.data_format)
+        factor = per_image(self._computed(drawn["factor"] * 2))
         kernel = ops.tile(ops.cast(_SMOOTH, x.dtype), [1, 1, ops.shape(x)[-1], 1])
         smooth = ops.depthwise_conv(x, kernel, 1, "same")
         y = ops.clip(x + (1.0 - factor) * (smooth - x), *self.value_range)

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import ops, random
+from pinnace.keras.layers.image_preprocessing.affine import (
+    RandomRotation,
+    RandomShear,
+    RandomTranslation,
+)
 from pinnace.keras.layers.image_preprocessing.brightness import (
     AutoContrast,
     RandomBrightness,
@@ -17,11 +22,6 @@ from pinnace.keras.layers.image_preprocessing.factors import checked_factor
 from pinnace.keras.layers.image_preprocessing.filters import RandomSharpness
 from pinnace.keras.layers.image_preprocessing.histograms import Equalization
 from pinnace.keras.layers.image_preprocessing.image_layer import ImageLayer, ImageLayerOptions
-from pinnace.keras.layers.image_preprocessing.warps import (
-    RandomRotation,
-    RandomShear,
-    RandomTranslation,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
