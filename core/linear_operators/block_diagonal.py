@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework.shapes import Shape
 from pinnace.linear_operators import batches, hints, lists
 from pinnace.linear_operators.blocks import OfBlocks, joined_vectors, zeros_beside
+from pinnace.linear_operators.compound import Separable
 from pinnace.linear_operators.parameters import constructor_arguments
 from pinnace.linear_operators.specs import composite
 from pinnace.ops.array import joining
@@ -22,7 +23,7 @@ __all__ = ["LinearOperatorBlockDiag"]
 
 
 @composite
-class LinearOperatorBlockDiag(OfBlocks):
+class LinearOperatorBlockDiag(Separable, OfBlocks):
     """Operators along the diagonal and zeros elsewhere: their direct sum.
 
     Products, solutions and determinants cost those of the operators.
@@ -40,7 +41,8 @@ class LinearOperatorBlockDiag(OfBlocks):
         ValueError: there is none, or a hint is wrong.
     """
 
-    _fields = ("operators",)
+    _joint = "_ds_"
+    _whole = "direct sum"
 
     def __init__(
         self,
@@ -51,26 +53,7 @@ class LinearOperatorBlockDiag(OfBlocks):
         is_square: Hint = True,
         name: str | None = None,
     ) -> None:
-        parameters = constructor_arguments(locals())
-        given = lists.checked("LinearOperatorBlockDiag", operators)
-        what = "direct sum"
-        self._operators: Any = list(given)
-        super().__init__(
-            dtype=given[0].dtype,
-            is_non_singular=hints.shared(given, "is_non_singular", is_non_singular, what),
-            is_self_adjoint=hints.shared(given, "is_self_adjoint", is_self_adjoint, what),
-            is_positive_definite=hints.shared(
-                given, "is_positive_definite", is_positive_definite, what
-            ),
-            is_square=is_square,
-            name=name or "_ds_".join(operator.name for operator in given),
-            parameters=parameters,
-        )
-
-    @property
-    def operators(self) -> Any:
-        """The blocks, a list."""
-        return self._operators
+        super().__init__(**constructor_arguments(locals()))
 
     def _diagonal(self) -> list[LinearOperator]:
         return self._operators  # type: ignore[no-any-return]
@@ -86,9 +69,6 @@ class LinearOperatorBlockDiag(OfBlocks):
         rows = lists.total([one.range_dimension_tensor() for one in self._operators])
         columns = lists.total([one.domain_dimension_tensor() for one in self._operators])
         return joining.concat([batch, [rows], [columns]], 0)
-
-    def _part_ranks(self) -> dict[str, Any]:
-        return {"operators": [0] * len(self._operators)}
 
     def _times_blocks(self, xs: Sequence[Any], adjoint: bool, adjoint_arg: bool) -> list[Any]:
         return [
@@ -141,31 +121,12 @@ class LinearOperatorBlockDiag(OfBlocks):
                 "square.\n  Try: operator.to_dense()"
             )
 
-    def _assert_non_singular(self) -> None:
-        for operator in self._operators:
-            operator.assert_non_singular()
-
-    def _assert_self_adjoint(self) -> None:
-        for operator in self._operators:
-            operator.assert_self_adjoint()
-
     def _assert_positive_definite(self) -> None:
         for operator in self._operators:
             operator.assert_positive_definite()
 
-    def _of_each(self, method: str, **found: Any) -> LinearOperator:
-        return LinearOperatorBlockDiag(
-            [getattr(operator, method)() for operator in self._operators], **found
-        )
-
-    def _linop_adjoint(self) -> LinearOperator:
-        return self._of_each("adjoint", **hints.hints_of(self))
-
-    def _linop_inverse(self) -> LinearOperator:
-        return self._of_each("inverse", **hints.hints_of(self))
-
-    def _linop_cholesky(self) -> LinearOperator:
-        return self._of_each("cholesky", is_non_singular=True, is_square=True)
+    def _of(self, operators: list[Any], **found: Any) -> LinearOperator:
+        return LinearOperatorBlockDiag(operators, **found)
 
     def _linop_matmul(self, left_operator: Any, right_operator: Any) -> LinearOperator:
         if not isinstance(right_operator, LinearOperatorBlockDiag):

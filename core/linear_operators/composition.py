@@ -6,24 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.shapes import Shape
 from pinnace.linear_operators import algebra, batches, lists
-from pinnace.linear_operators.operator import LinearOperator
-from pinnace.linear_operators.parameters import constructor_arguments
+from pinnace.linear_operators.compound import Compound
 from pinnace.linear_operators.specs import composite
 from pinnace.linear_operators.triangular import LinearOperatorLowerTriangular
 from pinnace.ops.array import joining, reshaping
 from pinnace.ops.math import polar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pinnace.framework.tensor import Tensor
-    from pinnace.linear_operators.hints import Hint
+    from pinnace.linear_operators.hints import Hints
+    from pinnace.linear_operators.operator import LinearOperator
 
 __all__ = ["LinearOperatorComposition"]
 
 
 @composite
-class LinearOperatorComposition(LinearOperator):
+class LinearOperatorComposition(Compound):
     """The product of operators, the last of which is applied first.
 
     Products and solutions cost what those of all operators cost.
@@ -41,47 +39,27 @@ class LinearOperatorComposition(LinearOperator):
         ValueError: there is none, their sizes do not fit, or a hint is wrong.
     """
 
-    _fields = ("operators",)
+    _joint = "_o_"
 
-    def __init__(
-        self,
-        operators: Sequence[LinearOperator],
-        is_non_singular: Hint = None,
-        is_self_adjoint: Hint = None,
-        is_positive_definite: Hint = None,
-        is_square: Hint = None,
-        name: str | None = None,
-    ) -> None:
-        parameters = constructor_arguments(locals())
-        given = lists.checked("LinearOperatorComposition", operators)
-        symmetric = algebra.is_symmetric_product(given)
-        if all(operator.is_non_singular for operator in given):
-            is_non_singular = lists.implied(
-                is_non_singular, "composition of non-singular operators", "non-singular"
+    def _implied(self, operators: list[LinearOperator], given: Hints) -> Hints:
+        symmetric = algebra.is_symmetric_product(operators)
+        if all(operator.is_non_singular for operator in operators):
+            given["is_non_singular"] = lists.implied(
+                given["is_non_singular"], "composition of non-singular operators", "non-singular"
             )
-        if symmetric or (len(given) == 1 and given[0].is_self_adjoint):
-            is_self_adjoint = lists.implied(is_self_adjoint, "composition A @ A.H", "self-adjoint")
+        if symmetric or (len(operators) == 1 and operators[0].is_self_adjoint):
+            given["is_self_adjoint"] = lists.implied(
+                given["is_self_adjoint"], "composition A @ A.H", "self-adjoint"
+            )
         if symmetric:
-            is_square = lists.implied(is_square, "composition A @ A.H", "square")
-            if is_non_singular:
-                is_positive_definite = lists.implied(
-                    is_positive_definite, "non-singular composition A @ A.H", "positive-definite"
+            given["is_square"] = lists.implied(given["is_square"], "composition A @ A.H", "square")
+            if given["is_non_singular"]:
+                given["is_positive_definite"] = lists.implied(
+                    given["is_positive_definite"],
+                    "non-singular composition A @ A.H",
+                    "positive-definite",
                 )
-        self._operators: Any = list(given)
-        super().__init__(
-            dtype=given[0].dtype,
-            is_non_singular=is_non_singular,
-            is_self_adjoint=is_self_adjoint,
-            is_positive_definite=is_positive_definite,
-            is_square=is_square,
-            name=name or "_o_".join(operator.name for operator in given),
-            parameters=parameters,
-        )
-
-    @property
-    def operators(self) -> Any:
-        """The factors, a list."""
-        return self._operators
+        return given
 
     def _shape(self) -> Shape:
         columns = self._operators[0].domain_dimension
@@ -106,9 +84,6 @@ class LinearOperatorComposition(LinearOperator):
         batch = batches.dynamic([operator.batch_shape_tensor() for operator in self._operators])
         return joining.concat([batch, sizes], 0)
 
-    def _part_ranks(self) -> dict[str, Any]:
-        return {"operators": [0] * len(self._operators)}
-
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         order = list(self._operators) if adjoint else list(reversed(self._operators))
         result: Any = order[0].matmul(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
@@ -122,9 +97,6 @@ class LinearOperatorComposition(LinearOperator):
         for operator in order[1:]:
             result = operator.solve(result, adjoint=adjoint)
         return result
-
-    def _all_square(self) -> bool:
-        return all(operator.is_square for operator in self._operators)
 
     def _determinant(self) -> Tensor:
         if not self._all_square():

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.linear_operators import batches, hints, lists
-from pinnace.linear_operators.operator import LinearOperator
-from pinnace.linear_operators.parameters import constructor_arguments
+from pinnace.linear_operators import batches, lists
+from pinnace.linear_operators.compound import Separable
 from pinnace.linear_operators.specs import composite
 from pinnace.ops.array import joining, reshaping, shapes
 from pinnace.ops.array.casting import cast
@@ -17,16 +16,14 @@ from pinnace.ops.linalg.matrices import matrix_transpose
 from pinnace.ops.math import complexes, exponents
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pinnace.framework.tensor import Tensor
-    from pinnace.linear_operators.hints import Hint
+    from pinnace.linear_operators.operator import LinearOperator
 
 __all__ = ["LinearOperatorKronecker"]
 
 
 @composite
-class LinearOperatorKronecker(LinearOperator):
+class LinearOperatorKronecker(Separable):
     """The Kronecker product of operators, whose sizes are the products of theirs.
 
     Products and solutions cost those of the operators, each for as many columns as the others'
@@ -45,37 +42,8 @@ class LinearOperatorKronecker(LinearOperator):
         ValueError: there is none, or a hint is wrong.
     """
 
-    _fields = ("operators",)
-
-    def __init__(
-        self,
-        operators: Sequence[LinearOperator],
-        is_non_singular: Hint = None,
-        is_self_adjoint: Hint = None,
-        is_positive_definite: Hint = None,
-        is_square: Hint = None,
-        name: str | None = None,
-    ) -> None:
-        parameters = constructor_arguments(locals())
-        given = lists.checked("LinearOperatorKronecker", operators)
-        what = "Kronecker product"
-        self._operators: Any = list(given)
-        super().__init__(
-            dtype=given[0].dtype,
-            is_non_singular=hints.shared(given, "is_non_singular", is_non_singular, what),
-            is_self_adjoint=hints.shared(given, "is_self_adjoint", is_self_adjoint, what),
-            is_positive_definite=hints.shared(
-                given, "is_positive_definite", is_positive_definite, what
-            ),
-            is_square=is_square,
-            name=name or "_x_".join(operator.name for operator in given),
-            parameters=parameters,
-        )
-
-    @property
-    def operators(self) -> Any:
-        """The factors, a list."""
-        return self._operators
+    _joint = "_x_"
+    _whole = "Kronecker product"
 
     def _shape(self) -> Shape:
         batch = batches.static([operator.batch_shape for operator in self._operators])
@@ -90,9 +58,6 @@ class LinearOperatorKronecker(LinearOperator):
         rows = lists.product([one.range_dimension_tensor() for one in self._operators])
         columns = lists.product([one.domain_dimension_tensor() for one in self._operators])
         return joining.concat([batch, [rows], [columns]], 0)
-
-    def _part_ranks(self) -> dict[str, Any]:
-        return {"operators": [0] * len(self._operators)}
 
     def _applied(self, x: Tensor, method: str, adjoint: bool, adjoint_arg: bool) -> Tensor:
         """Each operator, applied to its own axis of the rows n₁ n₂ ⋯ of x.
@@ -121,9 +86,6 @@ class LinearOperatorKronecker(LinearOperator):
 
     def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         return self._applied(rhs, "solve", adjoint, adjoint_arg)
-
-    def _all_square(self) -> bool:
-        return all(operator.is_square for operator in self._operators)
 
     def _powers(self) -> list[tuple[LinearOperator, Tensor]]:
         """Each operator, and how often its eigenvalues come in the product."""
@@ -178,13 +140,11 @@ class LinearOperatorKronecker(LinearOperator):
 
     def _assert_non_singular(self) -> None:
         self._check_factors("invertible")
-        for operator in self._operators:
-            operator.assert_non_singular()
+        super()._assert_non_singular()
 
     def _assert_self_adjoint(self) -> None:
         self._check_factors("self-adjoint")
-        for operator in self._operators:
-            operator.assert_self_adjoint()
+        super()._assert_self_adjoint()
 
     def _check_factors(self, what: str) -> None:
         if not self._all_square():
@@ -192,19 +152,8 @@ class LinearOperatorKronecker(LinearOperator):
                 f"{self.name}: All Kronecker factors must be square for the product to be {what}."
             )
 
-    def _of_each(self, method: str, **found: Any) -> LinearOperator:
-        return LinearOperatorKronecker(
-            [getattr(operator, method)() for operator in self._operators], **found
-        )
-
-    def _linop_adjoint(self) -> LinearOperator:
-        return self._of_each("adjoint", **hints.hints_of(self))
-
-    def _linop_inverse(self) -> LinearOperator:
-        return self._of_each("inverse", **hints.hints_of(self))
-
-    def _linop_cholesky(self) -> LinearOperator:
-        return self._of_each("cholesky", is_non_singular=True, is_square=True)
+    def _of(self, operators: list[Any], **found: Any) -> LinearOperator:
+        return LinearOperatorKronecker(operators, **found)
 
 
 def _times(m: int | None, n: int | None) -> int | None:
