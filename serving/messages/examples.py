@@ -33,99 +33,84 @@ if TYPE_CHECKING:
     from pinnace.serving.models.servable import Servable
     from pinnace.serving.running.signatures import Array, Arrays
 
-_CLASSIFICATION, _REGRESSION = 2, 3  # the fields of an InferenceResult
 _REGRESSION_HEAD = np.frombuffer(b"\x0a\x05\x0d", np.uint8)  # before the four bytes of a number
 
 
-class Classify:
-    """One ClassificationRequest, or one such task of a MultiInferenceRequest.
+class _OfExamples:
+    """A request of examples, or such a task of a MultiInferenceRequest.
 
     Args:
         spec: the version and the signature that it asks for.
         given: its examples.
-        is_task: the reply is an InferenceResult, not a ClassificationResponse.
+        is_task: the reply is an InferenceResult, not a response of its own.
     """
+
+    api: str
+    entrypoint = "GRPC"
+    # The number of the result's field in an InferenceResult.
+    _field: int
+
+    def __init__(self, spec: ModelSpec, given: SerializedInput, is_task: bool = False) -> None:
+        self._spec = spec
+        self._given = given
+        self._is_task = is_task
+
+    @staticmethod
+    def _encoded(outputs: Arrays, count: int) -> bytes:
+        """The result for so many examples, serialized."""
+        raise NotImplementedError
+
+    def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
+        """The request that the message holds.
+
+        Raises:
+            FailedPreconditionError: there is no such signature, or it reads no Examples.
+            InvalidArgumentError: there is no example.
+        """
+        name = signature_name(servable, self._spec)
+        examples = read_input(self._given)
+        count, encoded = len(examples), self._encoded
+        around = _Around(servable, name, self._field if self._is_task else 0)
+
+        def encode(outputs: Arrays) -> Reply:
+            return around.reply(encoded(outputs, count))
+
+        return Decoded(name, example_feeds(servable, name, examples), encode)
+
+    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
+        """Never: each example becomes an object."""
+        return False
+
+    def refuse(self, error: BaseException) -> Reply:
+        """Status and message."""
+        return refusal(error)
+
+
+class Classify(_OfExamples):
+    """One ClassificationRequest, or one such task; arguments: see `_OfExamples`."""
 
     api = "classify"
-    entrypoint = "GRPC"
+    _field = 2
 
-    def __init__(self, spec: ModelSpec, given: SerializedInput, is_task: bool = False) -> None:
-        self._spec = spec
-        self._given = given
-        self._is_task = is_task
-
-    def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
-        """The request that the message holds.
-
-        Raises:
-            FailedPreconditionError: there is no such signature, or it reads no Examples.
-            InvalidArgumentError: there is no example.
-        """
-        name = signature_name(servable, self._spec)
-        examples = read_input(self._given)
-        count = len(examples)
-        around = _Around(servable, name, _CLASSIFICATION if self._is_task else 0)
-
-        def encode(outputs: Arrays) -> Reply:
-            result = ClassificationResult()
-            for row in classifications(outputs, count):
-                classes = result.classifications.add().classes
-                for label, score in row:
-                    classes.add(label=label, score=score)
-            return around.reply(result.SerializeToString())
-
-        return Decoded(name, example_feeds(servable, name, examples), encode)
-
-    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
-        """Never: each example becomes an object."""
-        return False
-
-    def refuse(self, error: BaseException) -> Reply:
-        """Status and message."""
-        return refusal(error)
+    @staticmethod
+    def _encoded(outputs: Arrays, count: int) -> bytes:
+        result = ClassificationResult()
+        for row in classifications(outputs, count):
+            classes = result.classifications.add().classes
+            for label, score in row:
+                classes.add(label=label, score=score)
+        return result.SerializeToString()
 
 
-class Regress:
-    """One RegressionRequest, or one such task of a MultiInferenceRequest.
-
-    Args:
-        spec: the version and the signature that it asks for.
-        given: its examples.
-        is_task: the reply is an InferenceResult, not a RegressionResponse.
-    """
+class Regress(_OfExamples):
+    """One RegressionRequest, or one such task; arguments: see `_OfExamples`."""
 
     api = "regress"
-    entrypoint = "GRPC"
+    _field = 3
 
-    def __init__(self, spec: ModelSpec, given: SerializedInput, is_task: bool = False) -> None:
-        self._spec = spec
-        self._given = given
-        self._is_task = is_task
-
-    def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
-        """The request that the message holds.
-
-        Raises:
-            FailedPreconditionError: there is no such signature, or it reads no Examples.
-            InvalidArgumentError: there is no example.
-        """
-        name = signature_name(servable, self._spec)
-        examples = read_input(self._given)
-        count = len(examples)
-        around = _Around(servable, name, _REGRESSION if self._is_task else 0)
-
-        def encode(outputs: Arrays) -> Reply:
-            return around.reply(encode_regressions(regression_values(outputs, count)))
-
-        return Decoded(name, example_feeds(servable, name, examples), encode)
-
-    def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
-        """Never: each example becomes an object."""
-        return False
-
-    def refuse(self, error: BaseException) -> Reply:
-        """Status and message."""
-        return refusal(error)
+    @staticmethod
+    def _encoded(outputs: Arrays, count: int) -> bytes:
+        return encode_regressions(regression_values(outputs, count))
 
 
 class _Around:
