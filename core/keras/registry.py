@@ -117,14 +117,14 @@ def get_custom_objects() -> dict[str, Any]:
 
 
 @contextmanager
-def custom_object_scope(custom_objects: Mapping[str, Any]) -> Iterator[None]:
+def custom_object_scope(custom_objects: Mapping[str, Any] | None) -> Iterator[None]:
     """Inside the block these names stand for these classes and functions.
 
     Args:
-        custom_objects: classes and functions by name.
+        custom_objects: classes and functions by name; None for no more of them.
     """
     saved = dict(_custom)
-    _custom.update(custom_objects)
+    _custom.update(custom_objects or {})
     try:
         yield
     finally:
