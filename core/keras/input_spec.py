@@ -125,4 +125,7 @@ def check_inputs(spec: Any, inputs: Any, layer: str) -> None:
         if problem:
             which = "its input" if len(specs) == 1 else f"input {index}"
             kind = getattr(x.dtype, "name", x.dtype)
-            raise ValueError(f"{layer}: {which} {problem}, got {kind}{Shape(x.shape).text}")
+            raise ValueError(
+                f"{layer}: {which} is incompatible with the layer: it {problem}, "
+                f"got {kind}{Shape(x.shape).text}"
+            )

@@ -126,7 +126,7 @@ def _results(kind: Any) -> list[str]:
     if isinstance(kind, types.NoneType):
         return []
     if isinstance(kind, types.BaseTuple):
-        return [_kind(one) for one in kind]
+        return [_kind(kind[index]) for index in range(len(kind))]
     return [_kind(kind)]
 
 

@@ -135,10 +135,10 @@ class Attention(Layer):
             result = arithmetic.multiply(result, counts)
         return (result, weights) if return_attention_scores else result
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:  # type: ignore[override]  # Keras' name
         """That of the query."""
         del inputs
-        return None if previous_mask is None else previous_mask[0]
+        return None if mask is None else mask[0]
 
 
 class AdditiveAttention(Attention):

@@ -136,7 +136,7 @@ def whole_units(who: str, units: Any) -> int:
     """
     whole = isinstance(units, (int, float, np.number)) and not isinstance(units, bool)
     if not whole or int(units) != units or units < 1:
-        raise ValueError(f"{who}: units must be an integer of at least 1, got {units!r}")
+        raise ValueError(f"{who}: units must be a positive integer, got {units!r}")
     return int(units)
 
 

@@ -76,7 +76,7 @@ class Embedding(AdaptableLayer):
             self.build(None)
             self.set_weights(weights if isinstance(weights, list) else [weights])
 
-    def build(self, x: TensorSpec | None) -> None:
+    def build(self, x: TensorSpec | None = None) -> None:
         """Make the table."""
         del x
         self._make_main((self.input_dim, self.output_dim), self.embeddings_initializer)

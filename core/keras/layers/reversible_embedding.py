@@ -55,7 +55,7 @@ class ReversibleEmbedding(Embedding):
         self.reverse_dtype = reverse_dtype
         self.logit_soft_cap = logit_soft_cap
 
-    def build(self, x: TensorSpec | None) -> None:
+    def build(self, x: TensorSpec | None = None) -> None:
         """Make the tables."""
         super().build(x)
         if not self.tie_weights:

@@ -29,7 +29,8 @@ class Wrapper(Layer):
         super().__init__(**options)
         if not isinstance(layer, Layer):
             raise ValueError(  # noqa: TRY004 (Keras raises it too)
-                f"{type(self).__name__}: layer must be a Layer, got {type(layer).__name__}"
+                f"{type(self).__name__}: layer must be a Layer, got {type(layer).__name__}, which "
+                "isn't a supported layer type"
             )
         self.layer = layer
 

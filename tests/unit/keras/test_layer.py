@@ -271,8 +271,8 @@ def test_floats_are_cast_and_integers_are_not() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: layers.Dense(0), "Dense: units must be an integer of at least 1, got 0"),
-        (lambda: layers.Dense(2.5), "Dense: units must be an integer of at least 1, got 2.5"),
+        (lambda: layers.Dense(0), "Dense: units must be a positive integer, got 0"),
+        (lambda: layers.Dense(2.5), "Dense: units must be a positive integer, got 2.5"),
         (
             lambda: layers.Dense(2, activation="relus"),
             "activation: name must be one of .*, got 'relus'",
@@ -293,7 +293,7 @@ def test_floats_are_cast_and_integers_are_not() -> None:
         ),
         (lambda: layers.Conv2D(4, 3, strides=2, dilation_rate=2), "cannot both be above 1"),
         (lambda: layers.Dense(2)(X[0]), r"must have rank at least 2, got float32\[3\]"),
-        (lambda: layers.Conv2D(2, 3)(X), r"its input must have rank 4, got float32\[2, 3\]"),
+        (lambda: layers.Conv2D(2, 3)(X), r"its input is incompatible with the layer: it must have rank 4, got float32\[2, 3\]"),
         (lambda: layers.Reshape((2, 2))(X), r"must have the 3 elements of a sample of \[2, 3\]"),
         (lambda: layers.Add()(X), r"Add 'add\w*' takes a list of inputs, got float32\[2, 3\]"),
         (lambda: Layer()(X), "Layer must define call"),
@@ -309,7 +309,7 @@ def test_an_input_of_another_width_is_told() -> None:
     layer = layers.Dense(2, name="d")
     layer(X)
     with pytest.raises(
-        ValueError, match=r"Dense 'd': its input must have size 3 on axis -1, got float32\[2, 4\]"
+        ValueError, match=r"Dense 'd': its input is incompatible with the layer: it must have size 3 on axis -1, got float32\[2, 4\]"
     ):
         layer(np.ones((2, 4), np.float32))
     with pytest.raises(ValueError, match=r"must have size 3 on axis -1, got float32\[2, 4\]"):
