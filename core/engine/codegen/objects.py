@@ -126,7 +126,8 @@ def _results(kind: Any) -> list[str]:
     if isinstance(kind, types.NoneType):
         return []
     if isinstance(kind, types.BaseTuple):
-        return [_kind(kind[index]) for index in range(len(kind))]
+        members: Any = kind  # Numba's stubs lack its iterator
+        return [_kind(one) for one in members]
     return [_kind(kind)]
 
 

@@ -135,7 +135,7 @@ class Attention(Layer):
             result = arithmetic.multiply(result, counts)
         return (result, weights) if return_attention_scores else result
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:  # type: ignore[override]  # Keras' name
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """That of the query."""
         del inputs
         return None if mask is None else mask[0]
