@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from pinnace.keras import applications as applications
     from pinnace.keras import backend as backend
     from pinnace.keras import datasets as datasets
+    from pinnace.keras import distillation as distillation
     from pinnace.keras import dtype_policies as dtype_policies
     from pinnace.keras import experimental as experimental
     from pinnace.keras import export as export
@@ -68,6 +69,7 @@ _LATE = (
     "applications",
     "backend",
     "datasets",
+    "distillation",
     "dtype_policies",
     "experimental",
     "export",

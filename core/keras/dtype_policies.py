@@ -8,6 +8,7 @@ from pinnace.keras import registry as _registry
 from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy
 from pinnace.keras.dtype_policy import DTypePolicy as FloatDTypePolicy
 from pinnace.keras.dtype_policy import get as get
+from pinnace.keras.policy_map import DTypePolicyMap as DTypePolicyMap
 from pinnace.keras.quantized_policies import Int4DTypePolicy as Int4DTypePolicy
 from pinnace.keras.quantized_policies import QuantizedDTypePolicy as QuantizedDTypePolicy
 from pinnace.keras.quantized_policies import (
@@ -16,6 +17,7 @@ from pinnace.keras.quantized_policies import (
 
 __all__ = [
     "DTypePolicy",
+    "DTypePolicyMap",
     "FloatDTypePolicy",
     "Int4DTypePolicy",
     "QuantizedDTypePolicy",

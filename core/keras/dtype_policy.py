@@ -69,6 +69,25 @@ class DTypePolicy:
         """How weights are quantized; None if they are not."""
         return None
 
+    def at(self, path: str) -> DTypePolicy:
+        """The policy of the layer of that path: the same for all, but of a DTypePolicyMap.
+
+        Args:
+            path: of a layer.
+        """
+        del path
+        return self
+
+    def with_policy(self, path: str, policy: DTypePolicy) -> DTypePolicy:
+        """What the layer of that path has once it is given `policy`: that, but of a DTypePolicyMap.
+
+        Args:
+            path: of a layer.
+            policy: its new one.
+        """
+        del path
+        return policy
+
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
         return {"name": self._name}
@@ -107,11 +126,11 @@ _defaults = _Defaults()
 # a name such as `int8_from_float32`. The module puts them here when it is imported.
 _classes: dict[str, type[DTypePolicy]] = {}
 _makers: list[Callable[[str], DTypePolicy | None]] = []
-_later = LateModules("pinnace.keras.quantized_policies")
+_later = LateModules("pinnace.keras.quantized_policies", "pinnace.keras.policy_map")
 
 
 def add_policies(
-    classes: Iterable[type[DTypePolicy]], make: Callable[[str], DTypePolicy | None]
+    classes: Iterable[type[DTypePolicy]], make: Callable[[str], DTypePolicy | None] | None = None
 ) -> None:
     """Make policies known to `get`.
 
@@ -120,7 +139,8 @@ def add_policies(
         make: the policy that a name means; None if it is no such name.
     """
     _classes.update({kind.__name__: kind for kind in classes})
-    _makers.append(make)
+    if make is not None:
+        _makers.append(make)
 
 
 def get(identifier: PolicyLike | dict[str, Any]) -> DTypePolicy:

@@ -225,6 +225,8 @@ class Layer(LayerMembers, Module):
             )
         cls = type(self)
         signature = cls._call_signature or cls._signature_of_call()
+        if not self.built:
+            self._take_path()
         args, kwargs, symbolic = converted(self, args, kwargs)
         if symbolic:
             return self._symbolic_call(args, kwargs)
@@ -333,14 +335,14 @@ class Layer(LayerMembers, Module):
         self, signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """`build` for these arguments of `call`."""
-        self._scope_name = f"{state.scope}{self._name}/"
+        self._take_path()
         given, named = build_arguments(type(self).build, signature, args, kwargs)
         self.build(*given, **named)
         self.built = True
 
     def build_inside(self, x: Any) -> None:
         """`build`, from the `build` of the layer that this one is in: its names begin with its."""
-        self._scope_name = f"{state.scope}{self._name}/"
+        self._take_path()
         self.build(x)
         self.built = True
 
@@ -698,19 +700,6 @@ class Layer(LayerMembers, Module):
     def compute_dtype(self) -> str:
         """Name of the dtype it computes in."""
         return self._policy.compute_dtype
-
-    @property
-    def dtype_policy(self) -> policies.DTypePolicy:
-        """The dtypes of its weights and of what it computes."""
-        return self._policy
-
-    @dtype_policy.setter
-    def dtype_policy(self, value: Any) -> None:
-        policy = policies.get(value)
-        mode = policy.quantization_mode
-        if mode is not None and self.built and self._policy.quantization_mode is None:
-            self.quantize(mode)
-        self._policy = policy
 
     @property
     def layers_inside(self) -> list[Layer]:

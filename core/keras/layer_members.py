@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.context import state
+from pinnace.keras import dtype_policy as policies
 from pinnace.keras import rematerialisation
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ class LayerMembers:
     # Whether steps that call it may be made machine code: without effect, it is tried.
     supports_jit = True
 
+    built: bool
+    _name: str
     _autocast: bool
     _policy: DTypePolicy
     _remat: rematerialisation.RematScope | None
@@ -32,6 +36,24 @@ class LayerMembers:
     @autocast.setter
     def autocast(self, value: bool) -> None:
         self._autocast = bool(value)
+
+    @property
+    def dtype_policy(self) -> DTypePolicy:
+        """The dtypes of its weights and of what it computes."""
+        return self._policy
+
+    @dtype_policy.setter
+    def dtype_policy(self, value: Any) -> None:
+        policy = policies.get(value)
+        mode, present = policy.quantization_mode, self._policy
+        if mode is not None and self.built and present.quantization_mode is None:
+            self.quantize(mode)
+        self._policy = present.with_policy(self.path, policy)  # type: ignore[attr-defined]  # Layer's
+
+    def _take_path(self) -> None:
+        """Be below the layers that are being called, with the policy of that place."""
+        self._scope_name = f"{state.scope}{self._name}/"
+        self._policy = self._policy.at(self.path)  # type: ignore[attr-defined]  # Layer's
 
     @property
     def input_dtype(self) -> str:

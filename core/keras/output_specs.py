@@ -23,7 +23,11 @@ def traced(layer: Layer, specs: tuple[Any, ...], options: dict[str, Any], given:
         masks.attach((inputs, others), held)
         return layer(*inputs, **others)
 
-    concrete, _ = trace(call, (known, *specs), options, f"{layer._name}_shapes")
+    saved, calls.foreseeing = calls.foreseeing, True
+    try:
+        concrete, _ = trace(call, (known, *specs), options, f"{layer._name}_shapes")
+    finally:
+        calls.foreseeing = saved
     if calls.entry is None:
         layer._penalty_store.begin()  # what that call added to the loss has no value
     layer._output_specs = concrete.structured_outputs

@@ -48,19 +48,30 @@ _HOMES = {
     "models": "keras.models",
     "seeds": "keras.random",
     "dtype_policy": "keras",
+    "policy_map": "keras.dtype_policies",
     "quantized_policies": "keras.dtype_policies",
 }
 # Arguments of Keras' constructors that say nothing where they are None or False, and these.
 _MEANINGLESS = {"renorm_momentum"}
 # Classes that Keras shows under another name than their own: older files have their own.
 _SHOWN_AS = {"GroupedQueryAttention": "GroupQueryAttention"}
-# Classes that Keras shows nowhere and its files name -> its modules that define them.
+# Classes that Keras shows nowhere and its files name -> its modules that define them, and ours.
+_RESIDUAL = "pinnace.keras.applications.residual_layers"
+_FEATURES = ("keras.src.layers.preprocessing.feature_space", "pinnace.keras.feature_kinds")
 _HIDDEN = {
-    "CustomScaleLayer": "keras.src.applications.inception_resnet_v2",
-    "LayerScale": "keras.src.applications.convnext",
-    "StochasticDepth": "keras.src.applications.convnext",
+    "CustomScaleLayer": ("keras.src.applications.inception_resnet_v2", _RESIDUAL),
+    "LayerScale": ("keras.src.applications.convnext", _RESIDUAL),
+    "StochasticDepth": ("keras.src.applications.convnext", _RESIDUAL),
+    **dict.fromkeys(("Cross", "Feature", "TFDConcat", "TFDIdentity"), _FEATURES),
 }
-_HIDDEN_HERE = "pinnace.keras.applications.residual_layers"
+# Classes of modules that are imported late -> the modules that Keras shows them in, and ours.
+_DISTILLED = ("keras.distillation", "pinnace.keras.distillation.distillation_losses")
+_LATE = {
+    "Distiller": ("keras.distillation", "pinnace.keras.distillation.distiller"),
+    "FeatureDistillation": _DISTILLED,
+    "FeatureSpace": ("keras.utils", "pinnace.keras.feature_space"),
+    "LogitsDistillation": _DISTILLED,
+}
 
 _registered: dict[str, Any] = {}
 _names: dict[Any, str] = {}
@@ -142,8 +153,9 @@ def public_module(cls: type) -> str | None:
         return "keras.optimizers.schedules"
     if parts[2:] == ["models", "functional"]:
         return "keras.src.models.functional"  # Keras shows the class nowhere else
-    if cls.__module__ == _HIDDEN_HERE:
-        return _HIDDEN[cls.__name__]
+    known = _HIDDEN.get(cls.__name__) or _LATE.get(cls.__name__)
+    if known is not None and cls.__module__ == known[1]:
+        return known[0]
     return _HOMES.get(home, f"keras.{home}" if home else "keras")
 
 
@@ -209,7 +221,7 @@ def _serialize_object(thing: Any) -> dict[str, Any]:
         "registered_name": _names.get(cls) if public else get_registered_name(cls),
     }
     # The library's own layers are built when they are called; a program's may need to be told.
-    own = () if module else ("build_config",)
+    own = () if module and cls.__name__ not in _LATE else ("build_config",)
     for key in (*own, "compile_config"):
         tell = getattr(thing, f"get_{key}", None)
         told = tell() if tell is not None else None
@@ -426,8 +438,9 @@ def own_object(module: str, named: str, *, is_function: bool) -> Any:
     if module.startswith("keras.src.ops."):
         return _operation(module, named)
     named = _SHOWN_AS.get(named, named)
-    if not is_function and _is_hidden(module, named):
-        return getattr(importlib.import_module(_HIDDEN_HERE), named)
+    for table in () if is_function else (_HIDDEN, _LATE):
+        if named in table and _is_of(module, table[named][0]):
+            return getattr(importlib.import_module(table[named][1]), named)
     places = [module] if module in _PUBLIC else []
     if not module or module.split(".")[0] in {"keras", "tf_keras", "builtins"}:
         places += _PUBLIC
@@ -441,11 +454,10 @@ def own_object(module: str, named: str, *, is_function: bool) -> Any:
     return None
 
 
-def _is_hidden(module: str, named: str) -> bool:
-    """Whether it is a class that Keras shows nowhere; older files name no module of it."""
+def _is_of(module: str, known: str) -> bool:
+    """Whether a module that a file names is that of Keras; older files name none."""
     root, _, rest = module.partition(".")
-    known = _HIDDEN.get(named, "")
-    return bool(known) and root in {"", "keras", "tf_keras"} and known.endswith(rest)
+    return root in {"", "keras", "tf_keras"} and known.endswith(rest)
 
 
 def by_name(

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from pinnace.keras.downloads import get_file as get_file
     from pinnace.keras.drawing.plotting import model_to_dot as model_to_dot
     from pinnace.keras.drawing.plotting import plot_model as plot_model
+    from pinnace.keras.feature_space import FeatureSpace as FeatureSpace
+    from pinnace.keras.named_values import Config as Config
     from pinnace.keras.splitting import split_dataset as split_dataset
 
 # Older names.
@@ -54,6 +56,8 @@ CustomObjectScope = custom_object_scope
 legacy = _legacy_saving
 # They need archives, connections, other processes, sounds and Datasets, which most programs do not.
 _LATE = {
+    "Config": "pinnace.keras.named_values",
+    "FeatureSpace": "pinnace.keras.feature_space",
     "audio_dataset_from_directory": "pinnace.keras.audio_folders",
     "get_file": "pinnace.keras.downloads",
     "model_to_dot": "pinnace.keras.drawing.plotting",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.no_effect import no_effect
+from pinnace.keras.call_context import calls
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.categories import checked_mode, encoded, on_elements
 from pinnace.keras.layers.preprocessing import batches_of_data
@@ -119,26 +121,22 @@ class Discretization(Layer):
 
     def call(self, x: Any) -> Any:
         """The numbers of the ranges."""
+        if self.bin_boundaries is None and calls.foreseeing:
+            return self._numbered(x, [0.0] * max((self.num_bins or 0) - 1, 0))
         if self.bin_boundaries is None:
             raise ValueError(
                 f"{self._described()}: You need to either pass the `bin_boundaries` argument at "
                 "construction time or call `adapt(dataset)` before you can start using the "
                 "`Discretization` layer."
             )
-        numbers = on_elements(self._ranges, x)
+        return self._numbered(x, self.bin_boundaries)
+
+    def _numbered(self, x: Any, boundaries: list[float]) -> Any:
+        numbers = on_elements(functools.partial(_ranges, boundaries), x)
         if self.output_mode == "int":
             return numbers
-        depth = len(self.bin_boundaries) + 1
+        depth = len(boundaries) + 1
         return encoded(numbers, self.output_mode, depth, self.compute_dtype, sparse=self.sparse)
-
-    def _ranges(self, x: Tensor) -> Tensor:
-        x = casting.cast(x, dtypes.float32)
-        edges = constants.constant(self.bin_boundaries, dtypes.float32)
-        flat = reshaping.reshape(x, [-1])
-        found = sorting.searchsorted(edges, flat, side="right")
-        numbers = reshaping.reshape(found, shapes.shape(x))
-        numbers.set_shape(x.shape)
-        return numbers
 
     def get_config(self) -> dict[str, Any]:
         """See Layer."""
@@ -158,6 +156,16 @@ class Discretization(Layer):
         if found is not None:
             layer.bin_boundaries = [float(x) for x in found]
         return layer
+
+
+def _ranges(boundaries: list[float], x: Tensor) -> Tensor:
+    x = casting.cast(x, dtypes.float32)
+    edges = constants.constant(boundaries, dtypes.float32)
+    flat = reshaping.reshape(x, [-1])
+    found = sorting.searchsorted(edges, flat, side="right")
+    numbers = reshaping.reshape(found, shapes.shape(x))
+    numbers.set_shape(x.shape)
+    return numbers
 
 
 # A summary has values, and how many values each stands for.

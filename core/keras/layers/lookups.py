@@ -13,9 +13,11 @@ from pinnace.framework.composite import is_composite
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Tensor
 from pinnace.keras import restoring
+from pinnace.keras.call_context import calls
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.categories import checked_mode, current_mode, encoded, on_elements
+from pinnace.keras.layers.open_rows import with_open_rows
 from pinnace.keras.layers.preprocessing import batches_of_data
 from pinnace.keras.layers.sparse_categories import refuse_numbers, weighted
 from pinnace.keras.plain_lists import one_array
@@ -265,11 +267,11 @@ class IndexLookup(Layer):
         if self._table is not None:
             found: Tensor = self._table.lookup(x)
             return found
-        if restoring.current() is None:
+        if not calls.foreseeing:
             raise ValueError(
                 f"{self._described()} has no vocabulary: set_vocabulary or adapt it first"
             )
-        # The vocabulary is read after the model is made; shapes do not depend on it.
+        # The vocabulary is found or read after the model is made; shapes do not depend on it.
         return constants.fill(shapes.shape(x), constants.constant(unknown, kind))
 
     def _inverted(self, x: Tensor) -> Tensor:
@@ -324,6 +326,12 @@ class IndexLookup(Layer):
         return "int64" if self.invert else self._kind.name
 
     def _encoded(self, numbers: Any) -> Any:
+        rows = self._encoded_rows(numbers)
+        padded = self.pad_to_max_tokens and self.max_tokens
+        is_known = self._table is not None or padded or self._told_size
+        return rows if is_known else with_open_rows(rows)
+
+    def _encoded_rows(self, numbers: Any) -> Any:
         if self.output_mode == "tf_idf":
             kind = dtypes.as_dtype(floatx())
             counts = encoded(numbers, "count", self._depth(), kind, sparse=self.sparse)
@@ -334,7 +342,7 @@ class IndexLookup(Layer):
 
     def _row_of_weights(self) -> Tensor:
         weights = self._weights
-        if weights is None and restoring.current() is None:
+        if weights is None and not calls.foreseeing:
             raise ValueError(f"{self._described()} has no idf_weights: set_vocabulary with them")
         if weights is None:
             weights = np.zeros(0, floatx())

@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.keras import registry, restoring
+from pinnace.keras.layer import Layer
 from pinnace.keras.saving import assets, hdf5, hdf5_files, older_configs, own_variables
 from pinnace.keras.saving.archive import CONFIG, METADATA, WEIGHTS, Archive, write_archive
 
@@ -82,7 +83,7 @@ def read_weights(model: Model, path: str, *, skip_mismatch: bool = False) -> Non
 
 def _restore(model: Any, weights: IO[bytes], path: str, older: bool) -> None:
     who = f"load_model: {path!r}"
-    if not hasattr(model, "optimizer"):
+    if not isinstance(model, Layer):
         raise InvalidArgumentError(f"{who}: it holds no model, but {type(model).__name__}")
     with hdf5_files.reading(weights, who) as file, hdf5_files.explained(who):
         if model.built:

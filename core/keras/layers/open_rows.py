@@ -1,0 +1,32 @@
+"""Rows over a vocabulary that will be found from data: how long they are is left open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.composite import is_composite
+from pinnace.ops.array import constants, joining, shapes
+from pinnace.ops.execute import execute
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+def with_open_rows(x: Any) -> Any:
+    """Rows as a graph sees them that does not know the size of their last axis.
+
+    Args:
+        x: a tensor or SparseTensor, [..., n], of a graph.
+
+    Returns:
+        The same, [..., ?].
+    """
+    open_shape = [*x.shape.as_list()[:-1], None]
+    if not is_composite(x):
+        opened: Tensor = execute(constants.PLACEHOLDER_WITH_DEFAULT, x, shape=open_shape)
+        return opened
+    # A size that depends on values, which no rule about shapes can see through.
+    size = x.dense_shape[-1:] + 0 * shapes.size(x.values, out_type=x.dense_shape.dtype)
+    sparse = type(x)(x.indices, x.values, joining.concat([x.dense_shape[:-1], size], 0))
+    sparse.set_shape(open_shape)
+    return sparse
