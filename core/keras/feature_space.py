@@ -172,7 +172,7 @@ class FeatureSpace(FeatureKinds, Layer):
 
     # Calling it.
 
-    def __call__(self, data: Any) -> Any:  # type: ignore[override]  # Keras' signature
+    def __call__(self, data: Any) -> Any:
         """The encoded features: a tensor, [b, n], or a dict of them, by `output_mode`.
 
         Args:

@@ -95,7 +95,7 @@ class Distiller(Model):
         names = [getattr(x, f"{role}_layer_name", None) for x in self.distillation_losses]
         return list(dict.fromkeys(name for name in names if name))
 
-    def compile(
+    def compile(  # type: ignore[override]  # Keras' signature
         self, optimizer: Any = "adam", loss: Any = None, metrics: Any = None, **kwargs: Any
     ) -> None:
         """Say how to train the student.

@@ -11,13 +11,13 @@ from pinnace.keras.saving import hdf5
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pinnace.keras.models.model import Model
+    from pinnace.keras.layer import Layer
     from pinnace.keras.saving.archive import Archive
 
 _FOLDER = "assets"
 
 
-def members(model: Model) -> dict[str, Callable[[IO[bytes]], None]]:
+def members(model: Layer) -> dict[str, Callable[[IO[bytes]], None]]:
     """Name in the archive -> what writes it, for every file that a layer keeps."""
     found: dict[str, Callable[[IO[bytes]], None]] = {}
     for place, layer in hdf5.places(model):

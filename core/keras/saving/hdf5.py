@@ -33,7 +33,7 @@ def write(model: Model, path: str) -> None:
     write_file(path, functools.partial(write_weights, model))
 
 
-def write_weights(model: Model, file: IO[bytes], optimizer: Optimizer | None = None) -> None:
+def write_weights(model: Layer, file: IO[bytes], optimizer: Optimizer | None = None) -> None:
     """Write the weights of a model, and the state of its optimizer, to an open file."""
     memory = io.BytesIO()
     with hdf5_files.library().File(memory, "w") as opened:
@@ -62,7 +62,7 @@ def check_built(model: Model) -> None:
 
 
 def weights_for(
-    model: Model, file: Any, *, skip_mismatch: bool = False
+    model: Layer, file: Any, *, skip_mismatch: bool = False
 ) -> list[tuple[Variable, Any]]:
     """The variables of a model, each with its value in an open file.
 

@@ -21,17 +21,17 @@ VERSION = "3.15.1"
 _MORE = 1 << 16
 
 
-def write(model: Model, path: str, with_optimizer: bool) -> None:
-    """Write a model; the file is there whole, or as it was before."""
+def write(model: Layer, path: str, with_optimizer: bool) -> None:
+    """Write a model, or what is restored as one; the file is there whole, or as it was before."""
     config = registry.serialize_keras_object(model)
-    optimizer = model.optimizer if with_optimizer else None
+    optimizer = getattr(model, "optimizer", None) if with_optimizer else None
     if not with_optimizer:
         config.pop("compile_config", None)
     weights = functools.partial(_write_weights, model, optimizer)
     write_archive(path, VERSION, config, {WEIGHTS: weights, **assets.members(model)})
 
 
-def _write_weights(model: Model, optimizer: Any, file: IO[bytes]) -> None:
+def _write_weights(model: Layer, optimizer: Any, file: IO[bytes]) -> None:
     hdf5.write_weights(model, file, optimizer)
 
 

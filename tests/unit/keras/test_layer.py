@@ -293,7 +293,10 @@ def test_floats_are_cast_and_integers_are_not() -> None:
         ),
         (lambda: layers.Conv2D(4, 3, strides=2, dilation_rate=2), "cannot both be above 1"),
         (lambda: layers.Dense(2)(X[0]), r"must have rank at least 2, got float32\[3\]"),
-        (lambda: layers.Conv2D(2, 3)(X), r"its input is incompatible with the layer: it must have rank 4, got float32\[2, 3\]"),
+        (
+            lambda: layers.Conv2D(2, 3)(X),
+            r"its input is incompatible with the layer: it must have rank 4, got float32\[2, 3\]",
+        ),
         (lambda: layers.Reshape((2, 2))(X), r"must have the 3 elements of a sample of \[2, 3\]"),
         (lambda: layers.Add()(X), r"Add 'add\w*' takes a list of inputs, got float32\[2, 3\]"),
         (lambda: Layer()(X), "Layer must define call"),
@@ -309,7 +312,9 @@ def test_an_input_of_another_width_is_told() -> None:
     layer = layers.Dense(2, name="d")
     layer(X)
     with pytest.raises(
-        ValueError, match=r"Dense 'd': its input is incompatible with the layer: it must have size 3 on axis -1, got float32\[2, 4\]"
+        ValueError,
+        match=r"Dense .d.: its input is incompatible with the layer: "
+        r"it must have size 3 on axis -1, got float32\[2, 4\]",
     ):
         layer(np.ones((2, 4), np.float32))
     with pytest.raises(ValueError, match=r"must have size 3 on axis -1, got float32\[2, 4\]"):
