@@ -248,6 +248,13 @@ def _serialize_callable(thing: Any) -> Any:
         )
     kind = "class" if inspect.isclass(thing) else "function"
     ours = thing.__module__.startswith("pinnace.keras")
+    if ours and kind == "function":  # as Keras writes its own
+        return {
+            "module": "builtins",
+            "class_name": kind,
+            "config": name,
+            "registered_name": kind,
+        }
     return {
         "module": "keras" if ours else thing.__module__,
         "class_name": kind,
