@@ -14,6 +14,7 @@ from pinnace.framework.composite import CompositeTensor, gradient_part
 from pinnace.framework.context import pop_tape, push_tape, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, FLOATS, DType
+from pinnace.framework.logger import get_logger
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Operands, Tensor, wrap
 from pinnace.framework.variable import Variable
@@ -159,10 +160,12 @@ class GradientTape:
                     f"got {type(item).__name__}: {item!r}"
                 )
             if not carries_gradient(item.dtype):
-                raise ValueError(
+                get_logger().warning(
                     "GradientTape.watch: only floating-point and complex tensors have gradients, "
-                    f"got {item.dtype.name}"
+                    "got %s: its gradient is None",
+                    item.dtype.name,
                 )
+                continue
             self._watched[id(item)] = item
 
     def watched_variables(self) -> tuple[Variable, ...]:

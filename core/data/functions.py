@@ -65,7 +65,11 @@ class Traced(Bindable):
         user = converted_as_around(function)
 
         def normal(*args: Any) -> Any:
-            return normalised(user(*args), lambda leaf: _tensor(leaf, who))
+            # The function may change the lists and dictionaries it is given: they are copies.
+            result = user(*structure.map_structure(lambda leaf: leaf, args))
+            # A list is what ops with several outputs give, which seldom stack: it is a tuple.
+            result = tuple(result) if type(result) is list else result
+            return normalised(result, lambda leaf: _tensor(leaf, who))
 
         self.concrete, created = trace(normal, tuple(specs), {}, self.name)
         if created:

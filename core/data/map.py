@@ -263,7 +263,8 @@ class StateFunction:
 
         def called(state: Any, *arguments: Any) -> Any:
             if gives:
-                return user(state, *_packed(arguments, spec))
+                result = user(state, *_packed(arguments, spec))
+                return tuple(result) if type(result) is list else result
             return (user(state, *_packed(arguments, spec)), ())
 
         while True:

@@ -52,7 +52,8 @@ def traced_reduce(
     specs = structure.map_structure(spec_of, initial)
 
     def step(current: Nest, element: Nest) -> Nest:
-        result = normalised(user(current, element))
+        # The state is a copy: the function may change it.
+        result = normalised(user(structure.map_structure(lambda leaf: leaf, current), element))
         structure.assert_same_structure(initial, result)
         return result
 

@@ -196,7 +196,8 @@ class Sequential(Model):
         x = inputs
         given = self._input
         if given is not None and not structure.is_nested(x):
-            x = fitted(x, given)
+            # Keras: the layers alone say which sizes they take, whatever the model was built for.
+            x = fitted(x, given, any_sizes=True)
         for layer in self._layers:
             x = layer(x)
         return x

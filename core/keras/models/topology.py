@@ -193,8 +193,13 @@ class Topology:
         return flat
 
 
-def fitted(value: Any, x: KerasTensor) -> Any:
+def fitted(value: Any, x: KerasTensor, *, any_sizes: bool = False) -> Any:
     """A value with the rank of the input it is for, if a last axis of size 1 is all that differs.
+
+    Args:
+        value: what the model is called on.
+        x: the input.
+        any_sizes: whether axes may have other sizes than those of the input.
 
     Raises:
         ValueError: its shape does not fit.
@@ -209,6 +214,8 @@ def fitted(value: Any, x: KerasTensor) -> Any:
         value = casting.cast(value, x.dtype)
         masks.attach(value, mask)
     if shape.rank is None or wanted.is_compatible_with(shape):
+        return value
+    if any_sizes and wanted.rank == shape.rank:
         return value
     if wanted.rank == shape.rank + 1 and wanted[-1] == 1:
         return reshaping.expand_dims(value, -1)

@@ -79,6 +79,18 @@ def on_replicas(
     return run
 
 
+def on_the_only_replica(strategy: Any, step: Callable[..., Any]) -> Callable[..., Any]:
+    """A step in the context of the one replica of a strategy, whose variables ask which it is."""
+
+    def run(data: Any) -> Any:
+        return structure.map_structure(
+            lambda x: x.values[0] if isinstance(x, DistributedValues) else x,
+            strategy.run(step, args=(data,)),
+        )
+
+    return run
+
+
 def _of_processes(strategy: Any, results: Any, joins: bool) -> Any:
     """The results of all processes as one, in one exchange."""
     flat = [convert_to_tensor(x) for x in structure.flatten(results)]

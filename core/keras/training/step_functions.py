@@ -108,6 +108,10 @@ class StepFunctions(Part):
             from pinnace.keras.training import dealing  # most models have no replicas
 
             step = dealing.on_replicas(self.strategy, step, kind == "predict", quiet)
+        elif self.strategy is not None:
+            from pinnace.keras.training import dealing  # most models have no strategy
+
+            step = dealing.on_the_only_replica(self.strategy, step)
         given = structure.map_structure(lambda x: x is not None, batch)
 
         def run(*tensors: Any) -> Any:

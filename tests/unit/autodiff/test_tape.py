@@ -1,5 +1,6 @@
 """GradientTape: what it watches, what it gives, and how it says no."""
 
+import logging
 import threading
 
 import numpy as np
@@ -145,12 +146,16 @@ def test_broadcast_operands_get_gradients_of_their_own_shape() -> None:
 
 
 @pytest.mark.parametrize("value", [1, "text"])
-def test_only_floating_tensors_can_be_watched(value: object) -> None:
-    with (
-        tf.GradientTape() as tape,
-        pytest.raises(ValueError, match="only floating-point and complex"),
-    ):
-        tape.watch(tf.constant(value))
+def test_what_has_no_gradient_is_watched_with_a_warning(
+    value: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """TensorFlow warns as well; the gradient is None."""
+    x = tf.constant(value)
+    with caplog.at_level(logging.WARNING), tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.constant(2.0) * 3.0
+    assert "only floating-point and complex tensors have gradients" in caplog.text
+    assert tape.gradient(y, x) is None
 
 
 def test_a_number_cannot_be_watched() -> None:

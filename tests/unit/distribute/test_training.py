@@ -146,3 +146,21 @@ def test_one_batch_alone_is_not_split(strategy: Any) -> None:
     np.testing.assert_allclose(
         mirrored.predict_on_batch(X[:3]), plain.predict_on_batch(X[:3]), rtol=1e-5
     )
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_training_on_one_replica_is_training_without_a_strategy(name: str) -> None:
+    one = tf.distribute.MirroredStrategy(["/CPU:0"])
+    plain = model(OPTIMIZERS[name])
+    with one.scope():
+        mirrored = model(OPTIMIZERS[name])
+    options = {"batch_size": 8, "verbose": 0}
+    expected, found = (
+        made.fit(X, Y, epochs=2, shuffle=False, **options).history for made in (plain, mirrored)
+    )
+    for key, values in expected.items():
+        np.testing.assert_allclose(found[key], values, rtol=1e-5)
+    np.testing.assert_allclose(
+        mirrored.evaluate(X, Y, **options), plain.evaluate(X, Y, **options), rtol=1e-5
+    )
+    np.testing.assert_allclose(mirrored.predict(X, verbose=0), plain.predict(X, verbose=0), 1e-5)
