@@ -1,4 +1,4 @@
-"""A name that a namespace lacks says why: `tf.lite`, `tf.image.decode_jxl`.
+"""A name that a namespace lacks says why: `tf.lite`, `tf.types.experimental.TraceType`.
 
 Python asks a module's `__getattr__` for names that it lacks. Each module that is a namespace of
 TensorFlow's is given one that explains, once it has been executed.
@@ -71,6 +71,7 @@ NAMESPACES = {
     "pinnace.keras.datasets.imdb": "tf.keras.datasets.imdb",
     "pinnace.keras.datasets.mnist": "tf.keras.datasets.mnist",
     "pinnace.keras.datasets.reuters": "tf.keras.datasets.reuters",
+    "pinnace.keras.distillation": "tf.keras.distillation",
     "pinnace.keras.dtype_policies": "tf.keras.dtype_policies",
     "pinnace.keras.export": "tf.keras.export",
     "pinnace.keras.initializers": "tf.keras.initializers",

@@ -25,6 +25,7 @@ KNOWN = {
     "ops.control.printing": "terminal, files: Print and PrintV2, which say so",
     "ops.io.files": "ReadFile, WriteFile, MatchingFiles, which say so",
     "ops.io.gfile": "tf.io.gfile: functions of programs, no ops",
+    "ops.io.proto_descriptors": "descriptor files of DecodeProtoV2 and EncodeProto, which say so",
     "ops.io.writers": "tf.io.TFRecordWriter: a class of programs, no op",
     "ops.kernels.candidates": "open: FixedUnigramCandidateSampler with vocab_file, which says so",
     "ops.kernels.compiled": "os: where compiled kernels are kept",
