@@ -62,6 +62,7 @@ def compile(
     from pinnace.engine import warming
     from pinnace.engine.ahead import table, trust, writing
     from pinnace.engine.codegen import compiler
+    from pinnace.serving import acceleration
 
     sizes = [whole_size("--batch", text) for text in batch.split(",")]
     shapes = dict(named_shape(text) for text in inputs or [])
@@ -88,7 +89,7 @@ def compile(
         task = progress.add_task(visible_name(model), total=None)
         for _ in calls(model, signature, sizes, shapes):
             progress.advance(task)
-        _ask_for_reader()
+        acceleration.ask_for_digit_reader()
         texts = warming.texts()
         failed = [one for one in warming.report() if one.error is not None]
         if not texts:
@@ -106,14 +107,6 @@ def compile(
     else:
         _print(made, target, digest, len(failed))
     return 1 if failed or any(one.library.refused for one in made) else 0
-
-
-def _ask_for_reader() -> None:
-    """The kernel that reads JSON is the server's own, and asked for when a request is large."""
-    from pinnace.engine.waiting import is_tried
-    from pinnace.serving.fast.http.digit_reader import requested
-
-    is_tried(requested(), wait=True)
 
 
 def _told(made: "list[Written]") -> list[dict[str, Any]]:

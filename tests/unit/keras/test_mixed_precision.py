@@ -96,9 +96,9 @@ def test_a_loss_scale_survives_its_configuration() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"dynamic": False}, "loss_scale_factor of the inner optimizer"),
+        ({"dynamic": False}, "`loss_scale_factor` of the inner optimizer"),
         ({"clipnorm": 1.0}, "does not support `clipnorm`"),
-        ({"wrong": 1}, "does not support arguments: wrong"),
+        ({"wrong": 1}, "does not support arguments: `wrong`"),
     ],
 )
 def test_a_loss_scale_refuses_what_belongs_to_the_optimizer_inside(

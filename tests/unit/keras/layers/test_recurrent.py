@@ -288,7 +288,7 @@ def test_the_work_grows_with_the_steps_and_no_faster() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: layers.LSTM(0), "units must be an integer of at least 1"),
+        (lambda: layers.LSTM(0), "units must be a positive integer"),
         (lambda: layers.GRU(3, dropout=1.5), "dropout must be from 0 to 1"),
         (lambda: layers.RNN(3), "cell must have 'call'"),
         (lambda: layers.Bidirectional(layers.LSTM(3), merge_mode="max"), "merge_mode"),
