@@ -346,9 +346,10 @@ def test_structures_pass_through(form: str) -> None:
     assert list(batch) == ["s", "t"]
 
 
-def test_lists_are_tensors_not_structure() -> None:
+def test_lists_are_tensors_but_those_of_functions_are_tuples() -> None:
     assert Dataset.from_tensors([1, 2]).element_spec == tf.TensorSpec([2], tf.int32)
-    assert Dataset.range(2).map(lambda x: [x, x]).element_spec == tf.TensorSpec([2], tf.int64)
+    number = tf.TensorSpec([], tf.int64)
+    assert Dataset.range(2).map(lambda x: [x, x]).element_spec == (number, number)
 
 
 def test_a_tuple_is_several_arguments_and_a_dict_is_one() -> None:

@@ -280,7 +280,7 @@ def test_initial_epoch_and_stopping() -> None:
         ),
         (lambda m: m.fit(Dataset(), batch_size=3), "batch_size goes with arrays"),
         (lambda m: m.fit(3), "fit: x must be arrays or give batches, got int: 3"),
-        (lambda m: m.fit(X[:, :3], Y), r"must have shape \[\?, 5\], got float32\[\?, 3\]"),
+        (lambda m: m.fit(X[:, :3], Y), r"must have size 5 on axis -1, got float32\[\?, 3\]"),
         (
             lambda m: m.fit(X, np.eye(3)[Y]),
             r"y_true must have y_pred's shape without the last axis",
