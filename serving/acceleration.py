@@ -60,7 +60,7 @@ def http_front(exchange: Exchange) -> type[asyncio.Protocol] | None:
 
 
 def ask_for_digit_reader() -> None:
-    """Have the kernel that reads large JSON bodies made, which is asked for by requests else."""
+    """Have the kernel made that reads large JSON bodies, before a request asks for it."""
     from pinnace.engine.waiting import is_tried
 
     try:

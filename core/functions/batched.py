@@ -18,6 +18,7 @@ from pinnace.ops.functional.calls import BATCH_FUNCTION
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pinnace.functions.function import Function
     from pinnace.graph.graph import Value
 
 
@@ -65,17 +66,17 @@ def nondifferentiable_batch_function(
     }
 
     def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+        computation = function(lambda *given: fn(*given), autograph=autograph)
+
         def decorated(*args: Any) -> Any:
-            return _called(fn, args, attrs, autograph)
+            return _called(computation, args, attrs)
 
         return decorated
 
     return decorate
 
 
-def _called(
-    fn: Callable[..., Any], args: tuple[Any, ...], attrs: dict[str, Any], autograph: bool
-) -> Any:
+def _called(computation: Function[..., Any], args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     for arg in args:
         if not isinstance(arg, Tensor):
             raise ValueError(  # noqa: TRY004 (TensorFlow's class)
@@ -83,7 +84,6 @@ def _called(
             )
     _check(args, attrs)
     specs = [TensorSpec(x.shape, x.dtype, f"batch_{i}") for i, x in enumerate(args)]
-    computation = function(lambda *given: fn(*given), autograph=autograph)
     concrete = computation.get_concrete_function(*specs)
     _check_results(args, concrete.graph.outputs)
     if state.tracer is None:

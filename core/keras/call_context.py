@@ -21,9 +21,8 @@ class CallContext(threading.local):
     training: bool | None = None
     # Whether a model is being written for serving, without its optimizer.
     exporting: bool = False
-    # Whether only the shapes and dtypes of outputs are wanted: values that `adapt` will find may
-    # be missing.
-    foreseeing: bool = False
+    # Whether only shapes and dtypes of outputs are inferred: what `adapt` will find may be missing.
+    inferring_specs: bool = False
     # The scope of rematerialisation that layers are made in.
     remat: RematScope | None = None
 

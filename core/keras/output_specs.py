@@ -23,11 +23,11 @@ def traced(layer: Layer, specs: tuple[Any, ...], options: dict[str, Any], given:
         masks.attach((inputs, others), held)
         return layer(*inputs, **others)
 
-    saved, calls.foreseeing = calls.foreseeing, True
+    saved, calls.inferring_specs = calls.inferring_specs, True
     try:
         concrete, _ = trace(call, (known, *specs), options, f"{layer._name}_shapes")
     finally:
-        calls.foreseeing = saved
+        calls.inferring_specs = saved
     if calls.entry is None:
         layer._penalty_store.begin()  # what that call added to the loss has no value
     layer._output_specs = concrete.structured_outputs

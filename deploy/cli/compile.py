@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pinnace.deploy.cli.terminal import Terminal, print_json, size_text, time_text
-from pinnace.deploy.cli.warmup import calls, named_shape, progress_bar, visible_name, whole_size
+from pinnace.deploy.cli.warmup import (
+    Asked,
+    BatchSizes,
+    InputShapes,
+    SignatureNames,
+    progress_bar,
+)
 from pinnace.deploy.models.finding import SAVED_MODEL, find_model
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
 
@@ -36,21 +42,9 @@ def compile(
             show_default=False,
         ),
     ] = None,
-    signature: Annotated[
-        list[str] | None,
-        typer.Option("--signature", help="Only this signature. May be repeated.", metavar="NAME"),
-    ] = None,
-    batch: Annotated[
-        str, typer.Option(help="Sizes of first axes that are not known, comma-separated.")
-    ] = "1",
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            help="NAME=SHAPE, such as ids=8,128: the shape of an input. May be repeated.",
-            metavar="NAME=SHAPE",
-        ),
-    ] = None,
+    signature: SignatureNames = None,
+    batch: BatchSizes = "1",
+    inputs: InputShapes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the libraries as JSON.")] = False,
 ) -> int:
     """Compile kernels into files beside MODEL, for processes that have no Numba.
@@ -64,8 +58,7 @@ def compile(
     from pinnace.engine.codegen import compiler
     from pinnace.serving import acceleration
 
-    sizes = [whole_size("--batch", text) for text in batch.split(",")]
-    shapes = dict(named_shape(text) for text in inputs or [])
+    asked = Asked(model, signature, batch, inputs)
     names = [one.strip() for one in processors.split(",") if one.strip()]
     if not names:
         raise InvalidArgumentError(f"--processors must name one at least, got {processors!r}")
@@ -81,14 +74,7 @@ def compile(
         )
     target = output or path / table.FOLDER
     with progress_bar() as progress:
-        general = warming.general_names()
-        task = progress.add_task("kernels of all models", total=len(general))
-        for name in general:
-            warming.make_general(name)
-            progress.advance(task)
-        task = progress.add_task(visible_name(model), total=None)
-        for _ in calls(model, signature, sizes, shapes):
-            progress.advance(task)
+        asked.warm(progress)
         acceleration.ask_for_digit_reader()
         texts = warming.texts()
         failed = [one for one in warming.report() if one.error is not None]

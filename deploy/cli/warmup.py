@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import numpy as np
 import typer
@@ -23,6 +23,23 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("kernel", "what", "seconds", "bytes")
 
+# Options of all commands that call a model until its kernels are there.
+SignatureNames: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--signature", help="Only this signature. May be repeated.", metavar="NAME"),
+]
+BatchSizes: TypeAlias = Annotated[
+    str, typer.Option(help="Sizes of first axes that are not known, comma-separated.")
+]
+InputShapes: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        help="NAME=SHAPE, such as ids=8,128: the shape of an input. May be repeated.",
+        metavar="NAME=SHAPE",
+    ),
+]
+
 
 def warmup(
     model: Annotated[
@@ -33,21 +50,9 @@ def warmup(
             show_default=False,
         ),
     ] = None,
-    signature: Annotated[
-        list[str] | None,
-        typer.Option("--signature", help="Only this signature. May be repeated.", metavar="NAME"),
-    ] = None,
-    batch: Annotated[
-        str, typer.Option(help="Sizes of first axes that are not known, comma-separated.")
-    ] = "1",
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            help="NAME=SHAPE, such as ids=8,128: the shape of an input. May be repeated.",
-            metavar="NAME=SHAPE",
-        ),
-    ] = None,
+    signature: SignatureNames = None,
+    batch: BatchSizes = "1",
+    inputs: InputShapes = None,
     shared: Annotated[
         bool,
         typer.Option(
@@ -64,19 +69,10 @@ def warmup(
     from pinnace.engine import warming
     from pinnace.engine.codegen import compiler
 
-    sizes = [whole_size("--batch", text) for text in batch.split(",")]
-    shapes = dict(named_shape(text) for text in inputs or [])
+    asked = Asked(model, signature, batch, inputs)
     warming.check()
     with progress_bar() as progress:
-        names = warming.general_names()
-        task = progress.add_task("kernels of all models", total=len(names))
-        for name in names:
-            warming.make_general(name)
-            progress.advance(task)
-        if model is not None:
-            task = progress.add_task(visible_name(model), total=None)
-            for _ in calls(model, signature, sizes, shapes):
-                progress.advance(task)
+        asked.warm(progress)
     if shared:
         compiler.share_folder()
     found = warming.report()
@@ -85,6 +81,49 @@ def warmup(
     else:
         _print(found)
     return 1 if any(one.error is not None for one in found) else 0
+
+
+class Asked:
+    """What a command is to call, as its options say.
+
+    Args:
+        model: its path; None for the kernels of all models alone.
+        signature: those that are called; None for all.
+        batch: sizes of first axes that are not known, comma-separated.
+        inputs: NAME=SHAPE of inputs.
+
+    Raises:
+        InvalidArgumentError: a size or a shape is none.
+    """
+
+    def __init__(
+        self,
+        model: Path | None,
+        signature: list[str] | None,
+        batch: str,
+        inputs: list[str] | None,
+    ) -> None:
+        self._model, self._signature = model, signature
+        self._sizes = [_size("--batch", text) for text in batch.split(",")]
+        self._shapes = dict(_shape(text) for text in inputs or [])
+
+    def warm(self, progress: "Progress") -> None:
+        """Make the kernels of all models, then call the model until it asks for no more.
+
+        Raises:
+            OpError: the model cannot be loaded or run, or an input or size is not what it takes.
+        """
+        from pinnace.engine import warming
+
+        names = warming.general_names()
+        task = progress.add_task("kernels of all models", total=len(names))
+        for name in names:
+            warming.make_general(name)
+            progress.advance(task)
+        if self._model is not None:
+            task = progress.add_task(visible_name(self._model), total=None)
+            for _ in _calls(self._model, self._signature, self._sizes, self._shapes):
+                progress.advance(task)
 
 
 def visible_name(model: Path) -> str:
@@ -107,23 +146,10 @@ def progress_bar() -> "Progress":
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def calls(
+def _calls(
     model: Path, wanted: list[str] | None, sizes: list[int], shapes: Mapping[str, list[int]]
 ) -> Iterator[int]:
-    """Each call of each signature at each size, until nothing more is to be compiled.
-
-    Args:
-        model: as the command was given it.
-        wanted: signatures; none means all.
-        sizes: of first axes that are not known.
-        shapes: of inputs, by their names.
-
-    Yields:
-        How many calls a signature had.
-
-    Raises:
-        OpError: the model cannot be loaded or run, or an input or size is not what it can take.
-    """
+    """Each call of each signature at each size, until nothing more is to be compiled."""
     from pinnace.engine.warming import settle
     from pinnace.saved_model.reading import load
 
@@ -171,28 +197,14 @@ def _filled(
     return TensorSpec.of(Shape([batch if size is None else size for size in dims]), spec.dtype)
 
 
-def named_shape(text: str) -> tuple[str, list[int]]:
-    """The name and the sizes of an option `--input`.
-
-    Raises:
-        InvalidArgumentError: it is not NAME=SHAPE.
-    """
+def _shape(text: str) -> tuple[str, list[int]]:
     name, _, sizes = text.partition("=")
     if not name or "=" not in text:
         raise InvalidArgumentError(f"--input must be NAME=SHAPE, such as ids=8,128, got {text!r}")
-    return name, [whole_size(f"--input {name}", one) for one in sizes.split(",") if one.strip()]
+    return name, [_size(f"--input {name}", one) for one in sizes.split(",") if one.strip()]
 
 
-def whole_size(who: str, text: str) -> int:
-    """A size from 1 on.
-
-    Args:
-        who: the option, for errors.
-        text: what it was given.
-
-    Raises:
-        InvalidArgumentError: it is none.
-    """
+def _size(who: str, text: str) -> int:
     try:
         size = int(text)
     except ValueError:

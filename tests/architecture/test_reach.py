@@ -15,7 +15,7 @@ FOLDERS = ("pinnace.ops.", "pinnace.graph.")
 # Files, folders, processes, addresses, the environment, the terminal.
 OUTSIDE = re.compile(
     r"(?:asyncio|ctypes|ftplib|glob|http|logging|mmap|multiprocessing|os|pathlib|pickle|pty|shutil|"
-    r"signal|socket|sqlite3|ssl|subprocess|tempfile|urllib|webbrowser|zipfile|pinnace\.storage)"
+    r"signal|socket|sqlite3|ssl|subprocess|tempfile|urllib|webbrowser|zipfile|pinnace\.storage(?!\.varints))"
     r"(?:\..*)?"
 )
 CALLED = {"open", "exec", "eval", "compile", "__import__", "print", "input", "breakpoint"}

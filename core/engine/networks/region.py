@@ -73,27 +73,26 @@ class _Form(NamedTuple):
 class _Workspace:
     """Memory of one call: the arena, and the table with its addresses."""
 
-    def __init__(self, form: _Form, size: int) -> None:
+    def __init__(self, form: _Form, size: int, tensors: int) -> None:
         self.form = form
         self.arena = aligned(np.empty(size, np.float32))
         self.rows = form.table.rows.copy()
         self.tensors = form.table.tensors.copy()
-        self._outside: list[tuple[Array, int, int, str, int, int]] = []
+        # Table, row and column of an address; of which input or output; and from where in it.
+        self._outside: list[tuple[Array, int, int, int, int]] = []
         begin = self.arena.ctypes.data
         for table, row, column, storage, offset in form.table.patches:
             target = self.tensors if table else self.rows
             if storage.where == "arena":
                 target[row, column] = begin + 4 * (storage.number + offset)
             else:
-                self._outside.append(
-                    (target, row, column, storage.where, storage.number, 4 * offset)
-                )
+                number = storage.number + (0 if storage.where == "input" else tensors)
+                self._outside.append((target, row, column, number, 4 * offset))
 
-    def point(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Set the addresses of what comes from outside and goes there."""
-        for target, row, column, where, number, offset in self._outside:
-            begin = inputs[number] if where == "input" else outputs[number]
-            target[row, column] = begin + offset
+    def point(self, begins: Sequence[int]) -> None:
+        """Set the addresses of what comes from outside and goes there: inputs, then outputs."""
+        for target, row, column, number, offset in self._outside:
+            target[row, column] = begins[number] + offset
 
 
 class Network:
@@ -178,23 +177,28 @@ class Network:
             np.empty(self._sizes[value], np.float32) if out is None else out
             for value, out in zip(self.cluster.outputs, outs, strict=True)
         ]
-        ends = [(array.ctypes.data, array.nbytes // self.blocks) for array in (*given, *results)]
-
-        def work(block: int) -> None:
-            workspace = self._lend(form)
-            places = [begin + size * block for begin, size in ends]
-            workspace.point(places[: len(given)], places[len(given) :])
-            run(workspace)
-            self._keep(workspace)
-
+        arrays = (*given, *results)
+        begins = [array.ctypes.data for array in arrays]
         if self.blocks == 1:
-            work(0)
+            self._walk(form, begins, run)
         else:
+            steps = [array.nbytes // self.blocks for array in arrays]
+
+            def work(block: int) -> None:
+                own = [begin + block * step for begin, step in zip(begins, steps, strict=True)]
+                self._walk(form, own, run)
+
             team.share(self.blocks, work, threads=team.size())
         for number, same in enumerate(self._same):
             if same != number:
                 results[number][...] = results[same].reshape(results[number].shape)
         return results
+
+    def _walk(self, form: _Form, begins: Sequence[int], run: Callable[[_Workspace], None]) -> None:
+        workspace = self._lend(form)
+        workspace.point(begins)
+        run(workspace)
+        self._keep(workspace)
 
     def _run(self, workspace: _Workspace) -> None:
         form = workspace.form
@@ -257,7 +261,7 @@ class Network:
         except IndexError:
             workspace = None
         if workspace is None or workspace.form is not form:
-            workspace = _Workspace(form, self._memory.size)
+            workspace = _Workspace(form, self._memory.size, self._tensors)
         return workspace
 
     def _keep(self, workspace: _Workspace) -> None:

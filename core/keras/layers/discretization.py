@@ -121,7 +121,7 @@ class Discretization(Layer):
 
     def call(self, x: Any) -> Any:
         """The numbers of the ranges."""
-        if self.bin_boundaries is None and calls.foreseeing:
+        if self.bin_boundaries is None and calls.inferring_specs:
             return self._numbered(x, [0.0] * max((self.num_bins or 0) - 1, 0))
         if self.bin_boundaries is None:
             raise ValueError(

@@ -267,7 +267,7 @@ class IndexLookup(Layer):
         if self._table is not None:
             found: Tensor = self._table.lookup(x)
             return found
-        if not calls.foreseeing:
+        if not calls.inferring_specs:
             raise ValueError(
                 f"{self._described()} has no vocabulary: set_vocabulary or adapt it first"
             )
@@ -342,7 +342,7 @@ class IndexLookup(Layer):
 
     def _row_of_weights(self) -> Tensor:
         weights = self._weights
-        if weights is None and not calls.foreseeing:
+        if weights is None and not calls.inferring_specs:
             raise ValueError(f"{self._described()} has no idf_weights: set_vocabulary with them")
         if weights is None:
             weights = np.zeros(0, floatx())

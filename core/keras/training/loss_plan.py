@@ -109,9 +109,8 @@ class _Plan:
                 continue
             if not _has(output, key):
                 raise KeyError(
-                    f"compile: the path {(*path, key)} in the `loss` argument, can't be found in "
-                    "either the model's output (`y_pred`) or the labels (`y_true`): the outputs "
-                    f"there are {_keys(output)}"
+                    f"compile: `loss` has an entry at {(*path, key)}, which can't be found in the "
+                    f"model's output: there are {_keys(output)}"
                 )
             self.visit(item, output[key], called[key], (*path, key))
 
@@ -235,10 +234,10 @@ def _map(function: Callable[[Any], Any], loss: Any) -> Any:
     """`function` of each leaf; None stays None where there are others."""
     if not structure.is_nested(loss):
         return function(loss)
-    return structure.map_structure(lambda one: _none(function, one), loss)
+    return structure.map_structure(lambda one: _unless_none(function, one), loss)
 
 
-def _none(function: Callable[[Any], Any], one: Any) -> Any:
+def _unless_none(function: Callable[[Any], Any], one: Any) -> Any:
     made = function(one)  # a factor is taken, whether there is a loss or not
     return None if one is None else made
 
@@ -247,8 +246,8 @@ def _by_name(given: dict[Any, Any], names: Sequence[str], y_pred: Any) -> Any:
     """Losses by the names of the outputs, as a structure like that of the outputs."""
     if set(given) != set(names):
         raise ValueError(
-            f"compile: Expected keys {list(names)} in loss dict, but found loss.keys()="
-            f"{list(given)}: the names of the outputs"
+            f"compile: the keys of `loss` are names of outputs. Expected keys {list(names)}, got "
+            f"{list(given)}"
         )
     parts = [given[name] for name in names]
     return parts if isinstance(y_pred, (list, tuple)) else parts[0]

@@ -11,11 +11,14 @@ import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pinnace.framework.errors import DataLossError
+from pinnace.storage.varints import read_varint, varint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 VARINT, FIXED64, BYTES, START_GROUP, END_GROUP, FIXED32 = 0, 1, 2, 3, 4, 5
+# What its bytes are called in errors.
+_MESSAGE = "a protobuf message"
 # A group in a group, and so on: protobuf's own readers stop there as well.
 _DEEPEST = 100
 
@@ -32,34 +35,6 @@ class Kind(NamedTuple):
     wire: int
     read: Callable[[Any], Any]
     write: Callable[[Any], bytes]
-
-
-def varint(number: int) -> bytes:
-    """A number from 0 to 2⁶⁴ - 1, seven bits a byte, the lowest first."""
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number and where the next thing begins.
-
-    Raises:
-        DataLossError: the bytes end within it, or it is longer than ten bytes.
-    """
-    number = shift = 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise DataLossError("a number of a protobuf message is cut off or too long")
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number & 0xFFFFFFFFFFFFFFFF, at
-        shift += 7
 
 
 def _signed(bits: int) -> Callable[[int], int]:
@@ -158,7 +133,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
     at = 0
     while at < len(data):
         start = at
-        tag, at = read_varint(data, at)
+        tag, at = read_varint(data, at, _MESSAGE)
         number, wire = tag >> 3, tag & 7
         if not number or number >= 1 << 29:
             raise DataLossError(f"a protobuf message has a field of number {number}")
@@ -170,13 +145,13 @@ def fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
 
 def _content(data: bytes, at: int, number: int, wire: int, depth: int) -> tuple[Any, int]:
     if wire == VARINT:
-        return read_varint(data, at)
+        return read_varint(data, at, _MESSAGE)
     if wire in {FIXED32, FIXED64}:
         size = 4 if wire == FIXED32 else 8
         _check_left(data, at, size)
         return int.from_bytes(data[at : at + size], "little"), at + size
     if wire == BYTES:
-        size, at = read_varint(data, at)
+        size, at = read_varint(data, at, _MESSAGE)
         _check_left(data, at, size)
         return data[at : at + size], at + size
     if wire == START_GROUP:
@@ -189,7 +164,7 @@ def _group(data: bytes, at: int, number: int, depth: int) -> tuple[None, int]:
     if depth >= _DEEPEST:
         raise DataLossError(f"groups of a protobuf message are deeper than {_DEEPEST}")
     while True:
-        tag, at = read_varint(data, at)
+        tag, at = read_varint(data, at, _MESSAGE)
         if tag & 7 == END_GROUP:
             if tag >> 3 != number:
                 raise DataLossError(f"group {number} of a protobuf message ends as {tag >> 3}")

@@ -17,6 +17,7 @@ from pinnace.ops.io.files import string_of
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define, scalar
 from pinnace.ops.strings import encoding
+from pinnace.storage.varints import varint
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -281,21 +282,11 @@ def packed(array: Array, dtype: DType) -> bytes:
         message.tensor_shape.dim.add(size=n)
     if dtype is dtypes.string:
         texts = array.ravel().tolist()
-        lengths = b"".join(_varint(len(text)) for text in texts)
+        lengths = b"".join(varint(len(text)) for text in texts)
         message.tensor_content = lengths + b"".join(texts)
     else:
         message.tensor_content = np.ascontiguousarray(array).tobytes()
     return message.SerializeToString()
-
-
-def _varint(number: int) -> bytes:
-    """Seven bits a byte, the lowest first; the eighth says that more follow."""
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
 
 
 def unpacked(data: bytes, out_type: DType) -> Array:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.storage.varints import varint
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -75,7 +77,7 @@ class _Entry:
 
     def __init__(self, key: bytes, kind: int) -> None:
         self.kind = kind
-        self._key = b"\x0a" + _varint_bytes(len(key)) + key + b"\x12"
+        self._key = b"\x0a" + varint(len(key)) + key + b"\x12"
         self._short = self._most_short()  # above it, lengths take more than one byte
         self._overheads = self._all_overheads()
         self._template, self._steps = self._of_short()
@@ -132,8 +134,8 @@ class _Entry:
         if size < 0 or self.lengths(size)[0] != entry:
             return None, 0
         _, value, inner = self.lengths(size)
-        parts = [b"\x0a", _varint_bytes(entry), self._key, _varint_bytes(value)]
-        parts += [bytes([self.kind << 3 | 2]), _varint_bytes(inner), b"\x0a", _varint_bytes(size)]
+        parts = [b"\x0a", varint(entry), self._key, varint(value)]
+        parts += [bytes([self.kind << 3 | 2]), varint(inner), b"\x0a", varint(size)]
         return np.frombuffer(b"".join(parts), np.uint8), size
 
     def _all_overheads(self) -> tuple[Array, Array]:
@@ -204,15 +206,6 @@ def _width(number: Any) -> Any:
     if int(number.max(initial=0)) < 128:
         return np.ones_like(number)
     return np.searchsorted(_BYTE_BOUNDS, number, "right") + 1
-
-
-def _varint_bytes(number: int) -> bytes:
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
 
 
 def _varints(flat: Array, at: Array) -> tuple[Array, Array, Array]:
@@ -323,7 +316,7 @@ class Reader:
 
     def _passed(self, key: bytes, start: int, head: tuple[int, int], at: Array) -> Array | None:
         """Skip an entry that is not wanted."""
-        text = self._data[start : head[1]] + b"\x0a" + _varint_bytes(len(key)) + key
+        text = self._data[start : head[1]] + b"\x0a" + varint(len(key)) + key
         if len(text) > _MARGIN:
             return None
         wanted = np.frombuffer(text, np.uint8)
@@ -418,7 +411,7 @@ class Reader:
         """Which records have this key here; what they have under it is remembered."""
         wanted = self._entries.get(key)
         if wanted is None:
-            text = np.frombuffer(b"\x0a" + _varint_bytes(len(key)) + key, np.uint8)
+            text = np.frombuffer(b"\x0a" + varint(len(key)) + key, np.uint8)
             if len(text) > int(entry.min()):  # the buffer's margin is for wanted keys
                 return (entry >= len(text)) & self._one_by_one(text, after, entry)
             return np.asarray((windows(self._flat, len(text))[after] == text).all(1))

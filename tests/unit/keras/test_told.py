@@ -101,9 +101,7 @@ def test_a_loss_of_shapes_that_do_not_fit_says_its_name() -> None:
 @pytest.mark.parametrize("units", ["a", 0, -1, 1.5, True, None])
 def test_units_are_an_integer(units: Any) -> None:
     for make in (k.Dense, k.LSTM):
-        with pytest.raises(
-            ValueError, match=r"units must be (a positive integer|an integer of at least 1), got"
-        ):
+        with pytest.raises(ValueError, match=r"units must be a positive integer, got"):
             make(units)
 
 
