@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
-import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from pinnace.framework.errors import OpError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 FAILURE = 1
 # `diff` and `scan` answer with 1.
@@ -43,8 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             return serve(arguments[1:])
         from pinnace.deploy.cli.commands import run
+        from pinnace.deploy.termination import sigterm_raises
 
-        with _leaving_nothing():
+        with sigterm_raises():
             return run(arguments)
     except BrokenPipeError:
         # The reader had enough (`| head`); Python would complain again when it ends.
@@ -55,25 +54,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILURES.get(command, FAILURE)
     except KeyboardInterrupt:
         return INTERRUPTED
-
-
-@contextlib.contextmanager
-def _leaving_nothing() -> Iterator[None]:
-    """Inside, being ended is an exception: what was begun is taken back on the way out."""
-    try:
-        before = signal.signal(signal.SIGTERM, _leave)
-    except ValueError:  # not the main thread, which alone hears of signals
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _leave(number: int, frame: object) -> NoReturn:
-    del frame
-    raise SystemExit(128 + number)  # as shells tell it
 
 
 def _tell(command: str, error: Exception) -> None:

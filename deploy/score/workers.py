@@ -15,6 +15,7 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
 from pinnace.deploy.score.scorer import PartResult, Scorer
+from pinnace.deploy.termination import sigterm_raises
 from pinnace.framework.errors import OpError, UnknownError
 
 if TYPE_CHECKING:
@@ -157,7 +158,11 @@ def _work(settings: ScoreSettings, threads: int, connection: Connection) -> None
     """What a process does, until nothing more comes."""
     # An interrupt reaches all processes of a terminal, and the first one ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _leave)
+    with sigterm_raises():
+        _score_parts(settings, threads, connection)
+
+
+def _score_parts(settings: ScoreSettings, threads: int, connection: Connection) -> None:
     from pinnace.framework import config
 
     config.set_intra_op_parallelism_threads(threads)
@@ -174,8 +179,3 @@ def _work(settings: ScoreSettings, threads: int, connection: Connection) -> None
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
         text = str(error) or type(error).__name__
         connection.send((_FAILED, (UnknownError, text)))
-
-
-def _leave(number: int, frame: object) -> None:
-    del frame
-    raise SystemExit(128 + number)  # what was begun is taken back on the way out
