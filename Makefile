@@ -365,7 +365,9 @@ hot-short: $(INSTALLED) ## the same with 1200, few of them as machine code
 # ARGS="-k Conv" narrows it; ORACLE_EXAMPLES=3 asks each case three times instead of forty;
 # ORACLE_SEED=random draws other examples each time, and prints the seed that repeats them;
 # ORACLE_CLOSEST=50 tells more of the comparisons that came closest to their tolerances.
+# TensorFlow's convolutions of channels first need oneDNN, which it leaves off on older processors.
 .PHONY: oracle
+oracle: export TF_ENABLE_ONEDNN_OPTS = 1
 oracle: $(INSTALLED) $(TENSORFLOW)/.installed ## compare every op with TensorFlow itself
 	@seed=$(ORACLE_SEED); [ "$$seed" != random ] || seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); \
 	echo "make oracle ORACLE_SEED=$$seed"; \
