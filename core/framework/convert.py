@@ -146,7 +146,7 @@ def _as_dtype(value: object, dtype: DType) -> Array:
     if isinstance(value, np.ndarray) and dtype in _OPAQUE:
         return _cast_array(value, dtype, value)
     if is_column(value):
-        return _cast_array(column_array(value), dtype, value)
+        return _cast_column(column_array(value), dtype, value)
     if dtype is dtypes.string:
         return _strings(value)
     if isinstance(value, (bool, int, float, complex)):
@@ -162,7 +162,7 @@ def _as_dtype(value: object, dtype: DType) -> Array:
 
 def _check_scalar(value: complex, dtype: DType) -> None:
     if isinstance(value, bool):
-        fits = dtype.is_bool
+        fits = dtype.is_bool or dtype.is_numeric
     elif isinstance(value, int):
         fits = dtype.is_numeric
         if dtype.is_integer and fits and not dtype.min <= value <= dtype.max:
@@ -180,8 +180,23 @@ def _check_scalar(value: complex, dtype: DType) -> None:
         raise TypeError(message)
 
 
+def _cast_column(array: Array, dtype: DType, value: object) -> Array:
+    """Numbers of any kind to any kind, as `astype` has it.
+
+    Source:
+        TensorFlow casts NumPy's arrays and scalars without a look at their values: fractions and
+        high bits are lost. What is made of Python's numbers must fit (`_cast_array`).
+    """
+    if array.dtype.kind in "SUO" or not (dtype.is_numeric or dtype.is_bool):
+        return _cast_array(array, dtype, value)
+    if array.dtype.kind == "c" and not dtype.is_complex:
+        array = array.real
+    with np.errstate(invalid="ignore", over="ignore"):
+        return array.astype(dtype.numpy)
+
+
 def _cast_array(array: Array, dtype: DType, value: object) -> Array:
-    """Same kind only: ints to ints that hold them, ints or floats to floats, real to complex."""
+    """Kinds that lose nothing: ints to ints that hold them, ints to floats, real to complex."""
     if array.dtype == dtype.numpy:
         return np.array(array)
     source = array.dtype.kind
@@ -189,8 +204,8 @@ def _cast_array(array: Array, dtype: DType, value: object) -> Array:
         raise TypeError(f"cannot convert strings to a tensor of {dtype.name}: {_excerpt(value)}")
     allowed = (
         dtype.is_numeric
-        and source != "b"
-        and (source in "iu" or not dtype.is_integer)
+        and (source != "b" or not _holds_numpy(value))
+        and (source in "iub" or not dtype.is_integer)
         and (source != "c" or dtype.is_complex)
     )
     if not allowed:
@@ -205,7 +220,12 @@ def _cast_array(array: Array, dtype: DType, value: object) -> Array:
             f"cannot convert {found.name} values to a tensor of {dtype.name}: {_excerpt(value)}\n"
             f"  Try: {remedy}"
         )
-    if dtype.is_integer and array.size and (array.min() < dtype.min or array.max() > dtype.max):
+    if (
+        dtype.is_integer
+        and source != "b"
+        and array.size
+        and (array.min() < dtype.min or array.max() > dtype.max)
+    ):
         raise ValueError(f"values are outside the range of {dtype.name}: {_excerpt(value)}")
     return array.astype(dtype.numpy)
 

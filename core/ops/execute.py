@@ -191,9 +191,14 @@ def _convert(op: OpDef, arg: ArgDef, value: object, wanted: DType | None) -> Ten
     if getattr(type(value), "_takes_ops", None) is not None:
         raise CompositeGivenError
     hint = None
-    # An array says what its dtype is; only Python's values leave a choice.
-    if wanted is None and arg.type_attr and not isinstance(value, (np.ndarray, np.generic)):
-        hint = op.type_sets[arg.type_attr].default
+    if wanted is None and arg.type_attr:
+        kinds = op.type_sets[arg.type_attr]
+        # An array says what its dtype is, if the op takes that; Python's values leave a choice.
+        if not isinstance(value, (np.ndarray, np.generic)) or (
+            kinds.default is not None
+            and not any(kind.numpy == value.dtype for kind in kinds.allowed)
+        ):
+            hint = kinds.default
     try:
         return convert_to_tensor(value, wanted, hint)
     except (TypeError, ValueError, OverflowError) as error:

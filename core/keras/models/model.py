@@ -160,8 +160,16 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         if calls.entry is not None:
             return
         saved, state.scope = state.scope, self._scope_name.removesuffix(f"{self._name}/")
+        specs = as_specs(input_shape, self.compute_dtype)
+        if type(self).build is not Model.build:
+            # The call below must not build: that is what the subclass is doing.
+            self._call_specs = structure.map_structure(_open_spec, specs)
+            self.built = True
         try:
-            self.compute_output_spec(as_specs(input_shape, self.compute_dtype))
+            self.compute_output_spec(specs)
+        except BaseException:
+            self.built = False
+            raise
         finally:
             state.scope = saved
 

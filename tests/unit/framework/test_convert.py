@@ -83,6 +83,29 @@ def test_an_array_keeps_dtype_and_values(array: Any) -> None:
     np.testing.assert_array_equal(tensor.numpy(), array)
 
 
+NUMBERS = st.sampled_from(
+    [tf.int8, tf.uint8, tf.int32, tf.int64, tf.float16, tf.float32, tf.float64]
+)
+
+
+@given(
+    array=hnp.arrays(
+        hnp.integer_dtypes() | hnp.boolean_dtypes() | st.just(np.dtype("float32")),
+        (3,),
+        elements={"min_value": 0, "max_value": 100},
+    ),
+    dtype=NUMBERS,
+)
+def test_an_array_becomes_what_is_asked_for(array: Any, dtype: tf.DType) -> None:
+    """In this range every cast is defined: towards zero."""
+    assume(array.dtype.isnative)
+    found = tf.convert_to_tensor(array, dtype)
+    assert found.dtype is dtype
+    exact = [float(x) for x in array]
+    want = np.trunc(exact) if dtype.is_integer else np.array(exact).astype(dtype.numpy)
+    np.testing.assert_array_equal(found.numpy(), want)
+
+
 @given(values=st.lists(st.binary(), min_size=1))
 def test_bytes_are_kept_whole(values: list[bytes]) -> None:
     assert tf.convert_to_tensor(values).numpy().tolist() == values
@@ -134,9 +157,9 @@ def test_a_numpy_dtype_without_counterpart_is_refused() -> None:
     [
         (1.5, tf.int32, r"cannot convert 1\.5 \(float\) to a tensor of int32"),
         ([1.5], tf.int32, "cannot convert float32 values to a tensor of int32"),
-        (np.array([1.5]), tf.int32, r"float64 values.*\n.*make the int32 a float64"),
-        (True, tf.int32, r"cannot convert True \(bool\)"),
-        ([True], tf.float32, "cannot convert bool values"),
+        ([np.array([1.5])], tf.int32, r"float64 values.*\n.*make the int32 a float64"),
+        ([np.True_], tf.float32, "cannot convert bool values"),
+        (True, tf.string, "expected a string, got True of type bool"),
         (1, tf.bool, r"cannot convert 1 \(int\) to a tensor of bool"),
         (1j, tf.float32, r"cannot convert 1j \(complex\)"),
         ("a", tf.int32, "cannot convert strings to a tensor of int32"),
