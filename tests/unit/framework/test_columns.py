@@ -149,4 +149,4 @@ def test_an_integer_beside_a_fraction_is_told_to_become_one() -> None:
     with pytest.raises(TypeError, match=r"cast\(x, 'float32'\)"):
         tf.constant([1]) + 1.5
     with pytest.raises(TypeError, match=r"make the int32 a float64: cast\(x, 'float64'\)"):
-        tf.constant([1]) + [np.float64(1.5)]
+        tf.add(tf.constant([1]), [np.float64(1.5)])
