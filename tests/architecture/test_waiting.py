@@ -24,6 +24,10 @@ LISTED = {
     "test_late_application.py": (1, "a server that is asked until it is ready"),
     "test_servable.py": (1, "ticks of the event loop are counted"),
     "test_process.py": (2, "a request that arrives in two parts"),
+    "test_termination.py": (
+        2,
+        "a finalizer that takes its time; a command that goes on until a signal",
+    ),
     "test_traffic.py": (1, "a model that is slow"),
     "test_watchers.py": (1, "a watcher that is slow"),
     "test_workers.py": (1, "requests of another process that are under way"),

@@ -1,0 +1,192 @@
+"""Programs and packages that `import tensorflow` or `import keras`, unchanged, with pinnace.
+
+    from pinnace.compat import as_tensorflow
+    as_tensorflow.install()
+    import mtcnn  # its `import tensorflow` gives pinnace
+
+or, for a whole program: `python -m pinnace.compat.as_tensorflow train.py --epochs 3`. ADR 37.
+"""
+
+from __future__ import annotations
+
+import importlib
+import runpy
+import sys
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import missing_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["install", "uninstall"]
+
+_ROOTS = {"tensorflow": "pinnace", "keras": "pinnace.keras", "tf_keras": "pinnace.keras"}
+_SPOKEN = {"tensorflow": "tf", "keras": "tf.keras", "tf_keras": "tf.keras"}  # in reasons
+# Versions whose names these are: what programs compare with.
+_VERSIONS = {"tensorflow": "2.21.0", "keras": "3.15.1", "tf_keras": "2.21.0"}
+# Private modules that programs import all the same, and where their names are public.
+_PRIVATE = {
+    "keras.src": "keras",
+    "tensorflow._api.v2": "tensorflow",
+    "tensorflow._api.v2.v2": "tensorflow",
+    "tensorflow.python": "tensorflow",
+    "tensorflow.python.eager": "tensorflow",
+    "tensorflow.python.framework": "tensorflow",
+    "tensorflow.python.framework.constant_op": "tensorflow",
+    "tensorflow.python.framework.dtypes": "tensorflow.dtypes",
+    "tensorflow.python.framework.errors": "tensorflow.errors",
+    "tensorflow.python.framework.errors_impl": "tensorflow.errors",
+    "tensorflow.python.framework.ops": "tensorflow",
+    "tensorflow.python.framework.tensor_shape": "tensorflow",
+    "tensorflow.python.framework.tensor_spec": "tensorflow",
+    "tensorflow.python.keras": "tensorflow.keras",
+    "tensorflow.python.ops": "tensorflow",
+    "tensorflow.python.ops.array_ops": "tensorflow",
+    "tensorflow.python.ops.control_flow_ops": "tensorflow",
+    "tensorflow.python.ops.math_ops": "tensorflow.math",
+    "tensorflow.python.ops.nn_ops": "tensorflow.nn",
+    "tensorflow.python.ops.variables": "tensorflow",
+    "tensorflow.python.platform": "tensorflow.io",
+    "tensorflow.python.util": "tensorflow",
+    "tensorflow.python.util.nest": "tensorflow.nest",
+}
+
+
+class _Alias(ModuleType):
+    """A module under another name: what is asked of it, and put into it, is the module's own.
+
+    Args:
+        name: the other name.
+        target: the module.
+    """
+
+    def __init__(self, name: str, target: ModuleType) -> None:
+        super().__init__(name, target.__doc__)
+        self.__dict__["_target"] = target
+        version = _VERSIONS.get(name)
+        if version is not None:
+            self.__dict__["__version__"] = version
+
+    def __getattr__(self, name: str) -> Any:
+        inside = f"{self.__name__}.{name}"
+        if inside in _PRIVATE:
+            return importlib.import_module(inside)
+        return getattr(self.__dict__["_target"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+        elif not isinstance(value, _Alias):  # importing puts each module into the one above it
+            setattr(self.__dict__["_target"], name, value)
+
+    def __dir__(self) -> list[str]:
+        return dir(self.__dict__["_target"])
+
+
+class _Missing(ModuleType):
+    """A namespace of TensorFlow's that is not here: it can be imported, and its names say why.
+
+    Args:
+        name: of the namespace.
+        reason: why it is not here, and what to use.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, reason)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(self.__doc__, name=name, obj=self)
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Finds the modules of TensorFlow and Keras among pinnace's."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of an alias; None for a module of others.
+
+        Raises:
+            ModuleNotFoundError: neither a module of pinnace nor one of TensorFlow's that is told.
+        """
+        del path, target
+        if fullname.partition(".")[0] not in _ROOTS:
+            return None
+        return ModuleSpec(fullname, self, loader_state=_found(fullname), is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The alias."""
+        return _Alias(spec.name, spec.loader_state)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: the module that it stands for was imported."""
+
+
+_FINDER = _Finder()
+
+
+def install() -> None:
+    """From here on `import tensorflow`, `import keras` and `import tf_keras` give pinnace.
+
+    All public modules are there (`tensorflow.keras.layers`), and those private ones that programs
+    import most. Packages must be installed without TensorFlow: `pip install --no-deps`.
+
+    Raises:
+        RuntimeError: TensorFlow or Keras has been imported.
+    """
+    for name in _ROOTS:
+        if name in sys.modules and not isinstance(sys.modules[name], _Alias):
+            raise RuntimeError(
+                f"as_tensorflow.install: {name} has been imported already, from "
+                f"{getattr(sys.modules[name], '__file__', 'a file that is not known')}\n"
+                "  Try: call it before what imports TensorFlow is imported"
+            )
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+
+
+def uninstall() -> None:
+    """From here on `import tensorflow` looks for TensorFlow. What was imported stays as it is."""
+    if _FINDER in sys.meta_path:
+        sys.meta_path.remove(_FINDER)
+    for name in [name for name, module in sys.modules.items() if isinstance(module, _Alias)]:
+        del sys.modules[name]
+
+
+def _found(name: str) -> ModuleType:
+    """The module of pinnace that a name of TensorFlow's or Keras's stands for."""
+    public = name
+    for private in sorted(_PRIVATE, key=len, reverse=True):
+        if name == private or name.startswith(f"{private}."):
+            public = _PRIVATE[private] + name[len(private) :]
+            break
+    root, *parts = public.split(".")
+    found: Any = importlib.import_module(_ROOTS[root])
+    for part in parts:
+        try:
+            found = getattr(found, part)
+        except AttributeError as error:
+            reason = missing_names.explain(".".join([_SPOKEN[root], *parts]))
+            if reason is not None:
+                return _Missing(name, reason)
+            raise ModuleNotFoundError(f"No module named {name!r}: {error}", name=name) from None
+    if not isinstance(found, ModuleType):
+        raise ModuleNotFoundError(f"No module named {name!r}: it is no module", name=name)
+    return found
+
+
+def _main(arguments: Sequence[str]) -> None:
+    if not arguments or arguments[0].startswith("-"):
+        sys.stderr.write("python -m pinnace.compat.as_tensorflow PROGRAM [ARGUMENTS]\n")
+        raise SystemExit(2)
+    install()
+    sys.argv[:] = arguments
+    runpy.run_path(arguments[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1:])

@@ -1,0 +1,118 @@
+"""Programs that import TensorFlow run with pinnace, in processes of their own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.fresh_process import run_fresh
+
+INSTALL = "from pinnace.compat import as_tensorflow; as_tensorflow.install()\n"
+
+
+def run(code: str) -> str:
+    return run_fresh(INSTALL + code).strip()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import tensorflow as tf; found = tf.keras.layers.Dense",
+        "import tensorflow.keras.layers as layers; found = layers.Dense",
+        "from tensorflow import keras; found = keras.layers.Dense",
+        "from tensorflow.keras.layers import Dense as found",
+        "import tensorflow.keras.layers, tensorflow; found = tensorflow.keras.layers.Dense",
+        "import keras; found = keras.layers.Dense",
+        "from keras.layers import Dense as found",
+        "from keras.src.layers import Dense as found",
+        "import tf_keras; found = tf_keras.layers.Dense",
+        "from tensorflow.python.keras.layers import Dense as found",
+    ],
+)
+def test_every_way_to_import_gives_the_same_class(statement: str) -> None:
+    said = run(f"{statement}\nimport pinnace\nprint(found is pinnace.keras.layers.Dense)")
+    assert said == "True"
+
+
+def test_private_modules_that_programs_import_have_their_public_names() -> None:
+    said = run(
+        "from tensorflow.python.framework.errors_impl import NotFoundError\n"
+        "from tensorflow.python.ops import math_ops\n"
+        "from tensorflow.python.framework import dtypes, ops\n"
+        "import pinnace\n"
+        "print(NotFoundError is pinnace.errors.NotFoundError, dtypes.float32 is pinnace.float32,\n"
+        "      math_ops.reduce_sum is pinnace.reduce_sum,\n"
+        "      ops.convert_to_tensor is pinnace.convert_to_tensor)"
+    )
+    assert said == "True True True True"
+
+
+def test_what_is_not_there_says_why() -> None:
+    """TensorFlow always has `tensorflow.lite`: programs import it before they know they need it."""
+    said = run(
+        "import tensorflow.lite as lite\n"
+        "try:\n    lite.Interpreter\n"
+        "except AttributeError as error:\n    print(error)\n"
+        "print(hasattr(lite, 'TFLiteConverter'))\n"
+        "for name in ('tensorflow.nothing.at_all', 'tensorflow.Tensor', 'keras.nothing'):\n"
+        "    try:\n        __import__(name)\n"
+        "    except ModuleNotFoundError as error:\n        print(error.name, '|', error)\n"
+    ).splitlines()
+    assert said[0].startswith("tf.lite is not in pinnace: it neither writes nor runs TFLite files")
+    assert said[2] == "False"
+    assert said[3].startswith("tensorflow.nothing | No module named 'tensorflow.nothing'")
+    assert said[4] == "tensorflow.Tensor | No module named 'tensorflow.Tensor': it is no module"
+    assert said[5].startswith("keras.nothing | No module named 'keras.nothing'")
+
+
+def test_versions_are_those_of_the_names() -> None:
+    """Programs compare them to choose between old and new names."""
+    said = run(
+        "import tensorflow as tf, keras, pinnace\n"
+        "print(tf.__version__.split('.')[0], keras.__version__.split('.')[0],\n"
+        "      pinnace.__version__ != tf.__version__)"
+    )
+    assert said == "2 3 True"
+
+
+def test_what_a_program_replaces_is_replaced_for_all() -> None:
+    said = run(
+        "import tensorflow as tf, tensorflow.keras.backend as K, pinnace\n"
+        "tf.keras.backend.own = 3\nprint(pinnace.keras.backend.own, K.own)"
+    )
+    assert said == "3 3"
+
+
+def test_it_is_refused_after_tensorflow_and_undone() -> None:
+    said = run_fresh(
+        "import sys, types\n"
+        "from pinnace.compat import as_tensorflow\n"
+        "sys.modules['tensorflow'] = types.ModuleType('tensorflow')\n"
+        "try:\n    as_tensorflow.install()\nexcept RuntimeError as error:\n    print(error)\n"
+        "del sys.modules['tensorflow']\n"
+        "before = list(sys.meta_path)\n"
+        "as_tensorflow.install(); as_tensorflow.install()\n"
+        "import tensorflow.keras\n"
+        "as_tensorflow.uninstall(); as_tensorflow.uninstall()\n"
+        "print(sys.meta_path == before, [n for n in sys.modules if n.startswith('tensorflow')])"
+    )
+    assert "tensorflow has been imported already" in said
+    assert said.strip().endswith("True []")
+
+
+def test_a_whole_program_runs(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(
+        "import sys\nimport tensorflow as tf\nfrom tensorflow.keras import layers\n"
+        "model = tf.keras.Sequential([tf.keras.Input([2]), layers.Dense(1)])\n"
+        "model.compile('sgd', 'mse')\n"
+        "model.fit(tf.ones([4, 2]), tf.ones([4, 1]), verbose=0)\n"
+        "print(__name__, sys.argv[1:], model.__module__)\n"
+    )
+    command = [sys.executable, "-m", "pinnace.compat.as_tensorflow", str(program), "--epochs", "3"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "__main__ ['--epochs', '3'] pinnace.keras.models.sequential\n", done
+    asked = subprocess.run(command[:3], capture_output=True, text=True, timeout=120, check=False)
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert "PROGRAM [ARGUMENTS]" in asked.stderr
