@@ -23,6 +23,10 @@ JAX_PINS := jax==0.10.2 jaxlib==0.10.2 optax==0.2.8
 TRITON_PINS := tritonclient[http,grpc]==2.73.0
 KSERVE_PINS := kserve==0.21.0
 SERVING_API_PINS := tensorflow-serving-api==2.21.0
+# Packages that others wrote for TensorFlow, and what they need; without TensorFlow itself.
+PACKAGES_PINS := deepcut==0.7.0.0 mtcnn==1.0.0 SEFR-CUT==1.1 guesslang==2.2.1 naampy==0.6.0 \
+  spliceai==1.3.1 fer==25.10.3 joblib==1.5.2 lz4==4.4.4 pandas==2.3.3 python-dateutil==2.9.0.post0 \
+  scikit-learn==1.7.2 threadpoolctl==3.6.0 pytz==2025.2 six==1.17.0 python-crfsuite==0.9.11 pyahocorasick==2.2.0 tqdm==4.67.1 scipy==1.16.3
 # Keras 2, whose SavedModels most people have; it stands beside TensorFlow's environment.
 KERAS2_PINS := tf_keras==2.21.0
 TEXT_PINS := tensorflow-text==2.21.1
@@ -71,6 +75,7 @@ TRITON := $(CACHE)/venvs/triton-$(call sum,$(TRITON_PINS))
 KSERVE := $(CACHE)/venvs/kserve-$(call sum,$(KSERVE_PINS))
 SERVING_API := $(CACHE)/venvs/serving-api-$(call sum,$(SERVING_API_PINS))
 KERAS2 := $(CACHE)/venvs/keras2-$(call sum,$(KERAS2_PINS))
+PACKAGES := $(CACHE)/venvs/packages-$(call sum,$(PACKAGES_PINS))
 TEXT := $(CACHE)/venvs/text-$(call sum,$(TEXT_PINS))
 SCHEMATHESIS := $(CACHE)/venvs/schemathesis-$(call sum,$(SCHEMATHESIS_PINS))
 PAGE := $(CACHE)/venvs/page-$(call sum,$(PAGE_PINS))
@@ -220,6 +225,11 @@ $(KERAS2)/.installed: $(TENSORFLOW)/.installed
 	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(KERAS2) $(KERAS2_PINS)
 	@touch $@
 
+$(PACKAGES)/.installed: $(TENSORFLOW)/.installed
+	@echo "$(PACKAGES): installing packages that were written for TensorFlow (about 100 MB)"
+	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(PACKAGES) $(PACKAGES_PINS)
+	@touch $@
+
 # Its ops load into TensorFlow: it stands beside that environment, too.
 $(TEXT)/.installed: $(TENSORFLOW)/.installed
 	@echo "$(TEXT): installing $(TEXT_PINS)"
@@ -313,7 +323,7 @@ typed: links $(INSTALLED) $(PYRIGHT)/.installed ## mypy --strict and pyright ove
 # Two workers share two cores: one BLAS thread each.
 test deep: export OMP_NUM_THREADS = 1
 test deep: export PINNACE_PROTOC_PYTHON = $(abspath $(PROTOC))/bin/python
-crash oracle interop profile-demo bench bench-zoo bench-special bench-gate clients: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
+crash oracle interop packages profile-demo bench bench-zoo bench-special bench-gate clients: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
 
 .PHONY: test
 test: $(INSTALLED) $(PROTOC)/.installed ## the fast tests, in parallel
@@ -367,7 +377,7 @@ hot-short: $(INSTALLED) ## the same with 1200, few of them as machine code
 # ORACLE_CLOSEST=50 tells more of the comparisons that came closest to their tolerances.
 # TensorFlow's convolutions of channels first need oneDNN, which it leaves off on older processors.
 .PHONY: oracle
-oracle: export TF_ENABLE_ONEDNN_OPTS = 1
+oracle packages: export TF_ENABLE_ONEDNN_OPTS = 1
 oracle: $(INSTALLED) $(TENSORFLOW)/.installed ## compare every op with TensorFlow itself
 	@seed=$(ORACLE_SEED); [ "$$seed" != random ] || seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); \
 	echo "make oracle ORACLE_SEED=$$seed"; \
@@ -385,6 +395,11 @@ interop: $(INSTALLED) $(TENSORFLOW)/.installed $(KERAS2)/.installed $(DIGITS)/sa
 	$(VENV)/bin/python tests/interop/corpus.py --paths $(INTEROP_PATHS)
 	$(TENSORFLOW)/bin/python tests/tools/tf_check.py $(DIGITS) --paths $(INTEROP_PATHS)
 	PINNACE_TF_PATHS=$(INTEROP_PATHS) $(VENV)/bin/pytest -q -m interop $(ARGS)
+
+.PHONY: packages
+packages: export PINNACE_PACKAGES = $(abspath $(PACKAGES))
+packages: $(INSTALLED) $(TENSORFLOW)/.installed $(PACKAGES)/.installed ## packages that others wrote for TensorFlow, with pinnace
+	$(VENV)/bin/pytest -q -m packages tests/packages $(ARGS)
 
 .PHONY: pages
 pages: $(INSTALLED) ## build/docs: tables of all names, ops, ops in ONNX and flags, from the code
