@@ -12,10 +12,11 @@ Source:
 
 from __future__ import annotations
 
-import functools
 import sys
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+import time
+from threading import get_ident
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -30,17 +31,25 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.framework.variable import Variable
 
-# Seconds that others wait for a value that is taken. A step is over in milliseconds; but what a
-# helper of its thread runs, as an object's last words, would wait for itself.
-_LONGEST_S = 1.0
+# A value, and the thread that took it.
+_Taken: TypeAlias = "tuple[Array, int]"
+
+# Seconds between two looks of those who wait for a value that is taken, and how long they wait. A
+# step is over in milliseconds; but what a helper of its thread runs, as an object's last words,
+# would wait for itself.
+_PAUSE_S, _LONGEST_S = 5e-5, 1.0
 
 
-class _Taken(NamedTuple):
-    """A value, the thread that took it, and what is locked until it comes back."""
+def _fewest_references() -> int:
+    """The references to a value that only `_Taken` has; 0 where counts tell nothing."""
+    is_locked: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
+    if sys.implementation.name != "cpython" or not is_locked():
+        return 0
+    taken: _Taken = (np.empty(0), 0)
+    return sys.getrefcount(taken[0])
 
-    array: Array
-    thread: int
-    gate: threading.Lock
+
+FEWEST = _fewest_references()
 
 
 class Resource:
@@ -94,7 +103,7 @@ class Resource:
         """The value once it is given back, or read for the first time."""
         while True:
             if (taken := self._taken) is not None and not self._comes_back(taken):
-                return taken.array
+                return taken[0]
             with self.lock:
                 if self._array is None and self._taken is None:
                     self._array = self._first_value()
@@ -125,7 +134,7 @@ class Resource:
             value = self.read()
             with self.lock:
                 taken = self._taken
-                if taken is None or not _is_elsewhere(taken):
+                if taken is None or taken[1] == get_ident():
                     self._array = np.asarray(
                         function(self._array if self._array is not None else value, operand)
                     )
@@ -144,43 +153,46 @@ class Resource:
             back.
         """
         while True:
-            self.read()
             with self.lock:
                 taken = self._taken
                 if taken is None and self._array is not None:
-                    gate = threading.Lock()
-                    gate.acquire()
-                    taken = self._taken = _Taken(self._array, threading.get_ident(), gate)
-                    # From here on nobody gets it who has not got it.
+                    self._taken = taken = (self._array, get_ident())
+                    # From here on nobody gets it who has not got it. The count must not be of a
+                    # name: what a frame holds is counted in some versions only.
                     self._array = None
-                    is_last = _references(taken) <= _fewest()
-                    return taken.array, is_last and is_alone(taken.array)
-            if taken is not None and not _is_elsewhere(taken):
-                return taken.array, False
-            if taken is not None:
+                    is_last = sys.getrefcount(taken[0]) <= FEWEST
+                    return taken[0], is_last and is_alone(taken[0])
+            if taken is None:
+                self.read()
+            elif taken[1] == get_ident():
+                return taken[0], False
+            else:
                 self._comes_back(taken)
 
     def give_back(self, array: Array) -> None:
         """Replace the value that was taken, perhaps by itself with other numbers in it."""
-        self.write(array)
+        self._array = array
+        self.source = None
+        self.version += 1
         taken = self._taken
-        if taken is not None and not _is_elsewhere(taken):
+        if taken is not None and taken[1] == get_ident():
             self._taken = None
-            taken.gate.release()
 
     def _comes_back(self, taken: _Taken) -> bool:
         """Wait until it is given back; False where that cannot be, or the thread is gone."""
-        if not _is_elsewhere(taken):
+        if taken[1] == get_ident():
             return False
-        if taken.gate.acquire(timeout=_LONGEST_S):
-            taken.gate.release()
-            return True
-        with self.lock:
-            if self._taken is taken:
-                self._taken = None
-                if self._array is None:
-                    self._array = taken.array
-        return False
+        end = time.perf_counter() + _LONGEST_S
+        while self._taken is taken:
+            if time.perf_counter() > end:
+                with self.lock:
+                    if self._taken is taken:
+                        self._taken = None
+                        if self._array is None:
+                            self._array = taken[0]
+                return False
+            time.sleep(_PAUSE_S)
+        return True
 
     def __getstate__(self) -> tuple[DType, Shape, str, int, Array | None]:
         """For pickle: the value too; a copy is another resource, with a lock of its own."""
@@ -194,22 +206,3 @@ class Resource:
 
     def __repr__(self) -> str:
         return f"<Resource {self.name!r} {self.dtype.name}{self.shape} version {self.version}>"
-
-
-def _is_elsewhere(taken: _Taken) -> bool:
-    """Whether another thread took it; a handler of signals may ask in the one that did."""
-    return taken.thread != threading.get_ident()
-
-
-def _references(taken: _Taken) -> int:
-    """How many there are to the value; nothing here may be one that the caller might hold."""
-    return sys.getrefcount(taken.array)
-
-
-@functools.cache
-def _fewest() -> int:
-    """The references to a value that only `_Taken` has; 0 where counts tell nothing."""
-    is_locked: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
-    if sys.implementation.name != "cpython" or not is_locked():
-        return 0
-    return _references(_Taken(np.empty(0), 0, threading.Lock()))

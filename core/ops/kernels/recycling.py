@@ -7,7 +7,6 @@ it. An array lent here gives its memory back when the last view of it is gone, w
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 import threading
@@ -99,15 +98,9 @@ def is_alone(array: Array) -> bool:
         return False
     if array.base is None:
         return bool(array.flags.owndata)
-    return is_whole(array) and _references(array) <= _fewest()
+    return is_whole(array) and sys.getrefcount(array.base) <= _FEWEST
 
 
-def _references(array: Array) -> int:
-    """How many there are to what the array is a view of."""
-    return sys.getrefcount(array.base)
-
-
-@functools.cache
-def _fewest() -> int:
-    """The references to what only one array is a view of."""
-    return _references(np.empty(1).reshape(1))
+# The references to what only one array is a view of.
+_view = np.empty(1).reshape(1)
+_FEWEST = sys.getrefcount(_view.base)

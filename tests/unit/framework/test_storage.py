@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 needs_counts = pytest.mark.skipif(
-    not storage._fewest(), reason="counts of references tell nothing in this interpreter"
+    not storage.FEWEST, reason="counts of references tell nothing in this interpreter"
 )
 COUNT = 1 << 15
 
@@ -83,7 +83,7 @@ def test_a_value_that_somebody_has_may_not(
     assert not is_alone(resource)
     del kept
     gc.collect()
-    assert is_alone(resource) is bool(storage._fewest())
+    assert is_alone(resource) is bool(storage.FEWEST)
 
 
 def test_a_value_of_two_variables_may_not() -> None:
@@ -111,12 +111,9 @@ def test_memory_of_others_may_not() -> None:
 def test_nobody_has_a_value_alone_where_counts_tell_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    storage._fewest.cache_clear()
     monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
-    try:
-        assert not is_alone(holding(own()))
-    finally:
-        storage._fewest.cache_clear()
+    monkeypatch.setattr(storage, "FEWEST", storage._fewest_references())
+    assert not is_alone(holding(own()))
 
 
 def test_other_threads_wait_for_a_value_that_is_taken() -> None:
@@ -208,7 +205,7 @@ def test_a_thread_that_never_comes_back_is_waited_for_once(
     held.clear()
     resource.update(np.add, np.float32(2))
     assert (resource.read() == 4).all()
-    assert is_alone(resource) is bool(storage._fewest())
+    assert is_alone(resource) is bool(storage.FEWEST)
 
 
 def test_what_has_no_value_cannot_be_taken() -> None:

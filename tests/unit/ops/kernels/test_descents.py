@@ -199,7 +199,7 @@ def test_a_step_gives_the_same_bits_whoever_helps(
             np.testing.assert_array_equal(one.view(np.uint32), another.view(np.uint32))
 
 
-@pytest.mark.skipif(not storage._fewest(), reason="counts of references tell nothing here")
+@pytest.mark.skipif(not storage.FEWEST, reason="counts of references tell nothing here")
 @pytest.mark.parametrize("rule", RULES)
 def test_a_step_writes_where_the_old_values_lie(rule: str) -> None:
     variables = [Variable(one) for one in _state(rule, (64, 512), 1, 0.0)]
