@@ -86,6 +86,12 @@ def test_memory_is_fetched_and_given_back(
     same(kernels["maxima"], (0, count, 2, 2, x, y, dy, np.zeros_like(x)))
 
 
+@given(st.integers(1, 200), SEED)
+def test_registers_may_be_wide(kernels: dict[str, Pair], count: int, seed: int) -> None:
+    x = np.random.default_rng(seed).standard_normal(count).astype(np.float32)
+    same(kernels["whole"], (x, np.empty_like(x)))
+
+
 def test_words_are_of_numpys_integers(kernels: dict[str, Pair]) -> None:
     same(kernels["philox"], (*(np.uint64(2**64 - n) for n in (1, 2, 3)), np.empty((9, 4), "u4")))
 
