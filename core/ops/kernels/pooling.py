@@ -76,10 +76,11 @@ def _share_images(count: int, size: int, work: Callable[[int, int], object]) -> 
     """
     pieces = min(count, team.members()) if size >= _SHARED else 1
     step = max(1, -(-count // pieces))
-    team.share(
-        max(1, -(-count // step)),
-        lambda piece: work(piece * step, min(count, (piece + 1) * step)),
-    )
+
+    def part(piece: int) -> None:
+        work(piece * step, min(count, (piece + 1) * step))
+
+    team.share(max(1, -(-count // step)), part)
 
 
 def _max_pool_by_numpy(
