@@ -6,7 +6,6 @@ import copy
 import gc
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,7 +124,7 @@ def test_other_threads_wait_for_a_value_that_is_taken() -> None:
     threads = [threading.Thread(target=lambda read=one: seen.append(read())) for one in reads]
     for thread in threads:
         thread.start()
-    time.sleep(0.05)
+    threads[0].join(0.05)
     assert not seen
     array[...] = 7
     resource.give_back(array)
