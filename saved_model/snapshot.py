@@ -15,9 +15,9 @@ from pinnace.framework.containers import DictWrapper, ListWrapper, TupleWrapper
 from pinnace.framework.errors import FailedPreconditionError
 from pinnace.framework.resources import TrackableResource
 from pinnace.framework.specs import TensorSpec
+from pinnace.framework.storage import Resource
 from pinnace.framework.tensor import SymbolicTensor, Tensor
 from pinnace.framework.trackable import Trackable, is_variable
-from pinnace.framework.variable import Resource
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.function import Function
 from pinnace.saved_model.assets import Asset

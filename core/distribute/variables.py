@@ -11,7 +11,6 @@ from pinnace.distribute.values import DistributedValues, PerReplica, described, 
 from pinnace.framework.context import init_scope, state
 from pinnace.framework.places import Place, current, entered, replica_of
 from pinnace.framework.variable import (
-    Resource,
     Variable,
     VariableAggregation,
     VariableSynchronization,
@@ -21,6 +20,7 @@ from pinnace.ops.array import casting
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pinnace.framework.storage import Resource
     from pinnace.framework.tensor import Array, Tensor
 
 _UPDATES_NEED = (
@@ -373,7 +373,7 @@ def _copy_of(primary: Variable, replica: int) -> Variable:
     copy._synchronization, copy._aggregation = primary._synchronization, primary._aggregation
     copy._autocasts = primary._autocasts
     if primary._resource.is_initialized:
-        copy._resource.write(primary._resource.read())  # an array is never written into
+        copy._resource.write(primary._resource.read())  # nobody writes into what two have
     return copy
 
 

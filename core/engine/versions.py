@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pinnace.framework.variable import Resource
+from pinnace.framework.storage import Resource
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array

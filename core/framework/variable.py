@@ -1,9 +1,8 @@
-"""Variable: a value that ops may replace, and the resource that holds it."""
+"""Variable: a value that ops may replace."""
 
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any
@@ -16,10 +15,10 @@ from pinnace.framework.context import init_scope, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.creation import Created
 from pinnace.framework.eager_members import VariableMembers
-from pinnace.framework.errors import FailedPreconditionError
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
+from pinnace.framework.storage import Resource
 from pinnace.framework.tensor import (
     Array,
     Operands,
@@ -66,92 +65,6 @@ class VariableAggregation(IntEnum):
     SUM = 1
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
-
-
-class Resource:
-    """The storage of one variable: an array that assignments replace and never write into.
-
-    `version` counts the assignments, so that whatever was derived from a value (packed weights,
-    folded constants) can tell whether it still holds.
-    """
-
-    __slots__ = (
-        "__weakref__",
-        "_array",
-        "dtype",
-        "lock",
-        "name",
-        "owner",
-        "shape",
-        "source",
-        "version",
-    )
-
-    def __init__(self, dtype: DType, shape: Shape, name: str = "") -> None:
-        self.dtype = dtype
-        self.shape = shape
-        self.name = name
-        self.version = 0
-        self.lock = threading.Lock()
-        self._array: Array | None = None
-        # The Variable this is the storage of, if it is still there.
-        self.owner: weakref.ref[Variable] | None = None
-        # Reads the stored value on first touch (a mapped checkpoint), then forgotten.
-        self.source: Callable[[], Array] | None = None
-
-    @property
-    def is_initialized(self) -> bool:
-        """Whether there is a value."""
-        return self._array is not None or self.source is not None
-
-    def read(self) -> Array:
-        """The present value, which must not be written to."""
-        array = self._array
-        if array is None:
-            array = self._first_read()
-        return array
-
-    def _first_read(self) -> Array:
-        with self.lock:
-            if self._array is None:
-                if self.source is None:
-                    raise FailedPreconditionError(
-                        f"variable {self.name!r} has no value yet: assign one, or load a "
-                        "checkpoint, before it is read"
-                    )
-                self._array = self.source()
-                self.source = None
-            return self._array
-
-    def write(self, array: Array) -> None:
-        """Replace the value. `array` is kept as it is."""
-        if not isinstance(array, np.ndarray):
-            array = np.asarray(array)
-        self._array = array
-        self.source = None
-        self.version += 1
-
-    def update(self, function: Callable[[Array, Array], Array], operand: Array) -> None:
-        """value = function(value, operand), as one step for other threads."""
-        value = self.read()
-        with self.lock:
-            self._array = np.asarray(
-                function(self._array if self._array is not None else value, operand)
-            )
-            self.version += 1
-
-    def __getstate__(self) -> tuple[DType, Shape, str, int, Array | None]:
-        """For pickle: the value too; a copy is another resource, with a lock of its own."""
-        value = self.read() if self.is_initialized else None
-        return self.dtype, self.shape, self.name, self.version, value
-
-    def __setstate__(self, state: tuple[DType, Shape, str, int, Array | None]) -> None:
-        dtype, shape, name, version, value = state
-        self.__init__(dtype, shape, name)  # type: ignore[misc]  # it was made without
-        self.version, self._array = version, value
-
-    def __repr__(self) -> str:
-        return f"<Resource {self.name!r} {self.dtype.name}{self.shape} version {self.version}>"
 
 
 def forget_values(variables: Iterable[Variable]) -> None:
@@ -455,7 +368,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         copy._constraint = self._constraint
         copy._synchronization, copy._aggregation = self._synchronization, self._aggregation
         if self._resource.is_initialized:
-            copy._resource.write(self._resource.read())  # an array is never written into
+            copy._resource.write(self._resource.read())  # nobody writes into what two have
         return copy
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from pinnace import late
-from pinnace.framework import denormals, dtypes
+from pinnace.framework import denormals, dtypes, float_warnings
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
@@ -30,6 +30,8 @@ _NDARRAY = np.ndarray
 # Numbers in a gradient from which an eager optimizer's step flushes denormals (ADR 24): it goes
 # over them a dozen times, and to begin and end that takes about 1 us.
 _LARGE_STEP = 1 << 8
+# Kinds of effects that must not happen twice; what has others may call the user's code.
+_ONCE = frozenset({"write", "random"})
 
 
 def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -> Any:
@@ -298,6 +300,8 @@ def call_kernel(
     op: OpDef, kernel: Any, arrays: Sequence[Any], options: dict[str, Any], inputs: tuple[Any, ...]
 ) -> Any:
     """kernel(*arrays, **options), silent about overflow, its failures in the words of inference."""
+    # What is called again where NumPy raises must not have written or drawn anything yet.
+    silence = float_warnings.begin() if op.effect in _ONCE else None
     try:
         return kernel(*arrays, **options)
     except (RuntimeWarning, FloatingPointError):
@@ -307,6 +311,9 @@ def call_kernel(
         if type(error).__module__ == "builtins":
             _explain_failure(op, inputs, options, error)
         raise
+    finally:
+        if silence is not None:
+            float_warnings.end(silence)
 
 
 def _explain_failure(

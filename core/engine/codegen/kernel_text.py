@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _STARTS = {"sum": "T(0)", "max": "T(-np.inf)"}
 _JOINS = {"sum": "plus", "max": "larger"}
+# Columns from which whole registers are quicker: what is left of a row is taken one by one.
+_WHOLE = 32
 
 
 @dataclass(eq=False)
@@ -64,7 +66,10 @@ def text(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> str:
         "T = np.float32\n\n\n"
         f"@njit([void(int64, int64, int64, {', '.join(types)})],\n"
         '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
-        f"def kernel(start, stop, width, {', '.join(arrays)}):\n" + "\n".join(writer.lines()) + "\n"
+        f"def kernel(start, stop, width, {', '.join(arrays)}):\n"
+        + ("    whole_vectors()\n" if cluster.width >= _WHOLE else "")
+        + "\n".join(writer.lines())
+        + "\n"
     )
 
 

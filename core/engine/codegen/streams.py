@@ -1,4 +1,4 @@
-"""Random words and the gradient of max pooling as machine code.
+"""Random words, max pooling and its gradient as machine code.
 
 NumPy takes many passes over arrays for them: ten rounds on integers, and a walk over windows.
 """
@@ -58,4 +58,34 @@ def kernel(start, stop, down, along, x, y, dy, dx):
                             left[c] = np.float32(0) if hit else mine
 """
 
-TEXTS = {"maxima": _MAXIMA, "philox": _PHILOX}
+# Windows that lie anywhere, with nothing outside of the image: y gets the largest of x in each. NaN
+# is never larger, and nothing is below the lowest finite value.
+_PEAKS = """
+IMAGES = types.Array(float32, 4, "C", readonly=True)
+MADE = types.Array(float32, 4, "C")
+LOWEST = np.finfo(np.float32).min
+
+
+@njit([void(int64, int64, int64, int64, int64, int64, int64, int64, IMAGES, MADE)],
+      cache=True, nogil=True, error_model="numpy")
+def kernel(start, stop, down, along, step_down, step_along, top, left, x, y):
+    for n in range(start, stop):
+        for i in range(y.shape[1]):
+            high = i * step_down - top
+            low = min(high + down, x.shape[1])
+            high = max(high, 0)
+            for j in range(y.shape[2]):
+                begin = j * step_along - left
+                end = min(begin + along, x.shape[2])
+                begin = max(begin, 0)
+                most = y[n, i, j]
+                for c in range(most.size):
+                    most[c] = LOWEST
+                for a in range(high, low):
+                    for b in range(begin, end):
+                        one = x[n, a, b]
+                        for c in range(most.size):
+                            most[c] = one[c] if one[c] > most[c] else most[c]
+"""
+
+TEXTS = {"maxima": _MAXIMA, "peaks": _PEAKS, "philox": _PHILOX}

@@ -1,4 +1,9 @@
-"""Steps of optimizers in one pass, by machine code, for float32 arrays that lie in one piece."""
+"""Steps of optimizers in one pass, by machine code, for float32 arrays that lie in one piece.
+
+A variable's value and its slots' are written into where nobody else has them, which is nearly
+always. Where somebody has, the new value gets memory of its own, into which the old one is copied a
+piece at a time just before it is needed.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +11,77 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.ops.kernels import compiled, recycling, team
+from pinnace.ops.kernels import compiled, recycling, team, weights
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from pinnace.framework.storage import Resource
     from pinnace.ops.kernels.precision import Array
 
 # Numbers below which NumPy's passes take less than to enter the kernel; those that a thread is
-# worth waking for.
-_FEWEST, _SHARED = 1 << 10, 1 << 18
+# worth waking for; those that are copied at once, and are still in the cache for the kernel.
+_FEWEST, _SHARED, _COPIED = 1 << 10, 1 << 18, 1 << 14
 
 
-def step(name: str, arrays: Sequence[Array], numbers: Sequence[Any]) -> list[Array] | None:
-    """The new values of a variable and its slots; None where NumPy must make them.
+def step(name: str, resources: Sequence[Resource], grad: Array, numbers: Sequence[Any]) -> bool:
+    """Replace the values of a variable and its slots; False where NumPy must do it.
 
     Args:
         name: of a kernel of `engine/codegen/descents.py`.
-        arrays: the variable's value, its slots', and the gradient.
+        resources: the variable, and its slots.
+        grad: the gradient.
         numbers: the scalars of the rule.
     """
-    value = arrays[0]
-    if value.size < _FEWEST or not all(
-        one.dtype == np.float32 and one.shape == value.shape and one.flags.c_contiguous
-        for one in arrays
-    ):
-        return None
+    if grad.size < _FEWEST or not _fits(grad, grad.shape):
+        return False
+    if not all(_fits(one.read(), grad.shape) for one in resources):
+        return False
     kernel = compiled.made(name)
     if kernel is None:
-        return None
-    made = [recycling.empty(value.shape, np.float32) for _ in arrays[1:]]
-    flat = [one.reshape(-1) for one in (*arrays, *made)]
-    scalars = [np.float32(number) for number in numbers]
-    size = value.size
+        return False
+    taken = [one.take(recycling.is_alone) for one in resources]
+    results = [old for old, _ in taken]
+    try:
+        results = _replaced(kernel, taken, grad, [np.float32(number) for number in numbers])
+    finally:
+        for resource, value in zip(resources, results, strict=True):
+            resource.give_back(value)
+    return True
+
+
+def _fits(array: Array, shape: tuple[int, ...]) -> bool:
+    return array.dtype == np.float32 and array.shape == shape and array.flags.c_contiguous
+
+
+def _replaced(
+    kernel: Callable[..., Any],
+    taken: Sequence[tuple[Array, bool]],
+    grad: Array,
+    scalars: Sequence[np.float32],
+) -> list[Array]:
+    """The new values, in the memory of the old ones where that may be written into."""
+    made, copied = [], []
+    for old, is_alone in taken:
+        if is_alone:
+            weights.forget(old)
+            made.append(old)
+        else:
+            made.append(recycling.empty(old.shape, np.float32))
+            copied.append((made[-1].reshape(-1), old.reshape(-1)))
+    flat = [one.reshape(-1) for one in (*made, grad)]
+    size = grad.size
     pieces = team.members() if size >= _SHARED else 1
     length = -(-size // (16 * pieces)) * 16
+    most = _COPIED if copied else length
 
     def work(piece: int) -> None:
-        kernel(piece * length, min(size, (piece + 1) * length), *flat, *scalars)
+        end = min(size, (piece + 1) * length)
+        for start in range(piece * length, end, most):
+            stop = min(end, start + most)
+            for new, old in copied:
+                new[start:stop] = old[start:stop]
+            kernel(start, stop, *flat, *scalars)
 
     team.share(pieces, work)
     return made

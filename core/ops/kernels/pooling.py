@@ -27,6 +27,8 @@ Tap: TypeAlias = tuple[tuple[slice, ...], tuple[slice, ...]]
 BLOCK_BYTES = 1 << 19
 # Numbers from which threads are worth waking.
 _SHARED = 1 << 18
+# Channels from which machine code takes them together.
+_CHANNELS = 8
 
 
 def max_pool(x: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads) -> Array:
@@ -46,6 +48,44 @@ def max_pool(x: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads)
         TensorFlow ops `MaxPool`, `MaxPool3D`.
     """
     counts = window_counts(x.shape[1:-1], ksize, strides, (1,) * len(ksize), pads)
+    if x.ndim == 4 and x.shape[-1] >= _CHANNELS and _readable(x):
+        kernel = compiled.made("peaks")
+        if kernel is not None:
+            return _peaks(kernel, x, counts, (*ksize, *strides, pads[0][0], pads[1][0]))
+        with compiled.watched:
+            return _max_pool_by_numpy(x, counts, ksize, strides, pads)
+    return _max_pool_by_numpy(x, counts, ksize, strides, pads)
+
+
+def _peaks(
+    kernel: Callable[..., Any], x: Array, counts: Sequence[int], windows: Sequence[int]
+) -> Array:
+    """What the machine code for windows makes, images shared among threads."""
+    y = recycling.empty((len(x), *counts, x.shape[-1]), np.float32)
+    _share_images(len(x), x.size, lambda start, stop: kernel(start, stop, *windows, x, y))
+    return y
+
+
+def _share_images(count: int, size: int, work: Callable[[int, int], object]) -> None:
+    """work(start, stop) for all images, by several threads if they are large.
+
+    Args:
+        count: of images.
+        size: numbers of all of them.
+        work: makes the images from `start` to `stop`.
+    """
+    pieces = min(count, team.members()) if size >= _SHARED else 1
+    step = max(1, -(-count // pieces))
+
+    def part(piece: int) -> None:
+        work(piece * step, min(count, (piece + 1) * step))
+
+    team.share(max(1, -(-count // step)), part)
+
+
+def _max_pool_by_numpy(
+    x: Array, counts: Sequence[int], ksize: Sequence[int], strides: Sequence[int], pads: Pads
+) -> Array:
     low = lowest(x.dtype)
     # fmax, not maximum: it passes over NaN. Integers have none.
     larger = np.fmax if x.dtype.kind in "fV" else np.maximum
@@ -172,11 +212,12 @@ def max_pool_gradient(
 
 def _compiled_maxima(x: Array, y: Array, dy: Array) -> Callable[..., Any] | None:
     """Machine code for windows side by side, if there is any for such arrays."""
-    if any(
-        a.dtype != np.float32 or not a.flags.c_contiguous or not a.flags.aligned for a in (x, y, dy)
-    ):
-        return None
-    return compiled.made("maxima")
+    return compiled.made("maxima") if all(_readable(a) for a in (x, y, dy)) else None
+
+
+def _readable(a: Array) -> bool:
+    """Whether machine code may read it as it lies."""
+    return a.dtype == np.float32 and a.flags.c_contiguous and a.flags.aligned
 
 
 def _by_images(
@@ -184,13 +225,7 @@ def _by_images(
 ) -> Array:
     """What the machine code for windows side by side makes, images shared among threads."""
     dx = recycling.empty(x.shape, np.float32)
-    pieces = min(len(x), team.members()) if x.size >= _SHARED else 1
-    step = max(1, -(-len(x) // pieces))
-
-    def work(piece: int) -> None:
-        kernel(piece * step, min(len(x), (piece + 1) * step), ksize[0], ksize[1], x, y, dy, dx)
-
-    team.share(max(1, -(-len(x) // step)), work)
+    _share_images(len(x), x.size, lambda start, stop: kernel(start, stop, *ksize, x, y, dy, dx))
     return dx
 
 

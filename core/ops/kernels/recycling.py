@@ -8,6 +8,7 @@ it. An array lent here gives its memory back when the last view of it is gone, w
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -89,3 +90,17 @@ def is_whole(array: Array) -> bool:
     """Whether an array is all of the memory that it keeps: its own, or what was lent for it."""
     base = array.base
     return base is None or (id(base) in _lent and base.size == array.size)
+
+
+def is_alone(array: Array) -> bool:
+    """Whether an array to which there is one reference is the only one that sees its memory."""
+    if type(array) is not np.ndarray or not array.flags.writeable:
+        return False
+    if array.base is None:
+        return bool(array.flags.owndata)
+    return is_whole(array) and sys.getrefcount(array.base) <= _FEWEST
+
+
+# The references to what only one array is a view of.
+_view = np.empty(1).reshape(1)
+_FEWEST = sys.getrefcount(_view.base)

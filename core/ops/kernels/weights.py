@@ -1,9 +1,10 @@
 """Weights packed once for the compiled kernels, as long as they stay the same.
 
-The arrays of variables are replaced by assignments and never written into, so an array stands for
-one version of one variable. A plan says which of its inputs are such arrays (`note`); what is not
-noted might be memory that is used again, and is never looked up. An array that was noted several
-times is packed, and the packed form goes when the array goes: after a write, a new one is made.
+The arrays of variables are replaced by assignments and never written into while anybody has them,
+so an array stands for one version of one variable. A plan says which of its inputs are such arrays
+(`note`); what is not noted might be memory that is used again, and is never looked up. An array
+that was noted several times is packed, and the packed form goes when the array goes, or when an
+optimizer writes the next value into it (`forget`): after a write, a new one is made.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _entries: dict[int, _Entry] = {}
 
 
 def note(array: Any) -> Any:
-    """The array itself, which will never be written to again."""
+    """The array itself, which is not written to before it is forgotten."""
     entry = _entries.get(id(array))
     if entry is not None:
         entry.seen += 1
@@ -47,6 +48,11 @@ def note(array: Any) -> Any:
         # Called when the array goes, before its number can be another's.
         _entries[key] = _Entry(weakref.ref(array, lambda _: _entries.pop(key, None)))
     return array
+
+
+def forget(array: Array) -> None:
+    """The array, which nobody else has, gets other numbers."""
+    _entries.pop(id(array), None)
 
 
 def are_steady(array: Array) -> bool:

@@ -14,8 +14,8 @@ from pinnace.ops.state.variables import resource_of
 
 if TYPE_CHECKING:
     from pinnace.framework.shapes import Shape
+    from pinnace.framework.storage import Resource
     from pinnace.framework.tensor import Array
-    from pinnace.framework.variable import Resource
 
 __all__: list[str] = []
 
@@ -35,14 +35,11 @@ def _infer_update(call: InferCall) -> tuple[Shape, ...]:
 
 
 def _descent_kernel(var: Array, alpha: Array, delta: Array) -> None:
-    def moved(value: Array, delta: Array) -> Array:
-        made = descents.step("descent", (value, delta), (alpha,))
-        if made is not None:
-            return made[0]
-        with compiled.watched:
-            return np.subtract(value, alpha * delta)  # type: ignore[no-any-return]
-
-    resource_of(var).update(moved, delta)
+    variable = resource_of(var)
+    if descents.step("descent", [variable], delta, (alpha,)):
+        return
+    with compiled.watched:
+        variable.update(np.subtract, alpha * delta)
 
 
 APPLY_GRADIENT_DESCENT = define(
@@ -63,10 +60,7 @@ def _momentum_kernel(
     """accum = momentum accum - lr grad; var += accum, or momentum accum - lr grad for Nesterov."""
     velocity, variable = resource_of(accum), resource_of(var)
     name = "nesterov momentum" if use_nesterov else "momentum"
-    made = descents.step(name, (variable.read(), velocity.read(), grad), (lr, momentum))
-    if made is not None:
-        variable.write(made[0])
-        velocity.write(made[1])
+    if descents.step(name, (variable, velocity), grad, (lr, momentum)):
         return
     with compiled.watched:
         step = lr * grad
@@ -106,11 +100,8 @@ def _adam_kernel(
     one = grad.dtype.type(1)
     rate = lr * np.sqrt(one - beta2_power) / (one - beta1_power)
     name = "nesterov adam" if use_nesterov else "adam"
-    values = (variable.read(), first.read(), second.read(), grad)
-    made = descents.step(name, values, (rate, beta1, one - beta1, one - beta2, epsilon))
-    if made is not None:
-        for resource, value in zip((variable, first, second), made, strict=True):
-            resource.write(value)
+    numbers = (rate, beta1, one - beta1, one - beta2, epsilon)
+    if descents.step(name, (variable, first, second), grad, numbers):
         return
     with compiled.watched:
         _adam_by_numpy(

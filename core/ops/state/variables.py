@@ -21,7 +21,8 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, handed_on, ty
 from pinnace.ops.registry import define, scalar
 
 if TYPE_CHECKING:
-    from pinnace.framework.variable import Resource, Variable
+    from pinnace.framework.storage import Resource
+    from pinnace.framework.variable import Variable
 
 __all__: list[str] = []
 

@@ -14,8 +14,9 @@ from pinnace.deploy.onnx.program.input_shapes import with_shapes
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.framework.specs import TensorSpec
+from pinnace.framework.storage import Resource
 from pinnace.framework.tensor import Array
-from pinnace.framework.variable import Resource, handle_of
+from pinnace.framework.variable import handle_of
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.proto.saved_model_pb2 import FingerprintDef
 from pinnace.saved_model import load, load_frozen_graph

@@ -308,6 +308,17 @@ def test_overflow_is_a_value_and_no_warning() -> None:
         assert np.isnan((tf.constant(0.0) / tf.constant(0.0)).numpy())
 
 
+def test_a_step_that_overflows_is_made_once() -> None:
+    variable, velocity = tf.Variable([3e38, 1.0]), tf.Variable([3e38, 1.0])
+    with np.errstate(all="raise"):
+        tf.raw_ops.ResourceApplyKerasMomentum(
+            var=variable.handle, accum=velocity.handle, lr=1.0, grad=[0.0, 2.0], momentum=1.0
+        )
+    # accum -= grad; var += accum, which is too much.
+    np.testing.assert_array_equal(velocity, [np.float32(3e38), -1.0])
+    np.testing.assert_array_equal(variable, [np.inf, 0.0])
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_remembered_call_that_overflows_is_seen_by_the_tape() -> None:
     x = tf.constant([1000.0])

@@ -39,12 +39,21 @@ def kernel(size):
     scratch[size - 1] = size
     return np.int64(scratch[size - 1])
 """
+# One whose registers are to be as wide as they come.
+WHOLE = """
+@njit([void(READ, WRITTEN)], cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def kernel(x, y):
+    whole_vectors()
+    for i in range(x.size):
+        y[i] = exp(tanh(x[i] * x[i] + np.float32(1)))
+"""
 TEXTS = {
     **descents.TEXTS,
     **streams.TEXTS,
     "digits": digit_reader._TEXT,
     "loop": LOOP,
     "greedy": GREEDY,
+    "whole": WHOLE,
 }
 # What asks Numba's runtime for more than memory is left out, and says so.
 STRANGE = """

@@ -44,7 +44,7 @@ def test_steps_of_optimizers(kernels: dict[str, Pair], name: str, count: int, se
     arrays = {"var", "m", "v", "accum", "grad"}
     numbers = [
         np.abs(random.standard_normal(count)).astype(np.float32)
-        if one.removeprefix("new_") in arrays
+        if one in arrays
         else float(random.random())
         for one in names
     ]
@@ -86,6 +86,12 @@ def test_memory_is_fetched_and_given_back(
     same(kernels["maxima"], (0, count, 2, 2, x, y, dy, np.zeros_like(x)))
 
 
+@given(st.integers(1, 200), SEED)
+def test_registers_may_be_wide(kernels: dict[str, Pair], count: int, seed: int) -> None:
+    x = np.random.default_rng(seed).standard_normal(count).astype(np.float32)
+    same(kernels["whole"], (x, np.empty_like(x)))
+
+
 def test_words_are_of_numpys_integers(kernels: dict[str, Pair]) -> None:
     same(kernels["philox"], (*(np.uint64(2**64 - n) for n in (1, 2, 3)), np.empty((9, 4), "u4")))
 
@@ -110,10 +116,10 @@ def test_no_memory_is_told(kernels: dict[str, Pair]) -> None:
     ],
 )
 def test_another_array_is_refused(kernels: dict[str, Pair], wrong: Any) -> None:
-    var, grad, new = (np.ones(8, np.float32) for _ in range(3))
-    kernels["descent"][0](0, 8, var, grad, new, 0.5)
-    with pytest.raises(TypeError, match="argument 4 must be float32:1:C:w"):
-        kernels["descent"][0](0, 8, var, grad, wrong, 0.5)
+    var, grad = (np.ones(8, np.float32) for _ in range(2))
+    kernels["descent"][0](0, 8, var, grad, 0.5)
+    with pytest.raises(TypeError, match="argument 2 must be float32:1:C:w"):
+        kernels["descent"][0](0, 8, wrong, grad, 0.5)
 
 
 def test_many_threads_call_at_once(kernels: dict[str, Pair]) -> None:

@@ -19,6 +19,7 @@ def kernel(x, y):
     for c in range(len(x)):
         y[c] = {name}(x[c])
 """
+_WHOLE = _TEXT.replace("    for c", "    whole_vectors()\n    for c")
 # What the docstrings promise.
 FUNCTIONS: dict[str, tuple[Any, float, float, float]] = {
     "exp": (np.exp, -87, 88.7, 2),
@@ -30,8 +31,8 @@ FUNCTIONS: dict[str, tuple[Any, float, float, float]] = {
 ENDS = np.array([np.nan, np.inf, -np.inf, 0, 200, -200], np.float32)
 
 
-def made(name: str) -> Any:
-    kernel = compiler.request(_TEXT.format(name=name))
+def made(name: str, text: str = _TEXT) -> Any:
+    kernel = compiler.request(text.format(name=name))
     assert kernel.done.wait(120)
     assert kernel.function is not None, compiler.errors or compiler.failure
     return kernel.function
@@ -57,3 +58,27 @@ def test_its_ends_are_those_of_the_function(name: str) -> None:
         wanted = FUNCTIONS[name][0](ENDS.astype(np.float64)).astype(np.float32)
     # One unit: a fit may come to rest just below 1.
     np.testing.assert_allclose(y, wanted, rtol=math.ldexp(1, -23))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_wide_registers_give_the_same_bits(name: str) -> None:
+    _, low, high, _ = FUNCTIONS[name]
+    narrow, whole = made(name), made(name, _WHOLE)
+    for count in (*range(1, 80), 4099):
+        x = np.linspace(low, high, count).astype(np.float32)
+        x[count // 2] = ENDS[count % len(ENDS)]
+        found, wanted = np.empty_like(x), np.empty_like(x)
+        whole(x, found)
+        narrow(x, wanted)
+        np.testing.assert_array_equal(found.view(np.uint32), wanted.view(np.uint32))
+
+
+def test_registers_are_as_wide_as_the_processors() -> None:
+    from llvmlite import binding
+
+    if not binding.get_host_cpu_features().get("avx512f"):
+        pytest.skip("this processor has no registers of 64 bytes")
+    # Of its own text: what was in the cache folder has no assembler.
+    function = made("tanh", f"{_WHOLE}\n# {np.random.default_rng().integers(2**60)}\n")
+    (assembler,) = function.inspect_asm().values()
+    assert "zmm" in assembler

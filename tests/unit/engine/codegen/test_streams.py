@@ -1,4 +1,4 @@
-"""Random words and gradients of max pooling are the same by machine code, bit for bit."""
+"""Random words, max pooling and its gradients are the same by machine code, bit for bit."""
 
 from __future__ import annotations
 
@@ -67,6 +67,45 @@ def test_a_gradient_goes_to_the_first_maximum(
     np.testing.assert_array_equal(found, wanted)
     by_numpy = pooling.max_pool_gradient(x, y, dy, window, window, ((0, 0), (0, 0)))
     np.testing.assert_array_equal(by_numpy, wanted)
+
+
+@given(
+    st.integers(0, 4),
+    st.tuples(*[st.integers(1, 4)] * 4),
+    st.tuples(st.integers(4, 9), st.integers(4, 9)),
+    st.tuples(*[st.tuples(st.integers(0, 2), st.integers(0, 2))] * 2),
+    st.sampled_from([8, 9, 16, 35]),
+    st.sampled_from([0.0, 0.3, 0.9]),
+    st.integers(0, 2**32 - 1),
+)
+def test_a_window_gives_its_largest(
+    kernels: dict[str, Any],
+    count: int,
+    window: tuple[int, int, int, int],
+    sizes: tuple[int, int],
+    pads: tuple[tuple[int, int], tuple[int, int]],
+    channels: int,
+    special: float,
+    seed: int,
+) -> None:
+    random = np.random.default_rng(seed)
+    x = random.standard_normal((count, *sizes, channels)).astype(np.float32)
+    odd = np.array([np.nan, np.inf, -np.inf, 1e-40, -1e-40, 3e38, -3e38, 0.0], np.float32)
+    x = np.where(random.random(x.shape) < special, random.choice(odd, x.shape), x)
+    arguments = (x, window[:2], window[2:], pads)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pooling, "_SHARED", 1)
+        patch.setattr(pooling.team, "members", lambda: 3)
+        patch.setattr(pooling.compiled, "made", lambda _: None)
+        wanted = pooling.max_pool(*arguments)
+        asked: list[str] = []
+        patch.setattr(pooling.compiled, "made", lambda name: asked.append(name) or kernels[name])
+        found = pooling.max_pool(*arguments)
+    assert asked == ["peaks"]
+    assert found.dtype == wanted.dtype
+    # To helpers denormal numbers are zeros, and none is larger than another.
+    tiny = float(np.finfo(np.float32).tiny)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=tiny)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5])

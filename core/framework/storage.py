@@ -1,0 +1,208 @@
+"""Resource: the storage of a variable, whose value others may have while it is replaced.
+
+A value is never written into where anybody else could see it. An optimizer's step that replaces it
+`take`s it and gives it back: who asks for it meanwhile waits. Python's count of references tells
+whether somebody got it before; if nobody did, the step may use its memory for the new value, which
+halves what passes through the caches.
+
+Source:
+    CPython, `sys.getrefcount`: exact where the interpreter's lock is; of a build without that lock
+    it tells nothing (PEP 703, biased and deferred counts), and nobody has a value alone there.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from threading import get_ident
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pinnace.framework.errors import FailedPreconditionError
+
+if TYPE_CHECKING:
+    import weakref
+    from collections.abc import Callable
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.shapes import Shape
+    from pinnace.framework.tensor import Array
+    from pinnace.framework.variable import Variable
+
+# A value, and the thread that took it.
+_Taken: TypeAlias = "tuple[Array, int]"
+
+# Seconds between two looks of those who wait for a value that is taken, and how long they wait. A
+# step is over in milliseconds; but what a helper of its thread runs, as an object's last words,
+# would wait for itself.
+_PAUSE_S, _LONGEST_S = 5e-5, 1.0
+
+
+def _fewest_references() -> int:
+    """The references to a value that only `_Taken` has; 0 where counts tell nothing."""
+    is_locked: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
+    if sys.implementation.name != "cpython" or not is_locked():
+        return 0
+    taken: _Taken = (np.empty(0), 0)
+    return sys.getrefcount(taken[0])
+
+
+FEWEST = _fewest_references()
+
+
+class Resource:
+    """The storage of one variable: an array that assignments replace.
+
+    `version` counts the assignments, so that whatever was derived from a value (packed weights,
+    folded constants) can tell whether it still holds.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_array",
+        "_taken",
+        "dtype",
+        "lock",
+        "name",
+        "owner",
+        "shape",
+        "source",
+        "version",
+    )
+
+    def __init__(self, dtype: DType, shape: Shape, name: str = "") -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.name = name
+        self.version = 0
+        self.lock = threading.Lock()
+        self._array: Array | None = None
+        self._taken: _Taken | None = None
+        # The Variable this is the storage of, if it is still there.
+        self.owner: weakref.ref[Variable] | None = None
+        # Reads the stored value on first touch (a mapped checkpoint), then forgotten.
+        self.source: Callable[[], Array] | None = None
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether there is a value."""
+        # The array last once more: it may be given back in between.
+        places = (self._array, self.source, self._taken, self._array)
+        return any(place is not None for place in places)
+
+    def read(self) -> Array:
+        """The present value, which must not be written to."""
+        array = self._array
+        if array is None:
+            array = self._awaited()
+        return array
+
+    def _awaited(self) -> Array:
+        """The value once it is given back, or read for the first time."""
+        while True:
+            if (taken := self._taken) is not None and not self._comes_back(taken):
+                return taken[0]
+            with self.lock:
+                if self._array is None and self._taken is None:
+                    self._array = self._first_value()
+                if self._array is not None:
+                    return self._array
+
+    def _first_value(self) -> Array:
+        if self.source is None:
+            raise FailedPreconditionError(
+                f"variable {self.name!r} has no value yet: assign one, or load a checkpoint, "
+                "before it is read"
+            )
+        found = self.source()
+        self.source = None
+        return found
+
+    def write(self, array: Array) -> None:
+        """Replace the value. `array` is kept as it is."""
+        if not isinstance(array, np.ndarray):
+            array = np.asarray(array)
+        self._array = array
+        self.source = None
+        self.version += 1
+
+    def update(self, function: Callable[[Array, Array], Array], operand: Array) -> None:
+        """value = function(value, operand), as one step for other threads."""
+        while True:
+            value = self.read()
+            with self.lock:
+                taken = self._taken
+                if taken is None or taken[1] == get_ident():
+                    self._array = np.asarray(
+                        function(self._array if self._array is not None else value, operand)
+                    )
+                    self.version += 1
+                    return
+            self._comes_back(taken)
+
+    def take(self, is_alone: Callable[[Array], bool]) -> tuple[Array, bool]:
+        """The value for a step that replaces it by `give_back`: one step for other threads.
+
+        Args:
+            is_alone: whether an array to which there is no other reference has its memory alone.
+
+        Returns:
+            The value, and whether it may be written into, which others see as soon as it is given
+            back.
+        """
+        while True:
+            with self.lock:
+                taken = self._taken
+                if taken is None and self._array is not None:
+                    self._taken = taken = (self._array, get_ident())
+                    # From here on nobody gets it who has not got it. The count must not be of a
+                    # name: what a frame holds is counted in some versions only.
+                    self._array = None
+                    is_last = sys.getrefcount(taken[0]) <= FEWEST
+                    return taken[0], is_last and is_alone(taken[0])
+            if taken is None:
+                self.read()
+            elif taken[1] == get_ident():
+                return taken[0], False
+            else:
+                self._comes_back(taken)
+
+    def give_back(self, array: Array) -> None:
+        """Replace the value that was taken, perhaps by itself with other numbers in it."""
+        self._array = array
+        self.source = None
+        self.version += 1
+        taken = self._taken
+        if taken is not None and taken[1] == get_ident():
+            self._taken = None
+
+    def _comes_back(self, taken: _Taken) -> bool:
+        """Wait until it is given back; False where that cannot be, or the thread is gone."""
+        if taken[1] == get_ident():
+            return False
+        end = time.perf_counter() + _LONGEST_S
+        while self._taken is taken:
+            if time.perf_counter() > end:
+                with self.lock:
+                    if self._taken is taken:
+                        self._taken = None
+                        if self._array is None:
+                            self._array = taken[0]
+                return False
+            time.sleep(_PAUSE_S)
+        return True
+
+    def __getstate__(self) -> tuple[DType, Shape, str, int, Array | None]:
+        """For pickle: the value too; a copy is another resource, with a lock of its own."""
+        value = self.read() if self.is_initialized else None
+        return self.dtype, self.shape, self.name, self.version, value
+
+    def __setstate__(self, state: tuple[DType, Shape, str, int, Array | None]) -> None:
+        dtype, shape, name, version, value = state
+        self.__init__(dtype, shape, name)  # type: ignore[misc]  # it was made without
+        self.version, self._array = version, value
+
+    def __repr__(self) -> str:
+        return f"<Resource {self.name!r} {self.dtype.name}{self.shape} version {self.version}>"
