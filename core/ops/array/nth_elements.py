@@ -28,7 +28,7 @@ def _kernel(input: Array, n: Array, *, reverse: bool) -> Array:
             f"elements, got {place}"
         )
     place = count - 1 - place if reverse else place
-    return np.ascontiguousarray(np.partition(input, place, axis=-1)[..., place])
+    return np.array(np.partition(input, place, axis=-1)[..., place])
 
 
 def _infer(call: InferCall) -> Shape:

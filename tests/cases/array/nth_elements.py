@@ -22,7 +22,7 @@ def distinct(draw: st.DrawFn) -> tuple[Any, ...]:
 
 def with_ties(draw: st.DrawFn) -> tuple[Any, ...]:
     count = draw(st.integers(1, 5))
-    x = draw(numbers([2, 2, count])).round()
+    x = draw(numbers(draw(st.sampled_from([[count], [2, 2, count]])))).round()
     return x, np.int32(draw(st.integers(0, count - 1)))
 
 
