@@ -274,6 +274,7 @@ if TYPE_CHECKING:
     from pinnace import train as train
     from pinnace import types as types
     from pinnace import version as version
+    from pinnace.data.optionals import OptionalSpec as OptionalSpec
     from pinnace.data.value_specs import NoneTensorSpec as NoneTensorSpec
     from pinnace.data.value_specs import type_spec_from_value as type_spec_from_value
     from pinnace.functions import autograph as autograph
@@ -350,6 +351,7 @@ _ON_FIRST_USE = {
     "CriticalSection": "pinnace.functions.critical_section:CriticalSection",
     "Graph": "pinnace.functions.graphs:Graph",
     "NoneTensorSpec": "pinnace.data.value_specs:NoneTensorSpec",
+    "OptionalSpec": "pinnace.data.optionals:OptionalSpec",
     "Operation": "pinnace.graph.operation:Operation",
     "RaggedTensor": "pinnace.ops.composites.ragged.tensor:RaggedTensor",
     "RaggedTensorSpec": "pinnace.ops.composites.ragged.spec:RaggedTensorSpec",

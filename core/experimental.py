@@ -1,7 +1,7 @@
 """What TensorFlow calls experimental: NumPy's names, extension types, functions called instead."""
 
 from pinnace import numpy_names as numpy
-from pinnace.data.iterator import Optional as Optional
+from pinnace.data.optionals import Optional as Optional
 from pinnace.framework import dlpack as dlpack
 from pinnace.framework.asynchronous import async_clear_error as async_clear_error
 from pinnace.framework.asynchronous import async_scope as async_scope

@@ -1,6 +1,7 @@
 """Test cases with assertions about tensors, and gradients beside numeric ones."""
 
 from pinnace.testing import experimental as experimental
+from pinnace.testing.benchmarks import Benchmark as Benchmark
 from pinnace.testing.case import TestCase as TestCase
 from pinnace.testing.case import main as main
 from pinnace.testing.comparing_graphs import assert_equal_graph_def as assert_equal_graph_def

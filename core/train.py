@@ -16,6 +16,9 @@ from pinnace.checkpoint import load_variable as load_variable
 from pinnace.distribute.clusters import ClusterSpec as ClusterSpec
 from pinnace.framework.coordinator import Coordinator as Coordinator
 from pinnace.ops.composites.averages import ExponentialMovingAverage as ExponentialMovingAverage
+from pinnace.proto.cluster_pb2 import ClusterDef as ClusterDef
+from pinnace.proto.cluster_pb2 import JobDef as JobDef
+from pinnace.proto.cluster_pb2 import ServerDef as ServerDef
 from pinnace.proto.example_pb2 import BytesList as BytesList
 from pinnace.proto.example_pb2 import Example as Example
 from pinnace.proto.example_pb2 import Feature as Feature

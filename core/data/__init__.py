@@ -12,8 +12,8 @@ from pinnace.data.file_datasets import TextLineDataset as TextLineDataset
 from pinnace.data.file_datasets import TFRecordDataset as TFRecordDataset
 from pinnace.data.iterator import DatasetIterator as Iterator
 from pinnace.data.iterator import IteratorSpec as IteratorSpec
-from pinnace.data.iterator import Optional as Optional
 from pinnace.data.numpy_iterator import NumpyIterator as NumpyIterator
+from pinnace.data.optionals import Optional as Optional
 from pinnace.data.options import Options as Options
 from pinnace.data.options import ThreadingOptions as ThreadingOptions
 

@@ -21,7 +21,7 @@ from pinnace.data.elements import UNKNOWN as UNKNOWN_CARDINALITY
 from pinnace.data.elements import Element, Nest
 from pinnace.data.file_datasets import names_of
 from pinnace.data.functions import element_function
-from pinnace.data.iterator import Optional as Optional
+from pinnace.data.optionals import Optional as Optional
 from pinnace.data.options import AutoShardPolicy as AutoShardPolicy
 from pinnace.data.options import AutotuneAlgorithm as AutotuneAlgorithm
 from pinnace.data.options import AutotuneOptions as AutotuneOptions
@@ -36,6 +36,9 @@ from pinnace.data.reducing import Reduced
 from pinnace.data.reducing import Reducer as Reducer
 from pinnace.data.sql import SqlRows
 from pinnace.data.stage import Run, Stage
+from pinnace.data.tables import DatasetInitializer as DatasetInitializer
+from pinnace.data.tables import index_table_from_dataset as index_table_from_dataset
+from pinnace.data.tables import table_from_dataset as table_from_dataset
 from pinnace.framework import dtypes
 from pinnace.framework.errors import FailedPreconditionError
 from pinnace.framework.no_effect import ignored
@@ -395,6 +398,7 @@ __all__ = [
     "AutotuneOptions",
     "Counter",
     "CsvDataset",
+    "DatasetInitializer",
     "DistributeOptions",
     "ExternalStatePolicy",
     "OptimizationOptions",

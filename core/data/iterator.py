@@ -20,13 +20,12 @@ from pinnace.data.elements import (
     is_unpacked,
     leaf_array,
     leaves_of,
-    normalised,
     packed,
-    spec_of,
     tensors_of,
 )
+from pinnace.data.optionals import Optional, optional_of
 from pinnace.data.stage import Run, Stage
-from pinnace.framework import dtypes, structure
+from pinnace.framework import dtypes
 from pinnace.framework.composite import CompositeSpec, CompositeTensor
 from pinnace.framework.context import state
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, OutOfRangeError
@@ -231,10 +230,10 @@ class DatasetIterator(Trackable, CompositeTensor):
 
     next = get_next
 
-    def get_next_as_optional(self) -> Optional | traced_iterator.TracedOptional:
+    def get_next_as_optional(self) -> Optional:
         """The next element, or an empty Optional."""
         if state.tracer is not None:
-            return traced_iterator.optional_of(self.handle, self._spec)
+            return optional_of(self.handle, self._spec)
         for element in self._pass:
             return Optional(self._spec, element, True)
         return Optional(self._spec, None, False)
@@ -265,52 +264,6 @@ class DatasetIterator(Trackable, CompositeTensor):
 
     def __repr__(self) -> str:
         return f"<DatasetIterator {self._spec}>"
-
-
-class Optional:
-    """An element, or nothing.
-
-    Args:
-        element_spec: of the element.
-        value: the element.
-        present: whether there is one.
-    """
-
-    def __init__(self, element_spec: Nest, value: Any, present: bool) -> None:
-        self._spec = element_spec
-        self._value = value
-        self._present = present
-
-    @staticmethod
-    def from_value(value: Any) -> Optional:
-        """An Optional with a value."""
-        made = normalised(value)
-        return Optional(structure.map_structure(spec_of, made), made, True)
-
-    @staticmethod
-    def empty(element_spec: Nest) -> Optional:
-        """An Optional without one."""
-        return Optional(element_spec, None, False)
-
-    @property
-    def element_spec(self) -> Nest:
-        """The spec of the element."""
-        return self._spec
-
-    def has_value(self, name: str | None = None) -> Tensor:
-        """Whether there is a value."""
-        del name
-        return wrap(np.array(self._present))
-
-    def get_value(self, name: str | None = None) -> Any:
-        """The value; InvalidArgumentError if there is none."""
-        del name
-        if not self._present:
-            raise InvalidArgumentError("Optional: there is no value")
-        return self._value
-
-    def __repr__(self) -> str:
-        return f"<Optional {self._value if self._present else 'empty'}>"
 
 
 def _tensors_of_block(block: Columns, stage: Stage) -> Iterable[Any]:

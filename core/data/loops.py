@@ -8,6 +8,7 @@ from pinnace.data import traced_iterator
 from pinnace.data.dataset import Dataset
 from pinnace.data.elements import packed
 from pinnace.data.iterator import DatasetIterator
+from pinnace.data.optionals import kinds_and_shapes
 from pinnace.framework import dtypes, structure
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
@@ -148,7 +149,7 @@ def _as_while(
     set_state: Callable[[Any], None],
 ) -> None:
     spec = iterated.element_spec
-    kinds, shapes = traced_iterator.kinds_and_shapes(spec, "a loop")
+    kinds, shapes = kinds_and_shapes(spec, "a loop")
     if isinstance(iterated, Dataset):
         handle = iterators.make_iterator(iterated.variant_tensor, kinds, shapes)
     else:

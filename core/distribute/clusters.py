@@ -10,6 +10,8 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from pinnace.proto.cluster_pb2 import ClusterDef, JobDef
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -22,7 +24,8 @@ class ClusterSpec:
     """The addresses of processes, by job: `{"worker": ["host0:2222", "host1:2222"]}`.
 
     Args:
-        cluster: job -> list of addresses, or a dict of them by task number; a ClusterSpec.
+        cluster: job -> list of addresses, or a dict of them by task number; a ClusterSpec or a
+            ClusterDef.
 
     Raises:
         TypeError: something else.
@@ -30,9 +33,12 @@ class ClusterSpec:
 
     def __init__(self, cluster: Any) -> None:
         given = cluster.as_dict() if isinstance(cluster, ClusterSpec) else cluster
+        if isinstance(cluster, ClusterDef):
+            given = {job.name: dict(job.tasks) for job in cluster.job}
         if not isinstance(given, dict):
             raise TypeError(
-                "ClusterSpec: cluster must be a dictionary of jobs, or a ClusterSpec, got "
+                "ClusterSpec: cluster must be a dictionary of jobs, a ClusterSpec or a "
+                "ClusterDef, got "
                 f"{cluster!r}"
             )
         self._jobs: dict[str, dict[int, str]] = {}
@@ -54,6 +60,11 @@ class ClusterSpec:
             job: list(tasks.values()) if list(tasks) == list(range(len(tasks))) else dict(tasks)
             for job, tasks in self._jobs.items()
         }
+
+    def as_cluster_def(self) -> ClusterDef:
+        """The same as a message: jobs by name, tasks by number."""
+        jobs = sorted(self._jobs.items())
+        return ClusterDef(job=[JobDef(name=name, tasks=tasks) for name, tasks in jobs])
 
     @property
     def jobs(self) -> list[str]:

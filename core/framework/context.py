@@ -80,6 +80,8 @@ class State(threading.local):
 
     tracer: Tracer | None = None
     tapes: tuple[Tape, ...] = ()
+    # Those of them that see every op: also while a function is traced, and what tapes do not see.
+    observers: tuple[Tape, ...] = ()
     scope: str = ""
     # The graphs that were called since `summary.trace_on`, None without one.
     graphs: list[Any] | None = None
@@ -149,7 +151,7 @@ def compiling(wanted: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def tapes_hidden() -> Iterator[None]:
     """No tape sees what runs inside the block."""
-    saved, state.tapes = state.tapes, ()
+    saved, state.tapes = state.tapes, state.observers
     try:
         yield
     finally:
@@ -160,7 +162,7 @@ def tapes_hidden() -> Iterator[None]:
 def init_scope() -> Iterator[None]:
     """Run the body eagerly, even while a function is traced, and unseen by any tape."""
     tracer, tapes, scope = state.tracer, state.tapes, state.scope
-    state.tracer, state.tapes, state.scope = None, (), ""
+    state.tracer, state.tapes, state.scope = None, state.observers, ""
     try:
         yield
     finally:

@@ -153,7 +153,7 @@ def differentiate(
         if want and (complete or carries_gradient(forward.inputs[index].dtype))
     ]
     saved = state.tracer, state.tapes, state.scope
-    state.tracer, state.tapes, state.scope = tracer, (), ""
+    state.tracer, state.tapes, state.scope = tracer, state.observers, ""
     try:
         gradients = Gradients()
         for index in targets:

@@ -72,7 +72,7 @@ def trace(
     call_args, call_kwargs = structure.pack_sequence_as((args, kwargs), symbols)
     given = structure.pack_sequence_as((args, kwargs), symbols)
     saved = state.tracer, state.tapes, state.scope
-    state.tracer, state.tapes, state.scope = tracer, (), ""
+    state.tracer, state.tapes, state.scope = tracer, state.observers, ""
     try:
         results = python_function(*call_args, **call_kwargs)
         _check_unchanged(name, given, (call_args, call_kwargs))

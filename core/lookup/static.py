@@ -155,12 +155,15 @@ class StaticVocabularyTable(AutoTrackable):
         if table is not None and table.key_dtype is dtypes.int64:
             values = casting.cast(values, dtypes.int64)
         text = values if values.dtype is dtypes.string else conversion.as_string(values)
-        buckets = hashing.to_hash_bucket_fast(text, self._buckets, name)
+        buckets = self._bucket_of(text, name)
         if table is None:
             return buckets
         ids = table.lookup(values)
         known = comparison.not_equal(ids, table.default_value)
         return selecting.where(known, ids, buckets + table.size())
+
+    def _bucket_of(self, text: Tensor, name: str | None) -> Tensor:
+        return hashing.to_hash_bucket_fast(text, self._buckets, name)
 
     def __getitem__(self, keys: Any) -> Any:
         return self.lookup(keys)

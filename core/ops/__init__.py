@@ -99,9 +99,12 @@ registry.later.add(
     "pinnace.ops.trees",
     "pinnace.ops.text",
     "pinnace.ops.array.earlier",
+    "pinnace.ops.array.nth_elements",
     "pinnace.ops.array.parallel",
     "pinnace.ops.array.replacing",
+    "pinnace.ops.math.accumulation",
     "pinnace.ops.math.bessel",
+    "pinnace.ops.math.clustering",
     "pinnace.ops.math.integrals",
     "pinnace.ops.math.sobol",
     "pinnace.ops.nn.data_formats",
@@ -114,4 +117,5 @@ registry.later.add(
     "pinnace.ops.random.truncated",
     "pinnace.ops.state.mutexes",
     "pinnace.ops.state.optimizer_steps",
+    "pinnace.ops.strings.shards",
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import re
 import shutil
+import sys
 import tempfile
 import unittest
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.ops import random
+from pinnace.testing import benchmarks
 from pinnace.testing.assertions import Assertions
 from pinnace.testing.temporary import TempDir, TempFile, TempFileCleanup
 
@@ -345,5 +347,13 @@ def _said(message: str | None, problem: str) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the tests of the module that calls it, and exit."""
+    """Run the tests of the module that calls it, and exit; benchmarks if they are asked for.
+
+    Args:
+        argv: the command line; the process's if None.
+    """
+    pattern = benchmarks.asked_for(sys.argv if argv is None else argv)
+    if pattern is not None:
+        benchmarks.run(pattern)
+        sys.exit()
     unittest.main("__main__", argv=argv)

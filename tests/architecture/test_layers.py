@@ -24,7 +24,7 @@ LAYERS = {
     "data": 8,
     "distribute": 8.5,
     "feature_column": 8.2,
-    "lookup": 8,
+    "lookup": 7.8,
     "numpy_names": 7.5,
     "linear_operators": 7.5,
     "profiler": 7.5,

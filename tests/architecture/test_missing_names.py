@@ -69,7 +69,7 @@ def test_parameters_differ_where_a_reason_says_so() -> None:
         (tf, "lite", "neither writes nor runs TFLite files\n  Try: tf.saved_model.save"),
         (tf.keras.layers, "JaxLayer", "another runtime\n  Try: tf.keras.layers.Layer"),
         (tf.raw_ops, "XlaConv", "no XLA"),
-        (tf.debugging, "enable_check_numerics", "is TensorFlow's, and not written yet in pinnace"),
+        (tf.experimental, "StructuredTensor", "is TensorFlow's, and not written yet in pinnace"),
         (tf, "no_such_name", "module 'pinnace' has no attribute 'no_such_name'"),
         (tf.linalg, "no_such_name", "has no attribute 'no_such_name'"),
     ],

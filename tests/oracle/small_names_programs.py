@@ -5,6 +5,7 @@ python small_names_programs.py tensorflow|pinnace FOLDER
 
 import importlib
 import json
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -20,6 +21,8 @@ def told(call: Any) -> Any:
     """What a call gives, or the class of its error."""
     try:
         return call()
+    except SystemExit as done:
+        return str(done.code)
     except (tf.errors.OpError, AssertionError, OSError, TypeError, ValueError) as error:
         return type(error).__name__
 
@@ -103,7 +106,84 @@ def graphs() -> Any:
     ]
 
 
+def schemes() -> Any:
+    gfile = tf.io.gfile
+    named = f"file://{FOLDER}/named"
+    gfile.makedirs(named)
+    with gfile.GFile(f"{named}/a.txt", "w") as file:
+        file.write("text")
+    return [
+        {"", "file"} <= set(gfile.get_registered_schemes()),
+        [gfile.exists(named), gfile.isdir(named), gfile.listdir(named)],
+        [path.removeprefix(named) for path in gfile.glob(f"{named}/*")],
+        [[a.removeprefix(named), b, c] for a, b, c in gfile.walk(named)],
+        gfile.join("file:///tmp", "a"),
+        (FOLDER / "named" / "a.txt").read_text(),
+    ]
+
+
+def clusters() -> Any:
+    train = tf.train
+    spec = train.ClusterSpec({"worker": ["a:1", "b:2"], "chief": {3: "c:4"}})
+    definition = spec.as_cluster_def()
+    server = train.ServerDef(
+        cluster=definition, job_name="worker", task_index=1, protocol="grpc", port=3, replica=2
+    )
+    server.cluster_device_filters.jobs.add(name="x").tasks[1].device_filters.append("/gpu:0")
+    job = train.JobDef(name="a", tasks={0: "b"})
+    return [
+        str(definition),
+        definition.SerializeToString(deterministic=True).hex(),
+        server.SerializeToString(deterministic=True).hex(),
+        job.SerializeToString().hex(),
+        train.ClusterSpec(train.ClusterDef(job=[job])).as_dict(),
+        train.ClusterSpec(train.ClusterDef.FromString(definition.SerializeToString())) == spec,
+        told(lambda: train.ClusterSpec(server)),
+    ]
+
+
+class Measured(tf.test.Benchmark):  # type: ignore[misc]
+    """Reports what it is given."""
+
+    def benchmark_figures(self) -> None:
+        self.report_benchmark(
+            iters=3,
+            cpu_time=0.5,
+            wall_time=0.25,
+            throughput=7.0,
+            extras={"a": 1},
+            metrics=[{"name": "m", "value": 1.0, "max_value": 2.0}],
+        )
+
+    def benchmark_named(self) -> None:
+        self.report_benchmark(name="other/name", wall_time=1.0, extras={"b": [2]})
+
+    def benchmark_wrong(self) -> None:
+        self.report_benchmark(metrics=[{"name": "m"}])
+
+
+def benchmarks() -> Any:
+    os.environ["TEST_REPORT_FILE_PREFIX"] = f"{FOLDER}/report."
+    measured = Measured()
+    outcomes = [told(measured.benchmark_figures), told(measured.benchmark_figures)]
+    outcomes += [told(measured.benchmark_named), told(measured.benchmark_wrong)]
+    sys.argv[1:] = ["--benchmark_filter=Measured.benchmark_nothing"]
+    outcomes.append(told(tf.test.main))
+    (FOLDER / "report.Measured.other__name").unlink()
+    sys.argv[1:] = ["--benchmark_filter=Measured.*named"]
+    outcomes.append(told(tf.test.main))
+    reports = sorted(FOLDER.glob("report.*"))
+    return [
+        *outcomes,
+        [[path.name, path.read_bytes().hex()] for path in reports],
+        [tf.test.Benchmark.is_abstract(), Measured.is_abstract()],
+    ]
+
+
 PROGRAMS = {
+    "schemes": schemes,
+    "clusters": clusters,
+    "benchmarks": benchmarks,
     "specs": specs,
     "functions": functions,
     "dtypes": dtypes,

@@ -133,7 +133,7 @@ def trace_branch(
         )
         symbols.append(tracer.tensor_of(value))
     saved = state.tracer, state.tapes, state.scope
-    state.tracer, state.tapes, state.scope = tracer, (), ""
+    state.tracer, state.tapes, state.scope = tracer, state.observers, ""
     try:
         results = function(*pack(symbols))
         flat = structure.flatten(results, expand_composites=True)

@@ -2,13 +2,22 @@
 
 from pinnace.framework.context import name_scope as name_scope
 from pinnace.keras.backend.batches import *
+from pinnace.keras.backend.convolving import *
 from pinnace.keras.backend.losses import binary_crossentropy as binary_crossentropy
+from pinnace.keras.backend.losses import binary_focal_crossentropy as binary_focal_crossentropy
 from pinnace.keras.backend.losses import categorical_crossentropy as categorical_crossentropy
+from pinnace.keras.backend.losses import (
+    categorical_focal_crossentropy as categorical_focal_crossentropy,
+)
 from pinnace.keras.backend.losses import (
     sparse_categorical_crossentropy as sparse_categorical_crossentropy,
 )
 from pinnace.keras.backend.named import *
+from pinnace.keras.backend.normalizing import *
+from pinnace.keras.backend.recurring import *
 from pinnace.keras.backend.shaping import *
+from pinnace.keras.backend.sparse import *
+from pinnace.keras.backend.speech import *
 from pinnace.keras.backend.tensors import *
 from pinnace.keras.backend.values import *
 from pinnace.keras.config import backend as backend

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.losses import probabilities
+from pinnace.ops.math import clipping, exponents, reduction
+from pinnace.ops.nn import softmaxes
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -65,3 +68,70 @@ def sparse_categorical_crossentropy(
     return probabilities.sparse_categorical_crossentropy(
         target, output, from_logits, ignore_class, axis
     )
+
+
+def binary_focal_crossentropy(
+    target: Any,
+    output: Any,
+    apply_class_balancing: bool = False,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+    from_logits: bool = False,
+) -> Tensor:
+    """(1 - p)^gamma times `binary_crossentropy`, p the probability of the truth.
+
+    Args:
+        target: [...], 0 or 1.
+        output: the shape of `target`: probabilities, or logits.
+        apply_class_balancing: whether ones count `alpha`, zeros 1 - `alpha`.
+        alpha: what ones count then.
+        gamma: how much less count samples that are easy.
+        from_logits: whether sigmoid is still to be applied to `output`.
+
+    Returns:
+        The shape of `target`.
+    """
+    target, output = convert_to_tensor(target), convert_to_tensor(output)
+    share = exponents.sigmoid(output) if from_logits else output
+    truth = target * share + (1 - target) * (1 - share)
+    loss: Tensor = (1.0 - truth) ** gamma * binary_crossentropy(target, output, from_logits)
+    if apply_class_balancing:
+        loss = (target * alpha + (1 - target) * (1 - alpha)) * loss
+    return loss
+
+
+def categorical_focal_crossentropy(
+    target: Any,
+    output: Any,
+    alpha: Any = 0.25,
+    gamma: float = 2.0,
+    from_logits: bool = False,
+    axis: int = -1,
+) -> Tensor:
+    """-sum(alpha (1 - output)^gamma target log(output)) along the axis of the classes.
+
+    Args:
+        target: [..., classes], one-hot or probabilities.
+        output: the shape of `target`: probabilities, or logits.
+        alpha: what each class counts.
+        gamma: how much less count samples that are easy.
+        from_logits: whether softmax is still to be applied to `output`.
+        axis: of the classes.
+
+    Returns:
+        [...] without the axis of the classes.
+
+    Raises:
+        ValueError: shapes that differ.
+    """
+    target, output = convert_to_tensor(target), convert_to_tensor(output)
+    if not target.shape.is_compatible_with(output.shape):
+        raise ValueError(
+            f"Shapes {target.shape.text} and {output.shape.text} are incompatible: target and "
+            "output must have one shape"
+        )
+    share = softmaxes.softmax(output, axis) if from_logits else output
+    share = share / reduction.reduce_sum(share, axis, keepdims=True)
+    share = clipping.clip_by_value(share, epsilon(), 1.0 - epsilon())
+    loss = (1.0 - share) ** gamma * alpha * (-target * exponents.log(share))
+    return reduction.reduce_sum(loss, axis)

@@ -40,7 +40,9 @@ __all__ = [
     "ones",
     "random_bernoulli",
     "random_normal",
+    "random_normal_variable",
     "random_uniform",
+    "random_uniform_variable",
     "set_value",
     "standardize_dtype",
     "truncated_normal",
@@ -291,3 +293,47 @@ def random_bernoulli(shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = 
     kind = dtypes.as_dtype(dtype or floatx())
     drawn = stateful.uniform(shape, dtype=kind, seed=seed)
     return casting.cast(drawn <= convert_to_tensor(p, kind), kind)
+
+
+def random_normal_variable(
+    shape: Any,
+    mean: float,
+    scale: float,
+    dtype: Any = None,
+    name: str | None = None,
+    seed: int | None = None,
+) -> Variable:
+    """A variable of normal numbers.
+
+    Args:
+        shape: of the variable.
+        mean: of the numbers.
+        scale: their standard deviation.
+        dtype: the default float type if None.
+        name: of the variable.
+        seed: numbers of TensorFlow's op with this seed; others in each call if None.
+    """
+    kind = dtypes.as_dtype(dtype or floatx())
+    return variable(stateful.normal(shape, mean, scale, kind, seed), kind, name)
+
+
+def random_uniform_variable(
+    shape: Any,
+    low: float,
+    high: float,
+    dtype: Any = None,
+    name: str | None = None,
+    seed: int | None = None,
+) -> Variable:
+    """A variable of numbers from an interval.
+
+    Args:
+        shape: of the variable.
+        low: the least.
+        high: above the greatest.
+        dtype: the default float type if None.
+        name: of the variable.
+        seed: numbers of TensorFlow's op with this seed; others in each call if None.
+    """
+    kind = dtypes.as_dtype(dtype or floatx())
+    return variable(stateful.uniform(shape, low, high, kind, seed), kind, name)

@@ -157,6 +157,20 @@ def _check_kernel(tensor: Array, *, message: str) -> Array:
     )
 
 
+def non_finite(array: Array) -> str:
+    """What of infinity and NaN an array has, in TensorFlow's words."""
+    tests = (("-Inf", np.isneginf), ("+Inf", np.isposinf), ("NaN", np.isnan))
+    found = [text for text, test in tests if test(array).any()]
+    listed = " and ".join(found) if len(found) < len(tests) else f"{', '.join(found[:2])}, and NaN"
+    return f"Tensor had {listed} values"
+
+
+def _check_signs_kernel(tensor: Array, *, message: str) -> Array:
+    if np.isfinite(tensor).all():
+        return tensor
+    raise InvalidArgumentError(f"CheckNumericsV2: {message} : {non_finite(tensor)}")
+
+
 def _check_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
     text = call.attr("message")
     return (
@@ -173,6 +187,20 @@ CHECK_NUMERICS = define(
     attrs={"message": attr("string")},
     infer=same_as_input,
     kernel=_check_kernel,
+    gradient=_check_gradient,
+    effect="io",
+    elementwise=True,
+)
+
+
+# The same check, whose error tells the signs.
+CHECK_NUMERICS_V2 = define(
+    name="CheckNumericsV2",
+    signature="tensor: T -> output: T",
+    types={"T": FLOATS},
+    attrs={"message": attr("string")},
+    infer=same_as_input,
+    kernel=_check_signs_kernel,
     gradient=_check_gradient,
     effect="io",
     elementwise=True,

@@ -237,6 +237,27 @@ TENSOR_SCATTER_ADD = register(
 )
 
 
+def _non_aliasing_kernel(
+    input: Array, indices: Array, updates: Array, *, bad_indices_policy: str
+) -> Array:
+    kernel = _kernel_of("ScatterNdNonAliasingAdd", "add")
+    return kernel(input, indices, updates, bad_indices_policy=bad_indices_policy)  # type: ignore[no-any-return]
+
+
+# The same sum under an older name; of bools it is whether one is true.
+SCATTER_ND_NON_ALIASING_ADD = register(
+    OpDef(
+        name="ScatterNdNonAliasingAdd",
+        signature="input: T, indices: Tindices, updates: T -> output: T",
+        types={"T": NUMBERS, "Tindices": INDEX},
+        attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
+        infer=_infer_scattered,
+        kernel=_non_aliasing_kernel,
+        gradient=_add_gradient,
+    )
+)
+
+
 def tensor_scatter_nd_sub(
     tensor: TensorLike,
     indices: TensorLike,

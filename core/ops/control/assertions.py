@@ -21,6 +21,8 @@ from pinnace.framework.tracebacks import (
 from pinnace.framework.variable import Variable
 from pinnace.ops.array import shapes
 from pinnace.ops.array.identities import check_numerics as check_numerics
+from pinnace.ops.control.numerics import disable_check_numerics as disable_check_numerics
+from pinnace.ops.control.numerics import enable_check_numerics as enable_check_numerics
 from pinnace.ops.execute import execute
 from pinnace.ops.math import comparison, reduction
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
@@ -55,6 +57,8 @@ __all__ = [
     "assert_shapes",
     "assert_type",
     "check_numerics",
+    "disable_check_numerics",
+    "enable_check_numerics",
     "is_numeric_tensor",
 ]
 

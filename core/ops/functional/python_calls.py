@@ -90,7 +90,7 @@ def _numpy_kernel(
 def _outside(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     """Call it as if nothing was being traced or recorded."""
     saved = state.tracer, state.tapes, state.scope
-    state.tracer, state.tapes, state.scope = None, (), ""
+    state.tracer, state.tapes, state.scope = None, state.observers, ""
     try:
         with denormals.theirs():
             return function(*arguments)

@@ -17,6 +17,7 @@ __all__ = [
     "GFile",
     "copy",
     "exists",
+    "get_registered_schemes",
     "glob",
     "isdir",
     "join",
@@ -31,8 +32,17 @@ __all__ = [
 ]
 
 
+# How names of local files may begin, as in TensorFlow.
+_LOCAL = "file://"
+
+
 def _path(path: Any) -> str:
-    return os.fsdecode(path)
+    return os.fsdecode(path).removeprefix(_LOCAL)
+
+
+def get_registered_schemes() -> list[str]:
+    """How the names of files may begin: not at all, or with `file`."""
+    return ["", "file"]
 
 
 def GFile(name: Any, mode: str = "r") -> IO[Any]:  # noqa: N802 (TensorFlow's name)
@@ -71,7 +81,11 @@ def listdir(path: Any) -> list[str]:
 def glob(pattern: Any) -> list[str]:
     """The paths that match, sorted; `pattern` may be a list of patterns."""
     patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
-    return sorted({path for one in patterns for path in globbing.glob(_path(one))})  # noqa: PTH207 (patterns may be absolute)
+    found: set[str] = set()
+    for one in map(os.fsdecode, patterns):
+        begun = _LOCAL if one.startswith(_LOCAL) else ""
+        found.update(begun + path for path in globbing.glob(_path(one)))  # noqa: PTH207 (patterns may be absolute)
+    return sorted(found)
 
 
 def join(path: Any, *paths: Any) -> str:
@@ -81,7 +95,7 @@ def join(path: Any, *paths: Any) -> str:
         path: the first part.
         *paths: the others; an absolute one starts anew.
     """
-    return os.path.join(_path(path), *map(_path, paths))  # noqa: PTH118 (a str comes out)
+    return os.path.join(os.fsdecode(path), *map(os.fsdecode, paths))  # noqa: PTH118 (a str comes out)
 
 
 def mkdir(path: Any) -> None:
@@ -167,4 +181,6 @@ def walk(
         topdown: whether a folder comes before those in it.
         onerror: called with the OSError of a folder that cannot be read; None passes it over.
     """
-    return os.walk(_path(top), topdown, onerror)
+    begun = _LOCAL if os.fsdecode(top).startswith(_LOCAL) else ""
+    for folder, folders, files in os.walk(_path(top), topdown, onerror):
+        yield begun + folder, folders, files

@@ -145,14 +145,17 @@ class Table:
         """Give a table its entries, once; again only if they are the same.
 
         Raises:
-            InvalidArgumentError: a key comes twice, with different values.
-            FailedPreconditionError: it holds other entries already.
+            FailedPreconditionError: a key comes twice, with different values; it holds
+                other entries already.
         """
         found: dict[Any, Any] = {}
         for key, value in self._pairs(op, keys, values):
             known = found.setdefault(key, value)
             if known is not value and not _same(known, value):
-                self._fail(op, f"key {key!r} has two values, {known!r} and {value!r}")
+                raise FailedPreconditionError(
+                    f"{op}: table {self.name!r} has different value for same key: key {key!r} has "
+                    f"two values, {known!r} and {value!r}"
+                )
         with self._lock:
             if self._filled and not _equal(self._entries, found):
                 raise FailedPreconditionError(

@@ -15,4 +15,5 @@ CASES = [
     OpCase("StopGradient", ARRAYS, lambda x: x),
     OpCase("PreventGradient", ARRAYS, lambda x: x, differentiable=()),
     OpCase("CheckNumerics", ARRAYS, lambda x: x, attrs={"message": "here"}),
+    OpCase("CheckNumericsV2", ARRAYS, lambda x: x, attrs={"message": "here"}),
 ]

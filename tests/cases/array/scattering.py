@@ -96,6 +96,11 @@ CASES = [
         attrs=IGNORED,
     ),
     OpCase("TensorScatterAdd", drawn(scattered(unique=False)), each(lambda old, new: old + new)),
+    OpCase(
+        "ScatterNdNonAliasingAdd",
+        drawn(scattered(unique=False)),
+        each(lambda old, new: old + new),
+    ),
     OpCase("TensorScatterSub", drawn(scattered(unique=False)), each(lambda old, new: old - new)),
     OpCase("TensorScatterMax", drawn(scattered(unique=False)), each(np.maximum)),
     OpCase("TensorScatterMin", drawn(scattered(unique=False)), each(np.minimum)),

@@ -37,6 +37,9 @@ AS_BYTES = {("GraphDef", "debug_info")}
 SEPARATE_PRESENCE = {"PredictRequest", "PredictRequest.RequestOptions"}
 # The table names these as types of fields and says no more about them.
 BEYOND_THE_TABLE = {
+    # Clusters and benchmarks: tests/oracle compares their bytes with TensorFlow's.
+    *("ClusterDef", "JobDef", "ServerDef", "ClusterDeviceFilters", "JobDeviceFilters"),
+    *("TaskDeviceFilters", "EntryValue", "MetricEntry", "BenchmarkEntry", "BenchmarkEntries"),
     *("FullTypeId", "LogMessage", "LogMessage.Level", "LoggingConfig", "LogCollectorConfig"),
     *("SamplingConfig", "NamedTensorProto", "SessionRunRequest", "SessionRunResponse"),
     "PredictStreamedLog",

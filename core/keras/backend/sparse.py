@@ -1,0 +1,20 @@
+"""Sparse tensors, under the names of Keras' older backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pinnace.ops.composites.sparse import functions
+from pinnace.ops.composites.sparse.tensor import SparseTensor
+
+__all__ = ["is_sparse", "to_dense"]
+
+
+def is_sparse(tensor: Any) -> bool:
+    """Whether it is a SparseTensor."""
+    return isinstance(tensor, SparseTensor)
+
+
+def to_dense(tensor: Any) -> Any:
+    """A SparseTensor with its zeros; anything else as it is."""
+    return functions.to_dense(tensor) if is_sparse(tensor) else tensor

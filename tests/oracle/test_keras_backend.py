@@ -1,0 +1,29 @@
+"""Functions of Keras' older backend give what Keras gives."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oracle import both
+
+PROGRAMS = Path(__file__).with_name("keras_backend_programs.py")
+# Sums of some dozens of products in float32.
+CLOSE = {"rtol": 2e-5, "atol": 2e-5}
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str
+) -> dict[str, dict[str, Any]]:
+    """Every program run by each library in a process of its own."""
+    return both.outcomes(PROGRAMS, tmp_path_factory, tensorflow_python)
+
+
+@pytest.mark.parametrize("name", both.names(PROGRAMS))
+def test_functions_of_the_older_backend_give_what_keras_gives(
+    outcomes: dict[str, dict[str, Any]], name: str
+) -> None:
+    theirs = outcomes["tensorflow"][name]
+    assert not str(theirs).startswith("error: "), theirs
+    both.same(outcomes["pinnace"][name], theirs, name, **CLOSE)
