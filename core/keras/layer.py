@@ -340,6 +340,11 @@ class Layer(LayerMembers, Module):
         self.build(*given, **named)
         self.built = True
 
+    def _build_at_init(self) -> None:
+        """Be built from the start, as a layer without weights is; not if a subclass builds."""
+        if type(self).build is Layer.build:
+            self.built = True
+
     def build_inside(self, x: Any) -> None:
         """`build`, from the `build` of the layer that this one is in: its names begin with its."""
         self._take_path()

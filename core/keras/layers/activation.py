@@ -32,7 +32,7 @@ class Activation(Layer):
         super().__init__(**options)
         self.activation = activations.get(activation)
         self.supports_masking = True
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Any:
         """The activated input."""
@@ -64,7 +64,7 @@ class ReLU(Layer):
         self.max_value = max_value
         self.negative_slope = negative_slope or 0.0
         self.threshold = threshold or 0.0
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The rectified input."""
@@ -91,7 +91,7 @@ class LeakyReLU(Layer):
                 f"LeakyReLU: negative_slope must be at least 0, got {negative_slope!r}"
             )
         self.negative_slope = negative_slope
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The rectified input."""
@@ -112,7 +112,7 @@ class ELU(Layer):
         super().__init__(**options)
         self.supports_masking = True
         self.alpha = alpha
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The activated input."""
@@ -136,7 +136,7 @@ class Softmax(Layer):
         super().__init__(**options)
         self.axis = axis
         self.supports_masking = True
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor, mask: Any = None) -> Tensor:
         """The shares."""

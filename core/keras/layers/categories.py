@@ -150,7 +150,7 @@ class CategoryEncoding(Layer):
         mode = current_mode(output_mode)
         self.output_mode = checked_mode("CategoryEncoding", mode, _MODES[1:])
         self.sparse = sparse
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Any, count_weights: Any = None) -> Any:
         """The encoded categories; `count_weights` for `count` only, alike in form."""
@@ -206,7 +206,7 @@ class Hashing(Layer):
                 raise ValueError(f"Hashing: salt must be one integer or two, got {salt!r}")
         self.output_mode = checked_mode("Hashing", output_mode, _MODES)
         self.sparse = sparse
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Any) -> Any:
         """The hashes."""

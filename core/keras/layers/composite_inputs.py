@@ -12,7 +12,7 @@ from pinnace.framework.composite import is_composite
 from pinnace.framework.dtypes import as_dtype
 from pinnace.keras.forms import is_sparse
 from pinnace.keras.result_types import result_type
-from pinnace.ops.array import casting, joining, reshaping, shapes
+from pinnace.ops.array import casting, joining, permutations, reshaping, shapes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +69,37 @@ def added(xs: Sequence[Any]) -> Any:
     return functools.reduce(add, _alike(xs))
 
 
+def joined(kind: str, xs: Sequence[Any]) -> Any:
+    """The difference, product, maximum or minimum: sparse if all are, else dense.
+
+    Args:
+        kind: "subtract", "multiply", "maximum" or "minimum".
+        xs: tensors, sparse ones among them.
+    """
+    from pinnace.ops.composites.sparse import arithmetic as of_sparse
+    from pinnace.ops.math import arithmetic
+
+    alike = _alike(xs)
+    if not all(map(holds_sparse, alike)):
+        return functools.reduce(getattr(arithmetic, kind), map(densified, alike))
+
+    def one(x: Any, y: Any) -> Any:
+        if kind == "subtract":
+            return of_sparse.add(x, y.with_values(arithmetic.negative(y.values)))
+        if kind == "multiply":
+            return x * densified(y)
+        return getattr(of_sparse, kind)(x, y)
+
+    found = functools.reduce(one, alike)
+    found.set_shape(alike[0].shape)
+    return found
+
+
+def scaled(x: Any, factor: float) -> Any:
+    """A sum times a number, in its form."""
+    return x.with_values(x.values * factor) if holds_sparse(x) else x * factor
+
+
 def _alike(xs: Sequence[Any]) -> list[Any]:
     kind = as_dtype(result_type(*(x.dtype for x in xs)))
     return [_cast(x, kind) for x in xs]
@@ -90,3 +121,43 @@ def densified(x: Any) -> Any:
     dense = to_dense(x)
     dense.set_shape(x.shape)
     return dense
+
+
+def reshaped(x: Any, target: list[int]) -> Any:
+    """A tensor, sparse or not, in a shape behind its batch axis; one size may be -1."""
+    batch = x.shape[0]
+    if not holds_sparse(x):
+        return reshaping.reshape(x, _batched(x, batch, target))
+    from pinnace.ops.composites.sparse import functions
+
+    made = functions.reshape(x, _batched(x, batch, target))
+    made.set_shape([batch, *(None if n == -1 else n for n in target)])
+    return made
+
+
+def transposed(x: Any, axes: list[int]) -> Any:
+    """A tensor, sparse or not, with its axes in another order."""
+    if not holds_sparse(x):
+        return permutations.transpose(x, axes)
+    from pinnace.ops.composites.sparse import functions
+
+    return functions.transpose(x, axes)
+
+
+def _batched(x: Any, batch: int | None, target: list[int]) -> Any:
+    """`target` behind the batch axis; a tensor where one -1 is not enough."""
+    if batch is not None:
+        return [batch, *target]
+    if -1 not in target:
+        return [-1, *target]
+    sizes = x.dense_shape if holds_sparse(x) else shapes.shape(x)
+    return joining.stack([casting.cast(sizes[0], "int32"), *target])
+
+
+def sparse(x: Any) -> Any:
+    """A dense tensor as a sparse one of known shape."""
+    from pinnace.ops.composites.sparse.functions import from_dense
+
+    made = from_dense(x)
+    made.set_shape(x.shape)
+    return made

@@ -80,7 +80,7 @@ class InputLayer(Layer):
         tensor.node = node
         node.outputs = tensor
         self._inbound_nodes.append(node)
-        self.built = True
+        self._build_at_init()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_inbound_nodes": self._inbound_nodes[:1]}

@@ -115,7 +115,7 @@ class IndexLookup(Layer):
         # Told in configurations, for a vocabulary that is read later.
         self._told_size = vocabulary_size
         self._table: StaticHashTable | None = None
-        self.built = True
+        self._build_at_init()
         if vocabulary is not None:
             self.set_vocabulary(vocabulary, idf_weights)
         elif idf_weights is not None:

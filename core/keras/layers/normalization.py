@@ -386,7 +386,7 @@ class UnitNormalization(Layer):
         super().__init__(**options)
         self.supports_masking = True
         self.axis = axis if isinstance(axis, int) else list(axis)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The vectors with length 1."""

@@ -42,7 +42,7 @@ class Lambda(Layer):
         self._takes_training = "training" in parameters
         self._takes_mask = "mask" in parameters
         self.supports_masking = True
-        self.built = True
+        self._build_at_init()
 
     def get_config(self) -> dict[str, Any]:
         """See Layer.
@@ -119,7 +119,7 @@ class Identity(Layer):
     def __init__(self, **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)
         self.supports_masking = True
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Any) -> Any:
         """The input itself."""

@@ -41,7 +41,7 @@ class Rescaling(Layer):
         self.supports_masking = True
         self.scale = scale
         self.offset = offset
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The rescaled input."""
@@ -106,7 +106,7 @@ class Resizing(Layer):
         self.fill_mode = fill_mode
         self.fill_value = fill_value
         self.antialias = antialias
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The resized pictures."""

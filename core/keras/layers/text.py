@@ -108,7 +108,7 @@ class TextVectorization(Layer):
             encoding=encoding,
             vocabulary_size=vocabulary_size,
         )
-        self.built = True
+        self._build_at_init()
 
     @property
     def output_mode(self) -> str:
