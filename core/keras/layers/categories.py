@@ -32,7 +32,10 @@ def checked_mode(who: str, mode: Any, allowed: Sequence[str]) -> str:
         ValueError: it is not.
     """
     if mode not in allowed:
-        raise ValueError(f"{who}: output_mode must be one of {', '.join(allowed)}, got {mode!r}")
+        raise ValueError(
+            f"{who}: Invalid value for argument `output_mode`. Expected one of "
+            f"{', '.join(allowed)}. Unknown arg for output_mode: {mode}"
+        )
     return str(mode)
 
 
@@ -144,8 +147,10 @@ class CategoryEncoding(Layer):
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
-        if num_tokens is None or num_tokens < 1:
-            raise ValueError(f"CategoryEncoding: num_tokens must be at least 1, got {num_tokens}")
+        if num_tokens is None:
+            raise ValueError("CategoryEncoding: num_tokens must be set to use this layer")
+        if num_tokens < 1:
+            raise ValueError(f"CategoryEncoding: `num_tokens` must be >= 1, got {num_tokens}")
         self.num_tokens = num_tokens
         mode = current_mode(output_mode)
         self.output_mode = checked_mode("CategoryEncoding", mode, _MODES[1:])
@@ -155,7 +160,10 @@ class CategoryEncoding(Layer):
     def call(self, x: Any, count_weights: Any = None) -> Any:
         """The encoded categories; `count_weights` for `count` only, alike in form."""
         if count_weights is not None and self.output_mode != "count":
-            raise ValueError("CategoryEncoding: count_weights must be None unless counts are given")
+            raise ValueError(
+                "CategoryEncoding: `count_weights` is not used when `output_mode` is not 'count', "
+                f"got output_mode={self.output_mode!r}"
+            )
         numbers = on_elements(_as_int64, x)
         mode, kind = self.output_mode, self.compute_dtype
         return encoded(numbers, mode, self.num_tokens, kind, count_weights, self.sparse)
@@ -195,7 +203,10 @@ class Hashing(Layer):
             options["dtype"] = "int64" if output_mode == "int" else "float32"
         super().__init__(**options)
         if not isinstance(num_bins, int) or num_bins < 1:
-            raise ValueError(f"Hashing: num_bins must be at least 1, got {num_bins!r}")
+            raise ValueError(
+                "The `num_bins` for `Hashing` cannot be `None` or non-positive, "
+                f"got num_bins={num_bins!r}"
+            )
         refuse_numbers("Hashing", output_mode, sparse)
         self.num_bins = num_bins
         self.mask_value = mask_value

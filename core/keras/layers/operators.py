@@ -41,7 +41,7 @@ class Lambda(Layer):
         parameters = inspect.signature(function).parameters if callable(function) else {}
         self._takes_training = "training" in parameters
         self._takes_mask = "mask" in parameters
-        self.supports_masking = True
+        self.supports_masking = mask is not None
         self._build_at_init()
 
     def get_config(self) -> dict[str, Any]:

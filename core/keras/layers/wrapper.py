@@ -29,8 +29,8 @@ class Wrapper(Layer):
         super().__init__(**options)
         if not isinstance(layer, Layer):
             raise ValueError(  # noqa: TRY004 (Keras raises it too)
-                f"{type(self).__name__}: layer must be a Layer, got {type(layer).__name__}, which "
-                "isn't a supported layer type"
+                f"Layer {layer!r} supplied to {type(self).__name__} isn't a supported layer type. "
+                f"Please ensure wrapped layer is a valid Keras layer. Got {type(layer).__name__}"
             )
         self.layer = layer
 
