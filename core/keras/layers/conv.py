@@ -81,9 +81,14 @@ class BaseConv(Layer):
                 f"{who}: Invalid value for argument `filters`. Expected a strictly positive value. "
                 f"Received filters={filters}."
             )
-        if not isinstance(groups, int) or groups < 1 or (filters and filters % groups):
+        if not isinstance(groups, int) or groups < 1:
             raise ValueError(
-                f"{who}: groups must be at least 1 and divide filters, got {groups} and {filters}"
+                f"{who}: The number of groups must be a positive integer. Received: groups={groups}."
+            )
+        if filters and filters % groups:
+            raise ValueError(
+                f"{who}: The number of filters must be evenly divisible by the number of groups. "
+                f"Received: groups={groups}, filters={filters}."
             )
         self.filters = filters
         self.kernel_size = per_axis(who, "kernel_size", kernel_size, rank)
@@ -93,8 +98,8 @@ class BaseConv(Layer):
         self.data_format = checked_format(who, data_format)
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(
-                f"{who}: strides and dilation_rate cannot both be above 1, "
-                f"got {self.strides} and {self.dilation_rate}"
+                f"{who}: `strides > 1` not supported in conjunction with `dilation_rate > 1`. "
+                f"Received: strides={self.strides} and dilation_rate={self.dilation_rate}"
             )
         self.groups = groups
         self.activation = activations.get(activation)

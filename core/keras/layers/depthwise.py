@@ -15,6 +15,20 @@ if TYPE_CHECKING:
     from pinnace.keras.layer import PlainLayerOptions
 
 
+def checked_multiplier(who: str, value: Any) -> int:
+    """The number of output channels per input channel.
+
+    Raises:
+        ValueError: no integer of at least 1.
+    """
+    if not isinstance(value, int) or value < 1:
+        raise ValueError(
+            f"{who}: Invalid value for argument `depth_multiplier`. Expected a strictly positive "
+            f"value. Received depth_multiplier={value}."
+        )
+    return value
+
+
 class DepthwiseConv2D(BaseConv):
     """Each channel convolved by itself, giving depth_multiplier channels.
 
@@ -79,7 +93,7 @@ class DepthwiseConv2D(BaseConv):
             activity_regularizer=activity_regularizer,
             **options,
         )
-        self.depth_multiplier = depth_multiplier
+        self.depth_multiplier = checked_multiplier(type(self).__name__, depth_multiplier)
         self.depthwise_initializer = self.kernel_initializer
         self.depthwise_regularizer = self.kernel_regularizer
         self.depthwise_constraint = self.kernel_constraint
@@ -173,7 +187,7 @@ class SeparableConv2D(BaseConv):
             activity_regularizer=activity_regularizer,
             **options,
         )
-        self.depth_multiplier = depth_multiplier
+        self.depth_multiplier = checked_multiplier(type(self).__name__, depth_multiplier)
         self.depthwise_initializer = initializers.get(depthwise_initializer)
         self.pointwise_initializer = initializers.get(pointwise_initializer)
         self.depthwise_regularizer = regularizers.get(depthwise_regularizer)

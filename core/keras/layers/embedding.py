@@ -85,6 +85,19 @@ class Embedding(AdaptableLayer):
         self._make_main((self.input_dim, self.output_dim), self.embeddings_initializer)
         self._make_adapter()
 
+    def get_build_config(self) -> dict[str, Any] | None:
+        """That it is built, whatever the shape of the numbers; None if it is not."""
+        return {"input_shape": None} if self.built else None
+
+    def build_from_config(self, config: dict[str, Any]) -> None:
+        """Make the table, for which no shape is needed.
+
+        Args:
+            config: as `get_build_config` gives it.
+        """
+        del config
+        self.build(None)
+
     def call(self, x: Tensor) -> Tensor:
         """The rows; what a sparse tensor leaves out is number 0."""
         return gathering.gather(self.embeddings, _whole(x), axis=0)

@@ -17,6 +17,7 @@ from pinnace.keras.layers.windows import checked_format
 from pinnace.keras.ops.formats import images_last, images_restored
 from pinnace.keras.ops.image_sizes import cropped_to_ratio, padded_to_ratio
 from pinnace.keras.plain_lists import one_array
+from pinnace.keras.py_dataset import PyDataset
 from pinnace.ops.array import casting, reshaping
 from pinnace.ops.image import resizing
 from pinnace.ops.math import arithmetic, exponents
@@ -172,21 +173,39 @@ class Normalization(Layer):
         """Find mean and variance of data.
 
         Args:
-            data: an array, a tensor, or a dataset of batches.
+            data: an array, a tensor, a dataset of batches, or a list or generator of batches; of
+                a batch that is a tuple the first.
             batch_size: accepted for Keras' sake.
             steps: number of batches of a dataset; None takes all.
+
+        Raises:
+            ValueError: no data; a batch of another shape; mean and variance are known.
+            TypeError: a batch that is a number.
         """
         ignored("Normalization.adapt", "all data is counted", batch_size=batch_size)
         if self.input_mean is not None:
             raise ValueError("Normalization.adapt: mean and variance were given to the constructor")
         count, mean, squares = 0, np.zeros(()), np.zeros(())
-        for batch in batches_of_data(data, steps):
+        sizes: tuple[int, ...] = ()
+        for batch in batches_of_data(iter(data) if _is_batches(data) else data, steps):
             array = np.asarray(batch, np.float64)
             if array.ndim == 1:
                 array = array[:, None] if self.axis is not None else array
+            if array.ndim == 0 and self.axis is not None:
+                raise TypeError(
+                    "Normalization.adapt: a batch must have a `.shape` with the batch axis first, "
+                    f"got {batch!r}"
+                )
             if not self.built:
                 self.build(TensorSpec((None, *array.shape[1:]), self.compute_dtype))
             kept = self._kept(array.ndim)
+            found = tuple(array.shape[axis] for axis in kept)
+            sizes = sizes or tuple(self.adapt_mean.shape)
+            if found != sizes:
+                raise ValueError(
+                    "Normalization.adapt: a batch has an incompatible shape: along its axes "
+                    f"{kept} the sizes must be {sizes}, got {found} in {array.shape}"
+                )
             axes = tuple(i for i in range(array.ndim) if i not in kept)
             new = array.size // max(1, int(np.prod([array.shape[i] for i in kept])))
             its = array.mean(axes)
@@ -196,7 +215,7 @@ class Normalization(Layer):
             mean = mean + delta * new / (count + new)
             count += new
         if not count:
-            raise ValueError("Normalization.adapt: there is no data")
+            raise ValueError("Normalization.adapt: there is no data: an empty iterable was given")
         self.adapt_mean.assign(np.asarray(mean, np.float32))
         self.adapt_variance.assign(np.asarray(squares / count, np.float32))
         self.count.assign(np.int32(min(count, 2**31 - 1)))
@@ -239,6 +258,14 @@ def _shape_of(value: Any, shape: list[Any]) -> list[Any]:
     return shape if np.prod(value.shape, dtype=int) > 1 else [1] * len(shape)
 
 
+def _is_batches(data: Any) -> bool:
+    """Whether it is a list of arrays, or of tuples that begin with one: batches, not samples."""
+    if not isinstance(data, (list, tuple)) or not data:
+        return False
+    first = data[0][0] if isinstance(data[0], tuple) and data[0] else data[0]
+    return len(getattr(first, "shape", ())) > 0
+
+
 def batches_of_data(data: Any, steps: int | None = None) -> Iterator[Any]:
     """What `adapt` goes through: an array at once, a dataset batch by batch."""
     if is_composite(data):
@@ -247,6 +274,8 @@ def batches_of_data(data: Any, steps: int | None = None) -> Iterator[Any]:
     if is_column(data) or isinstance(data, (list, tuple)) or np.isscalar(data):
         yield one_array(data, "adapt: the data")
         return
+    if isinstance(data, PyDataset):
+        data = map(data.__getitem__, range(len(data)))
     for index, batch in enumerate(data):
         if steps is not None and index >= steps:
             return
