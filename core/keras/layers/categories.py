@@ -202,6 +202,11 @@ class Hashing(Layer):
         if options.get("dtype") is None:
             options["dtype"] = "int64" if output_mode == "int" else "float32"
         super().__init__(**options)
+        if output_mode == "int" and not self._policy._compute.is_integer:
+            raise ValueError(
+                'Hashing: When `output_mode="int"`, `dtype` should be an integer type, such as '
+                f"int64, got {self.dtype}"
+            )
         if not isinstance(num_bins, int) or num_bins < 1:
             raise ValueError(
                 "The `num_bins` for `Hashing` cannot be `None` or non-positive, "
@@ -214,7 +219,10 @@ class Hashing(Layer):
         if salt is not None:
             self.salt = [salt, salt] if isinstance(salt, int) else list(salt)
             if len(self.salt) != 2:
-                raise ValueError(f"Hashing: salt must be one integer or two, got {salt!r}")
+                raise ValueError(
+                    "Hashing: the `salt` argument must be an integer or can only be a tuple of "
+                    f"size 2, got {salt!r}"
+                )
         self.output_mode = checked_mode("Hashing", output_mode, _MODES)
         self.sparse = sparse
         self._build_at_init()
@@ -223,9 +231,12 @@ class Hashing(Layer):
         """The hashes."""
         found = on_elements(self._hashes, x)
         if self.output_mode == "int":
-            return found
+            return on_elements(self._as_told, found)
         kind = self.compute_dtype if self._policy._compute.is_floating else "float32"
         return encoded(found, self.output_mode, self.num_bins, kind, sparse=self.sparse)
+
+    def _as_told(self, x: Tensor) -> Tensor:
+        return casting.cast(x, self._policy._compute)
 
     def _hashes(self, x: Tensor) -> Tensor:
         text = x if x.dtype is dtypes.string else conversion.as_string(x)

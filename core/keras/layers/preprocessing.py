@@ -147,7 +147,7 @@ class Normalization(Layer):
     ) -> None:
         super().__init__(**options)
         if (mean is None) != (variance is None):
-            raise ValueError("Normalization: mean and variance must both be given, or neither")
+            raise ValueError("Normalization: both `mean` and `variance` must be set, or neither")
         self.axis = axis if axis is None or isinstance(axis, int) else list(axis)
         self.invert = invert
         self.input_mean = None if mean is None else np.asarray(mean, np.float32)
@@ -161,13 +161,29 @@ class Normalization(Layer):
     def build(self, x: TensorSpec) -> None:
         """Make the variables, or take what was given."""
         rank = x.rank or 1
-        kept = self._kept(rank)
+        kept = self._checked_axes(x)
         sizes = [x.axis_size(axis) for axis in kept]
         self._shape = [x.shape[i] if i in kept else 1 for i in range(rank)]
         if self.input_mean is None:
             self.adapt_mean = self.add_weight("mean", sizes, "zeros", trainable=False)
             self.adapt_variance = self.add_weight("variance", sizes, "ones", trainable=False)
             self.count = self.add_weight("count", (), "zeros", dtype="int32", trainable=False)
+
+    def _checked_axes(self, x: TensorSpec) -> list[int]:
+        rank = x.rank or 1
+        axes = [] if self.axis is None else self.axis
+        for axis in [axes] if isinstance(axes, int) else axes:
+            if not -rank <= axis < rank:
+                raise ValueError(
+                    f"Normalization: All `axis` values must be in the range [{-rank}, {rank}), "
+                    f"got {axis}"
+                )
+            if x.shape[axis] is None:
+                raise ValueError(
+                    "Normalization: All `axis` values to be kept must have a known shape, got "
+                    f"axis {axis} of {x.text}"
+                )
+        return self._kept(rank)
 
     def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
         """Find mean and variance of data.
@@ -222,22 +238,30 @@ class Normalization(Layer):
 
     @property
     def mean(self) -> Any:
-        """Of the features."""
-        return self.adapt_mean.value() if self.input_mean is None else self.input_mean
+        """Of the features; once it is built, with axes of size 1 for the others."""
+        return self._beside_inputs(self.input_mean, "adapt_mean")
 
     @property
     def variance(self) -> Any:
-        """Of the features."""
-        return self.adapt_variance.value() if self.input_variance is None else self.input_variance
+        """Of the features; once it is built, with axes of size 1 for the others."""
+        return self._beside_inputs(self.input_variance, "adapt_variance")
+
+    def _beside_inputs(self, given: Any, name: str) -> Any:
+        """What was given, or else a variable, in a shape that is broadcast to the inputs'."""
+        if given is None:
+            return reshaping.reshape(getattr(self, name).value(), self._shape)
+        if not self.built:
+            return given
+        kept = self._kept(len(self._shape))
+        sizes = [self._shape[axis] for axis in kept]
+        return np.broadcast_to(given, sizes if kept else given.shape).reshape(self._shape)
 
     def call(self, x: Tensor) -> Tensor:
         """The normalised input."""
         kind = self._policy._compute
         x = casting.cast(x, kind)
-        shape = self._shape
         mean, variance = (
-            reshaping.reshape(casting.cast(convert_to_tensor(v), kind), _shape_of(v, shape))
-            for v in (self.mean, self.variance)
+            casting.cast(convert_to_tensor(v), kind) for v in (self.mean, self.variance)
         )
         deviation = arithmetic.maximum(exponents.sqrt(variance), epsilon())
         return mean + x * deviation if self.invert else (x - mean) / deviation
@@ -252,10 +276,6 @@ class Normalization(Layer):
             "mean": self.input_mean.tolist() if given else None,  # type: ignore[union-attr]  # it was given
             "variance": self.input_variance.tolist() if given else None,  # type: ignore[union-attr]  # as above
         }
-
-
-def _shape_of(value: Any, shape: list[Any]) -> list[Any]:
-    return shape if np.prod(value.shape, dtype=int) > 1 else [1] * len(shape)
 
 
 def _is_batches(data: Any) -> bool:
