@@ -178,7 +178,8 @@ class Layer(LayerMembers, Module):
         self._autocast = autocast
         if not isinstance(trainable, (bool, np.bool_)):
             raise ValueError(  # noqa: TRY004 (Keras raises it too)
-                f"{type(self).__name__}: expected argument `trainable` to be a boolean, got {trainable!r}"
+                f"{type(self).__name__}: expected argument `trainable` to be a boolean, "
+                f"got {trainable!r}"
             )
         self._weight_store.trainable = bool(trainable)
         self.activity_regularizer = _regularizers.get(activity_regularizer)

@@ -237,7 +237,7 @@ class AdaptableLayer(Layer):
 
     @property
     def inputs_quantizer(self) -> Any:
-        """What quantizes the inputs; None for inputs as floats, or if the weight is not quantized."""
+        """What quantizes the inputs; None for floats, or if the weight is not quantized."""
         return None if self._stored is None else self._stored.inputs
 
     def _part_name(self, part: str) -> str:

@@ -95,7 +95,9 @@ class Attention(Layer):
     def _check(self, given: Any, mask: Any = None) -> None:
         who, forms = self._described(), "[query, value] or [query, value, key]"
         if not isinstance(given, (list, tuple)):
-            raise ValueError(f"{who}: it must be called on a list, {forms}")
+            raise ValueError(  # noqa: TRY004 (Keras raises it too)
+                f"{who}: it must be called on a list, {forms}"
+            )
         if not 2 <= len(given) <= 3:
             raise ValueError(
                 f"{who}: its inputs must be a list of length 2 or 3, {forms}, got {len(given)}"
@@ -103,7 +105,9 @@ class Attention(Layer):
         if mask is None:
             return
         if not isinstance(mask, (list, tuple)):
-            raise ValueError(f"{who}: the layer mask must be a list, as the inputs are")
+            raise ValueError(  # noqa: TRY004 (Keras raises it too)
+                f"{who}: the layer mask must be a list, as the inputs are"
+            )
         if not 2 <= len(mask) <= 3:
             raise ValueError(
                 f"{who}: its mask must be a list of length 2 or 3, one for each input, "

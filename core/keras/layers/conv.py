@@ -83,7 +83,8 @@ class BaseConv(Layer):
             )
         if not isinstance(groups, int) or groups < 1:
             raise ValueError(
-                f"{who}: The number of groups must be a positive integer. Received: groups={groups}."
+                f"{who}: The number of groups must be a positive integer. "
+                f"Received: groups={groups}."
             )
         if filters and filters % groups:
             raise ValueError(

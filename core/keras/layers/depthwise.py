@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layers.conv import BaseConv

@@ -69,7 +69,7 @@ class _Merge(Layer):
             return
         for name, value in (("mask", given), ("inputs", inputs)):
             if not isinstance(value, (list, tuple)):
-                raise ValueError(
+                raise ValueError(  # noqa: TRY004 (Keras raises it too)
                     f"{self._described()}: `{name}` should be a list. Got {value!r}"
                 )
         if len(given) != len(inputs):

@@ -389,7 +389,8 @@ class LayerNormalization(AffineNormalization):
             return reshaping.reshape(value, [x.shape[i] if i in axes else 1 for i in range(rank)])
 
         if self.rms_scaling:
-            return x * exponents.rsqrt(variance + self.epsilon) * shaped(self.gamma)
+            factor: Tensor = exponents.rsqrt(variance + self.epsilon) * shaped(self.gamma)
+            return x * factor
         return normalization.batch_normalization(
             x, mean, variance, shaped(self.beta), shaped(self.gamma), self.epsilon
         )

@@ -216,7 +216,7 @@ class Normalization(Layer):
                 self.build(TensorSpec((None, *array.shape[1:]), self.compute_dtype))
             kept = self._kept(array.ndim)
             found = tuple(array.shape[axis] for axis in kept)
-            sizes = sizes or tuple(self.adapt_mean.shape)
+            sizes = sizes or self.adapt_mean.numpy().shape
             if found != sizes:
                 raise ValueError(
                     "Normalization.adapt: a batch has an incompatible shape: along its axes "
@@ -253,7 +253,7 @@ class Normalization(Layer):
         if not self.built:
             return given
         kept = self._kept(len(self._shape))
-        sizes = [self._shape[axis] for axis in kept]
+        sizes: list[Any] = [self._shape[axis] for axis in kept]
         return np.broadcast_to(given, sizes if kept else given.shape).reshape(self._shape)
 
     def call(self, x: Tensor) -> Tensor:

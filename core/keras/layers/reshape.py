@@ -153,7 +153,6 @@ class Sided(Layer):
             return [[0, 0], *spatial, [0, 0]]
         return [[0, 0], [0, 0], *spatial]
 
-
     def _check_left(self, x: Tensor, sides: tuple[tuple[int, int], ...], data_format: str) -> None:
         """Refuse to take away all that there is along an axis.
 

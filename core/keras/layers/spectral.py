@@ -32,7 +32,8 @@ class SpectralNormalization(Wrapper):
         super().__init__(layer, **options)
         if power_iterations <= 0:
             raise ValueError(
-                f"SpectralNormalization: `power_iterations` should be greater than zero. Got {power_iterations}"
+                "SpectralNormalization: `power_iterations` should be greater than zero. "
+                f"Got {power_iterations}"
             )
         self.power_iterations = power_iterations
 

@@ -90,8 +90,8 @@ class TextVectorization(Layer):
                 )
         if output_sequence_length is not None and output_mode != "int":
             raise ValueError(
-                "TextVectorization: `output_sequence_length` must not be set if `output_mode` is not "
-                f"'int', got output_mode={output_mode!r}"
+                "TextVectorization: `output_sequence_length` must not be set if `output_mode` is "
+                f"not 'int', got output_mode={output_mode!r}"
             )
         self.standardize = standardize
         self.split = split

@@ -291,7 +291,10 @@ def test_floats_are_cast_and_integers_are_not() -> None:
             lambda: layers.Conv2D(4, 3, groups=3),
             "evenly divisible by the number of groups. Received: groups=3, filters=4",
         ),
-        (lambda: layers.Conv2D(4, 3, strides=2, dilation_rate=2), "`strides > 1` not supported in conjunction with `dilation_rate > 1`"),
+        (
+            lambda: layers.Conv2D(4, 3, strides=2, dilation_rate=2),
+            "`strides > 1` not supported in conjunction with `dilation_rate > 1`",
+        ),
         (lambda: layers.Dense(2)(X[0]), r"must have rank at least 2, got float32\[3\]"),
         (
             lambda: layers.Conv2D(2, 3)(X),
