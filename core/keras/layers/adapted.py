@@ -228,6 +228,11 @@ class AdaptableLayer(Layer):
         Raises:
             NotImplementedError: another mode.
         """
+        if mode not in ("int8", "int4"):
+            raise NotImplementedError(
+                f"{type(self).__name__}.quantized_build: Invalid quantization mode: must be 'int8' "
+                f"or 'int4', got {mode!r}"
+            )
         stored = quantized.stored(self._form(tuple(kernel_shape)), mode, config, self._policy)
         self._stored = stored
         for name, (shape, dtype, initial) in stored.variables().items():

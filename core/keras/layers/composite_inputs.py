@@ -31,7 +31,9 @@ def product(x: Any, kernel: Any) -> Tensor:
 
     rank = len(x.shape)
     if rank == 2:
-        return arithmetic.sparse_dense_matmul(x, kernel)
+        y = arithmetic.sparse_dense_matmul(x, kernel)
+        y.set_shape([x.shape[0], kernel.shape[-1]])
+        return y
     sizes = shapes.shape(kernel, out_type="int64")
     leading = x.dense_shape[:-1]
     rows = functions.reshape(x, joining.concat([[-1], x.dense_shape[-1:]], 0))

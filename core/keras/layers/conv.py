@@ -185,7 +185,7 @@ class BaseConv(Layer):
     def _finished(self, y: Tensor) -> Tensor:
         if self.bias is not None:
             y = self._biased(y, self.bias)
-        return self.activation(y)  # type: ignore[no-any-return]
+        return y if self.activation is None else self.activation(y)  # type: ignore[no-any-return]
 
     def _biased(self, y: Tensor, bias: Any) -> Tensor:
         first = self.data_format == "channels_first"

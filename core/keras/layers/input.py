@@ -58,12 +58,9 @@ class InputLayer(Layer):
         super().__init__(name=name, **kwargs)
         if input_tensor is not None:
             _check_tensor(input_tensor, shape, batch_size, batch_shape)
+            _check_form(input_tensor, dtype=dtype, sparse=sparse, ragged=ragged)
             shape, batch_size = None, None
             batch_shape, dtype = input_tensor.shape.dims, input_tensor.dtype
-            if sparse is not None and bool(sparse) != input_tensor.sparse:
-                raise ValueError(
-                    f"Input: sparse must be that of the tensor, {input_tensor.sparse}, got {sparse}"
-                )
             sparse, ragged = input_tensor.sparse, input_tensor.ragged
         for name, value in (("shape", shape), ("batch_size", batch_size)):
             if value is not None and batch_shape is not None:
@@ -134,6 +131,23 @@ def _check_tensor(tensor: Any, shape: Any, batch_size: Any, batch_shape: Any) ->
             raise ValueError(
                 f"Input: with an `input_tensor` you cannot provide an incompatible `{name}`: the "
                 f"tensor's is {tuple(its)}, got {tuple(given)}"
+            )
+
+
+def _check_form(tensor: KerasTensor, **given: Any) -> None:
+    """Refuse a dtype or a form that is not that of the tensor an input begins with.
+
+    Raises:
+        ValueError: so it is.
+    """
+    for name, value in given.items():
+        own = getattr(tensor, name)
+        if value is not None and own != (
+            dtypes.as_dtype(value) if name == "dtype" else bool(value)
+        ):
+            raise ValueError(
+                f"Input: with an `input_tensor` you cannot provide an incompatible `{name}`: the "
+                f"tensor's is {own}, got {value}"
             )
 
 
