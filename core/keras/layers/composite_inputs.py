@@ -72,7 +72,7 @@ def added(xs: Sequence[Any]) -> Any:
 
 
 def joined(kind: str, xs: Sequence[Any]) -> Any:
-    """The difference, product, maximum or minimum: sparse if all are, else dense.
+    """The difference, product, maximum or minimum: sparse if all are, a product if one is.
 
     Args:
         kind: "subtract", "multiply", "maximum" or "minimum".
@@ -81,20 +81,24 @@ def joined(kind: str, xs: Sequence[Any]) -> Any:
     from pinnace.ops.composites.sparse import arithmetic as of_sparse
     from pinnace.ops.math import arithmetic
 
-    alike = _alike(xs)
-    if not all(map(holds_sparse, alike)):
-        return functools.reduce(getattr(arithmetic, kind), map(densified, alike))
-
     def one(x: Any, y: Any) -> Any:
         if kind == "subtract":
             return of_sparse.add(x, y.with_values(arithmetic.negative(y.values)))
-        if kind == "multiply":
-            return x * densified(y)
         return getattr(of_sparse, kind)(x, y)
 
-    found = functools.reduce(one, alike)
+    alike = _alike(xs)
+    if kind == "multiply":
+        found = functools.reduce(_product_of_two, alike)
+    elif all(map(holds_sparse, alike)):
+        found = functools.reduce(one, alike)
+    else:
+        return functools.reduce(getattr(arithmetic, kind), map(densified, alike))
     found.set_shape(alike[0].shape)
     return found
+
+
+def _product_of_two(x: Any, y: Any) -> Any:
+    return x * densified(y) if holds_sparse(x) else y * x
 
 
 def scaled(x: Any, factor: float) -> Any:
