@@ -230,14 +230,14 @@ class VarianceScaling(RandomInitializer):
             )
         if mode not in {"fan_in", "fan_out", "fan_avg"}:
             raise ValueError(
-                "VarianceScaling: Invalid `mode` argument: it must be fan_in, fan_out or fan_avg, "
-                f"got {mode!r}"
+                "VarianceScaling: Invalid `mode` argument: mode must be fan_in, fan_out or "
+                f"fan_avg, got {mode!r}"
             )
         distribution = "truncated_normal" if distribution == "normal" else distribution
         if distribution not in {"uniform", "truncated_normal", "untruncated_normal"}:
             raise ValueError(
-                "VarianceScaling: Invalid `distribution` argument: it must be uniform, "
-                f"truncated_normal or untruncated_normal, got {distribution!r}"
+                "VarianceScaling: Invalid `distribution` argument: distribution must be "
+                f"uniform, truncated_normal or untruncated_normal, got {distribution!r}"
             )
         self.scale = scale
         self.mode = mode

@@ -62,10 +62,10 @@ class InputLayer(Layer):
             shape, batch_size = None, None
             batch_shape, dtype = input_tensor.shape.dims, input_tensor.dtype
             sparse, ragged = input_tensor.sparse, input_tensor.ragged
-        for name, value in (("shape", shape), ("batch_size", batch_size)):
+        for what, value in (("shape", shape), ("batch_size", batch_size)):
             if value is not None and batch_shape is not None:
                 raise ValueError(
-                    f"Input: You cannot pass both `{name}` and `batch_shape` at the same time, "
+                    f"Input: You cannot pass both `{what}` and `batch_shape` at the same time, "
                     f"got {value} and {batch_shape}"
                 )
         if shape is None and batch_shape is None:
