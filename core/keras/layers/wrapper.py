@@ -84,7 +84,8 @@ class TimeDistributed(Wrapper):
         if mask is not None and not mask.shape[:2].is_compatible_with(x.shape[:2]):
             raise ValueError(
                 "The `mask` passed to the `TimeDistributed` layer has a shape "
-                f"{mask.shape.text} that does not begin with the first two sizes of the input {x.shape.text}"
+                f"{mask.shape.text} that does not begin with the first two "
+                f"sizes of the input {x.shape.text}"
             )
         if self._alike_for_all(training):
             return self._all_at_once(x, mask if masked else None, options)
