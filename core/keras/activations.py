@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pinnace.keras import piecewise, registry
@@ -19,7 +19,7 @@ from pinnace.keras.piecewise import squareplus as squareplus
 from pinnace.keras.piecewise import tanh_shrink as tanh_shrink
 from pinnace.keras.piecewise import threshold as threshold
 from pinnace.ops.array import selecting
-from pinnace.ops.math import arithmetic, comparison, exponents, trigonometry
+from pinnace.ops.math import arithmetic, comparison, exponents, reduction, trigonometry
 from pinnace.ops.nn import rectifiers, smooth, softmaxes
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def relu(
         return rectifiers.relu6(x)
     above = x if max_value is None else arithmetic.minimum(x, max_value)
     below = (x - threshold) * negative_slope
-    return selecting.where(comparison.greater_equal(x, threshold), above, below)
+    return selecting.where(comparison.greater(x, threshold), above, below)
 
 
 def relu6(x: Any) -> Tensor:
@@ -132,30 +132,37 @@ def tanh(x: Any) -> Tensor:
     return trigonometry.tanh(x)
 
 
-def softmax(x: Any, axis: int = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis.
+def softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
+    """exp(x) / sum(exp(x)) along an axis, or along several.
 
     Args:
         x: [...], a float type.
-        axis: the axis of the classes.
+        axis: the axis of the classes, or several.
 
     Returns:
         [...], dtype of `x`.
     """
-    return softmaxes.softmax(x, axis)
+    if isinstance(axis, int):
+        return softmaxes.softmax(x, axis)
+    return exponents.exp(log_softmax(x, axis))
 
 
-def log_softmax(x: Any, axis: int = -1) -> Tensor:
+def log_softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     """log(softmax(x)).
 
     Args:
         x: [...], a float type.
-        axis: the axis of the classes.
+        axis: the axis of the classes, or several.
 
     Returns:
         [...], dtype of `x`.
     """
-    return softmaxes.log_softmax(x, axis)
+    if isinstance(axis, int):
+        return softmaxes.log_softmax(x, axis)
+    axes = list(axis)
+    shifted = arithmetic.subtract(x, reduction.reduce_max(x, axes, keepdims=True))
+    total = reduction.reduce_sum(exponents.exp(shifted), axes, keepdims=True)
+    return arithmetic.subtract(shifted, exponents.log(total))
 
 
 def softplus(x: Any) -> Tensor:

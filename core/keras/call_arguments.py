@@ -92,7 +92,9 @@ def _cast_composite(layer: Layer, x: Any, numbers: bool = False) -> Any:
 
 def _cast(layer: Layer, x: Tensor, numbers: bool = False) -> Tensor:
     """`x` in the dtype the layer computes in, if both are floats, or `numbers` of any kind."""
-    wanted = layer._policy._compute
+    policy = layer._policy
+    # What is computed in float32 must not be made float16 before: it might overflow.
+    wanted = policy._variable if layer._stays_single and policy.is_mixed else policy._compute
     found = x.dtype
     if found is wanted or not wanted.is_floating:
         return x

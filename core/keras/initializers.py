@@ -11,6 +11,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.tensor import Tensor
 from pinnace.keras import registry
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.initializer import Initializer as Initializer
@@ -21,7 +22,7 @@ from pinnace.ops.math import arithmetic
 from pinnace.ops.random import stateless
 
 if TYPE_CHECKING:
-    from pinnace.framework.tensor import Tensor
+    from pinnace.framework.tensor import Array
 
 SeedLike: TypeAlias = int | SeedGenerator | None
 # The standard deviation of a normal distribution cut off at two of them.
@@ -95,6 +96,8 @@ class RandomInitializer(Initializer):
     """
 
     def __init__(self, seed: SeedLike = None) -> None:
+        if isinstance(seed, dict):
+            seed = registry.deserialize_keras_object(seed)
         self._given_seed = seed
         self.seed = make_default_seed() if seed is None else seed
         if not isinstance(self.seed, (int, SeedGenerator)):
@@ -222,16 +225,19 @@ class VarianceScaling(RandomInitializer):
         super().__init__(seed)
         distribution = distribution.lower()
         if scale <= 0:
-            raise ValueError(f"VarianceScaling: scale must be positive, got {scale}")
+            raise ValueError(
+                f"VarianceScaling: Argument `scale` must be positive float. Got {scale}"
+            )
         if mode not in {"fan_in", "fan_out", "fan_avg"}:
             raise ValueError(
-                f"VarianceScaling: mode must be fan_in, fan_out or fan_avg, got {mode!r}"
+                "VarianceScaling: Invalid `mode` argument: mode must be fan_in, fan_out or "
+                f"fan_avg, got {mode!r}"
             )
         distribution = "truncated_normal" if distribution == "normal" else distribution
         if distribution not in {"uniform", "truncated_normal", "untruncated_normal"}:
             raise ValueError(
-                "VarianceScaling: distribution must be uniform, truncated_normal or "
-                f"untruncated_normal, got {distribution!r}"
+                "VarianceScaling: Invalid `distribution` argument: distribution must be "
+                f"uniform, truncated_normal or untruncated_normal, got {distribution!r}"
             )
         self.scale = scale
         self.mode = mode
@@ -424,7 +430,23 @@ def get(identifier: InitializerLike) -> Any:
     """The initializer that a name, configuration, class, function or object stands for."""
     if isinstance(identifier, (int, float)) and not isinstance(identifier, bool):
         return Constant(identifier)
+    if isinstance(identifier, (Tensor, np.ndarray)):
+        return _given_values(identifier)
     return registry.by_name("initializer", identifier, _TABLE)
+
+
+def _given_values(values: Tensor | Array) -> Callable[..., Tensor]:
+    """The initializer that gives these values."""
+
+    def initial(shape: Sequence[int], dtype: Any = None) -> Tensor:
+        if tuple(shape) != tuple(values.shape):
+            raise ValueError(
+                f"initializer: Expected `shape` to be that of the given values, "
+                f"{tuple(values.shape)}, got {tuple(shape)}"
+            )
+        return casting.cast(convert_to_tensor(values), dtypes.as_dtype(dtype or floatx()))
+
+    return initial
 
 
 def serialize(initializer: Initializer) -> Any:

@@ -176,6 +176,11 @@ class Layer(LayerMembers, Module):
         self._scope_name = f"{state.scope}{name}/"
         self._policy = policies.get(dtype)
         self._autocast = autocast
+        if not isinstance(trainable, (bool, np.bool_)):
+            raise ValueError(  # noqa: TRY004 (Keras raises it too)
+                f"{type(self).__name__}: expected argument `trainable` to be a boolean, "
+                f"got {trainable!r}"
+            )
         self._weight_store.trainable = bool(trainable)
         self.activity_regularizer = _regularizers.get(activity_regularizer)
         self.input_spec: Any = None
@@ -197,7 +202,10 @@ class Layer(LayerMembers, Module):
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs for these inputs."""
-        raise NotImplementedError(f"{type(self).__name__} must define call(self, inputs)")
+        raise NotImplementedError(
+            f"Layer {type(self).__name__} does not have a `call` method implemented: it must "
+            "define call(self, inputs)"
+        )
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """The masks of the outputs for inputs with these masks: the same."""
@@ -340,6 +348,11 @@ class Layer(LayerMembers, Module):
         self.build(*given, **named)
         self.built = True
 
+    def _build_at_init(self) -> None:
+        """Be built from the start, as a layer without weights is; not if a subclass builds."""
+        if type(self).build is Layer.build:
+            self.built = True
+
     def build_inside(self, x: Any) -> None:
         """`build`, from the `build` of the layer that this one is in: its names begin with its."""
         self._take_path()
@@ -408,6 +421,8 @@ class Layer(LayerMembers, Module):
             *shapes: one for each tensor that `call` takes.
             **named_shapes: likewise, by the parameter's name and `_shape`.
         """
+        if type(self).call is Layer.call:
+            raise self._has_no("compute_output_shape")
         dtype = self._dtype_of_shapes()
         specs = [as_specs(shape, dtype) for shape in shapes]
         named = {
@@ -676,7 +691,7 @@ class Layer(LayerMembers, Module):
         arguments = {key: registry.deserialize_keras_object(value) for key, value in config.items()}
         try:
             return cls(**arguments)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise TypeError(f"{cls.__name__}.from_config: {error}") from error
 
     # What it is.

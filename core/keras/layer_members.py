@@ -127,7 +127,7 @@ class LayerMembers:
 
     def _has_no(self, method: str) -> NotImplementedError:
         return NotImplementedError(
-            f"Layer {type(self).__name__} does not have a `{method}` method implemented"
+            f"Layer {type(self).__name__} does not have a `{method}` method implemented."
         )
 
     def symbolic_call(self, *args: Any, **kwargs: Any) -> Any:

@@ -19,7 +19,7 @@ _COSINES: dict[str, tuple[float, ...]] = {
     "blackmanharris": (0.35875, 0.48829, 0.14128, 0.01168),
     "flattop": (0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368),
 }
-NAMES = (*_COSINES, "bartlett", "cosine")
+NAMES = (*_COSINES, "bartlett", "cosine", "tukey")
 
 
 def checked_window(who: str, window: object) -> None:
@@ -48,6 +48,11 @@ def named_window(name: str, length: int, periodic: bool) -> Array:
     if name == "cosine":
         sines: Array = np.sin(np.pi * (places + 0.5) / (whole + 1))
         return sines
+    if name == "tukey":
+        # A quarter of the length rises, a quarter falls: half of it is a Hann window.
+        nearest = np.minimum(places, whole - places) / whole
+        rising: Array = np.where(nearest < 0.25, 0.5 - 0.5 * np.cos(4 * np.pi * nearest), 1.0)
+        return rising
     terms = [
         (-1) ** order * share * np.cos(2 * np.pi * order * places / whole)
         for order, share in enumerate(_COSINES[name])

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.framework import dtypes
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.ops.array import casting, selecting
-from pinnace.ops.math import arithmetic, exponents, reduction
+from pinnace.ops.array import casting, constants, selecting
+from pinnace.ops.math import arithmetic, comparison, exponents, reduction
 from pinnace.ops.nn import rectifiers, softmaxes
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Activation(Layer):
         super().__init__(**options)
         self.activation = activations.get(activation)
         self.supports_masking = True
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Any:
         """The activated input."""
@@ -58,13 +58,19 @@ class ReLU(Layer):
     ) -> None:
         super().__init__(**options)
         self.supports_masking = True
-        for name, value in (("max_value", max_value), ("negative_slope", negative_slope)):
-            if value is not None and value < 0:
-                raise ValueError(f"ReLU: {name} must be at least 0, got {value}")
+        for name, value in (("negative_slope", negative_slope), ("threshold", threshold)):
+            if value is None or value < 0:
+                raise ValueError(
+                    f"{name} of a ReLU layer cannot be None or a negative value, got {value}"
+                )
+        if max_value is not None and max_value < 0:
+            raise ValueError(
+                f"max_value of a ReLU layer cannot be a negative value, got {max_value}"
+            )
         self.max_value = max_value
-        self.negative_slope = negative_slope or 0.0
-        self.threshold = threshold or 0.0
-        self.built = True
+        self.negative_slope = negative_slope
+        self.threshold = threshold
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The rectified input."""
@@ -88,10 +94,11 @@ class LeakyReLU(Layer):
         self.supports_masking = True
         if negative_slope is None or negative_slope < 0:
             raise ValueError(
-                f"LeakyReLU: negative_slope must be at least 0, got {negative_slope!r}"
+                "The negative_slope value of a Leaky ReLU layer cannot be None or negative, got "
+                f"{negative_slope!r}"
             )
         self.negative_slope = negative_slope
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The rectified input."""
@@ -112,7 +119,7 @@ class ELU(Layer):
         super().__init__(**options)
         self.supports_masking = True
         self.alpha = alpha
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The activated input."""
@@ -136,15 +143,21 @@ class Softmax(Layer):
         super().__init__(**options)
         self.axis = axis
         self.supports_masking = True
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor, mask: Any = None) -> Tensor:
         """The shares."""
         if mask is not None:
             self._check(x, mask)
-            # As Keras does it: shares that underflow to 0, and equal ones where nothing counts.
+            if mask.dtype is not dtypes.bool:
+                mask = comparison.greater(mask, casting.cast(0.5, mask.dtype))
             low = -3e4 if x.dtype is dtypes.float16 else -1e9
-            x = selecting.where(casting.cast(mask, dtypes.bool), x, casting.cast(low, x.dtype))
+            shares = self._shares(selecting.where(mask, x, casting.cast(low, x.dtype)))
+            # Where nothing counts along the axis the shares would be equal ones.
+            return selecting.where(mask, shares, constants.zeros_like(shares))
+        return self._shares(x)
+
+    def _shares(self, x: Tensor) -> Tensor:
         if isinstance(self.axis, int):
             return softmaxes.softmax(x, self.axis)
         axes = list(self.axis)
@@ -154,14 +167,12 @@ class Softmax(Layer):
 
     def _check(self, x: Tensor, mask: Tensor) -> None:
         sizes, own = x.shape.as_list()[::-1], mask.shape.as_list()[::-1]
-        pairs = list(zip(own, sizes, strict=False))
-        if len(own) > len(sizes) or any(
-            a not in {None, 1} and b not in {None, a} for a, b in pairs
-        ):
-            raise ValueError(
-                f"{self._described()}: mask must broadcast to the input {x.shape.text}, "
-                f"got {mask.shape.text}"
-            )
+        who = f"{self._described()}: the mask must be broadcastable to the input {x.shape.text}"
+        if len(own) > len(sizes):
+            raise ValueError(f"{who} and must not have more dimensions, got {mask.shape.text}")
+        pairs = zip(own, sizes, strict=False)
+        if any(a not in {None, 1} and b not in {None, a} for a, b in pairs):
+            raise ValueError(f"{who}, got {mask.shape.text}")
 
 
 class PReLU(Layer):

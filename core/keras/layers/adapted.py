@@ -125,8 +125,9 @@ class AdaptableLayer(Layer):
         """
         who = f"{type(self).__name__}.enable_lora"
         if self._has_constraint():
+            kind = self._main.removesuffix("s")
             raise ValueError(
-                f"{who}: Lora is incompatible with kernel constraints: {self._main}_constraint "
+                f"{who}: Lora is incompatible with {kind} constraints: {self._main}_constraint "
                 "must be None"
             )
         if not self.built:
@@ -197,7 +198,10 @@ class AdaptableLayer(Layer):
         if not self.built:
             raise ValueError(f"{who}: Cannot quantize a layer that isn't yet built: {self.name!r}")
         if self._stored is not None:
-            raise ValueError(f"{who}: Layer {self.name!r} is already quantized: {self._policy!r}")
+            raise ValueError(
+                f"{who}: Layer {self.name!r} is already quantized with "
+                f"dtype_policy={self._policy.name!r}"
+            )
         chosen = configs.resolved(mode, config)
         if chosen.mode not in ("int8", "int4"):
             raise NotImplementedError(f"{who}: mode must be 'int8' or 'int4', got {chosen.mode!r}")
@@ -224,12 +228,22 @@ class AdaptableLayer(Layer):
         Raises:
             NotImplementedError: another mode.
         """
+        if mode not in ("int8", "int4"):
+            raise NotImplementedError(
+                f"{type(self).__name__}.quantized_build: Invalid quantization mode: must be 'int8' "
+                f"or 'int4', got {mode!r}"
+            )
         stored = quantized.stored(self._form(tuple(kernel_shape)), mode, config, self._policy)
         self._stored = stored
         for name, (shape, dtype, initial) in stored.variables().items():
             full = self._part_name(name)
             part = self.add_weight(full, shape, initial, dtype=dtype, trainable=False)
             setattr(self, full, part)
+
+    @property
+    def inputs_quantizer(self) -> Any:
+        """What quantizes the inputs; None for floats, or if the weight is not quantized."""
+        return None if self._stored is None else self._stored.inputs
 
     def _part_name(self, part: str) -> str:
         """The attribute of a part of a quantized weight."""

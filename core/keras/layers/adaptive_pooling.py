@@ -29,7 +29,7 @@ class _AdaptivePooling(Layer):
         self.output_size = per_axis(type(self).__name__, "output_size", output_size, self._rank)
         self.data_format = checked_format(type(self).__name__, data_format)
         self.input_spec = InputSpec(ndim=self._rank + 2)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The pooled input."""

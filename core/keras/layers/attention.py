@@ -73,7 +73,10 @@ class Attention(Layer):
     ) -> None:
         super().__init__(**options)
         if score_mode not in {"dot", "concat"}:
-            raise ValueError(f"Attention: score_mode must be dot or concat, got {score_mode!r}")
+            raise ValueError(
+                f"{type(self).__name__}: Invalid value for argument score_mode. "
+                f"Expected one of {{'dot', 'concat'}}, got {score_mode!r}"
+            )
         self.use_scale = use_scale
         self.score_mode = score_mode
         self.dropout = dropout
@@ -89,10 +92,26 @@ class Attention(Layer):
         if self.score_mode == "concat":
             self.concat_score_weight = self.add_weight("concat_score_weight", (), "ones")
 
-    def _check(self, given: Any) -> None:
-        if not isinstance(given, (list, tuple)) or not 2 <= len(given) <= 3:
+    def _check(self, given: Any, mask: Any = None) -> None:
+        who, forms = self._described(), "[query, value] or [query, value, key]"
+        if not isinstance(given, (list, tuple)):
+            raise ValueError(  # noqa: TRY004 (Keras raises it too)
+                f"{who}: it must be called on a list, {forms}"
+            )
+        if not 2 <= len(given) <= 3:
             raise ValueError(
-                f"{self._described()}: inputs must be a list, [query, value] or [query, value, key]"
+                f"{who}: its inputs must be a list of length 2 or 3, {forms}, got {len(given)}"
+            )
+        if mask is None:
+            return
+        if not isinstance(mask, (list, tuple)):
+            raise ValueError(  # noqa: TRY004 (Keras raises it too)
+                f"{who}: the layer mask must be a list, as the inputs are"
+            )
+        if not 2 <= len(mask) <= 3:
+            raise ValueError(
+                f"{who}: its mask must be a list of length 2 or 3, one for each input, "
+                f"got {len(mask)}"
             )
 
     def _scores(self, query: Tensor, key: Tensor) -> Tensor:
@@ -114,7 +133,7 @@ class Attention(Layer):
         use_causal_mask: bool = False,
     ) -> Any:
         """The averaged values; with the scores, if wanted."""
-        self._check(inputs)
+        self._check(inputs, mask)
         query, value = inputs[0], inputs[1]
         key = inputs[2] if len(inputs) > 2 else value
         query_mask, value_mask = (mask[0], mask[1]) if mask is not None else (None, None)
@@ -234,11 +253,19 @@ class MultiHeadAttention(Layer):
         **options: Unpack[PlainLayerOptions],
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **options)
-        for name, value in (("num_heads", num_heads), ("key_dim", key_dim)):
-            if not isinstance(value, int) or value < 1:
+        sizes = {"num_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim}
+        for name, value in sizes.items():
+            missing = name == "value_dim" and value is None
+            if not missing and (not isinstance(value, int) or value < 1):
                 raise ValueError(
-                    f"MultiHeadAttention: {name} must be an integer of at least 1, got {value!r}"
+                    f"MultiHeadAttention: argument `{name}` must be an integer of at least 1, "
+                    f"got {value!r}"
                 )
+        if output_shape is not None and not isinstance(output_shape, (int, list, tuple)):
+            raise ValueError(
+                "MultiHeadAttention: Invalid `output_shape`: it must be an integer or a list of "
+                f"them, got {output_shape!r}"
+            )
         check_window("MultiHeadAttention", sliding_window)
         if flash_attention:
             no_effect("MultiHeadAttention", "flash_attention", "it runs on the processor")
@@ -272,8 +299,8 @@ class MultiHeadAttention(Layer):
         key_shape = value_shape if key_shape is None else key_shape
         if tuple(value_shape[1:-1]) != tuple(key_shape[1:-1]):
             raise ValueError(
-                f"{self._described()}: value and key must have the same steps, got "
-                f"{value_shape.text} and {key_shape.text}"
+                f"{self._described()}: all sizes of value and key but the first and the last must "
+                f"be equal, got {value_shape.text} and {key_shape.text}"
             )
         heads = [self.num_heads, self.key_dim]
         self._query_dense = self._projection("query", query_shape, 1, heads)

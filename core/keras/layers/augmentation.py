@@ -34,7 +34,7 @@ class PictureLayer(Layer):
         self.data_format = checked_format(type(self).__name__, data_format)
         self.seed = seed
         self.generator = SeedGenerator(seed)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor, training: bool = True) -> Tensor:
         """The pictures; changed while training."""

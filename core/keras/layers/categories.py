@@ -32,7 +32,10 @@ def checked_mode(who: str, mode: Any, allowed: Sequence[str]) -> str:
         ValueError: it is not.
     """
     if mode not in allowed:
-        raise ValueError(f"{who}: output_mode must be one of {', '.join(allowed)}, got {mode!r}")
+        raise ValueError(
+            f"{who}: Invalid value for argument `output_mode`. Expected one of "
+            f"{', '.join(allowed)}. Unknown arg for output_mode: {mode}"
+        )
     return str(mode)
 
 
@@ -144,18 +147,23 @@ class CategoryEncoding(Layer):
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
-        if num_tokens is None or num_tokens < 1:
-            raise ValueError(f"CategoryEncoding: num_tokens must be at least 1, got {num_tokens}")
+        if num_tokens is None:
+            raise ValueError("CategoryEncoding: num_tokens must be set to use this layer")
+        if num_tokens < 1:
+            raise ValueError(f"CategoryEncoding: `num_tokens` must be >= 1, got {num_tokens}")
         self.num_tokens = num_tokens
         mode = current_mode(output_mode)
         self.output_mode = checked_mode("CategoryEncoding", mode, _MODES[1:])
         self.sparse = sparse
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Any, count_weights: Any = None) -> Any:
         """The encoded categories; `count_weights` for `count` only, alike in form."""
         if count_weights is not None and self.output_mode != "count":
-            raise ValueError("CategoryEncoding: count_weights must be None unless counts are given")
+            raise ValueError(
+                "CategoryEncoding: `count_weights` is not used when `output_mode` is not 'count', "
+                f"got output_mode={self.output_mode!r}"
+            )
         numbers = on_elements(_as_int64, x)
         mode, kind = self.output_mode, self.compute_dtype
         return encoded(numbers, mode, self.num_tokens, kind, count_weights, self.sparse)
@@ -194,8 +202,16 @@ class Hashing(Layer):
         if options.get("dtype") is None:
             options["dtype"] = "int64" if output_mode == "int" else "float32"
         super().__init__(**options)
+        if output_mode == "int" and not self._policy._compute.is_integer:
+            raise ValueError(
+                'Hashing: When `output_mode="int"`, `dtype` should be an integer type, such as '
+                f"int64, got {self.dtype}"
+            )
         if not isinstance(num_bins, int) or num_bins < 1:
-            raise ValueError(f"Hashing: num_bins must be at least 1, got {num_bins!r}")
+            raise ValueError(
+                "The `num_bins` for `Hashing` cannot be `None` or non-positive, "
+                f"got num_bins={num_bins!r}"
+            )
         refuse_numbers("Hashing", output_mode, sparse)
         self.num_bins = num_bins
         self.mask_value = mask_value
@@ -203,18 +219,24 @@ class Hashing(Layer):
         if salt is not None:
             self.salt = [salt, salt] if isinstance(salt, int) else list(salt)
             if len(self.salt) != 2:
-                raise ValueError(f"Hashing: salt must be one integer or two, got {salt!r}")
+                raise ValueError(
+                    "Hashing: the `salt` argument must be an integer or can only be a tuple of "
+                    f"size 2, got {salt!r}"
+                )
         self.output_mode = checked_mode("Hashing", output_mode, _MODES)
         self.sparse = sparse
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Any) -> Any:
         """The hashes."""
         found = on_elements(self._hashes, x)
         if self.output_mode == "int":
-            return found
+            return on_elements(self._as_told, found)
         kind = self.compute_dtype if self._policy._compute.is_floating else "float32"
         return encoded(found, self.output_mode, self.num_bins, kind, sparse=self.sparse)
+
+    def _as_told(self, x: Tensor) -> Tensor:
+        return casting.cast(x, self._policy._compute)
 
     def _hashes(self, x: Tensor) -> Tensor:
         text = x if x.dtype is dtypes.string else conversion.as_string(x)

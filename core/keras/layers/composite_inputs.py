@@ -12,7 +12,7 @@ from pinnace.framework.composite import is_composite
 from pinnace.framework.dtypes import as_dtype
 from pinnace.keras.forms import is_sparse
 from pinnace.keras.result_types import result_type
-from pinnace.ops.array import casting, joining, reshaping, shapes
+from pinnace.ops.array import casting, joining, permutations, reshaping, shapes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,9 @@ def product(x: Any, kernel: Any) -> Tensor:
 
     rank = len(x.shape)
     if rank == 2:
-        return arithmetic.sparse_dense_matmul(x, kernel)
+        y = arithmetic.sparse_dense_matmul(x, kernel)
+        y.set_shape([x.shape[0], kernel.shape[-1]])
+        return y
     sizes = shapes.shape(kernel, out_type="int64")
     leading = x.dense_shape[:-1]
     rows = functions.reshape(x, joining.concat([[-1], x.dense_shape[-1:]], 0))
@@ -69,6 +71,41 @@ def added(xs: Sequence[Any]) -> Any:
     return functools.reduce(add, _alike(xs))
 
 
+def joined(kind: str, xs: Sequence[Any]) -> Any:
+    """The difference, product, maximum or minimum: sparse if all are, a product if one is.
+
+    Args:
+        kind: "subtract", "multiply", "maximum" or "minimum".
+        xs: tensors, sparse ones among them.
+    """
+    from pinnace.ops.composites.sparse import arithmetic as of_sparse
+    from pinnace.ops.math import arithmetic
+
+    def one(x: Any, y: Any) -> Any:
+        if kind == "subtract":
+            return of_sparse.add(x, y.with_values(arithmetic.negative(y.values)))
+        return getattr(of_sparse, kind)(x, y)
+
+    alike = _alike(xs)
+    if kind == "multiply":
+        found = functools.reduce(_product_of_two, alike)
+    elif all(map(holds_sparse, alike)):
+        found = functools.reduce(one, alike)
+    else:
+        return functools.reduce(getattr(arithmetic, kind), map(densified, alike))
+    found.set_shape(alike[0].shape)
+    return found
+
+
+def _product_of_two(x: Any, y: Any) -> Any:
+    return x * densified(y) if holds_sparse(x) else y * x
+
+
+def scaled(x: Any, factor: float) -> Any:
+    """A sum times a number, in its form."""
+    return x.with_values(x.values * factor) if holds_sparse(x) else x * factor
+
+
 def _alike(xs: Sequence[Any]) -> list[Any]:
     kind = as_dtype(result_type(*(x.dtype for x in xs)))
     return [_cast(x, kind) for x in xs]
@@ -90,3 +127,43 @@ def densified(x: Any) -> Any:
     dense = to_dense(x)
     dense.set_shape(x.shape)
     return dense
+
+
+def reshaped(x: Any, target: list[int]) -> Any:
+    """A tensor, sparse or not, in a shape behind its batch axis; one size may be -1."""
+    batch = x.shape[0]
+    if not holds_sparse(x):
+        return reshaping.reshape(x, _batched(x, batch, target))
+    from pinnace.ops.composites.sparse import functions
+
+    made = functions.reshape(x, _batched(x, batch, target))
+    made.set_shape([batch, *(None if n == -1 else n for n in target)])
+    return made
+
+
+def transposed(x: Any, axes: list[int]) -> Any:
+    """A tensor, sparse or not, with its axes in another order."""
+    if not holds_sparse(x):
+        return permutations.transpose(x, axes)
+    from pinnace.ops.composites.sparse import functions
+
+    return functions.transpose(x, axes)
+
+
+def _batched(x: Any, batch: int | None, target: list[int]) -> Any:
+    """`target` behind the batch axis; a tensor where one -1 is not enough."""
+    if batch is not None:
+        return [batch, *target]
+    if -1 not in target:
+        return [-1, *target]
+    sizes = x.dense_shape if holds_sparse(x) else shapes.shape(x)
+    return joining.stack([casting.cast(sizes[0], "int32"), *target])
+
+
+def sparse(x: Any) -> Any:
+    """A dense tensor as a sparse one of known shape."""
+    from pinnace.ops.composites.sparse.functions import from_dense
+
+    made = from_dense(x)
+    made.set_shape(x.shape)
+    return made

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, PlainLayerOptions
+from pinnace.keras.layers.adapted import AdaptableLayer, Adapted
 from pinnace.keras.layers.windows import (
     Sizes,
     channel_axis,
@@ -76,10 +77,19 @@ class BaseConv(Layer):
         super().__init__(activity_regularizer=activity_regularizer, **options)
         who, rank = type(self).__name__, self._rank
         if filters is not None and (not isinstance(filters, int) or filters < 1):
-            raise ValueError(f"{who}: filters must be an integer of at least 1, got {filters!r}")
-        if not isinstance(groups, int) or groups < 1 or (filters and filters % groups):
             raise ValueError(
-                f"{who}: groups must be at least 1 and divide filters, got {groups} and {filters}"
+                f"{who}: Invalid value for argument `filters`. Expected a strictly positive value. "
+                f"Received filters={filters}."
+            )
+        if not isinstance(groups, int) or groups < 1:
+            raise ValueError(
+                f"{who}: The number of groups must be a positive integer. "
+                f"Received: groups={groups}."
+            )
+        if filters and filters % groups:
+            raise ValueError(
+                f"{who}: The number of filters must be evenly divisible by the number of groups. "
+                f"Received: groups={groups}, filters={filters}."
             )
         self.filters = filters
         self.kernel_size = per_axis(who, "kernel_size", kernel_size, rank)
@@ -89,8 +99,8 @@ class BaseConv(Layer):
         self.data_format = checked_format(who, data_format)
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(
-                f"{who}: strides and dilation_rate cannot both be above 1, "
-                f"got {self.strides} and {self.dilation_rate}"
+                f"{who}: `strides > 1` not supported in conjunction with `dilation_rate > 1`. "
+                f"Received: strides={self.strides} and dilation_rate={self.dilation_rate}"
             )
         self.groups = groups
         self.activation = activations.get(activation)
@@ -175,7 +185,7 @@ class BaseConv(Layer):
     def _finished(self, y: Tensor) -> Tensor:
         if self.bias is not None:
             y = self._biased(y, self.bias)
-        return self.activation(y)  # type: ignore[no-any-return]
+        return y if self.activation is None else self.activation(y)  # type: ignore[no-any-return]
 
     def _biased(self, y: Tensor, bias: Any) -> Tensor:
         first = self.data_format == "channels_first"
@@ -185,7 +195,96 @@ class BaseConv(Layer):
         return biases.bias_add(y, bias, data_format="NCHW" if first else None)
 
 
-class Conv1D(BaseConv):
+class AdaptableConv(AdaptableLayer, BaseConv):
+    """A convolution whose kernel may get an adapter.
+
+    Args:
+        filters: number of output channels.
+        kernel_size: size of the window, one for all axes or one each.
+        strides: step of the window.
+        padding: `valid` none, `same` so that a step of 1 keeps the size.
+        data_format: `channels_last` or `channels_first`.
+        dilation_rate: distance of the window's cells.
+        groups: the channels are split into so many parts, each with filters of its own.
+        activation: name or function; None applies nothing.
+        use_bias: whether there is a bias.
+        kernel_initializer: first value of the kernel.
+        bias_initializer: first value of the bias.
+        kernel_regularizer: penalty of the kernel.
+        bias_regularizer: penalty of the bias.
+        activity_regularizer: penalty of the output.
+        kernel_constraint: what the kernel is brought back to after a step.
+        bias_constraint: what the bias is brought back to after a step.
+        lora_rank: see `enable_lora`; no adapter if None.
+        lora_alpha: likewise.
+        **options: see Layer.
+    """
+
+    kernel = Adapted()
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Sizes,
+        strides: Sizes = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Sizes = 1,
+        groups: int = 1,
+        activation: activations.ActivationLike = None,
+        use_bias: bool = True,
+        kernel_initializer: initializers.InitializerLike = "glorot_uniform",
+        bias_initializer: initializers.InitializerLike = "zeros",
+        kernel_regularizer: regularizers.RegularizerLike = None,
+        bias_regularizer: regularizers.RegularizerLike = None,
+        activity_regularizer: regularizers.RegularizerLike = None,
+        kernel_constraint: constraints.ConstraintLike = None,
+        bias_constraint: constraints.ConstraintLike = None,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
+        **options: Unpack[PlainLayerOptions],
+    ) -> None:
+        super().__init__(
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            groups,
+            activation,
+            use_bias,
+            kernel_initializer,
+            bias_initializer,
+            kernel_regularizer,
+            bias_regularizer,
+            activity_regularizer,
+            kernel_constraint,
+            bias_constraint,
+            **options,
+        )
+        self._set_adapters(lora_rank, lora_alpha, None)
+
+    def _make_weights(self, kernel_shape: list[int], outputs: int) -> None:
+        super()._make_weights(kernel_shape, outputs)
+        self._make_adapter()
+
+    def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
+        """Refused: kernels of convolutions are not kept in few bits.
+
+        Args:
+            mode: "int8" or "int4".
+            type_check: whether subclasses are refused.
+            config: which quantizers are used.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        del mode, type_check, config
+        raise self._has_no("quantize")
+
+
+class Conv1D(AdaptableConv):
     """activation(convolution of x over one axis + bias).
 
     Shapes:
@@ -199,7 +298,7 @@ class Conv1D(BaseConv):
     _paddings = ("valid", "same", "causal")
 
 
-class Conv2D(BaseConv):
+class Conv2D(AdaptableConv):
     """activation(convolution of x over two axes + bias).
 
     Args:
@@ -225,7 +324,7 @@ class Conv2D(BaseConv):
     _rank = 2
 
 
-class Conv3D(BaseConv):
+class Conv3D(AdaptableConv):
     """activation(convolution of x over three axes + bias).
 
     Shapes:

@@ -104,7 +104,7 @@ class Dense(ProductLayer):
         y = self._product(inputs, self.kernel)
         if self.bias is not None:
             y = biases.bias_add(y, self.bias)
-        return self.activation(y)  # type: ignore[no-any-return]
+        return y if self.activation is None else self.activation(y)
 
     # For ProductLayer and AdaptableLayer.
 

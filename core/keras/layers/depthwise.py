@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layers.conv import BaseConv
@@ -13,6 +13,20 @@ if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.framework.tensor import Tensor
     from pinnace.keras.layer import PlainLayerOptions
+
+
+def checked_multiplier(who: str, value: Any) -> int:
+    """The number of output channels per input channel.
+
+    Raises:
+        ValueError: no integer of at least 1.
+    """
+    if not isinstance(value, int) or value < 1:
+        raise ValueError(
+            f"{who}: Invalid value for argument `depth_multiplier`. Expected a strictly positive "
+            f"value. Received depth_multiplier={value}."
+        )
+    return value
 
 
 class DepthwiseConv2D(BaseConv):
@@ -79,7 +93,7 @@ class DepthwiseConv2D(BaseConv):
             activity_regularizer=activity_regularizer,
             **options,
         )
-        self.depth_multiplier = depth_multiplier
+        self.depth_multiplier = checked_multiplier(type(self).__name__, depth_multiplier)
         self.depthwise_initializer = self.kernel_initializer
         self.depthwise_regularizer = self.kernel_regularizer
         self.depthwise_constraint = self.kernel_constraint
@@ -173,7 +187,7 @@ class SeparableConv2D(BaseConv):
             activity_regularizer=activity_regularizer,
             **options,
         )
-        self.depth_multiplier = depth_multiplier
+        self.depth_multiplier = checked_multiplier(type(self).__name__, depth_multiplier)
         self.depthwise_initializer = initializers.get(depthwise_initializer)
         self.pointwise_initializer = initializers.get(pointwise_initializer)
         self.depthwise_regularizer = regularizers.get(depthwise_regularizer)

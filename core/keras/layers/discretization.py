@@ -75,7 +75,7 @@ class Discretization(Layer):
         self.epsilon = epsilon
         self.output_mode = checked_mode(who, output_mode, _MODES)
         self._summary = _EMPTY
-        self.built = True
+        self._build_at_init()
 
     def adapt(self, data: Any, steps: int | None = None) -> None:
         """Find boundaries that as many values are between, and forget those there were.

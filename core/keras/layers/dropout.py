@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+import numpy as np
+
 from pinnace.keras import registry
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
@@ -43,14 +45,17 @@ class Dropout(Layer):
     ) -> None:
         super().__init__(**options)
         if not 0 <= rate <= 1:
-            raise ValueError(f"{type(self).__name__}: rate must be from 0 to 1, got {rate}")
+            raise ValueError(
+                f"{type(self).__name__}: Invalid value received for argument `rate`. Expected a "
+                f"float value between 0 and 1. Got {rate}"
+            )
         self.rate = rate
         self.seed = seed
-        self.noise_shape = noise_shape
+        self.noise_shape = _checked_noise_shape(type(self).__name__, noise_shape)
         if rate > 0:
             self.seed_generator = SeedGenerator(seed)
         self.supports_masking = True
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor, training: bool = False) -> Tensor:
         """The input, thinned out while training."""
@@ -68,6 +73,27 @@ class Dropout(Layer):
             return list(self.noise_shape)
         sizes = shapes.shape(x)
         return joining.stack([sizes[i] if n is None else n for i, n in enumerate(self.noise_shape)])
+
+
+def _checked_noise_shape(who: str, shape: Any) -> tuple[int | None, ...] | None:
+    """The shape of the mask.
+
+    Raises:
+        ValueError: no sequence of positive integers and None.
+    """
+    if shape is None:
+        return None
+    who = f"{who}: Invalid value received for argument `noise_shape`."
+    if isinstance(shape, str) or not hasattr(shape, "__iter__"):
+        raise ValueError(f"{who} Expected a tuple or list of integers. Got {shape!r}")
+    sizes = tuple(shape)
+    if not all(n is None or isinstance(n, (int, np.integer)) for n in sizes):
+        raise ValueError(f"{who} Expected all elements to be integers or None. Got {shape!r}")
+    if not all(n is None or n > 0 for n in sizes):
+        raise ValueError(
+            f"{who} Expected all dimensions to be positive integers or None. Got {shape!r}"
+        )
+    return sizes
 
 
 class _SpatialDropout(Dropout):
@@ -174,11 +200,14 @@ class GaussianNoise(Layer):
         super().__init__(**options)
         self.supports_masking = True
         if stddev < 0:
-            raise ValueError(f"GaussianNoise: stddev must be at least 0, got {stddev}")
+            raise ValueError(
+                "GaussianNoise: Invalid value received for argument `stddev`. Expected a float "
+                f"value of at least 0. Got {stddev}"
+            )
         self.stddev = stddev
         self.seed = seed
         self.seed_generator = SeedGenerator(seed)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor, training: bool = False) -> Tensor:
         """The input, with noise while training."""
@@ -208,7 +237,7 @@ class GaussianDropout(Layer):
         self.rate = rate
         self.seed = seed
         self.seed_generator = SeedGenerator(seed)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor, training: bool = False) -> Tensor:
         """The input, with noise while training."""

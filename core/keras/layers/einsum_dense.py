@@ -143,7 +143,7 @@ class EinsumDense(ProductLayer):
         y = self._product(x, self.kernel)
         if self.bias is not None:
             y = arithmetic.add(y, self.bias)
-        return self.activation(y)  # type: ignore[no-any-return]
+        return y if self.activation is None else self.activation(y)
 
     # For ProductLayer and AdaptableLayer.
 

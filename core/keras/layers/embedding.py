@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+import numpy as np
+
 from pinnace.framework import dtypes
 from pinnace.keras import constraints, initializers, ops, regularizers
 from pinnace.keras.layers import quantized
@@ -58,11 +60,12 @@ class Embedding(AdaptableLayer):
         self._set_adapters(lora_rank, lora_alpha, quantization_config)
         if input_length is not None and self._given_input_shape is None:
             self.input_length = input_length
-        if input_dim < 1 or output_dim < 1:
-            raise ValueError(
-                f"Embedding: input_dim and output_dim must be at least 1, "
-                f"got {input_dim} and {output_dim}"
-            )
+        for name, size in (("input_dim", input_dim), ("output_dim", output_dim)):
+            whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+            if not whole or size < 1:
+                raise ValueError(
+                    f"{type(self).__name__}: `{name}` must be a positive integer, got {size!r}"
+                )
         self.input_dim = input_dim
         self.output_dim = output_dim
         self.embeddings_initializer = initializers.get(embeddings_initializer)
@@ -81,6 +84,19 @@ class Embedding(AdaptableLayer):
         del x
         self._make_main((self.input_dim, self.output_dim), self.embeddings_initializer)
         self._make_adapter()
+
+    def get_build_config(self) -> dict[str, Any] | None:
+        """That it is built, whatever the shape of the numbers; None if it is not."""
+        return {"input_shape": None} if self.built else None
+
+    def build_from_config(self, config: dict[str, Any]) -> None:
+        """Make the table, for which no shape is needed.
+
+        Args:
+            config: as `get_build_config` gives it.
+        """
+        del config
+        self.build(None)
 
     def call(self, x: Tensor) -> Tensor:
         """The rows; what a sparse tensor leaves out is number 0."""

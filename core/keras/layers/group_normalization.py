@@ -60,6 +60,11 @@ class GroupNormalization(AffineNormalization):
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
+        if not isinstance(groups, int) or isinstance(groups, bool) or (groups < 1 and groups != -1):
+            raise ValueError(
+                "GroupNormalization: Invalid value for argument `groups`: it must be a positive "
+                f"integer, or -1 for a group of each channel, got {groups!r}"
+            )
         self.supports_masking = True
         self.groups = groups
         self.axis = axis
@@ -68,11 +73,23 @@ class GroupNormalization(AffineNormalization):
 
     def build(self, x: TensorSpec) -> None:
         """Make gamma and beta."""
+        if x.shape.rank is not None and x.shape[self.axis] is None:
+            raise ValueError(
+                f"{self._described()}: Axis {self.axis} of the input tensor should have a defined "
+                f"dimension but the layer received an input with shape {x.shape}"
+            )
         size = x.axis_size(self.axis)
         groups = size if self.groups == -1 else self.groups
-        if groups < 1 or size % groups:
+        if groups > size:
             raise ValueError(
-                f"{self._described()}: groups must divide the {size} channels, got {self.groups}"
+                f"{self._described()}: groups ({groups}) cannot be more than the number of "
+                f"channels ({size})"
+            )
+        if size % groups:
+            raise ValueError(
+                f"{self._described()}: the number of channels ({size}) must be divided by groups "
+                f"({groups}), or, in other words: groups must be a multiple of the number of "
+                "channels"
             )
         self._add_affine([size])
         self.input_spec = InputSpec(ndim=x.rank, axes={self.axis: size})

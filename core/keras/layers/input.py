@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from pinnace.framework import dtypes
@@ -45,6 +46,10 @@ class InputLayer(Layer):
         **kwargs: Any,
     ) -> None:
         given = kwargs.pop("input_shape", None)
+        if given is not None:
+            warnings.warn(
+                "Argument `input_shape` is deprecated. Use `shape` instead.", stacklevel=2
+            )
         shape = given if shape is None else shape
         older = kwargs.pop("batch_input_shape", None)
         batch_shape = older if batch_shape is None else batch_shape
@@ -52,16 +57,19 @@ class InputLayer(Layer):
             no_effect("Input", "optional", "an input is always there")
         super().__init__(name=name, **kwargs)
         if input_tensor is not None:
+            _check_tensor(input_tensor, shape, batch_size, batch_shape)
+            _check_form(input_tensor, dtype=dtype, sparse=sparse, ragged=ragged)
+            shape, batch_size = None, None
             batch_shape, dtype = input_tensor.shape.dims, input_tensor.dtype
-            if sparse is not None and bool(sparse) != input_tensor.sparse:
-                raise ValueError(
-                    f"Input: sparse must be that of the tensor, {input_tensor.sparse}, got {sparse}"
-                )
             sparse, ragged = input_tensor.sparse, input_tensor.ragged
-        if (shape is None) == (batch_shape is None):
-            raise ValueError(
-                f"Input: either shape or batch_shape must be given, got {shape} and {batch_shape}"
-            )
+        for what, value in (("shape", shape), ("batch_size", batch_size)):
+            if value is not None and batch_shape is not None:
+                raise ValueError(
+                    f"Input: You cannot pass both `{what}` and `batch_shape` at the same time, "
+                    f"got {value} and {batch_shape}"
+                )
+        if shape is None and batch_shape is None:
+            raise ValueError("Input: You must pass a `shape` argument.")
         if shape is not None:
             sizes = (shape,) if isinstance(shape, int) else tuple(shape)
             batch_shape = (batch_size, *sizes)
@@ -70,17 +78,19 @@ class InputLayer(Layer):
         self._given_name = name
         node = Node(self, (), {})
         self.sparse, self.ragged = bool(sparse), bool(ragged)
-        tensor = input_tensor or KerasTensor(
-            self.batch_shape,
-            self._input_dtype,
-            sparse=self.sparse,
-            ragged=self.ragged,
-            name=name,
-        )
+        tensor = input_tensor
+        if tensor is None:
+            tensor = KerasTensor(
+                self.batch_shape,
+                self._input_dtype,
+                sparse=self.sparse,
+                ragged=self.ragged,
+                name=name,
+            )
         tensor.node = node
         node.outputs = tensor
         self._inbound_nodes.append(node)
-        self.built = True
+        self._build_at_init()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_inbound_nodes": self._inbound_nodes[:1]}
@@ -90,14 +100,55 @@ class InputLayer(Layer):
         """Name of the dtype of the input."""
         return self._input_dtype.name
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
-        """An input layer is never called."""
-        raise NotImplementedError(f"{self._described()} is where a model begins: it is not called")
+    def call(self, *args: Any, **kwargs: Any) -> None:
+        """None: an input layer computes nothing."""
+        del args, kwargs
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
         names = ("batch_shape", "dtype", "sparse", "ragged", "name")
         return {name: getattr(self, name) for name in names}
+
+
+def _check_tensor(tensor: Any, shape: Any, batch_size: Any, batch_shape: Any) -> None:
+    """Refuse what contradicts the tensor that an input begins with.
+
+    Raises:
+        ValueError: it is none; another shape than its own.
+    """
+    if not isinstance(tensor, KerasTensor):
+        raise ValueError(  # noqa: TRY004 (Keras raises it too)
+            f"Input: Argument `input_tensor` must be a KerasTensor, got {type(tensor).__name__}"
+        )
+    own = tensor.shape
+    wanted = (
+        ("shape", None if shape is None else Shape(shape), own[1:]),
+        ("batch_size", None if batch_size is None else Shape((batch_size,)), own[:1]),
+        ("batch_shape", None if batch_shape is None else Shape(batch_shape), own),
+    )
+    for name, given, its in wanted:
+        if given is not None and not Shape(its).is_compatible_with(given):
+            raise ValueError(
+                f"Input: with an `input_tensor` you cannot provide an incompatible `{name}`: the "
+                f"tensor's is {tuple(its)}, got {tuple(given)}"
+            )
+
+
+def _check_form(tensor: KerasTensor, **given: Any) -> None:
+    """Refuse a dtype or a form that is not that of the tensor an input begins with.
+
+    Raises:
+        ValueError: so it is.
+    """
+    for name, value in given.items():
+        own = getattr(tensor, name)
+        if value is not None and own != (
+            dtypes.as_dtype(value) if name == "dtype" else bool(value)
+        ):
+            raise ValueError(
+                f"Input: with an `input_tensor` you cannot provide an incompatible `{name}`: the "
+                f"tensor's is {own}, got {value}"
+            )
 
 
 def Input(  # noqa: N802 (Keras' name)

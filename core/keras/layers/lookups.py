@@ -20,13 +20,13 @@ from pinnace.keras.layers.categories import checked_mode, current_mode, encoded,
 from pinnace.keras.layers.open_rows import with_open_rows
 from pinnace.keras.layers.preprocessing import batches_of_data
 from pinnace.keras.layers.sparse_categories import refuse_numbers, weighted
+from pinnace.keras.layers.unknowns import checked_salt, spread
 from pinnace.keras.plain_lists import one_array
 from pinnace.lookup.initializers import KeyValueTensorInitializer
 from pinnace.lookup.static import StaticHashTable
 from pinnace.ops.array import casting, constants, selecting, shapes
 from pinnace.ops.control import assertions
-from pinnace.ops.math import comparison, division, logic, reduction
-from pinnace.ops.strings import hashing
+from pinnace.ops.math import comparison, logic, reduction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -101,8 +101,8 @@ class IndexLookup(Layer):
             )
         if pad_to_max_tokens and max_tokens is None:
             raise ValueError(f"{who}: max_tokens must be given to pad to it")
-        if oov_method != "floormod" or salt is not None:
-            raise NotImplementedError(f"{who}: oov_method must be floormod and salt None")
+        self.salt = checked_salt(who, self._kind, oov_method, salt)
+        self.oov_method = oov_method
         self.max_tokens = max_tokens
         self.num_oov_indices = num_oov_indices
         self.mask_token = mask_token
@@ -115,7 +115,7 @@ class IndexLookup(Layer):
         # Told in configurations, for a vocabulary that is read later.
         self._told_size = vocabulary_size
         self._table: StaticHashTable | None = None
-        self.built = True
+        self._build_at_init()
         if vocabulary is not None:
             self.set_vocabulary(vocabulary, idf_weights)
         elif idf_weights is not None:
@@ -291,7 +291,7 @@ class IndexLookup(Layer):
         if self.num_oov_indices == 1:
             instead: Any = constants.ones_like(found) * first
         elif self.num_oov_indices:
-            instead = self._spread(x) + first
+            instead = spread(x, self.num_oov_indices, self.oov_method, self.salt) + first
         else:
             known = logic.logical_not(unknown)
             if self.mask_token is not None:
@@ -310,11 +310,6 @@ class IndexLookup(Layer):
 
     def _is_mask(self, x: Tensor) -> Tensor:
         return comparison.equal(x, constants.constant(self.mask_token, self._kind))
-
-    def _spread(self, x: Tensor) -> Tensor:
-        if self._kind is dtypes.string:
-            return hashing.to_hash_bucket_fast(x, self.num_oov_indices)
-        return division.floormod(x, self.num_oov_indices)
 
     def _depth(self) -> int:
         if self.pad_to_max_tokens and self.max_tokens:
@@ -366,6 +361,9 @@ class IndexLookup(Layer):
             **{name: getattr(self, name) for name in names},
             "vocabulary": list(tokens) if tokens else None,
             "idf_weights": None if weights is None else weights[special:].tolist(),
+            # Older versions of Keras do not know these.
+            **({} if self.oov_method == "floormod" else {"oov_method": self.oov_method}),
+            **({} if self.salt is None else {"salt": self.salt}),
         }
 
     def _restore_asset(self, name: str, data: bytes) -> None:

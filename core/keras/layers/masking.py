@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from pinnace.keras import masks
+from pinnace.keras import masks, ops
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.ops.array import casting, reshaping
-from pinnace.ops.math import arithmetic, comparison, reduction
+from pinnace.ops.math import arithmetic, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -28,16 +28,16 @@ class Masking(Layer):
         super().__init__(**options)
         self.mask_value = mask_value
         self.supports_masking = True
-        self.built = True
+        self._build_at_init()
 
     def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Tensor:
         """Where a step counts."""
         del previous_mask
-        return reduction.reduce_any(comparison.not_equal(inputs, self.mask_value), -1)
+        return reduction.reduce_any(ops.not_equal(inputs, self.mask_value), -1)
 
     def call(self, x: Tensor) -> Tensor:
         """The input, 0 in steps that do not count."""
-        counts = reduction.reduce_any(comparison.not_equal(x, self.mask_value), -1, keepdims=True)
+        counts = reduction.reduce_any(ops.not_equal(x, self.mask_value), -1, keepdims=True)
         y = arithmetic.multiply(x, casting.cast(counts, x.dtype))
         masks.attach(y, reshaping.squeeze(counts, [-1]))
         return y

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-from pinnace.framework import dtypes
 from pinnace.framework.composite import is_composite
 from pinnace.framework.specs import TensorSpec
+from pinnace.keras import masks, ops
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.keras.layers import composite_inputs
+from pinnace.keras.layers import composite_inputs, masked_merge
 from pinnace.keras.ops.promotion import alike, floating, pair
-from pinnace.ops.array import constants, joining, reshaping
-from pinnace.ops.math import arithmetic, einstein, logic, reduction
+from pinnace.ops.array import joining, reshaping
+from pinnace.ops.math import arithmetic, einstein
 from pinnace.ops.nn import normalization
 
 if TYPE_CHECKING:
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class _Merge(Layer):
-    """Joins a list of inputs that broadcast."""
+    """Joins a list of inputs that broadcast, sample by sample."""
+
+    # What joins two, by its name among the functions of arithmetic.
+    _kind: ClassVar[str]
 
     def build(self, x: Sequence[TensorSpec]) -> None:
         """Check that there are inputs to join."""
@@ -31,74 +34,116 @@ class _Merge(Layer):
                 f"{self._described()} takes a list of inputs, "
                 f"got {x.text if isinstance(x, TensorSpec) else 'none'}"
             )
+        batches = {spec.shape[0] for spec in x if spec is not None and spec.shape.rank}
+        if len(batches - {None}) > 1:
+            raise ValueError(
+                f"{self._described()}: Cannot merge tensors with different batch sizes, got "
+                f"{', '.join(spec.text for spec in x)}"
+            )
 
-    def call(self, xs: Sequence[Tensor]) -> Tensor:
+    def call(self, xs: Sequence[Any]) -> Any:
         """The joined inputs."""
-        return functools.reduce(self._join, alike(*xs))
+        if any(map(composite_inputs.holds_sparse, xs)):
+            return composite_inputs.joined(self._kind, xs)
+        given = list(alike(*xs))
+        for x, one in zip(xs, given, strict=True):
+            masks.attach(one, masks.mask_of(x))  # a cast left it behind
+        return self._joined(_of_one_rank(given))
 
-    def _join(self, x: Tensor, y: Tensor) -> Tensor:
-        raise NotImplementedError
+    def _joined(self, xs: Sequence[Tensor]) -> Tensor:
+        return functools.reduce(getattr(arithmetic, self._kind), xs)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """Where any input counts; None if one has no mask."""
-        del inputs
+        """Where any input counts; None if one has no mask.
+
+        Raises:
+            ValueError: masks or inputs that are no list, or of different number.
+        """
+        self._check_masks(inputs, previous_mask)
         if previous_mask is None or any(mask is None for mask in previous_mask):
             return None
-        return functools.reduce(logic.logical_or, previous_mask)
+        return functools.reduce(ops.logical_or, previous_mask)
+
+    def _check_masks(self, inputs: Any, given: Any) -> None:
+        if given is None:
+            return
+        for name, value in (("mask", given), ("inputs", inputs)):
+            if not isinstance(value, (list, tuple)):
+                raise ValueError(  # noqa: TRY004 (Keras raises it too)
+                    f"{self._described()}: `{name}` should be a list. Got {value!r}"
+                )
+        if len(given) != len(inputs):
+            raise ValueError(
+                f"{self._described()}: inputs and masks should have the same length. "
+                f"Got {len(inputs)} and {len(given)}"
+            )
 
 
 class Add(_Merge):
     """The sum of the inputs; sparse if all are."""
 
+    _kind = "add"
+
     def call(self, xs: Sequence[Any]) -> Any:
         """The sum."""
         return composite_inputs.added(xs) if any(map(is_composite, xs)) else super().call(xs)
-
-    def _join(self, x: Tensor, y: Tensor) -> Tensor:
-        return arithmetic.add(x, y)
 
 
 class Subtract(_Merge):
     """The first of two inputs without the second."""
 
+    _kind = "subtract"
+
     def build(self, x: Sequence[TensorSpec]) -> None:
         """Check that there are two inputs."""
         super().build(x)
         if len(x) != 2:
-            raise ValueError(f"{self._described()} takes 2 inputs, got {len(x)}")
-
-    def _join(self, x: Tensor, y: Tensor) -> Tensor:
-        return arithmetic.subtract(x, y)
+            raise ValueError(
+                f"{self._described()}: the layer should be called on exactly 2 inputs, got {len(x)}"
+            )
 
 
 class Multiply(_Merge):
     """The product of the inputs, element by element."""
 
-    def _join(self, x: Tensor, y: Tensor) -> Tensor:
-        return arithmetic.multiply(x, y)
+    _kind = "multiply"
+
+    def _joined(self, xs: Sequence[Tensor]) -> Tensor:
+        return masked_merge.product(xs) if _masked(xs) else super()._joined(xs)
 
 
 class Average(_Merge):
     """The mean of the inputs, element by element."""
 
-    def call(self, xs: Sequence[Tensor]) -> Tensor:
+    _kind = "add"
+
+    def call(self, xs: Sequence[Any]) -> Any:
         """The mean."""
-        total = functools.reduce(arithmetic.add, alike(*xs))
-        return floating(total) / len(xs)
+        if any(map(composite_inputs.holds_sparse, xs)):
+            return composite_inputs.scaled(composite_inputs.added(xs), 1 / len(xs))
+        return floating(super().call(xs)) / len(xs)
 
 
 class Maximum(_Merge):
     """The largest of the inputs, element by element."""
 
-    def _join(self, x: Tensor, y: Tensor) -> Tensor:
-        return arithmetic.maximum(x, y)
+    _kind = "maximum"
+
+    def _joined(self, xs: Sequence[Tensor]) -> Tensor:
+        if _masked(xs):
+            return masked_merge.extreme(arithmetic.maximum, xs)
+        return super()._joined(xs)
 
 
 class Minimum(_Merge):
     """The smallest of the inputs, element by element."""
 
-    def _join(self, x: Tensor, y: Tensor) -> Tensor:
-        return arithmetic.minimum(x, y)
+    _kind = "minimum"
+
+    def _joined(self, xs: Sequence[Tensor]) -> Tensor:
+        if _masked(xs):
+            return masked_merge.extreme(arithmetic.minimum, xs)
+        return super()._joined(xs)
 
 
 class Concatenate(_Merge):
@@ -113,6 +158,22 @@ class Concatenate(_Merge):
         super().__init__(**options)
         self.axis = axis
 
+    def build(self, x: Sequence[TensorSpec]) -> None:
+        """Check that sizes differ along the axis only."""
+        if isinstance(x, TensorSpec) or len(x) < 1:
+            super().build(x)
+        known = [list(spec.shape.dims) for spec in x if spec is not None and spec.shape.dims]
+        ranks = {len(sizes) for sizes in known}
+        for sizes in known:
+            if -len(sizes) <= self.axis < len(sizes):
+                sizes[self.axis] = None
+        columns = zip(*known, strict=True) if len(ranks) == 1 else ()
+        if len(ranks) > 1 or any(len(set(column) - {None}) > 1 for column in columns):
+            raise ValueError(
+                f"{self._described()} requires inputs with matching shapes except for the "
+                f"concatenation axis {self.axis}, got {', '.join(spec.text for spec in x)}"
+            )
+
     def call(self, xs: Sequence[Any]) -> Any:
         """The concatenation."""
         if any(map(is_composite, xs)):
@@ -120,19 +181,24 @@ class Concatenate(_Merge):
         return joining.concat(list(alike(*xs)), self.axis)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """The masks, one after the other or over each other; an input without one counts."""
+        """The masks, one after the other or over each other; an input without one counts.
+
+        Raises:
+            ValueError: masks or inputs that are no list, or of different number.
+        """
+        self._check_masks(inputs, previous_mask)
         if previous_mask is None or all(mask is None for mask in previous_mask):
             return None
         wide = []
         for x, mask in zip(inputs, previous_mask, strict=True):
-            whole = constants.ones_like(x, dtypes.bool)
             if mask is None:
-                wide.append(whole)
+                wide.append(ops.ones_like(x, "bool"))
             elif len(mask.shape) < len(x.shape):
-                wide.append(logic.logical_and(reshaping.expand_dims(mask, -1), whole))
+                nowhere = ops.zeros_like(x, "bool")
+                wide.append(ops.logical_or(ops.expand_dims(mask, -1), nowhere))
             else:
-                wide.append(mask)
-        return reduction.reduce_any(joining.concat(wide, self.axis), -1)
+                wide.append(ops.cast(mask, "bool"))
+        return ops.any(ops.concatenate(wide, self.axis), -1)
 
 
 class Dot(_Merge):
@@ -151,9 +217,14 @@ class Dot(_Merge):
         self.axes = axes if isinstance(axes, int) else tuple(axes)
         self.normalize = normalize
 
-    def call(self, xs: Sequence[Tensor]) -> Tensor:
-        """The products."""
-        x, y = pair(*xs)
+    def call(self, xs: Sequence[Any]) -> Any:
+        """The products; sparse if both inputs are."""
+        if all(map(composite_inputs.holds_sparse, xs)):
+            return composite_inputs.sparse(self._products(xs))
+        return self._products(xs)
+
+    def _products(self, xs: Sequence[Any]) -> Tensor:
+        x, y = pair(*map(composite_inputs.densified, xs))
         first, second = (self.axes,) * 2 if isinstance(self.axes, int) else self.axes
         first, second = first % len(x.shape), second % len(y.shape)
         if self.normalize:
@@ -170,6 +241,25 @@ class Dot(_Merge):
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
         """None: there are no steps any more."""
         del inputs, previous_mask
+
+
+def _masked(xs: Sequence[Tensor]) -> bool:
+    """Whether inputs of one shape have masks; others are broadcast, as if all counted."""
+    return masks.mask_of(list(xs)) is not None and len({x.shape.rank for x in xs}) == 1
+
+
+def _of_one_rank(xs: Sequence[Tensor]) -> list[Tensor]:
+    """Inputs of fewer axes with axes of size 1 behind the batch, so that batches meet."""
+    ranks = [x.shape.rank for x in xs]
+    if None in ranks:
+        return list(xs)
+    highest = max(rank or 0 for rank in ranks)
+    found = []
+    for x, rank in zip(xs, ranks, strict=True):
+        for _ in range(highest - (rank or 0) if rank else 0):
+            x = reshaping.expand_dims(x, 1)
+        found.append(x)
+    return found
 
 
 def add(inputs: Any, **options: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import constraints, initializers, regularizers, replicas
@@ -289,19 +290,29 @@ def _checked_clipping(bounds: dict[str, float] | None) -> dict[str, float]:
     unknown = sorted(set(bounds) - {"rmax", "rmin", "dmax"})
     if unknown:
         raise ValueError(
-            f"BatchNormalization: renorm_clipping must hold rmax, rmin and dmax, got {unknown}"
+            "BatchNormalization: renorm_clipping: Received invalid keys: they must be rmax, rmin "
+            f"and dmax, got {unknown}"
         )
     rmax, rmin, dmax = (bounds.get(name) for name in ("rmax", "rmin", "dmax"))
     if rmax is not None and rmin is not None and rmax < rmin:
         raise ValueError(
-            "BatchNormalization: renorm_clipping: rmax must be at least rmin, "
+            "BatchNormalization: renorm_clipping: rmax should be at least rmin, "
             f"got {rmax} and {rmin}"
         )
     if dmax is not None and dmax < 0:
         raise ValueError(
-            f"BatchNormalization: renorm_clipping: dmax must be at least 0, got {dmax}"
+            f"BatchNormalization: renorm_clipping: dmax should be non-negative, got {dmax}"
         )
     return bounds
+
+
+class LayerNormalizationOptions(LayerOptions, total=False):
+    """What LayerNormalization takes by name only.
+
+    rms_scaling: the older form: gamma x / sqrt(variance + epsilon).
+    """
+
+    rms_scaling: bool
 
 
 class LayerNormalization(AffineNormalization):
@@ -339,26 +350,36 @@ class LayerNormalization(AffineNormalization):
         gamma_regularizer: regularizers.RegularizerLike = None,
         beta_constraint: constraints.ConstraintLike = None,
         gamma_constraint: constraints.ConstraintLike = None,
-        **options: Unpack[LayerOptions],
+        **options: Unpack[LayerNormalizationOptions],
     ) -> None:
+        rms_scaling = options.pop("rms_scaling", False)
         super().__init__(**options)
-        self.axis = axis if isinstance(axis, int) else list(axis)
+        self.axis = _int_or_list("LayerNormalization", axis)
         self.epsilon = epsilon
         self._keep_affine(locals())
+        self.rms_scaling = rms_scaling
+        if rms_scaling:
+            warnings.warn(
+                "LayerNormalization: rms_scaling is deprecated, and divides by the standard "
+                "deviation\n  Try: RMSNormalization, which divides by the root mean square",
+                stacklevel=2,
+            )
+            self.center, self.scale = False, True
         self.supports_masking = True
 
     def build(self, x: TensorSpec) -> None:
         """Make gamma and beta."""
-        sizes = [x.axis_size(axis) for axis in self._axes()]
-        self._add_affine(sizes)
+        self._add_affine([x.axis_size(axis) for axis in self._axes(x.rank or 1)])
 
-    def _axes(self) -> list[int]:
-        return [self.axis] if isinstance(self.axis, int) else list(self.axis)
+    def _axes(self, rank: int) -> list[int]:
+        """The axes in ascending order, in which the weights have them, too."""
+        axes = [self.axis] if isinstance(self.axis, int) else self.axis
+        return sorted(axis if axis >= rank else axis % rank for axis in axes)
 
     def call(self, x: Tensor) -> Tensor:
         """The normalised input."""
         rank = len(x.shape)
-        axes = sorted(axis % rank for axis in self._axes())
+        axes = self._axes(rank)
         mean, variance = normalization.moments(x, axes, keepdims=True)
         last = axes == list(range(rank - len(axes), rank))
 
@@ -367,9 +388,28 @@ class LayerNormalization(AffineNormalization):
                 return value
             return reshaping.reshape(value, [x.shape[i] if i in axes else 1 for i in range(rank)])
 
+        if self.rms_scaling:
+            factor: Tensor = exponents.rsqrt(variance + self.epsilon) * shaped(self.gamma)
+            return x * factor
         return normalization.batch_normalization(
             x, mean, variance, shaped(self.beta), shaped(self.gamma), self.epsilon
         )
+
+
+def _int_or_list(who: str, axis: Any) -> int | list[int]:
+    """What tells an axis or several.
+
+    Raises:
+        TypeError: anything else.
+    """
+    if isinstance(axis, (list, tuple)) and all(isinstance(one, int) for one in axis):
+        return list(axis)
+    if not isinstance(axis, int):
+        raise TypeError(
+            f"{who}: Invalid value for `axis` argument: expected an int or a list/tuple of ints. "
+            f"Expected an int or a list/tuple of ints for the argument 'axis', got {axis!r}"
+        )
+    return axis
 
 
 class UnitNormalization(Layer):
@@ -385,8 +425,8 @@ class UnitNormalization(Layer):
     def __init__(self, axis: int | Sequence[int] = -1, **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)
         self.supports_masking = True
-        self.axis = axis if isinstance(axis, int) else list(axis)
-        self.built = True
+        self.axis = _int_or_list("UnitNormalization", axis)
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The vectors with length 1."""

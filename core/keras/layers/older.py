@@ -37,7 +37,7 @@ class _RandomSize(Layer):
         self.seed = seed
         self._ends = ends
         self.generator = SeedGenerator(seed)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Tensor, training: bool = True) -> Tensor:
         """The images, of another size while training."""
@@ -110,7 +110,7 @@ class ThresholdedReLU(Layer):
             )
         self.theta = float(theta)
         self.supports_masking = True
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Tensor) -> Tensor:
         """What is above the threshold."""

@@ -41,8 +41,8 @@ class Lambda(Layer):
         parameters = inspect.signature(function).parameters if callable(function) else {}
         self._takes_training = "training" in parameters
         self._takes_mask = "mask" in parameters
-        self.supports_masking = True
-        self.built = True
+        self.supports_masking = mask is not None
+        self._build_at_init()
 
     def get_config(self) -> dict[str, Any]:
         """See Layer.
@@ -62,7 +62,8 @@ class Lambda(Layer):
             **super().get_config(),
             "function": function,
             "arguments": registry.serialize_keras_object(dict(self.arguments)),
-            **({} if shape is None or callable(shape) else {"output_shape": list(shape)}),
+            **_told("output_shape", list(shape) if isinstance(shape, tuple) else shape),
+            **_told("mask", self.mask),
         }
 
     @classmethod
@@ -73,7 +74,7 @@ class Lambda(Layer):
             ValueError: the function is stored as bytecode, and no custom object has the layer's
                 name.
         """
-        kept = {"name", "trainable", "dtype", "arguments"}
+        kept = {"name", "trainable", "dtype", "arguments", "output_shape", "mask"}
         made = {
             key: registry.deserialize_keras_object(value, custom_objects)
             for key, value in config.items()
@@ -94,6 +95,13 @@ class Lambda(Layer):
         if self._takes_training:
             options["training"] = training
         return self.function(x, **options)
+
+
+def _told(name: str, value: Any) -> dict[str, Any]:
+    """An argument that was given, as configurations have it; a function without a name is not."""
+    if value is None or getattr(value, "__name__", "") == "<lambda>":
+        return {}
+    return {name: registry.serialize_keras_object(value)}
 
 
 def _function_of(config: dict[str, Any], custom_objects: Any) -> Any:
@@ -119,7 +127,7 @@ class Identity(Layer):
     def __init__(self, **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)
         self.supports_masking = True
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Any) -> Any:
         """The input itself."""

@@ -22,7 +22,7 @@ class Pipeline(Layer):
     def __init__(self, layers: Sequence[Layer], name: str | None = None) -> None:
         super().__init__(name=name)
         self._pipeline_layers = list(layers)
-        self.built = True
+        self._build_at_init()
 
     @property
     def layers(self) -> list[Layer]:

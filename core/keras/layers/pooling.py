@@ -46,6 +46,7 @@ class BasePooling(Layer):
         self.padding = checked_padding(who, padding)
         self.data_format = checked_format(who, data_format)
         self.input_spec = InputSpec(ndim=rank + 2)
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The pooled values."""
@@ -128,6 +129,7 @@ class BaseGlobalPooling(Layer):
         self.data_format = checked_format(type(self).__name__, data_format)
         self.keepdims = keepdims
         self.input_spec = InputSpec(ndim=self._rank + 2)
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The pooled values."""

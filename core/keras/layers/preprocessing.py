@@ -17,6 +17,7 @@ from pinnace.keras.layers.windows import checked_format
 from pinnace.keras.ops.formats import images_last, images_restored
 from pinnace.keras.ops.image_sizes import cropped_to_ratio, padded_to_ratio
 from pinnace.keras.plain_lists import one_array
+from pinnace.keras.py_dataset import PyDataset
 from pinnace.ops.array import casting, reshaping
 from pinnace.ops.image import resizing
 from pinnace.ops.math import arithmetic, exponents
@@ -41,7 +42,7 @@ class Rescaling(Layer):
         self.supports_masking = True
         self.scale = scale
         self.offset = offset
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The rescaled input."""
@@ -106,7 +107,7 @@ class Resizing(Layer):
         self.fill_mode = fill_mode
         self.fill_value = fill_value
         self.antialias = antialias
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The resized pictures."""
@@ -146,7 +147,7 @@ class Normalization(Layer):
     ) -> None:
         super().__init__(**options)
         if (mean is None) != (variance is None):
-            raise ValueError("Normalization: mean and variance must both be given, or neither")
+            raise ValueError("Normalization: both `mean` and `variance` must be set, or neither")
         self.axis = axis if axis is None or isinstance(axis, int) else list(axis)
         self.invert = invert
         self.input_mean = None if mean is None else np.asarray(mean, np.float32)
@@ -160,7 +161,7 @@ class Normalization(Layer):
     def build(self, x: TensorSpec) -> None:
         """Make the variables, or take what was given."""
         rank = x.rank or 1
-        kept = self._kept(rank)
+        kept = self._checked_axes(x)
         sizes = [x.axis_size(axis) for axis in kept]
         self._shape = [x.shape[i] if i in kept else 1 for i in range(rank)]
         if self.input_mean is None:
@@ -168,25 +169,59 @@ class Normalization(Layer):
             self.adapt_variance = self.add_weight("variance", sizes, "ones", trainable=False)
             self.count = self.add_weight("count", (), "zeros", dtype="int32", trainable=False)
 
+    def _checked_axes(self, x: TensorSpec) -> list[int]:
+        rank = x.rank or 1
+        axes = [] if self.axis is None else self.axis
+        for axis in [axes] if isinstance(axes, int) else axes:
+            if not -rank <= axis < rank:
+                raise ValueError(
+                    f"Normalization: All `axis` values must be in the range [{-rank}, {rank}), "
+                    f"got {axis}"
+                )
+            if x.shape[axis] is None:
+                raise ValueError(
+                    "Normalization: All `axis` values to be kept must have a known shape, got "
+                    f"axis {axis} of {x.text}"
+                )
+        return self._kept(rank)
+
     def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
         """Find mean and variance of data.
 
         Args:
-            data: an array, a tensor, or a dataset of batches.
+            data: an array, a tensor, a dataset of batches, or a list or generator of batches; of
+                a batch that is a tuple the first.
             batch_size: accepted for Keras' sake.
             steps: number of batches of a dataset; None takes all.
+
+        Raises:
+            ValueError: no data; a batch of another shape; mean and variance are known.
+            TypeError: a batch that is a number.
         """
         ignored("Normalization.adapt", "all data is counted", batch_size=batch_size)
         if self.input_mean is not None:
             raise ValueError("Normalization.adapt: mean and variance were given to the constructor")
         count, mean, squares = 0, np.zeros(()), np.zeros(())
-        for batch in batches_of_data(data, steps):
+        sizes: tuple[int, ...] = ()
+        for batch in batches_of_data(iter(data) if _is_batches(data) else data, steps):
             array = np.asarray(batch, np.float64)
             if array.ndim == 1:
                 array = array[:, None] if self.axis is not None else array
+            if array.ndim == 0 and self.axis is not None:
+                raise TypeError(
+                    "Normalization.adapt: a batch must have a `.shape` with the batch axis first, "
+                    f"got {batch!r}"
+                )
             if not self.built:
                 self.build(TensorSpec((None, *array.shape[1:]), self.compute_dtype))
             kept = self._kept(array.ndim)
+            found = tuple(array.shape[axis] for axis in kept)
+            sizes = sizes or self.adapt_mean.numpy().shape
+            if found != sizes:
+                raise ValueError(
+                    "Normalization.adapt: a batch has an incompatible shape: along its axes "
+                    f"{kept} the sizes must be {sizes}, got {found} in {array.shape}"
+                )
             axes = tuple(i for i in range(array.ndim) if i not in kept)
             new = array.size // max(1, int(np.prod([array.shape[i] for i in kept])))
             its = array.mean(axes)
@@ -196,29 +231,37 @@ class Normalization(Layer):
             mean = mean + delta * new / (count + new)
             count += new
         if not count:
-            raise ValueError("Normalization.adapt: there is no data")
+            raise ValueError("Normalization.adapt: there is no data: an empty iterable was given")
         self.adapt_mean.assign(np.asarray(mean, np.float32))
         self.adapt_variance.assign(np.asarray(squares / count, np.float32))
         self.count.assign(np.int32(min(count, 2**31 - 1)))
 
     @property
     def mean(self) -> Any:
-        """Of the features."""
-        return self.adapt_mean.value() if self.input_mean is None else self.input_mean
+        """Of the features; once it is built, with axes of size 1 for the others."""
+        return self._beside_inputs(self.input_mean, "adapt_mean")
 
     @property
     def variance(self) -> Any:
-        """Of the features."""
-        return self.adapt_variance.value() if self.input_variance is None else self.input_variance
+        """Of the features; once it is built, with axes of size 1 for the others."""
+        return self._beside_inputs(self.input_variance, "adapt_variance")
+
+    def _beside_inputs(self, given: Any, name: str) -> Any:
+        """What was given, or else a variable, in a shape that is broadcast to the inputs'."""
+        if given is None:
+            return reshaping.reshape(getattr(self, name).value(), self._shape)
+        if not self.built:
+            return given
+        kept = self._kept(len(self._shape))
+        sizes: list[Any] = [self._shape[axis] for axis in kept]
+        return np.broadcast_to(given, sizes if kept else given.shape).reshape(self._shape)
 
     def call(self, x: Tensor) -> Tensor:
         """The normalised input."""
         kind = self._policy._compute
         x = casting.cast(x, kind)
-        shape = self._shape
         mean, variance = (
-            reshaping.reshape(casting.cast(convert_to_tensor(v), kind), _shape_of(v, shape))
-            for v in (self.mean, self.variance)
+            casting.cast(convert_to_tensor(v), kind) for v in (self.mean, self.variance)
         )
         deviation = arithmetic.maximum(exponents.sqrt(variance), epsilon())
         return mean + x * deviation if self.invert else (x - mean) / deviation
@@ -235,8 +278,12 @@ class Normalization(Layer):
         }
 
 
-def _shape_of(value: Any, shape: list[Any]) -> list[Any]:
-    return shape if np.prod(value.shape, dtype=int) > 1 else [1] * len(shape)
+def _is_batches(data: Any) -> bool:
+    """Whether it is a list of arrays, or of tuples that begin with one: batches, not samples."""
+    if not isinstance(data, (list, tuple)) or not data:
+        return False
+    first = data[0][0] if isinstance(data[0], tuple) and data[0] else data[0]
+    return len(getattr(first, "shape", ())) > 0
 
 
 def batches_of_data(data: Any, steps: int | None = None) -> Iterator[Any]:
@@ -247,6 +294,8 @@ def batches_of_data(data: Any, steps: int | None = None) -> Iterator[Any]:
     if is_column(data) or isinstance(data, (list, tuple)) or np.isscalar(data):
         yield one_array(data, "adapt: the data")
         return
+    if isinstance(data, PyDataset):
+        data = map(data.__getitem__, range(len(data)))
     for index, batch in enumerate(data):
         if steps is not None and index >= steps:
             return

@@ -49,7 +49,7 @@ class ProductLayer(AdaptableLayer):
             y = ops.cast(ops.add(y, added), self.compute_dtype)
         if self.bias is not None:
             y = ops.add(y, self.bias)
-        return self.activation(y)
+        return y if self.activation is None else self.activation(y)
 
     def _adapter_product(self, x: Any) -> Any:
         """The inputs times the adapter, by way of its few columns."""

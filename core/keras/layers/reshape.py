@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers import composite_inputs
 from pinnace.keras.layers.windows import checked_format, per_axis
-from pinnace.ops.array import casting, joining, padding, permutations, reshaping, shapes, tiling
+from pinnace.ops.array import casting, padding, permutations, reshaping, shapes, tiling
 from pinnace.ops.image import resizing
 
 if TYPE_CHECKING:
@@ -32,14 +33,14 @@ class Flatten(Layer):
         super().__init__(**options)
         self.data_format = checked_format("Flatten", data_format)
         self.input_spec = InputSpec(min_ndim=1)
-        self.built = True
+        self._build_at_init()
 
-    def call(self, x: Tensor) -> Tensor:
-        """The input with at most two axes."""
+    def call(self, x: Any) -> Any:
+        """The input with at most two axes; sparse if it is."""
         rank = len(x.shape)
         if rank > 2 and self.data_format == "channels_first":
-            x = permutations.transpose(x, [0, *range(2, rank), 1])
-        return reshaping.reshape(x, _batched(x, [_product(x.shape[1:])]))
+            x = composite_inputs.transposed(x, [0, *range(2, rank), 1])
+        return composite_inputs.reshaped(x, [_product(x.shape[1:])])
 
 
 class Reshape(Layer):
@@ -53,12 +54,21 @@ class Reshape(Layer):
     def __init__(self, target_shape: Sequence[int], **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)
         self.target_shape = tuple(target_shape)
+        who = f"{type(self).__name__}: target_shape"
+        if any(n is None or n < -1 for n in self.target_shape):
+            raise ValueError(
+                f"{who} must hold non-negative integers, and -1 for what is left: got "
+                f"target_shape={self.target_shape}"
+            )
         if self.target_shape.count(-1) > 1:
-            raise ValueError(f"Reshape: at most one size may be -1, got {self.target_shape}")
-        self.built = True
+            raise ValueError(
+                f"{who} may hold at most one unknown dimension, -1: got "
+                f"target_shape={self.target_shape}"
+            )
+        self._build_at_init()
 
-    def call(self, x: Tensor) -> Tensor:
-        """The input in that shape."""
+    def call(self, x: Any) -> Any:
+        """The input in that shape; sparse if it is."""
         target = list(self.target_shape)
         count = _product(x.shape[1:])
         if count != -1:
@@ -70,7 +80,7 @@ class Reshape(Layer):
                     f"{count} elements of a sample of {x.shape.text}"
                 )
             target = [count // known if n == -1 else n for n in target]
-        return reshaping.reshape(x, _batched(x, target))
+        return composite_inputs.reshaped(x, target)
 
 
 class Permute(Layer):
@@ -85,13 +95,16 @@ class Permute(Layer):
         super().__init__(**options)
         self.dims = tuple(dims)
         if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
-            raise ValueError(f"Permute: dims must be 1 to n in some order, got {self.dims}")
+            raise ValueError(
+                "Permute: Invalid permutation argument `dims`: it must hold 1 to n in some order, "
+                f"got {self.dims}"
+            )
         self.input_spec = InputSpec(ndim=len(self.dims) + 1)
-        self.built = True
+        self._build_at_init()
 
-    def call(self, x: Tensor) -> Tensor:
-        """The input with its axes in that order."""
-        return permutations.transpose(x, [0, *self.dims])
+    def call(self, x: Any) -> Any:
+        """The input with its axes in that order; sparse if it is."""
+        return composite_inputs.transposed(x, [0, *self.dims])
 
 
 class RepeatVector(Layer):
@@ -104,11 +117,9 @@ class RepeatVector(Layer):
 
     def __init__(self, n: int, **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)
-        if not isinstance(n, int):
-            raise TypeError(f"RepeatVector: n must be an integer, got {n!r}")
-        self.n = n
+        self.n = _count("RepeatVector", "n", n)
         self.input_spec = InputSpec(ndim=2)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The repeated samples."""
@@ -142,6 +153,25 @@ class Sided(Layer):
             return [[0, 0], *spatial, [0, 0]]
         return [[0, 0], [0, 0], *spatial]
 
+    def _check_left(self, x: Tensor, sides: tuple[tuple[int, int], ...], data_format: str) -> None:
+        """Refuse to take away all that there is along an axis.
+
+        Raises:
+            ValueError: so it is.
+        """
+        first = 1 if data_format == "channels_last" else 2
+        for axis, side in enumerate(sides, first):
+            size = x.shape[axis]
+            if size is not None and sum(side) >= size:
+                who = type(self).__name__
+                words = (
+                    f"`cropping` parameter of `{who}` layer must be smaller than the input"
+                    if self._rank == 1
+                    else f"{who}: Values in `cropping` argument should be smaller than the "
+                    "corresponding spatial dimension of the input."
+                )
+                raise ValueError(f"{words}: {side} are taken from the {size} along axis {axis}")
+
 
 class ZeroPadding1D(Sided):
     """Zeros before and after the steps of [b, steps, c].
@@ -161,7 +191,7 @@ class ZeroPadding1D(Sided):
         self.padding = self._sides(padding)[0]
         self.data_format = checked_format("ZeroPadding1D", data_format)
         self.input_spec = InputSpec(ndim=3)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The padded input."""
@@ -184,7 +214,7 @@ class ZeroPadding2D(Sided):
         self.padding = self._sides(padding)
         self.data_format = checked_format("ZeroPadding2D", data_format)
         self.input_spec = InputSpec(ndim=4)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The padded input."""
@@ -206,10 +236,11 @@ class Cropping1D(Sided):
         super().__init__(**options)
         self.cropping = self._sides(cropping)[0]
         self.input_spec = InputSpec(ndim=3)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The cropped input."""
+        self._check_left(x, (self.cropping,), "channels_last")
         return x[:, kept(self.cropping)]
 
 
@@ -234,10 +265,11 @@ class Cropping2D(Sided):
         self.cropping = self._sides(cropping)
         self.data_format = checked_format("Cropping2D", data_format)
         self.input_spec = InputSpec(ndim=4)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The cropped input."""
+        self._check_left(x, self.cropping, self.data_format)
         rows, columns = (kept(side) for side in self.cropping)
         return (
             x[:, rows, columns] if self.data_format == "channels_last" else x[:, :, rows, columns]
@@ -254,9 +286,9 @@ class UpSampling1D(Layer):
 
     def __init__(self, size: int = 2, **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)
-        self.size = int(size)
+        self.size = _count("UpSampling1D", "size", size)
         self.input_spec = InputSpec(ndim=3)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The repeated steps."""
@@ -291,7 +323,7 @@ class UpSampling2D(Layer):
             )
         self.interpolation = interpolation
         self.input_spec = InputSpec(ndim=4)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The enlarged pictures."""
@@ -318,17 +350,21 @@ def kept(side: tuple[int, int]) -> slice:
     return slice(side[0], -side[1] if side[1] else None)
 
 
+def _count(who: str, name: str, value: Any) -> int:
+    """A number of repetitions.
+
+    Raises:
+        TypeError: no integer.
+        ValueError: below 1.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{who}: Expected an integer value for `{name}`, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{who}: `{name}` should be a positive integer, got {value}")
+    return value
+
+
 def _product(sizes: Any) -> int:
     """The product of sizes, -1 if one is unknown."""
     known = list(sizes)
     return -1 if None in known else math.prod(known)
-
-
-def _batched(x: Tensor, target: list[int]) -> Any:
-    """`target` behind the batch axis of `x`; a tensor where one -1 is not enough."""
-    batch = x.shape[0]
-    if batch is not None:
-        return [batch, *target]
-    if -1 not in target:
-        return [-1, *target]
-    return joining.stack([shapes.shape(x)[0], *target])

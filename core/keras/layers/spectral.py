@@ -32,7 +32,8 @@ class SpectralNormalization(Wrapper):
         super().__init__(layer, **options)
         if power_iterations <= 0:
             raise ValueError(
-                f"SpectralNormalization: power_iterations must be above 0, got {power_iterations}"
+                "SpectralNormalization: `power_iterations` should be greater than zero. "
+                f"Got {power_iterations}"
             )
         self.power_iterations = power_iterations
 
@@ -54,8 +55,8 @@ class SpectralNormalization(Wrapper):
             if hasattr(self.layer, name):
                 return getattr(self.layer, name)
         raise ValueError(
-            f"{self._described()}: the layer inside must have a kernel or embeddings, "
-            f"{type(self.layer).__name__} has none"
+            f"{self._described()}: {type(self.layer).__name__!r} object has no attribute 'kernel' "
+            "nor 'embeddings': the layer inside must have one"
         )
 
     def call(self, x: Any, training: bool = False) -> Any:

@@ -90,7 +90,8 @@ class TextVectorization(Layer):
                 )
         if output_sequence_length is not None and output_mode != "int":
             raise ValueError(
-                "TextVectorization: output_sequence_length must be None unless output_mode is int"
+                "TextVectorization: `output_sequence_length` must not be set if `output_mode` is "
+                f"not 'int', got output_mode={output_mode!r}"
             )
         self.standardize = standardize
         self.split = split
@@ -108,7 +109,7 @@ class TextVectorization(Layer):
             encoding=encoding,
             vocabulary_size=vocabulary_size,
         )
-        self.built = True
+        self._build_at_init()
 
     @property
     def output_mode(self) -> str:

@@ -35,7 +35,7 @@ class ZeroPadding3D(Sided):
         self.padding = self._sides(padding)
         self.data_format = checked_format("ZeroPadding3D", data_format)
         self.input_spec = InputSpec(ndim=5)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The padded input."""
@@ -64,10 +64,11 @@ class Cropping3D(Sided):
         self.cropping = self._sides(cropping)
         self.data_format = checked_format("Cropping3D", data_format)
         self.input_spec = InputSpec(ndim=5)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The cropped input."""
+        self._check_left(x, self.cropping, self.data_format)
         a, b, c = (kept(side) for side in self.cropping)
         return x[:, a, b, c] if self.data_format == "channels_last" else x[:, :, a, b, c]
 
@@ -88,7 +89,7 @@ class UpSampling3D(Layer):
         self.size = per_axis("UpSampling3D", "size", size, 3)
         self.data_format = checked_format("UpSampling3D", data_format)
         self.input_spec = InputSpec(ndim=5)
-        self.built = True
+        self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:
         """The enlarged input."""

@@ -17,9 +17,12 @@ def per_axis(who: str, name: str, value: Any, rank: int, least: int = 1) -> tupl
     """
     sizes = (value,) * rank if isinstance(value, int) else tuple(value)
     if len(sizes) != rank or any(not isinstance(n, int) or n < least for n in sizes):
+        wrong = {n for n in sizes if not isinstance(n, int) or n < least}
+        values = f", including values {wrong} that do not satisfy `value > {least - 1}`"
         raise ValueError(
-            f"{who}: {name} must be an integer of at least {least}, or {rank} of them, "
-            f"got {value!r}"
+            f"{who}: The `{name}` argument must be a tuple of {rank} integers. Received "
+            f"{name}={value!r}{values if wrong else ''}"
+            f"\n  Try: an integer of at least {least}, or {rank} of them"
         )
     return sizes
 

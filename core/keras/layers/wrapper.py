@@ -29,8 +29,8 @@ class Wrapper(Layer):
         super().__init__(**options)
         if not isinstance(layer, Layer):
             raise ValueError(  # noqa: TRY004 (Keras raises it too)
-                f"{type(self).__name__}: layer must be a Layer, got {type(layer).__name__}, which "
-                "isn't a supported layer type"
+                f"Layer {layer!r} supplied to {type(self).__name__} isn't a supported layer type. "
+                f"Please ensure wrapped layer is a valid Keras layer. Got {type(layer).__name__}"
             )
         self.layer = layer
 
@@ -83,8 +83,9 @@ class TimeDistributed(Wrapper):
         masked = mask is not None and "mask" in signature.masks
         if mask is not None and not mask.shape[:2].is_compatible_with(x.shape[:2]):
             raise ValueError(
-                f"{self._described()}: mask must begin with the first two sizes of the input "
-                f"{x.shape.text}, got {mask.shape.text}"
+                "The `mask` passed to the `TimeDistributed` layer has a shape "
+                f"{mask.shape.text} that does not begin with the first two "
+                f"sizes of the input {x.shape.text}"
             )
         if self._alike_for_all(training):
             return self._all_at_once(x, mask if masked else None, options)

@@ -220,10 +220,19 @@ class Sequential(Model):
             "name": self.name,
             "trainable": self.trainable,
             "dtype": registry.serialize_keras_object(self._policy),
-            "layers": [registry.serialize_keras_object(layer) for layer in layers],
+            "layers": [self._stored(layer) for layer in layers],
         }
         if self._build_specs is not None:
             config["build_input_shape"] = _shapes_of(self._build_specs)
+        return config
+
+    def _stored(self, layer: Layer) -> Any:
+        """The configuration of a layer; for which shapes it was built if the model cannot tell."""
+        config = registry.serialize_keras_object(layer)
+        if not self.built and layer.built and "build_config" not in config:
+            told = layer.get_build_config()
+            if told is not None:
+                config["build_config"] = registry.without_tuples(told)
         return config
 
     @classmethod

@@ -61,6 +61,12 @@ def check_built(model: Model) -> None:
         )
 
 
+def has_weights(model: Layer) -> bool:
+    """Whether a model is built, or all layers in it are, though it does not know of inputs yet."""
+    inner = model.layers_inside
+    return model.built or bool(inner and all(layer.built for layer in inner))
+
+
 def weights_for(
     model: Layer, file: Any, *, skip_mismatch: bool = False
 ) -> list[tuple[Variable, Any]]:

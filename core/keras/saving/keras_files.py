@@ -86,7 +86,7 @@ def _restore(model: Any, weights: IO[bytes], path: str, older: bool) -> None:
     if not isinstance(model, Layer):
         raise InvalidArgumentError(f"{who}: it holds no model, but {type(model).__name__}")
     with hdf5_files.reading(weights, who) as file, hdf5_files.explained(who):
-        if model.built:
+        if hdf5.has_weights(model):
             found = hdf5.weights_for(model, file)
         elif hdf5_files.entry(file, "layers") is not None:
             raise InvalidArgumentError(

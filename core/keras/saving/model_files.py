@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from pinnace.keras.saving import keras_files, older_files
+from pinnace.keras.saving import hdf5, keras_files, older_files
 
 if TYPE_CHECKING:
     from pinnace.keras.models.model import Model
@@ -31,13 +31,14 @@ def _begins_as_zip(path: str) -> bool:
 
 def write(model: Model, path: str, with_optimizer: bool) -> None:
     """Write a model as the file that the ending of its path says."""
-    if not model.built:
+    older = path.endswith(_OLDER)
+    if not (model.built or (hdf5.has_weights(model) and not older)):
         raise ValueError(
             f"Model.save: {model.name!r} has no weights before it is built\n"
             "  Try: call it on data, fit it, or build(shape)"
         )
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)  # noqa: PTH100, PTH103, PTH120 (a text)
-    if path.endswith(_OLDER):
+    if older:
         older_files.write(model, path, with_optimizer)
     else:
         keras_files.write(model, path, with_optimizer)

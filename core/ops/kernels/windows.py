@@ -109,7 +109,8 @@ def _place_along(
             # is large, its shape inference never does; one rule for both here.
             raise InvalidArgumentError(
                 f"window along spatial axis {axis} must not be longer than the padded input, "
-                f"got {reach} ({window} taps, dilation {dilation}) and {padded}"
+                f"got {reach} ({window} taps, dilation {dilation}) and {padded}: "
+                "Computed output size would be zero or negative."
             )
         return pads, (padded - reach) // stride + 1
     if size is None:

@@ -54,7 +54,7 @@ class ImageLayer(Layer):
         self.bounding_box_format = bounding_box_format
         self.seed = seed
         self.generator = SeedGenerator(seed)
-        self.built = True
+        self._build_at_init()
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
         """What is done to a batch, drawn anew; None for nothing.

@@ -11,6 +11,7 @@ from pinnace.keras.layers.image_preprocessing.image_layer import (
     ImageLayer,
     ImageLayerOptions,
     batch_size,
+    images_of,
 )
 from pinnace.keras.ops import image as image_ops
 from pinnace.keras.ops.image_warps import homography
@@ -57,13 +58,18 @@ class MovingLayer(ImageLayer):
         """The boxes around what the boxes held, inside of the image; label -1 for what left it."""
         if not training or transformation is None:
             return bounding_boxes
-        size = transformation["size"]
+        size = self._size_told(transformation)
         form = self._box_format
         boxes = self._boxes_as(bounding_boxes, None, form, size)
         boxes = {**boxes, "boxes": self._moved_boxes(boxes["boxes"], transformation)}
         return self._boxes_as(clip_to_image_size(boxes, size[0], size[1], form), form, None, size)
 
     _box_format = "xyxy"
+
+    def _size_told(self, transformation: Any) -> tuple[Any, Any]:
+        """Height and width of the images that a transformation was drawn for."""
+        size: tuple[Any, Any] = transformation["size"]
+        return size
 
     def _moved_boxes(self, boxes: Tensor, transformation: Any) -> Tensor:
         """Boxes [batch, n, 4] in the format `_box_format` after a transformation."""
@@ -105,7 +111,11 @@ class RandomFlip(MovingLayer):
         if not training:
             return None
         drawn = self._uniform([batch_size(data), 1, 1, 1], 0.0, 1.0, seed)
-        return {"flips": drawn <= 0.5, "size": self._size(data)}
+        return {"flips": drawn <= 0.5, "input_shape": ops.shape(images_of(data))}
+
+    def _size_told(self, transformation: Any) -> tuple[Any, Any]:
+        shape = transformation["input_shape"]
+        return shape[self._axes[0]], shape[self._axes[1]]
 
     def _moved(self, images: Tensor, transformation: Any, interpolation: str) -> Tensor:
         del interpolation

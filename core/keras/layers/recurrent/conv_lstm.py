@@ -69,7 +69,7 @@ class ConvLSTMCell(LSTMCell):
         self.data_format = checked_format(who, data_format)
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(
-                f"{who}: strides and dilation_rate cannot both be above 1, "
+                f"{who}: Specifying `strides > 1` is not compatible with `dilation_rate > 1`, "
                 f"got {self.strides} and {self.dilation_rate}"
             )
 

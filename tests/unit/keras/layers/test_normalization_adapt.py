@@ -29,8 +29,10 @@ def test_batches_give_what_the_whole_gives(
     parts.adapt(tf.data.Dataset.from_tensor_slices(x).batch(batch))
     wide = x.astype(np.float64)
     for layer in (whole, parts):
-        np.testing.assert_allclose(layer.mean, wide.mean(axes), rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(layer.variance, wide.var(axes), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(layer.mean, wide.mean(axes, keepdims=True), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            layer.variance, wide.var(axes, keepdims=True), rtol=1e-4, atol=1e-6
+        )
     deviation = np.maximum(wide.std(axes, keepdims=True), 1e-7)
     wanted = (wide - wide.mean(axes, keepdims=True)) / deviation
     # float32 keeps seven digits of x - mean, of which x takes those of its offset.

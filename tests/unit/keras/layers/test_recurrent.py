@@ -293,7 +293,7 @@ def test_the_work_grows_with_the_steps_and_no_faster() -> None:
         (lambda: layers.RNN(3), "cell must have 'call'"),
         (lambda: layers.Bidirectional(layers.LSTM(3), merge_mode="max"), "merge_mode"),
         (lambda: layers.Bidirectional(layers.LSTM(3), backward_layer=layers.LSTM(3)), "opposite"),
-        (lambda: layers.TimeDistributed(3), "must be a Layer"),
+        (lambda: layers.TimeDistributed(3), "a valid Keras layer"),
         (lambda: layers.LSTM(3)(tf.zeros((2, 0, 3))), "at least one step"),
         (lambda: layers.LSTM(3)(tf.zeros((2, 3))), r"\[batch, steps, features\]"),
         (

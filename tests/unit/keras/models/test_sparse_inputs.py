@@ -181,5 +181,5 @@ def test_a_tensor_is_not_sparse_and_ragged_at_once() -> None:
     for make in (keras.Input, keras.KerasTensor):
         with pytest.raises(ValueError, match="sparse and ragged must not both be True"):
             make((2,), sparse=True, ragged=True)
-    with pytest.raises(ValueError, match="sparse must be that of the tensor, False, got True"):
+    with pytest.raises(ValueError, match="cannot provide an incompatible `sparse`"):
         keras.Input(tensor=keras.KerasTensor((2,)), sparse=True)
