@@ -12,8 +12,12 @@ from pinnace.functions.control.conditional import cond
 from pinnace.keras import replicas, stateless
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.names import class_name_in_snake_case, unique_name
-from pinnace.keras.optimizers.optimizer_state import ACCUMULATOR, LearningRate, OptimizerState
-from pinnace.keras.optimizers.schedules import LearningRateSchedule
+from pinnace.keras.optimizers.optimizer_state import (
+    ACCUMULATOR,
+    LearningRate,
+    OptimizerState,
+    is_followed,
+)
 from pinnace.ops.array import casting, constants
 from pinnace.ops.math import arithmetic, clipping, comparison, division, polar
 
@@ -127,7 +131,7 @@ class Optimizer(OptimizerState):
         self._excluded, self._excluded_names = [], ()
         self._variables: list[Variable] = []
         self._iterations = self._own_variable(0, "int64", "iteration")
-        if isinstance(learning_rate, LearningRateSchedule) or callable(learning_rate):
+        if is_followed(learning_rate):
             self._learning_rate: Any = learning_rate
         else:
             self._learning_rate = self._own_variable(learning_rate, floatx(), "learning_rate")
@@ -330,7 +334,7 @@ class Optimizer(OptimizerState):
         return variables
 
     def _check_known(self, variables: Sequence[Variable]) -> None:
-        unknown = [v.name for v in variables if id(v) not in self._index]
+        unknown = [v.node_name for v in variables if id(v) not in self._index]
         if unknown:
             raise ValueError(
                 f"{type(self).__name__}: it was built for {len(self._index)} variables, "
@@ -342,7 +346,7 @@ class Optimizer(OptimizerState):
         self, grads: Sequence[Any], variables: Sequence[Variable]
     ) -> tuple[list[Any], list[Variable]]:
         """The pairs that have a gradient."""
-        missing = [v.name for g, v in zip(grads, variables, strict=True) if g is None]
+        missing = [v.node_name for g, v in zip(grads, variables, strict=True) if g is None]
         if not missing:
             return list(grads), list(variables)
         if len(missing) == len(variables) > 0:
@@ -351,8 +355,8 @@ class Optimizer(OptimizerState):
                 f"depend on {', '.join(missing)}"
             )
         warnings.warn(
-            f"{type(self).__name__}: the loss does not depend on {', '.join(missing)}, "
-            "which stay as they are",
+            f"{type(self).__name__}: Gradients do not exist for variables: the loss does not "
+            f"depend on {', '.join(missing)}, which stay as they are",
             stacklevel=4,
         )
         pairs = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]

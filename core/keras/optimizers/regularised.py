@@ -205,7 +205,7 @@ class Adafactor(Optimizer):
             self._slots[name] = []
         for variable in self._targets:
             sizes = variable.shape.as_list()
-            stem = variable.name.split(":")[0].replace("/", "_")
+            stem = variable.node_name.replace("/", "_")
             if len(sizes) < 2:
                 # Keras' files have a number in the place of each.
                 rows, columns = (

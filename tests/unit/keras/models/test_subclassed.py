@@ -30,7 +30,7 @@ def test_it_is_called_and_trained() -> None:
     y = np.array([0, 1, 2, 1])
     history = model.fit(X, y, epochs=40, verbose=0)
     assert history.history["loss"][-1] < history.history["loss"][0]
-    assert model.weights[0].name == f"{model.name}/{model.hidden.name}/kernel:0"
+    assert model.weights[0].path == f"{model.name}/{model.hidden.name}/kernel"
     assert [layer.name for layer in model.layers] == [
         model.hidden.name,
         model.dropout.name,

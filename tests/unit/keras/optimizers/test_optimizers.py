@@ -279,9 +279,9 @@ def test_variables_are_named_as_in_keras() -> None:
     w = Variable(np.zeros((2, 3), np.float32), name="dense/kernel")
     optimizer = optimizers.Adam(name="adam")
     optimizer.build([w])
-    assert [v.name for v in optimizer.variables] == [
-        *("adam/iteration:0", "adam/learning_rate:0"),
-        *("adam/dense_kernel_momentum:0", "adam/dense_kernel_velocity:0"),
+    assert [v.path for v in optimizer.variables] == [
+        *("adam/iteration", "adam/learning_rate"),
+        *("adam/dense_kernel_momentum", "adam/dense_kernel_velocity"),
     ]
 
 
@@ -318,10 +318,10 @@ def test_names_stand_for_optimizers(name: str) -> None:
 def test_missing_gradients_are_told() -> None:
     a, b = Variable([1.0], name="a"), Variable([1.0], name="b")
     optimizer = optimizers.SGD(1.0)
-    with pytest.warns(UserWarning, match="the loss does not depend on b:0"):
+    with pytest.warns(UserWarning, match="Gradients do not exist for variables .*depend on b,"):
         optimizer.apply([np.float32([1]), None], [a, b])
     assert (a.numpy()[0], b.numpy()[0]) == (0, 1)
-    with pytest.raises(ValueError, match=r"No gradients provided for any variable.* a:0, b:0"):
+    with pytest.raises(ValueError, match=r"No gradients provided for any variable.* a, b"):
         optimizer.apply([None, None], [a, b])
 
 
@@ -350,7 +350,7 @@ def test_bad_arguments_are_told(make: Any, words: str) -> None:
 def test_a_variable_that_came_later_is_told() -> None:
     optimizer = optimizers.Adam()
     optimizer.build([Variable([1.0])])
-    with pytest.raises(ValueError, match=r"it was built for 1 variables, late:0 not among them"):
+    with pytest.raises(ValueError, match=r"it was built for 1 variables, late not among them"):
         optimizer.apply([np.float32([1])], [Variable([1.0], name="late")])
 
 
