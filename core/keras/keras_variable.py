@@ -18,13 +18,10 @@ class KerasVariable(Variable):
     Keras 3 wraps a `tf.Variable`, and gives that by `value`; here it is one itself, so that both
     ways of writing work: `value.numpy()`, and `value()` of programs that know `tf.Variable`s.
 
-    Attributes:
-        overwrite_with_gradient: whether an optimizer puts the gradient in the place of the value.
-        regularizer: what adds a penalty for its value, or None.
     """
 
-    overwrite_with_gradient = False
-    regularizer: Any = None
+    _regularizer: Any = None
+    _is_overwritten = False
 
     @property
     def name(self) -> str:
@@ -46,18 +43,53 @@ class KerasVariable(Variable):
         return self.read_value()
 
     @property
+    def trainable(self) -> bool:
+        """Whether tapes watch it."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = bool(value)
+
+    @property
+    def overwrite_with_gradient(self) -> bool:
+        """Whether an optimizer puts the gradient in the place of the value."""
+        return self._is_overwritten
+
+    @overwrite_with_gradient.setter
+    def overwrite_with_gradient(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"Variable {self.path!r}: `overwrite_with_gradient` must be a boolean. Received: "
+                f"{value!r}"
+            )
+        self._is_overwritten = value
+
+    @property
+    def regularizer(self) -> Any:
+        """What adds a penalty for its value, or None."""
+        return self._regularizer
+
+    @regularizer.setter
+    def regularizer(self, function: Any) -> None:
+        self._regularizer = self._function("regularizer", function)
+
+    @property
     def constraint(self) -> Callable[[Tensor], Tensor] | None:
         """The function that an optimizer applies to the value after each step."""
         return self._constraint
 
     @constraint.setter
     def constraint(self, function: Callable[[Tensor], Tensor] | None) -> None:
-        if function is not None and not callable(function):
+        self._constraint = self._function("constraint", function)
+
+    def _function(self, name: str, value: Any) -> Any:
+        if value is not None and not callable(value):
             raise ValueError(
-                f"Variable {self.path!r}: constraint must be a function or None: Invalid value "
-                f"for attribute `constraint`, got {function!r}"
+                f"Variable {self.path!r}: Invalid value for attribute `{name}`: it must be a "
+                f"function or None, got {value!r}"
             )
-        self._constraint = function
+        return value
 
     def __repr__(self) -> str:
         resource = self._resource

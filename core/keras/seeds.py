@@ -56,7 +56,9 @@ class SeedGenerator(AutoTrackable):
 
     def __init__(self, seed: int | None = None, name: str | None = None) -> None:
         if seed is not None and (not isinstance(seed, int) or seed < 0):
-            raise ValueError(f"SeedGenerator: seed must be a non-negative int, got {seed!r}")
+            raise ValueError(
+                f"SeedGenerator: Argument `seed` must be an integer, at least 0, got {seed!r}"
+            )
         self.name = name or unique_name(class_name_in_snake_case(type(self).__name__))
         self._initial_seed = seed
         start = make_default_seed() if seed is None else seed

@@ -58,7 +58,7 @@ def categorical_crossentropy(
         )
     if not y_true.shape.is_compatible_with(y_pred.shape):
         raise ValueError(
-            "categorical_crossentropy: y_true must have y_pred's shape, got "
+            "categorical_crossentropy: y_true and y_pred must have the same shape, got "
             f"{y_true.shape.text} and {y_pred.shape.text}\n"
             "  Try: sparse_categorical_crossentropy, which takes numbers of classes"
         )

@@ -50,7 +50,10 @@ class Counts(Metric):
         listed = [values] if isinstance(values, (int, float)) else list(values)
         # Keras: ends lie slightly outside 0 and 1.
         if thresholds is not None and any(not -1e-6 <= t <= 1 + 1e-6 for t in listed):
-            raise ValueError(f"{type(self).__name__}: thresholds must be from 0 to 1, got {listed}")
+            outside = [t for t in listed if not 0 <= t <= 1]
+            raise ValueError(
+                f"{type(self).__name__}: Threshold values must be in [0, 1]. Received: {outside}"
+            )
         self.thresholds = thresholds
         self._thresholds = listed
         self.class_id = class_id

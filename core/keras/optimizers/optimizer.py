@@ -17,6 +17,7 @@ from pinnace.keras.optimizers.optimizer_state import (
     LearningRate,
     OptimizerState,
     is_followed,
+    is_overwritten,
 )
 from pinnace.ops.array import casting, constants
 from pinnace.ops.math import arithmetic, clipping, comparison, division, polar
@@ -171,7 +172,10 @@ class Optimizer(OptimizerState):
             return
         if self.loss_scale_factor is not None:
             factor = self.loss_scale_factor
-            gradients = [dense(gradient) / factor for gradient in gradients]
+            gradients = [
+                gradient if is_overwritten(variable) else dense(gradient) / factor
+                for gradient, variable in zip(gradients, variables, strict=True)
+            ]
         if self.gradient_accumulation_steps:
             if replicas.in_several():
                 raise NotImplementedError(
@@ -179,7 +183,7 @@ class Optimizer(OptimizerState):
                     "strategy has several replicas"
                 )
         else:
-            gradients = self._clipped(gradients)
+            gradients = self._clipped(gradients, variables)
         if replicas.in_several():
             gradients = replicas.summed(gradients)
             replicas.once(lambda _: self._step_once(gradients, variables))
@@ -235,7 +239,8 @@ class Optimizer(OptimizerState):
         ]
 
         def change() -> None:
-            self._change(self._clipped([total / steps for total in sums]), variables)
+            means = [total / steps for total in sums]
+            self._change(self._clipped(means, variables), variables)
             # Keras: also those that had no gradient this time.
             for total in self._slots[ACCUMULATOR]:
                 total.assign(constants.zeros_like(total.value()))
@@ -251,6 +256,12 @@ class Optimizer(OptimizerState):
             gradients = [dense(gradient) for gradient in gradients]
         rate = self._current_learning_rate()
         rate = rate.value() if isinstance(rate, Variable) else rate
+        for gradient, variable in zip(gradients, variables, strict=True):
+            if is_overwritten(variable):
+                variable.assign(gradient)
+        kept = [i for i, variable in enumerate(variables) if not is_overwritten(variable)]
+        if len(kept) < len(variables):
+            gradients, variables = [gradients[i] for i in kept], [variables[i] for i in kept]
         self._shared = {}
         try:
             self._decay_weights(variables, rate)
@@ -362,7 +373,15 @@ class Optimizer(OptimizerState):
         pairs = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]
         return [gradient for gradient, _ in pairs], [variable for _, variable in pairs]
 
-    def _clipped(self, gradients: list[Any]) -> list[Any]:
+    def _clipped(self, gradients: list[Any], variables: Sequence[Variable]) -> list[Any]:
+        """The gradients no larger than asked for; those that are values stay as they are."""
+        places = [i for i, variable in enumerate(variables) if not is_overwritten(variable)]
+        if len(places) == len(gradients):
+            return self._all_clipped(gradients)
+        clipped = dict(zip(places, self._all_clipped([gradients[i] for i in places]), strict=True))
+        return [clipped.get(i, gradient) for i, gradient in enumerate(gradients)]
+
+    def _all_clipped(self, gradients: list[Any]) -> list[Any]:
         if self.clipnorm is not None and self.clipnorm > 0:
             return [clipping.clip_by_norm(g, self.clipnorm) for g in gradients]
         if self.global_clipnorm is not None and self.global_clipnorm > 0:

@@ -31,6 +31,11 @@ def is_followed(rate: Any) -> bool:
     return callable(rate) and not isinstance(rate, Variable)
 
 
+def is_overwritten(variable: Variable) -> bool:
+    """Whether a step puts the gradient in the place of the value, as Keras does for scales."""
+    return getattr(variable, "overwrite_with_gradient", False)
+
+
 class OptimizerState(AutoTrackable):
     """The half of `Optimizer` that makes, lists, reads and writes variables."""
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from pinnace import keras
 from pinnace.autodiff.tape import GradientTape
 from pinnace.framework.variable import Variable
 from pinnace.functions.function import function
@@ -285,6 +286,47 @@ def test_variables_are_named_as_in_keras() -> None:
     ]
 
 
+@pytest.mark.parametrize("steps", [None, 2])
+def test_a_gradient_may_be_the_next_value(steps: int | None) -> None:
+    """As in Keras: neither the learning rate nor clipping nor a loss scale is asked."""
+    value, other = keras.Variable([1.0, 2.0]), keras.Variable([1.0, 2.0])
+    value.overwrite_with_gradient = True
+    optimizer = optimizers.SGD(
+        1.0, clipvalue=0.5, loss_scale_factor=4.0, gradient_accumulation_steps=steps
+    )
+    for _ in range(steps or 1):
+        optimizer.apply([np.float32([8, 1]), np.float32([8, 1])], [value, other])
+    np.testing.assert_array_equal(value.numpy(), [8, 1])
+    np.testing.assert_array_equal(other.numpy(), [0.5, 1.75])
+
+
+def test_a_loss_scale_leaves_gradients_that_are_values() -> None:
+    value = keras.Variable([1.0])
+    value.overwrite_with_gradient = True
+    optimizers.LossScaleOptimizer(optimizers.SGD(1.0)).apply([np.float32([6])], [value])
+    np.testing.assert_array_equal(value.numpy(), [6])
+
+
+def test_members_of_a_variable_are_set_and_checked() -> None:
+    variable = keras.Variable([-1.0])
+    variable.trainable = False
+    variable.constraint, variable.regularizer = keras.constraints.NonNeg(), keras.regularizers.L2()
+    assert (variable.trainable, variable.name) == (False, variable.path)
+    with pytest.raises(TypeError, match=r"must be a boolean\. Received: 1"):
+        variable.overwrite_with_gradient = 1
+    for name in ("constraint", "regularizer"):
+        with pytest.raises(ValueError, match=f"Invalid value for attribute `{name}`"):
+            setattr(variable, name, "l2")
+    optimizers.SGD(1.0).apply([np.float32([1])], [variable])
+    np.testing.assert_array_equal(variable.numpy(), [0])
+
+
+def test_nadam_is_built_for_no_variables() -> None:
+    optimizer = optimizers.Nadam()
+    optimizer.build([])
+    assert len(optimizer.variables) == 3
+
+
 def test_the_state_is_read_and_written() -> None:
     w = Variable(START)
     first = optimizers.Adam(0.1)
@@ -328,7 +370,10 @@ def test_missing_gradients_are_told() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: optimizers.SGD(momentum=2), "momentum must be from 0 to 1, got 2"),
+        (
+            lambda: optimizers.SGD(momentum=2),
+            r"`momentum` must be a float between \[0, 1\]. Received: 2",
+        ),
         (
             lambda: optimizers.SGD(clipnorm=1.0, clipvalue=1.0),
             "Only one of `clipnorm`, `clipvalue`",
