@@ -81,8 +81,11 @@ class AUC(Counts):
             raise ValueError(
                 f"AUC: Argument `num_thresholds` must be an integer > 1, got {num_thresholds}"
             )
-        last = num_thresholds - 1
-        inner = sorted(thresholds) if thresholds is not None else [i / last for i in range(1, last)]
+        if thresholds is None:
+            last = num_thresholds - 1
+            inner = [i / last for i in range(1, last)]
+        else:
+            inner = sorted(thresholds)
         self.multi_label = multi_label
         self.num_labels = num_labels
         super().__init__([-epsilon(), *inner, 1.0 + epsilon()], name=name, dtype=dtype)

@@ -69,6 +69,11 @@ class Counts(Metric):
         y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
         y_pred = self._considered(y_pred)
         if self.class_id is not None:
+            if y_pred.shape.rank == 1:
+                raise ValueError(
+                    f"{type(self).__name__}: When class_id is provided, y_pred must be a 2D array "
+                    f"with shape (num_samples, num_classes), found shape: {y_pred.shape.text}"
+                )
             y_true, y_pred = y_true[..., self.class_id], y_pred[..., self.class_id]
         weights = self._weights(y_pred, sample_weight)
         true = reshaping.reshape(y_true, [1, -1])

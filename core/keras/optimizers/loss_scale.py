@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.functions.control.conditional import cond
 from pinnace.keras import registry, replicas
@@ -98,6 +99,7 @@ class LossScaleOptimizer(Optimizer):
     def scale_loss(self, loss: Any) -> Any:
         """The loss times the scale."""
         scale = self.dynamic_scale.value() if self.built else self.initial_scale
+        loss = convert_to_tensor(loss)
         if self.built and loss.dtype is not self.dynamic_scale.dtype:
             scale = casting.cast(scale, loss.dtype)
         return arithmetic.multiply(loss, scale)

@@ -311,7 +311,8 @@ class OptimizerState(AutoTrackable):
         """
         if len(weights) != len(self._variables):
             raise ValueError(
-                f"{type(self).__name__}.set_weights: there are {len(self._variables)} variables, "
+                f"{type(self).__name__}: You are calling `set_weights` with another number of "
+                f"values: there are {len(self._variables)} variables, "
                 f"got {len(weights)} values\n  Try: build(variables) first"
             )
         for variable, value in zip(self._variables, weights, strict=True):

@@ -236,3 +236,8 @@ def test_a_subclass_defines_call() -> None:
             return (y_pred - y_true) ** 3
 
     assert float(Cubed()([0.0, 0.0], [1.0, 2.0])) == 4.5
+
+
+def test_binary_crossentropy_takes_pairs_only() -> None:
+    with pytest.raises(ValueError, match=r"must have the same shape, got \[3, 1\] and \[3, 2\]"):
+        losses.BinaryCrossentropy()(np.ones((3, 1)), np.ones((3, 2)))

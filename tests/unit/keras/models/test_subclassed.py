@@ -154,11 +154,21 @@ def test_an_export_leaves_the_optimizer_out(tmp_path: Path) -> None:
     assert "optimizer" in model._trackable_children()
 
 
+def test_a_model_that_is_not_built_is_saved_without_weights(tmp_path: Path) -> None:
+    model = keras.Sequential([layers.Dense(2, name="d")], name="s")
+    with pytest.warns(UserWarning, match="a model that has not yet been built"):
+        model.save(tmp_path / "m.keras")
+    loaded = keras.models.load_model(tmp_path / "m.keras")
+    assert (loaded.built, model.built) == (False, False)
+    assert loaded.get_config() == model.get_config()
+    assert loaded(np.ones((1, 3), np.float32)).shape == (1, 2)
+
+
 def test_other_formats_and_overwriting_are_refused(tmp_path: Path) -> None:
     model = unnamed()
     unbuilt = keras.Sequential([layers.Dense(2)])
     with pytest.raises(ValueError, match="has no weights before it is built"):
-        unbuilt.save(tmp_path / "m.keras")
+        unbuilt.save(tmp_path / "m.h5")
     (tmp_path / "there").mkdir()
     with pytest.raises(FileExistsError, match="is there already"):
         model.save(tmp_path / "there", overwrite=False)
