@@ -78,8 +78,8 @@ class Topology:
                 continue
             if node is None or not node.inputs:
                 raise ValueError(
-                    f"Model: {item!r} is needed for the outputs and is not among the inputs "
-                    f"{self.flat_inputs}"
+                    f"Model: Output is not connected to `inputs`: {item!r} is needed for the "
+                    f"outputs and is not among the inputs {self.flat_inputs}"
                 )
             done.add(id(node))
             waiting.append((node, True))

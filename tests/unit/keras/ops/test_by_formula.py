@@ -96,6 +96,12 @@ def test_norms_are_numpys(shape: tuple[int, ...], axis: Any) -> None:
         np.testing.assert_allclose(found, wanted, **CLOSE, err_msg=str((order, keepdims)))
 
 
+def test_softmax_of_several_axes_is_that_of_them_as_one() -> None:
+    wanted = np.exp(X) / np.exp(X).sum((0, 2), keepdims=True)
+    np.testing.assert_allclose(ops.softmax(X, (0, 2)), wanted, **CLOSE)
+    np.testing.assert_allclose(ops.log_softmax(X, (0, -1)), np.log(wanted), **CLOSE)
+
+
 def test_only_the_mode_constant_of_pad_takes_a_constant() -> None:
     with pytest.raises(ValueError, match="`constant_values` can only be provided when"):
         ops.pad(np.ones(3), 1, "reflect", constant_values=0)
