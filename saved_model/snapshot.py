@@ -384,7 +384,7 @@ def variable_object(variable: Any) -> VariableObject:
         variable.dtype,
         variable.shape,
         bool(variable.trainable),
-        _ILLEGAL.sub("_", variable.name.removesuffix(":0")),
+        _ILLEGAL.sub("_", variable.node_name),
         int(getattr(variable, "synchronization", 0)),
         int(getattr(variable, "aggregation", 0)),
     )

@@ -166,7 +166,7 @@ class _Model:
 
     def _add_variables(self) -> None:
         for number, variable in self._snapshot.variables.items():
-            name = variable.name.removesuffix(":0")
+            name = variable.node_name
             self._nodes[number] = self._main.variable(name, variable.dtype, variable.shape)
 
     def _add_assets(self, meta: MetaGraphDef) -> None:

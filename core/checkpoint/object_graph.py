@@ -249,8 +249,7 @@ def describe(tree: Tree) -> tuple[ObjectGraph, dict[str, Callable[[], Array]]]:
 
 
 def _full_name(target: Trackable) -> str:
-    name = getattr(target, "name", "")
-    return name.removesuffix(":0") if isinstance(name, str) and is_variable(target) else ""
+    return str(getattr(target, "node_name", "")) if is_variable(target) else ""
 
 
 def matched(

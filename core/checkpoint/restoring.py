@@ -193,7 +193,7 @@ class NamedRestoration(Restoration):
         self._used = set()
         for number, target in enumerate(tree_of(root, children_of).objects):
             if is_variable(target):
-                key = target.name.removesuffix(":0")  # type: ignore[attr-defined]  # a variable has one
+                key = target.node_name  # type: ignore[attr-defined]  # a variable has one
                 if key in reader:
                     self._found[number] = target
                     self._used.add(key)

@@ -31,7 +31,7 @@ class NamedVariables:
     def __init__(self, variables: Iterable[Variable]) -> None:
         self.by_name: dict[str, Variable] = {}
         for variable in variables:
-            stem = variable.name.removesuffix(":0")
+            stem = variable.node_name
             name, number = stem, 0
             while name in self.by_name:
                 number += 1

@@ -140,7 +140,7 @@ class Optimizer(AutoTrackable):
         for slot, known in self._slots.items():
             for variable in variables:
                 if id(variable) not in known:
-                    stem = variable.name.removesuffix(":0")
+                    stem = variable.node_name
                     zeros = np.zeros_like(variable.resource.read())
                     known[id(variable)] = self._keep(zeros, f"{stem}/{slot}")
 

@@ -210,6 +210,11 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         return f"{self._name}:0"
 
     @property
+    def node_name(self) -> str:
+        """Its name in graphs and files, which has no `:0`."""
+        return self._name
+
+    @property
     def dtype(self) -> DType:
         """The element type."""
         return self._resource.dtype

@@ -27,7 +27,11 @@ class DTypePolicy:
     __slots__ = ("_compute", "_name", "_variable")
 
     def __init__(self, name: str | None = None) -> None:
-        self._name = name or dtype_policy().name
+        if name is not None and not isinstance(name, str):
+            raise TypeError(
+                f"DTypePolicy: 'name' must be a string, got {type(name).__name__}: {name!r}"
+            )
+        self._name = dtype_policy().name if name is None else name
         if self._name in _MIXED:
             self._compute = dtypes.as_dtype(_MIXED[self._name])
             self._variable = dtypes.float32
@@ -36,7 +40,8 @@ class DTypePolicy:
             self._compute = self._variable = dtypes.as_dtype(self._name)
         except TypeError:
             raise ValueError(
-                f"DTypePolicy: name must be a dtype, or one of {', '.join(_MIXED)}, got {name!r}"
+                f"DTypePolicy: Cannot convert it to a policy: name must be a dtype, or one of "
+                f"{', '.join(_MIXED)}, got {name!r}"
             ) from None
 
     @property
@@ -178,7 +183,15 @@ def dtype_policy() -> DTypePolicy:
 
 
 def set_dtype_policy(policy: PolicyLike) -> None:
-    """Make `policy` that of layers that are given none."""
+    """Make `policy` that of layers that are given none.
+
+    Raises:
+        ValueError: None, or what is no policy.
+    """
+    if policy is None:
+        raise ValueError(
+            "set_dtype_policy: Invalid `policy` argument: it must be a policy or its name, got None"
+        )
     _defaults.policy = get(policy)
 
 

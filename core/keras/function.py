@@ -31,7 +31,7 @@ class Function(Operation):
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None) -> None:
         for what, given in (("inputs", inputs), ("outputs", outputs)):
             if not structure.flatten(given):
-                raise ValueError(f"Function: {what} argument cannot be empty, got {given!r}")
+                raise ValueError(f"Function: `{what}` argument cannot be empty, got {given!r}")
         super().__init__(name=name)
         self._topology = Topology(inputs, outputs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.context import state
@@ -38,7 +39,18 @@ def by_shapes(layer: Layer, specs: tuple[Any, ...]) -> Any:
     """The outputs' specs from the subclass's own `compute_output_shape`."""
     if not layer.built:
         layer._build_for(CallSignature(type(layer).call), specs, {})
-    shapes = layer.compute_output_shape(*[as_shapes(spec) for spec in specs])
+    given = [as_shapes(spec) for spec in specs]
+    # It may leave out the inputs that `call` can do without.
+    shapes = layer.compute_output_shape(*given[: _taken(layer.compute_output_shape)])
     found = as_specs(shapes, layer.compute_dtype)
     layer._output_specs = found
     return found
+
+
+def _taken(function: Any) -> int | None:
+    """How many arguments a function takes by position; None: any number."""
+    kinds = [one.kind for one in inspect.signature(function).parameters.values()]
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        return None
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(kind in places for kind in kinds)

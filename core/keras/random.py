@@ -51,7 +51,9 @@ def drawn_seed(name: str, seed: Any) -> Tensor:
 def _kind(name: str, dtype: Any, floats: bool = True) -> DType:
     kind = dtypes.as_dtype(dtype or floatx())
     if floats and not kind.is_floating:
-        raise ValueError(f"keras.random.{name}: dtype must be a float type, got {kind.name}")
+        raise ValueError(
+            f"`keras.random.{name}` requires a floating point `dtype`. Received: dtype={kind.name}"
+        )
     return kind
 
 
@@ -144,7 +146,9 @@ def randint(
     """
     kind = dtypes.as_dtype(dtype)
     if not kind.is_integer:
-        raise ValueError(f"keras.random.randint: dtype must be an integer type, got {kind.name}")
+        raise ValueError(
+            f"`keras.random.randint` requires an integer `dtype`. Received: dtype={kind.name}"
+        )
     inner = kind if kind.name in {"int32", "int64"} else dtypes.int64
     ends = casting.cast(minval, inner), casting.cast(maxval, inner)
     drawn = stateless.stateless_uniform(shape, drawn_seed("randint", seed), *ends, inner)

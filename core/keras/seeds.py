@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
-from pinnace.framework.variable import Variable
+from pinnace.keras.keras_variable import KerasVariable
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.ops.array import constants
 
@@ -56,17 +56,18 @@ class SeedGenerator(AutoTrackable):
 
     def __init__(self, seed: int | None = None, name: str | None = None) -> None:
         if seed is not None and (not isinstance(seed, int) or seed < 0):
-            raise ValueError(f"SeedGenerator: seed must be a non-negative int, got {seed!r}")
+            raise ValueError(
+                f"SeedGenerator: Argument `seed` must be an integer, at least 0, got {seed!r}"
+            )
         self.name = name or unique_name(class_name_in_snake_case(type(self).__name__))
         self._initial_seed = seed
         start = make_default_seed() if seed is None else seed
         with init_scope():
-            self.state = Variable(
+            self.state = KerasVariable(
                 np.array([start, 0], np.int64),
                 trainable=False,
                 name=f"{self.name}/seed_generator_state",
             )
-            self.state.path = self.state.name.removesuffix(":0")  # type: ignore[attr-defined]  # Keras 3's
             self._step = constants.constant(np.array([0, 1], np.int64))
 
     def next(self, ordered: bool = True) -> Tensor:

@@ -9,6 +9,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.no_effect import ignored
 from pinnace.keras import initializers, replicas
 from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.keras_variable import KerasVariable
 from pinnace.keras.names import unique_name
 
 
@@ -25,7 +26,7 @@ class _Variables(type):
 class Variable(metaclass=_Variables):
     """A variable: `Variable(value)`, or `Variable(initializer, shape, dtype)`.
 
-    What it makes is a `tf.Variable`, as the weights of layers are; its `value()` is a method.
+    What it makes is a `tf.Variable` with Keras' names, as the weights of layers are.
 
     Args:
         initializer: a value; or a function of a shape and a dtype, which then need a `shape`; or an
@@ -67,21 +68,20 @@ class Variable(metaclass=_Variables):
         name = unique_name("variable") if name is None else name
         if not isinstance(name, str) or "/" in name:
             raise ValueError(f"Variable: name must be a text without a slash, got {name!r}")
-        made = framework.Variable(
+        made = KerasVariable(
             _first_value(initializer, shape, dtype),
             trainable=trainable,
             name=name,
             **replicas.kept(replicas.aggregation_of(f"Variable({name!r})", aggregation)),
         )
         made._autocasts = autocast
-        made.path = made.name.removesuffix(":0")  # type: ignore[attr-defined]  # Keras 3's
         return made
 
 
 def _first_value(initializer: Any, shape: Any, dtype: Any) -> Any:
     if isinstance(initializer, str):
         initializer = initializers.get(initializer)
-    if callable(initializer):
+    if callable(initializer) and not isinstance(initializer, framework.Variable):
         if shape is None:
             raise ValueError(
                 "Variable: when creating a Variable from an initializer, the `shape` argument "

@@ -11,8 +11,8 @@ from pinnace.framework.context import init_scope
 from pinnace.framework.module import Module
 from pinnace.framework.shapes import Shape
 from pinnace.framework.trackable import is_variable
-from pinnace.framework.variable import Variable
 from pinnace.keras import constraints, initializers, regularizers, replicas, restoring
+from pinnace.keras.keras_variable import KerasVariable
 from pinnace.keras.part import Part
 from pinnace.keras.seeds import SeedGenerator
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Tensor
     from pinnace.framework.trackable import Trackable
+    from pinnace.framework.variable import Variable
     from pinnace.keras.layer import Layer
 
 
@@ -71,7 +72,7 @@ class WeightStore(Part):
             reading.take(who, sizes, kind)
             make = initializers.Zeros()
         with init_scope(), layer.name_scope:
-            variable = Variable(
+            variable = KerasVariable(
                 lambda: make(sizes, dtype=kind),
                 trainable=trainable,
                 dtype=kind,
@@ -84,8 +85,7 @@ class WeightStore(Part):
                 f"{who}: the initializer must give shape {list(sizes)}, gave {variable.shape.text}"
             )
         variable._autocasts = autocast
-        variable.path = variable.name.removesuffix(":0")  # type: ignore[attr-defined]  # Keras 3's
-        penalty = regularizers.get(regularizer)
+        variable.regularizer = penalty = regularizers.get(regularizer)
         if penalty is not None:
             self.regularized.append((variable, penalty))
         self._track(name or "variable", variable)
@@ -193,7 +193,7 @@ class WeightStore(Part):
         layer = self._owner
         variables = layer.weights
         if len(weights) != len(variables):
-            wanted = ", ".join(f"{v.name[:-2]} {v.shape.text}" for v in variables)
+            wanted = ", ".join(f"{v.node_name} {v.shape.text}" for v in variables)
             raise ValueError(
                 f"{type(layer).__name__}.set_weights: {layer.name!r} has {len(variables)} weights, "
                 f"got {len(weights)}\n  weights: {wanted or 'none: it is not built'}"
@@ -202,7 +202,7 @@ class WeightStore(Part):
         for variable, array in zip(variables, arrays, strict=True):
             if not variable.shape.is_compatible_with(array.shape):
                 raise ValueError(
-                    f"{type(layer).__name__}.set_weights: {variable.name[:-2]!r} must have shape "
+                    f"{type(layer).__name__}.set_weights: {variable.node_name!r} must have shape "
                     f"{variable.shape.text}, got {list(array.shape)}"
                 )
         for variable, array in zip(variables, arrays, strict=True):
@@ -229,7 +229,7 @@ def load_numbered(who: str, variables: Sequence[Variable], store: Mapping[str, A
     for variable, array in zip(variables, arrays, strict=True):
         if not variable.shape.is_compatible_with(array.shape):
             raise ValueError(
-                f"{who}: load_own_variables: {variable.name[:-2]!r} must have shape "
+                f"{who}: load_own_variables: {variable.node_name!r} must have shape "
                 f"{variable.shape.text}, the file has {list(array.shape)}"
             )
     for variable, array in zip(variables, arrays, strict=True):
@@ -273,7 +273,7 @@ def is_weight_not_trained(variable: Variable, active: bool) -> bool:
 
 def is_seed_state(variable: Variable) -> bool:
     """Whether it is the state of a SeedGenerator."""
-    return variable.name.endswith("seed_generator_state:0")
+    return variable.node_name.endswith("seed_generator_state")
 
 
 def count_numbers(variables: Sequence[Variable]) -> int:

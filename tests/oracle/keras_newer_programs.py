@@ -165,6 +165,43 @@ def kinds_of_errors() -> Any:
     return found
 
 
+def named(variables: Any) -> Any:
+    return [[v.name, v.path] for v in variables]
+
+
+def names_of_variables() -> Any:
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(2, name="d")], name="s")
+    optimizer = keras.optimizers.Adam(name="adam")
+    optimizer.build(model.trainable_variables)
+    metric, seeds = keras.metrics.Precision(name="p"), keras.random.SeedGenerator(1, name="g")
+    alone = keras.Variable(1.0, name="mine")
+    return [
+        *map(named, (model.weights, optimizer.variables, metric.variables, [seeds.state, alone])),
+        [repr(keras.Variable(numbers(2), name="two")), str(keras.Variable(3, name="three"))],
+    ]
+
+
+def value_of_a_variable() -> Any:
+    layer = layers.Dense(2, kernel_regularizer="l2", bias_constraint="non_neg")
+    layer.build((None, 3))
+    kernel = layer.kernel
+    kernel.assign(numbers(3, 2))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(kernel.value * kernel)
+    found = [loss, tape.gradient(loss, kernel.value), kernel.value.numpy(), kernel.value[0]]
+    kernel.value.assign_add(numbers(3, 2, seed=1))
+    kernel.constraint = keras.constraints.NonNeg()
+    return [
+        *found,
+        *(kernel, kernel.value + 1.0, list(kernel.value.shape), kernel.dtype == "float32"),
+        [type(one).__name__ for one in (kernel.regularizer, layer.bias.constraint)],
+        [type(one).__name__ for one in (layer.bias.regularizer, kernel.constraint)],
+        [tf.is_tensor(kernel), isinstance(kernel, keras.Variable), kernel.trainable],
+        [keras.ops.add(kernel.value, kernel), keras.Variable(kernel.value)],
+        kernel.overwrite_with_gradient,
+    ]
+
+
 PROGRAMS = {
     "circle": circled,
     "circle_columns": lambda: circled(labels=LABELS[:, None], reduction="sum"),
@@ -191,6 +228,8 @@ PROGRAMS = {
     "arrays_of_state": lambda: state_tree("numpy_array"),
     "state_paths": state_paths,
     "state_set": state_set,
+    "names_of_variables": names_of_variables,
+    "value_of_a_variable": value_of_a_variable,
     "kinds_of_errors": kinds_of_errors,
 }
 

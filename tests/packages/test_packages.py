@@ -1,4 +1,4 @@
-"""Packages that others wrote for TensorFlow, with pinnace: they give what they give with TensorFlow.
+"""Packages that others wrote for TensorFlow give with pinnace what they give with it.
 
 `make packages` puts them into a folder, as they are in the index.
 """

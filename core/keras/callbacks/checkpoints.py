@@ -149,12 +149,15 @@ class BackupAndRestore(Callback):
     ) -> None:
         super().__init__()
         del double_checkpoint
-        if not os.fspath(backup_dir):
-            raise ValueError("BackupAndRestore: backup_dir must name a folder")
+        if not backup_dir or not os.fspath(backup_dir):
+            raise ValueError(
+                "BackupAndRestore: Empty `backup_dir` argument passed: it must name a folder, got "
+                f"{backup_dir!r}"
+            )
         if save_freq != "epoch" and not (isinstance(save_freq, int) and save_freq > 0):
             raise ValueError(
-                f"BackupAndRestore: save_freq must be 'epoch' or a number of batches, "
-                f"got {save_freq!r}"
+                "BackupAndRestore: Invalid value for argument `save_freq`: it must be 'epoch' or a "
+                f"number of batches, got {save_freq!r}"
             )
         self.backup_dir = Path(backup_dir)
         self.save_freq = save_freq

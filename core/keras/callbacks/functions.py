@@ -43,7 +43,10 @@ class LambdaCallback(Callback):
             "on_train_batch_end": on_train_batch_end,
             **kwargs,
         }
-        unknown = sorted(name for name in given if not hasattr(Callback, name))
+        # Keras keeps whatever it is given; what is named as a hook and is none is a slip.
+        unknown = sorted(
+            name for name in given if not hasattr(Callback, name) and name[:3] == "on_"
+        )
         if unknown:
             raise TypeError(f"LambdaCallback: unknown hooks {', '.join(unknown)}")
         self.__dict__.update({name: hook for name, hook in given.items() if hook is not None})

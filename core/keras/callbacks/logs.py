@@ -212,7 +212,7 @@ class TensorBoard(Callback):
         if self.histogram_freq and epoch % self.histogram_freq == 0:
             with self._writer("train").as_default():
                 for weight in self.model.weights:
-                    name = weight.name.removesuffix(":0")
+                    name = weight.node_name
                     summary.histogram(f"{name}/histogram", weight.value(), step=epoch)
         if self.write_graph:
             self._write_graph()

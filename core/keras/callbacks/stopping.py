@@ -25,7 +25,12 @@ class Monitor(Callback):
     def __init__(self, monitor: str, mode: str, min_delta: float) -> None:
         super().__init__()
         if mode not in {"auto", "min", "max"}:
-            raise ValueError(f"{type(self).__name__}: mode must be auto, min or max, got {mode!r}")
+            warnings.warn(
+                f"{type(self).__name__} mode {mode!r} is unknown: it must be auto, min or max, and "
+                "auto is taken",
+                stacklevel=3,
+            )
+            mode = "auto"
         self.monitor = monitor
         self.mode = mode
         self.min_delta = abs(min_delta)

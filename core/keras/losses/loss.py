@@ -57,7 +57,7 @@ class Loss:
         reduction = "sum_over_batch_size" if reduction == "auto" else reduction
         if reduction not in REDUCTIONS:
             raise ValueError(
-                f"{type(self).__name__}: reduction must be one of "
+                f"{type(self).__name__}: Invalid value for argument `reduction`: it must be one of "
                 f"{', '.join(map(str, REDUCTIONS))}, got {reduction!r}"
             )
         self.name = name or class_name_in_snake_case(type(self).__name__)

@@ -58,7 +58,7 @@ def categorical_crossentropy(
         )
     if not y_true.shape.is_compatible_with(y_pred.shape):
         raise ValueError(
-            "categorical_crossentropy: y_true must have y_pred's shape, got "
+            "categorical_crossentropy: y_true and y_pred must have the same shape, got "
             f"{y_true.shape.text} and {y_pred.shape.text}\n"
             "  Try: sparse_categorical_crossentropy, which takes numbers of classes"
         )
@@ -144,6 +144,11 @@ def binary_crossentropy(
     """
     y_pred = convert_to_tensor(y_pred)
     y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)
+    if not y_true.shape.is_compatible_with(y_pred.shape):
+        raise ValueError(
+            "binary_crossentropy: y_true and y_pred must have the same shape, got "
+            f"{y_true.shape.text} and {y_pred.shape.text}"
+        )
     if label_smoothing:
         y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
     return reduction.reduce_mean(binary_of_elements(y_true, y_pred, from_logits), axis)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.means import MeanMetricWrapper
 from pinnace.ops.array import casting, reshaping
@@ -33,10 +34,12 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
 
     Args:
         y_true: [...], 0 or 1; cast to the dtype of `y_pred`.
-        y_pred: [...], probabilities, of the shape of `y_true`.
+        y_pred: [...], probabilities, of the shape of `y_true`; bools are 0 and 1.
         threshold: predictions above it count as 1.
     """
     y_pred = convert_to_tensor(y_pred)
+    if y_pred.dtype is dtypes.bool:
+        y_pred = casting.cast(y_pred, floatx())
     y_true = _as(convert_to_tensor(y_true), y_pred.dtype)
     y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
     said = casting.cast(comparison.greater(y_pred, threshold), y_true.dtype)
@@ -184,6 +187,7 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
         self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: Any = None
     ) -> None:
         super().__init__(top_k_categorical_accuracy, name=name, dtype=dtype, k=k)
+        self.k = k
 
 
 class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
@@ -212,3 +216,5 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
             k=k,
             from_sorted_ids=from_sorted_ids,
         )
+        self.k = k
+        self.from_sorted_ids = from_sorted_ids

@@ -67,18 +67,25 @@ class AUC(Counts):
         from_logits: bool = False,
     ) -> None:
         if str(curve).lower() not in _CURVES:
-            raise ValueError(f"AUC: curve must be ROC, PR or PRGAIN, got {curve!r}")
+            raise ValueError(
+                f'AUC: Invalid AUC curve value: "{curve}". It must be ROC, PR or PRGAIN'
+            )
         if str(summation_method).lower() not in _SUMMATIONS:
             raise ValueError(
-                f"AUC: summation_method must be one of {', '.join(_SUMMATIONS)}, "
-                f"got {summation_method!r}"
+                f'AUC: Invalid AUC summation method value: "{summation_method}". It must be one of '
+                f"{', '.join(_SUMMATIONS)}"
             )
         if num_labels and not multi_label:
             raise ValueError("AUC: num_labels is for multi_label=True only")
         if thresholds is None and num_thresholds < 2:
-            raise ValueError(f"AUC: num_thresholds must be at least 2, got {num_thresholds}")
-        last = num_thresholds - 1
-        inner = sorted(thresholds) if thresholds is not None else [i / last for i in range(1, last)]
+            raise ValueError(
+                f"AUC: Argument `num_thresholds` must be an integer > 1, got {num_thresholds}"
+            )
+        if thresholds is None:
+            last = num_thresholds - 1
+            inner = [i / last for i in range(1, last)]
+        else:
+            inner = sorted(thresholds)
         self.multi_label = multi_label
         self.num_labels = num_labels
         super().__init__([-epsilon(), *inner, 1.0 + epsilon()], name=name, dtype=dtype)

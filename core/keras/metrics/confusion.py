@@ -50,7 +50,10 @@ class Counts(Metric):
         listed = [values] if isinstance(values, (int, float)) else list(values)
         # Keras: ends lie slightly outside 0 and 1.
         if thresholds is not None and any(not -1e-6 <= t <= 1 + 1e-6 for t in listed):
-            raise ValueError(f"{type(self).__name__}: thresholds must be from 0 to 1, got {listed}")
+            outside = [t for t in listed if not 0 <= t <= 1]
+            raise ValueError(
+                f"{type(self).__name__}: Threshold values must be in [0, 1]. Received: {outside}"
+            )
         self.thresholds = thresholds
         self._thresholds = listed
         self.class_id = class_id
@@ -66,6 +69,11 @@ class Counts(Metric):
         y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
         y_pred = self._considered(y_pred)
         if self.class_id is not None:
+            if y_pred.shape.rank == 1:
+                raise ValueError(
+                    f"{type(self).__name__}: When class_id is provided, y_pred must be a 2D array "
+                    f"with shape (num_samples, num_classes), found shape: {y_pred.shape.text}"
+                )
             y_true, y_pred = y_true[..., self.class_id], y_pred[..., self.class_id]
         weights = self._weights(y_pred, sample_weight)
         true = reshaping.reshape(y_true, [1, -1])

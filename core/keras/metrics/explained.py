@@ -43,11 +43,14 @@ class R2Score(Metric):
         super().__init__(name=name, dtype=dtype)
         if class_aggregation not in _AGGREGATIONS:
             raise ValueError(
-                f"R2Score: class_aggregation must be one of {_AGGREGATIONS}, "
-                f"got {class_aggregation!r}"
+                "R2Score: Invalid value for argument `class_aggregation`: it must be one of "
+                f"{_AGGREGATIONS}, got {class_aggregation!r}"
             )
         if num_regressors < 0:
-            raise ValueError(f"R2Score: num_regressors must not be negative, got {num_regressors}")
+            raise ValueError(
+                "R2Score: Invalid value for argument `num_regressors`: it must not be below 0, got "
+                f"{num_regressors}"
+            )
         self.class_aggregation = class_aggregation
         self.num_regressors = num_regressors
         self.num_samples = self.add_variable((), "zeros", "int32", name="num_samples")

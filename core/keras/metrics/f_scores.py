@@ -47,16 +47,28 @@ class FBetaScore(Metric):
         kind = type(self).__name__
         if average not in {None, "micro", "macro", "weighted"}:
             raise ValueError(
-                f"{kind}: average must be None, 'micro', 'macro' or 'weighted', got {average!r}"
+                f"{kind}: Invalid `average` argument value. Expected one of: "
+                f"{{None, 'micro', 'macro', 'weighted'}}. Received: average={average}"
             )
         if not isinstance(beta, float):
-            raise TypeError(f"{kind}: beta must be a float, got {beta!r}")
+            raise ValueError(  # noqa: TRY004 (Keras: a ValueError)
+                f"{kind}: Invalid `beta` argument value. It should be a Python float. Received: "
+                f"beta={beta!r} of type {type(beta).__name__}"
+            )
         if beta <= 0:
-            raise ValueError(f"{kind}: beta must be above 0, got {beta}")
+            raise ValueError(
+                f"{kind}: Invalid `beta` argument value. It should be > 0. Received: beta={beta}"
+            )
         if threshold is not None and not isinstance(threshold, float):
-            raise TypeError(f"{kind}: threshold must be a float or None, got {threshold!r}")
+            raise ValueError(
+                f"{kind}: Invalid `threshold` argument value. It should be a Python float. "
+                f"Received: threshold={threshold!r} of type {type(threshold).__name__}"
+            )
         if threshold is not None and not 0 < threshold <= 1:
-            raise ValueError(f"{kind}: threshold must be above 0 and at most 1, got {threshold}")
+            raise ValueError(
+                f"{kind}: Invalid `threshold` argument value. It should verify 0 < threshold <= 1. "
+                f"Received: threshold={threshold}"
+            )
         self.average = average
         self.beta = beta
         self.threshold = threshold

@@ -12,7 +12,7 @@ from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import initializers, registry, replicas, stateless
 from pinnace.keras.dtype_policy import DTypePolicy, floatx
-from pinnace.keras.metrics.state import StateVariable
+from pinnace.keras.keras_variable import KerasVariable
 from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.ops.array import casting
 
@@ -72,10 +72,9 @@ class Metric(AutoTrackable):
         make = initializers.get(initializer)
         with init_scope():
             value = make(list(shape), dtype=dtypes.as_dtype(dtype or self._dtype))
-            variable = StateVariable(
+            variable = KerasVariable(
                 value, trainable=False, name=f"{self.name}/{name or 'variable'}", **how
             )
-        variable.path = variable.name.removesuffix(":0")  # type: ignore[attr-defined]  # Keras 3's
         first = np.asarray(value.numpy())
         self._state.append((variable, first))
         return variable

@@ -41,13 +41,19 @@ class _BestUnderConstraint(Counts):
     ) -> None:
         kind = type(self).__name__
         if not 0 <= value <= 1:
-            raise ValueError(f"{kind}: {self._argument} must be from 0 to 1, got {value}")
+            raise ValueError(
+                f"{kind}: Argument `{self._argument}` must be in the range [0, 1]. Received: "
+                f"{value}"
+            )
         if num_thresholds < 1:
-            raise ValueError(f"{kind}: num_thresholds must be at least 1, got {num_thresholds}")
+            raise ValueError(
+                f"{kind}: Argument `num_thresholds` must be an integer > 0, got {num_thresholds}"
+            )
         last = num_thresholds - 1
         tried = [0.5] if last == 0 else [i / last for i in range(num_thresholds)]
         super().__init__(tried, class_id, name, dtype)
         self.value = value
+        setattr(self, self._argument, value)
         self.num_thresholds = num_thresholds
 
     def _counted(self) -> tuple[Tensor, ...]:

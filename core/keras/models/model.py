@@ -187,8 +187,8 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     def layers(self, value: Any) -> None:
         del value
         raise AttributeError(
-            f"{type(self).__name__}: layers is what the model finds in its attributes\n"
-            "  Try: another name for the attribute"
+            f"{type(self).__name__}: `Model.layers` attribute is reserved: it is what the model "
+            "finds in its attributes\n  Try: another name for the attribute"
         )
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
@@ -854,7 +854,9 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             signature = self._default_signatures()["serving_default"]
             late.onnx.export(signature, str(filepath), **kwargs)
         else:
-            raise ValueError(f"Model.export: format must be tf_saved_model or onnx, got {format!r}")
+            raise ValueError(
+                f"Model.export: Unrecognized format={format!r}: it must be tf_saved_model or onnx"
+            )
 
     def _write(self, path: str, with_optimizer: bool, options: dict[str, Any]) -> None:
         calls.exporting = not with_optimizer

@@ -78,7 +78,10 @@ class Sequential(Model):
             layer = layer.node.layer if layer.node is not None else layer
         if isinstance(layer, InputLayer):
             if self._layers or self._input is not None:
-                raise ValueError(f"{self._described()}: an Input must come first")
+                raise ValueError(
+                    f"{self._described()} has already been configured for an input: an Input must "
+                    "come first"
+                )
             self._input = layer.output
             return
         if not isinstance(layer, Layer):

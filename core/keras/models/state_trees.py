@@ -50,7 +50,7 @@ def _kinds_of(model: Model) -> dict[str, Sequence[Variable]]:
 
 
 def _path_of(variable: Variable) -> str:
-    return variable.name.removesuffix(":0")
+    return variable.node_name
 
 
 def _nested(variables: Sequence[Variable], value_format: str) -> dict[str, Any]:

@@ -33,8 +33,8 @@ class Topology:
             for x in structure.flatten(given):
                 if not isinstance(x, KerasTensor):
                     raise ValueError(  # noqa: TRY004 (Keras raises it too)
-                        f"Model: {name} must be KerasTensors, from Input and from layers called on "
-                        f"them, got {type(x).__name__}: {x!r:.100}"
+                        f"Model: All `{name}` values must be KerasTensors, from Input and from "
+                        f"layers called on them, got {type(x).__name__}: {x!r:.100}"
                     )
         self.inputs = inputs
         self.outputs = outputs
@@ -78,8 +78,8 @@ class Topology:
                 continue
             if node is None or not node.inputs:
                 raise ValueError(
-                    f"Model: {item!r} is needed for the outputs and is not among the inputs "
-                    f"{self.flat_inputs}"
+                    f"Model: Output is not connected to `inputs`: {item!r} is needed for the "
+                    f"outputs and is not among the inputs {self.flat_inputs}"
                 )
             done.add(id(node))
             waiting.append((node, True))

@@ -214,6 +214,7 @@ from pinnace.keras.ops.normalizations import batch_normalization as batch_normal
 from pinnace.keras.ops.normalizations import dot_product_attention as dot_product_attention
 from pinnace.keras.ops.normalizations import layer_normalization as layer_normalization
 from pinnace.keras.ops.normalizations import rms_normalization as rms_normalization
+from pinnace.keras.ops.norms import norm as norm
 from pinnace.keras.ops.numeric import angle as angle
 from pinnace.keras.ops.numeric import arccosh as arccosh
 from pinnace.keras.ops.numeric import arcsinh as arcsinh
@@ -290,7 +291,6 @@ from pinnace.keras.ops.reductions import logsumexp as logsumexp
 from pinnace.keras.ops.reductions import max as max
 from pinnace.keras.ops.reductions import mean as mean
 from pinnace.keras.ops.reductions import min as min
-from pinnace.keras.ops.reductions import norm as norm
 from pinnace.keras.ops.reductions import prod as prod
 from pinnace.keras.ops.reductions import sort as sort
 from pinnace.keras.ops.reductions import std as std

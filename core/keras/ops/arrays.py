@@ -292,7 +292,15 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
         pad_width: a number, a pair (before, after), or a pair per axis.
         mode: "constant", "reflect" or "symmetric".
         constant_values: the constant; 0 if None.
+
+    Raises:
+        ValueError: another mode, or a constant with a mode that takes none.
     """
+    if mode != "constant" and constant_values is not None:
+        raise ValueError(
+            "keras.ops.pad: Argument `constant_values` can only be provided when "
+            f"`mode == 'constant'`, got mode={mode!r} and constant_values={constant_values!r}"
+        )
     x = as_tensor(x)
     rank = len(x.shape)
     if isinstance(pad_width, int):

@@ -15,4 +15,4 @@ from pinnace.keras.ops.matrices import qr as qr
 from pinnace.keras.ops.matrices import solve as solve
 from pinnace.keras.ops.matrices import solve_triangular as solve_triangular
 from pinnace.keras.ops.matrices import svd as svd
-from pinnace.keras.ops.reductions import norm as norm
+from pinnace.keras.ops.norms import norm as norm

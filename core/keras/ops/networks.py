@@ -127,11 +127,13 @@ def softmax(x: Any, axis: int = -1) -> Tensor:
 
     Args:
         x: [...]; integers become floats.
-        axis: along which they are normalised.
+        axis: along which they are normalised, or several that are normalised together.
 
     Returns:
         The shape of `x`.
     """
+    if not isinstance(axis, int):
+        return exponents.exp(_normalised_logarithm(x, axis))
     return softmaxes.softmax(floating(x), axis)
 
 
@@ -141,12 +143,21 @@ def log_softmax(x: Any, axis: int = -1) -> Tensor:
 
     Args:
         x: [...]; integers become floats.
-        axis: along which they are normalised.
+        axis: along which they are normalised, or several that are normalised together.
 
     Returns:
         The shape of `x`.
     """
+    if not isinstance(axis, int):
+        return _normalised_logarithm(x, axis)
     return softmaxes.log_softmax(floating(x), axis)
+
+
+def _normalised_logarithm(x: Any, axes: Any) -> Tensor:
+    tensor = floating(x)
+    shifted: Tensor = tensor - reduction.reduce_max(tensor, list(axes), keepdims=True)
+    summed = reduction.reduce_sum(exponents.exp(shifted), list(axes), keepdims=True)
+    return shifted - exponents.log(summed)
 
 
 @operation("nn", "OneHot", "num_classes", "axis", "dtype")

@@ -10,7 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import floating
 from pinnace.ops.array import casting, reshaping, sorting
-from pinnace.ops.math import cumulation, exponents, extremes, reduction, statistics
+from pinnace.ops.math import cumulation, extremes, reduction, statistics
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -338,30 +338,3 @@ def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """
     values, places = sorting.top_k(x, k, sorted=sorted)
     return values, places
-
-
-@operation("linalg", "Norm", "ord", "axis", "keepdims")
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The Euclidean length along axes, of all if None; with `ord=1` the sum of the sizes.
-
-    Args:
-        x: [...]; integers become floats.
-        ord: None or 2 (Euclidean), 1; None or "fro" of two axes.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes.
-
-    Raises:
-        ValueError: another `ord`.
-    """
-    from pinnace.ops.math import arithmetic, polar
-
-    tensor = floating(x)
-    two_axes = not (axis is None or isinstance(axis, int))
-    if ord not in (None, 2, "euclidean", "fro", 1) or (two_axes and ord not in (None, "fro")):
-        raise ValueError(f"keras.ops.norm: ord must be None, 1 or 2 of one axis, got {ord!r}")
-    if ord == 1:
-        return reduction.reduce_sum(polar.abs(tensor), _axes(axis), keepdims)
-    return exponents.sqrt(reduction.reduce_sum(arithmetic.square(tensor), _axes(axis), keepdims))

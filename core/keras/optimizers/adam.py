@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework.context import state
 from pinnace.framework.indexed_slices import IndexedSlices, dense
+from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.optimizers.optimizer import (
     Optimizer,
     OptimizerOptions,
@@ -216,8 +217,9 @@ class Nadam(_Moments):
         """Make m and v per variable, and the product of the momenta."""
         super().build(var_list)
         self._add_slots("momentum", "velocity")
+        kind = var_list[0].dtype.name if var_list else floatx()
         # Keras: it comes last among the variables.
-        self._product = self._own_variable(1.0, var_list[0].dtype.name, "u_product")
+        self._product = self._own_variable(1.0, kind, "u_product")
 
     def _update_all(
         self, gradients: Sequence[Tensor], variables: Sequence[Variable], rate: Any

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.functions.control.conditional import cond
 from pinnace.keras import registry, replicas
 from pinnace.keras.optimizers.optimizer import Optimizer
+from pinnace.keras.optimizers.optimizer_state import is_overwritten
 from pinnace.ops.array import casting, joining, reshaping
 from pinnace.ops.math import arithmetic, comparison, division, reduction
 
@@ -97,6 +99,7 @@ class LossScaleOptimizer(Optimizer):
     def scale_loss(self, loss: Any) -> Any:
         """The loss times the scale."""
         scale = self.dynamic_scale.value() if self.built else self.initial_scale
+        loss = convert_to_tensor(loss)
         if self.built and loss.dtype is not self.dynamic_scale.dtype:
             scale = casting.cast(scale, loss.dtype)
         return arithmetic.multiply(loss, scale)
@@ -148,7 +151,10 @@ class LossScaleOptimizer(Optimizer):
 
     def _apply_unscaled(self, grads: Sequence[Any], variables: Sequence[Variable]) -> None:
         scale = self.dynamic_scale.value()
-        unscaled = [None if gradient is None else _divided(gradient, scale) for gradient in grads]
+        unscaled = [
+            gradient if gradient is None or is_overwritten(variable) else _divided(gradient, scale)
+            for gradient, variable in zip(grads, variables, strict=True)
+        ]
         self.inner_optimizer.apply(unscaled, variables)
 
     def _set(self, steps: int, factor: float) -> None:

@@ -49,7 +49,7 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
 
     def __call__(self, variable: Variable) -> Optimizer:
         """The optimizer of a variable."""
-        return self[getattr(variable, "path", variable.name.removesuffix(":0"))]
+        return self[variable.node_name]
 
     def __getitem__(self, key: str) -> Optimizer:
         found = self._by_pattern.get(key)

@@ -138,7 +138,7 @@ class Muon(Optimizer):
         self._slots["momentum"], self._slots["velocity"] = means, sizes
 
     def _takes_adam(self, variable: Variable) -> bool:
-        path = variable.name.removesuffix(":0")
+        path = variable.node_name
         if variable.shape.rank != 2 or (self.exclude_embeddings and "embedding" in path.lower()):
             return True
         return any(re.search(pattern, path) for pattern in self.exclude_layers)

@@ -12,8 +12,13 @@ from pinnace.functions.control.conditional import cond
 from pinnace.keras import replicas, stateless
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.names import class_name_in_snake_case, unique_name
-from pinnace.keras.optimizers.optimizer_state import ACCUMULATOR, LearningRate, OptimizerState
-from pinnace.keras.optimizers.schedules import LearningRateSchedule
+from pinnace.keras.optimizers.optimizer_state import (
+    ACCUMULATOR,
+    LearningRate,
+    OptimizerState,
+    is_followed,
+    is_overwritten,
+)
 from pinnace.ops.array import casting, constants
 from pinnace.ops.math import arithmetic, clipping, comparison, division, polar
 
@@ -127,7 +132,7 @@ class Optimizer(OptimizerState):
         self._excluded, self._excluded_names = [], ()
         self._variables: list[Variable] = []
         self._iterations = self._own_variable(0, "int64", "iteration")
-        if isinstance(learning_rate, LearningRateSchedule) or callable(learning_rate):
+        if is_followed(learning_rate):
             self._learning_rate: Any = learning_rate
         else:
             self._learning_rate = self._own_variable(learning_rate, floatx(), "learning_rate")
@@ -167,7 +172,10 @@ class Optimizer(OptimizerState):
             return
         if self.loss_scale_factor is not None:
             factor = self.loss_scale_factor
-            gradients = [dense(gradient) / factor for gradient in gradients]
+            gradients = [
+                gradient if is_overwritten(variable) else dense(gradient) / factor
+                for gradient, variable in zip(gradients, variables, strict=True)
+            ]
         if self.gradient_accumulation_steps:
             if replicas.in_several():
                 raise NotImplementedError(
@@ -175,7 +183,7 @@ class Optimizer(OptimizerState):
                     "strategy has several replicas"
                 )
         else:
-            gradients = self._clipped(gradients)
+            gradients = self._clipped(gradients, variables)
         if replicas.in_several():
             gradients = replicas.summed(gradients)
             replicas.once(lambda _: self._step_once(gradients, variables))
@@ -231,7 +239,8 @@ class Optimizer(OptimizerState):
         ]
 
         def change() -> None:
-            self._change(self._clipped([total / steps for total in sums]), variables)
+            means = [total / steps for total in sums]
+            self._change(self._clipped(means, variables), variables)
             # Keras: also those that had no gradient this time.
             for total in self._slots[ACCUMULATOR]:
                 total.assign(constants.zeros_like(total.value()))
@@ -247,6 +256,12 @@ class Optimizer(OptimizerState):
             gradients = [dense(gradient) for gradient in gradients]
         rate = self._current_learning_rate()
         rate = rate.value() if isinstance(rate, Variable) else rate
+        for gradient, variable in zip(gradients, variables, strict=True):
+            if is_overwritten(variable):
+                variable.assign(gradient)
+        kept = [i for i, variable in enumerate(variables) if not is_overwritten(variable)]
+        if len(kept) < len(variables):
+            gradients, variables = [gradients[i] for i in kept], [variables[i] for i in kept]
         self._shared = {}
         try:
             self._decay_weights(variables, rate)
@@ -330,7 +345,7 @@ class Optimizer(OptimizerState):
         return variables
 
     def _check_known(self, variables: Sequence[Variable]) -> None:
-        unknown = [v.name for v in variables if id(v) not in self._index]
+        unknown = [v.node_name for v in variables if id(v) not in self._index]
         if unknown:
             raise ValueError(
                 f"{type(self).__name__}: it was built for {len(self._index)} variables, "
@@ -342,7 +357,7 @@ class Optimizer(OptimizerState):
         self, grads: Sequence[Any], variables: Sequence[Variable]
     ) -> tuple[list[Any], list[Variable]]:
         """The pairs that have a gradient."""
-        missing = [v.name for g, v in zip(grads, variables, strict=True) if g is None]
+        missing = [v.node_name for g, v in zip(grads, variables, strict=True) if g is None]
         if not missing:
             return list(grads), list(variables)
         if len(missing) == len(variables) > 0:
@@ -351,14 +366,22 @@ class Optimizer(OptimizerState):
                 f"depend on {', '.join(missing)}"
             )
         warnings.warn(
-            f"{type(self).__name__}: the loss does not depend on {', '.join(missing)}, "
-            "which stay as they are",
+            f"{type(self).__name__}: Gradients do not exist for variables: the loss does not "
+            f"depend on {', '.join(missing)}, which stay as they are",
             stacklevel=4,
         )
         pairs = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]
         return [gradient for gradient, _ in pairs], [variable for _, variable in pairs]
 
-    def _clipped(self, gradients: list[Any]) -> list[Any]:
+    def _clipped(self, gradients: list[Any], variables: Sequence[Variable]) -> list[Any]:
+        """The gradients no larger than asked for; those that are values stay as they are."""
+        places = [i for i, variable in enumerate(variables) if not is_overwritten(variable)]
+        if len(places) == len(gradients):
+            return self._all_clipped(gradients)
+        clipped = dict(zip(places, self._all_clipped([gradients[i] for i in places]), strict=True))
+        return [clipped.get(i, gradient) for i, gradient in enumerate(gradients)]
+
+    def _all_clipped(self, gradients: list[Any]) -> list[Any]:
         if self.clipnorm is not None and self.clipnorm > 0:
             return [clipping.clip_by_norm(g, self.clipnorm) for g in gradients]
         if self.global_clipnorm is not None and self.global_clipnorm > 0:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope, state
 from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.variable import Variable, VariableAggregation
 from pinnace.keras import initializers, registry, replicas
+from pinnace.keras.keras_variable import KerasVariable
 from pinnace.keras.optimizers.schedules import LearningRateSchedule
 from pinnace.keras.weights import load_numbered
 from pinnace.ops.array import casting
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
 # The slot of the gradients since the last change.
 ACCUMULATOR = "gradient_accumulator"
 LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any]
+
+
+def is_followed(rate: Any) -> bool:
+    """Whether a learning rate says at each step what it is: a schedule, or a function."""
+    # Keras' variables can be called as well, and are values.
+    return callable(rate) and not isinstance(rate, Variable)
+
+
+def is_overwritten(variable: Variable) -> bool:
+    """Whether a step puts the gradient in the place of the value, as Keras does for scales."""
+    return getattr(variable, "overwrite_with_gradient", False)
 
 
 class OptimizerState(AutoTrackable):
@@ -67,14 +79,13 @@ class OptimizerState(AutoTrackable):
 
     def _own_variable(self, value: Any, dtype: str, name: str) -> Variable:
         with init_scope():
-            variable = Variable(
+            variable = KerasVariable(
                 value,
                 dtype=dtype,
                 trainable=False,
                 name=f"{self.name}/{name}",
                 **replicas.kept(VariableAggregation.ONLY_FIRST_REPLICA),
             )
-        variable.path = variable.name.removesuffix(":0")  # type: ignore[attr-defined]  # Keras 3's
         self._variables.append(variable)
         return variable
 
@@ -133,7 +144,7 @@ class OptimizerState(AutoTrackable):
             name: ends the new one's name, which begins with the other's.
             initializer: of its value.
         """
-        stem = reference_variable.name.split(":")[0].replace("/", "_")
+        stem = reference_variable.node_name.replace("/", "_")
         make = initializers.get(initializer)
         value = make(reference_variable.shape.as_list(), dtype=reference_variable.dtype)
         return self._own_variable(value, reference_variable.dtype.name, f"{stem}_{name}")
@@ -235,12 +246,12 @@ class OptimizerState(AutoTrackable):
     @learning_rate.setter
     def learning_rate(self, value: LearningRate) -> None:
         if isinstance(self._learning_rate, Variable):
-            if isinstance(value, LearningRateSchedule) or callable(value):
+            if is_followed(value):
                 self._variables[:] = [v for v in self._variables if v is not self._learning_rate]
                 self._learning_rate = value
             else:
-                self._learning_rate.assign(value)
-        elif isinstance(value, LearningRateSchedule) or callable(value):
+                self._learning_rate.assign(cast("float", value))
+        elif is_followed(value):
             self._learning_rate = value
         else:
             raise TypeError(
@@ -300,7 +311,8 @@ class OptimizerState(AutoTrackable):
         """
         if len(weights) != len(self._variables):
             raise ValueError(
-                f"{type(self).__name__}.set_weights: there are {len(self._variables)} variables, "
+                f"{type(self).__name__}: You are calling `set_weights` with another number of "
+                f"values: there are {len(self._variables)} variables, "
                 f"got {len(weights)} values\n  Try: build(variables) first"
             )
         for variable, value in zip(self._variables, weights, strict=True):

@@ -57,7 +57,8 @@ class Ftrl(Optimizer):
         super().__init__(learning_rate, **options)
         if learning_rate_power > 0:
             raise ValueError(
-                f"Ftrl: learning_rate_power must be at most 0, got {learning_rate_power}"
+                "`learning_rate_power` needs to be negative or zero. Received: "
+                f"learning_rate_power={learning_rate_power}."
             )
         self.learning_rate_power = learning_rate_power
         self.initial_accumulator_value = initial_accumulator_value
@@ -67,7 +68,10 @@ class Ftrl(Optimizer):
         self.beta = beta
         for name in self._settings[1:5]:
             if getattr(self, name) < 0:
-                raise ValueError(f"Ftrl: {name} must be at least 0, got {getattr(self, name)}")
+                given = getattr(self, name)
+                raise ValueError(
+                    f"`{name}` needs to be positive or zero. Received: {name}={given}."
+                )
 
     def build(self, var_list: Sequence[Variable]) -> None:
         """Make the sum of squares and the linear part per variable."""
@@ -205,7 +209,7 @@ class Adafactor(Optimizer):
             self._slots[name] = []
         for variable in self._targets:
             sizes = variable.shape.as_list()
-            stem = variable.name.split(":")[0].replace("/", "_")
+            stem = variable.node_name.replace("/", "_")
             if len(sizes) < 2:
                 # Keras' files have a number in the place of each.
                 rows, columns = (

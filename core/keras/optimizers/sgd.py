@@ -47,7 +47,9 @@ class SGD(Optimizer):
     ) -> None:
         super().__init__(learning_rate, **options)
         if not 0 <= momentum <= 1:
-            raise ValueError(f"SGD: momentum must be from 0 to 1, got {momentum}")
+            raise ValueError(
+                f"SGD: `momentum` must be a float between [0, 1]. Received: {momentum}"
+            )
         self.momentum = momentum
         self.nesterov = nesterov
 

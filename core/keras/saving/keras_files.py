@@ -88,7 +88,7 @@ def _restore(model: Any, weights: IO[bytes], path: str, older: bool) -> None:
     with hdf5_files.reading(weights, who) as file, hdf5_files.explained(who):
         if hdf5.has_weights(model):
             found = hdf5.weights_for(model, file)
-        elif hdf5_files.entry(file, "layers") is not None:
+        elif _holds_values(hdf5_files.entry(file, "layers")):
             raise InvalidArgumentError(
                 f"{who}: {model.name!r} was not built again: the file does not say for which shapes"
                 "\n  Try: get_build_config and build_from_config of the class, where it was saved"
@@ -98,6 +98,17 @@ def _restore(model: Any, weights: IO[bytes], path: str, older: bool) -> None:
         found += _optimizer_values(model, file, older)
     for variable, value in found:
         variable.assign(value)
+
+
+def _holds_values(group: Any) -> bool:
+    """Whether there is an array in a group of a file, or in one of those in it."""
+    waiting = [group]
+    while waiting:
+        one = waiting.pop()
+        if hasattr(one, "shape"):
+            return True
+        waiting.extend(hdf5_files.entry(one, name) for name in getattr(one, "keys", list)())
+    return False
 
 
 def _optimizer_values(model: Any, file: Any, older: bool) -> list[tuple[Any, Any]]:

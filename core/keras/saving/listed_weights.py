@@ -88,7 +88,7 @@ def in_order_of(layer: Any, names: list[str]) -> list[Variable]:
     """
     first, other = weights_of(layer), list(layer.weights)
     kinds = [_kind(name) for name in names]
-    if [_kind(v.name) for v in first] != kinds == [_kind(v.name) for v in other]:
+    if [_kind(v.node_name) for v in first] != kinds == [_kind(v.node_name) for v in other]:
         return other
     return first
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from pinnace.keras.saving import hdf5, keras_files, older_files
@@ -32,11 +33,19 @@ def _begins_as_zip(path: str) -> bool:
 def write(model: Model, path: str, with_optimizer: bool) -> None:
     """Write a model as the file that the ending of its path says."""
     older = path.endswith(_OLDER)
-    if not (model.built or (hdf5.has_weights(model) and not older)):
-        raise ValueError(
-            f"Model.save: {model.name!r} has no weights before it is built\n"
-            "  Try: call it on data, fit it, or build(shape)"
-        )
+    if not model.built:
+        if older:
+            raise ValueError(
+                f"Model.save: {model.name!r} has no weights before it is built\n"
+                "  Try: call it on data, fit it, or build(shape)"
+            )
+        if not hdf5.has_weights(model):
+            warnings.warn(
+                "Model.save: You are saving a model that has not yet been built: the file has the "
+                f"configuration of {model.name!r} and no weights\n"
+                "  Try: call it on data, fit it, or build(shape)",
+                stacklevel=3,
+            )
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)  # noqa: PTH100, PTH103, PTH120 (a text)
     if older:
         older_files.write(model, path, with_optimizer)

@@ -225,7 +225,7 @@ def _write(model: Any, config: Any, training: Any, file: IO[bytes]) -> None:
 def _write_listed(group: Any, variables: list[Variable]) -> None:
     names: list[str] = []
     for variable in variables:
-        stem = name = variable.name.partition(":")[0]
+        stem = name = variable.node_name
         while name in names:
             name = f"{stem}_{len(names)}"
         names.append(name)

@@ -86,7 +86,7 @@ class ExponentialMovingAverage(Trackable):
             weight.assign_sub((weight - 1) * rest)
 
     def _make(self, variable: Variable) -> None:
-        name = f"{variable.name.partition(':')[0]}/{self._name}"
+        name = f"{variable.node_name}/{self._name}"
         with init_scope():
             first = variable.read_value()
             start = constants.zeros_like(first) if self._zero_debias else first
@@ -126,8 +126,8 @@ class ExponentialMovingAverage(Trackable):
         """The name that the shadow of a variable has, or would have."""
         found = self._of.get(id(var))
         if found is not None:
-            return found[1].name.partition(":")[0]
-        return f"{var.name.partition(':')[0]}/{self._name}"
+            return found[1].node_name
+        return f"{var.node_name}/{self._name}"
 
     def variables_to_restore(
         self, moving_avg_variables: Iterable[Variable] | None = None

@@ -93,8 +93,11 @@ def test_shuffling_keeps_the_slices() -> None:
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: random.normal((2,), dtype="int32"), "must be a float type, got int32"),
-        (lambda: random.randint((2,), 0, 2, "float32"), "must be an integer type"),
+        (
+            lambda: random.normal((2,), dtype="int32"),
+            "a floating point `dtype`",
+        ),
+        (lambda: random.randint((2,), 0, 2, "float32"), "requires an integer `dtype`"),
         (lambda: random.uniform((2,), seed="one"), "must be an int, a SeedGenerator or None"),
         (lambda: random.categorical([1.0], 2), r"\[batch, classes\]"),
         (lambda: random.dropout([1.0], -1), "from 0 to 1, got -1"),

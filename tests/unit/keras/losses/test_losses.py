@@ -190,9 +190,7 @@ def test_a_column_too_many_is_dropped() -> None:
 
 
 def test_wrong_shapes_are_told() -> None:
-    with pytest.raises(
-        ValueError, match=r"y_true must have y_pred's shape, got \[2\] and \[2, 3\]"
-    ):
+    with pytest.raises(ValueError, match=r"must have the same shape, got \[2\] and \[2, 3\]"):
         losses.categorical_crossentropy([0, 1], np.ones((2, 3)) / 3)
     with pytest.raises(
         ValueError, match=r"Try: categorical_crossentropy, which takes one-hot rows"
@@ -205,7 +203,7 @@ def test_wrong_shapes_are_told() -> None:
 def test_unknown_names_and_reductions_are_told() -> None:
     with pytest.raises(ValueError, match=r"loss: name must be one of .*mse.*, got 'msee'"):
         losses.get("msee")
-    with pytest.raises(ValueError, match=r"reduction must be one of .*, got 'average'"):
+    with pytest.raises(ValueError, match=r"`reduction`: it must be one of .*, got 'average'"):
         losses.MeanSquaredError(reduction="average")
 
 
@@ -238,3 +236,8 @@ def test_a_subclass_defines_call() -> None:
             return (y_pred - y_true) ** 3
 
     assert float(Cubed()([0.0, 0.0], [1.0, 2.0])) == 4.5
+
+
+def test_binary_crossentropy_takes_pairs_only() -> None:
+    with pytest.raises(ValueError, match=r"must have the same shape, got \[3, 1\] and \[3, 2\]"):
+        losses.BinaryCrossentropy()(np.ones((3, 1)), np.ones((3, 2)))

@@ -232,23 +232,37 @@ def test_they_work_while_a_model_trains_and_begin_anew_with_each_epoch() -> None
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: metrics.FBetaScore("mean"), ValueError, "average must be None, 'micro'"),
-        (lambda: metrics.FBetaScore(beta=-1.0), ValueError, "beta must be above 0, got -1.0"),
-        (lambda: metrics.FBetaScore(beta=1), TypeError, "beta must be a float, got 1"),
-        (lambda: metrics.F1Score(threshold=1.5), ValueError, "threshold must be above 0"),
+        (lambda: metrics.FBetaScore("mean"), ValueError, "Invalid `average` argument value"),
+        (
+            lambda: metrics.FBetaScore(beta=-1.0),
+            ValueError,
+            "It should be > 0. Received: beta=-1.0",
+        ),
+        (lambda: metrics.FBetaScore(beta=1), ValueError, "It should be a Python float"),
+        (lambda: metrics.F1Score(threshold=1.5), ValueError, "It should verify 0 < threshold <= 1"),
         (
             lambda: metrics.IoU(2, [2]),
             ValueError,
             r"target_class_ids must be below .* 2, got \[2\]",
         ),
-        (lambda: metrics.PrecisionAtRecall(1.5), ValueError, "recall must be from 0 to 1"),
-        (lambda: metrics.RecallAtPrecision(0.5, 0), ValueError, "at least 1, got 0"),
-        (lambda: metrics.AUC(curve="roccurve"), ValueError, "must be ROC, PR or PRGAIN, got 'rocc"),
+        (
+            lambda: metrics.PrecisionAtRecall(1.5),
+            ValueError,
+            r"`recall` must be in the range \[0, 1\]",
+        ),
+        (lambda: metrics.RecallAtPrecision(0.5, 0), ValueError, "must be an integer > 0, got 0"),
+        (lambda: metrics.AUC(curve="roccurve"), ValueError, "It must be ROC, PR or PRGAIN"),
         (lambda: metrics.AUC(summation_method="mean"), ValueError, "must be one of interpolation"),
         (lambda: metrics.AUC(num_labels=2), ValueError, "for multi_label=True only"),
         (lambda: metrics.Recall(top_k=0), ValueError, "top_k must be at least 1, got 0"),
-        (lambda: metrics.R2Score("mean"), ValueError, "class_aggregation must be one of"),
-        (lambda: metrics.R2Score(num_regressors=-1), ValueError, "must not be negative, got -1"),
+        (lambda: metrics.R2Score("mean"), ValueError, "`class_aggregation`: it must be one of"),
+        (
+            lambda: metrics.Precision(class_id=1)(np.ones(3), np.ones(3)),
+            ValueError,
+            "y_pred must be a 2D array",
+        ),
+        (lambda: metrics.AUC(num_thresholds=1), ValueError, "must be an integer > 1, got 1"),
+        (lambda: metrics.R2Score(num_regressors=-1), ValueError, "must not be below 0, got -1"),
         (lambda: metrics.F1Score().update_state([1.0], [1.0]), ValueError, r"got shape \[1\]"),
         (lambda: metrics.R2Score().update_state([1.0], [1.0]), ValueError, r"got shape \[1\]"),
     ],
@@ -256,3 +270,17 @@ def test_they_work_while_a_model_trains_and_begin_anew_with_each_epoch() -> None
 def test_what_is_wrong_is_said(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_settings_are_attributes_of_their_names() -> None:
+    sorted_ids = metrics.SparseTopKCategoricalAccuracy(k=2, from_sorted_ids=True)
+    assert (sorted_ids.k, sorted_ids.from_sorted_ids) == (2, True)
+    assert metrics.TopKCategoricalAccuracy(k=3).k == 3
+    assert metrics.SensitivityAtSpecificity(0.25).specificity == 0.25
+    assert metrics.RecallAtPrecision(0.75).precision == 0.75
+    assert metrics.AUC(num_thresholds=None, thresholds=[0.5]).num_thresholds == 3
+
+
+def test_bools_are_probabilities() -> None:
+    found = metrics.BinaryAccuracy()([True, False, True], [True, True, True])
+    np.testing.assert_allclose(float(found), 2 / 3, rtol=1e-6)

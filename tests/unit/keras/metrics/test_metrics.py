@@ -178,7 +178,7 @@ def test_an_older_subclass_names_its_weights() -> None:
 
     metric = Positives()
     assert float(metric([0], [1.0, -1.0, 2.0])) == 2
-    assert metric.variables[0].name == "positives/count:0"
+    assert metric.variables[0].path == "positives/count"
     metric.reset_state()
     assert float(metric.result()) == 0
 

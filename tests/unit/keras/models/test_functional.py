@@ -138,7 +138,7 @@ def test_what_cannot_be_is_told() -> None:
     x, z = keras.Input((6,)), keras.Input((6,))
     with pytest.raises(ValueError, match="is needed for the outputs and is not among the inputs"):
         keras.Model(x, layers.Add()([x, z]))
-    with pytest.raises(ValueError, match=r"inputs must be KerasTensors, .* got ndarray"):
+    with pytest.raises(ValueError, match=r"All `inputs` values must be .* got ndarray"):
         keras.Model(X, layers.Dense(1)(x))
     with pytest.raises(ValueError, match="Model takes 1 inputs, got 2"):
         keras.Model(x, layers.Dense(1)(x))([X, X])
@@ -154,3 +154,17 @@ def test_the_configuration_names_the_class_where_keras_has_it() -> None:
     # What Keras 3.15 writes, and the only place where it looks.
     assert stored["module"] == "keras.src.models.functional"
     assert isinstance(keras.saving.deserialize_keras_object(stored), keras.Functional)
+
+
+def test_shapes_may_be_told_of_the_inputs_that_are_needed_alone() -> None:
+    class Sum(layers.Layer):
+        def call(self, x: Any, y: Any = None) -> Any:
+            return x if y is None else x + y
+
+        def compute_output_shape(self, x_shape: Any) -> Any:
+            return x_shape
+
+    x, y = keras.Input((2,)), keras.Input((2,))
+    model = keras.Model([x, y], Sum()(x, y))
+    assert model.output_shape == (None, 2)
+    np.testing.assert_array_equal(model([np.ones((1, 2)), np.ones((1, 2))]), [[2, 2]])

@@ -23,9 +23,9 @@ def test_without_an_input_the_first_call_builds_it() -> None:
     assert not model.built
     assert not model.weights
     assert model(X).shape == (4, 2)
-    assert [v.name for v in model.weights][:2] == [
-        f"s/{model.layers[0].name}/kernel:0",
-        f"s/{model.layers[0].name}/bias:0",
+    assert [v.path for v in model.weights][:2] == [
+        f"s/{model.layers[0].name}/kernel",
+        f"s/{model.layers[0].name}/bias",
     ]
     assert model(X[:2]).shape == (2, 2), "the batch size stays open"
 

@@ -30,7 +30,7 @@ def test_it_is_called_and_trained() -> None:
     y = np.array([0, 1, 2, 1])
     history = model.fit(X, y, epochs=40, verbose=0)
     assert history.history["loss"][-1] < history.history["loss"][0]
-    assert model.weights[0].name == f"{model.name}/{model.hidden.name}/kernel:0"
+    assert model.weights[0].path == f"{model.name}/{model.hidden.name}/kernel"
     assert [layer.name for layer in model.layers] == [
         model.hidden.name,
         model.dropout.name,
@@ -154,15 +154,25 @@ def test_an_export_leaves_the_optimizer_out(tmp_path: Path) -> None:
     assert "optimizer" in model._trackable_children()
 
 
+def test_a_model_that_is_not_built_is_saved_without_weights(tmp_path: Path) -> None:
+    model = keras.Sequential([layers.Dense(2, name="d")], name="s")
+    with pytest.warns(UserWarning, match="a model that has not yet been built"):
+        model.save(tmp_path / "m.keras")
+    loaded = keras.models.load_model(tmp_path / "m.keras")
+    assert (loaded.built, model.built) == (False, False)
+    assert loaded.get_config() == model.get_config()
+    assert loaded(np.ones((1, 3), np.float32)).shape == (1, 2)
+
+
 def test_other_formats_and_overwriting_are_refused(tmp_path: Path) -> None:
     model = unnamed()
     unbuilt = keras.Sequential([layers.Dense(2)])
     with pytest.raises(ValueError, match="has no weights before it is built"):
-        unbuilt.save(tmp_path / "m.keras")
+        unbuilt.save(tmp_path / "m.h5")
     (tmp_path / "there").mkdir()
     with pytest.raises(FileExistsError, match="is there already"):
         model.save(tmp_path / "there", overwrite=False)
-    with pytest.raises(ValueError, match="format must be tf_saved_model or onnx, got 'tflite'"):
+    with pytest.raises(ValueError, match="Unrecognized format='tflite': it must be tf_saved_model"):
         model.export(tmp_path / "m", format="tflite")
 
 
@@ -172,7 +182,7 @@ def test_the_attribute_layers_is_taken() -> None:
             super().__init__()
             self.layers = []
 
-    with pytest.raises(AttributeError, match="layers is what the model finds in its attributes"):
+    with pytest.raises(AttributeError, match=r"`Model\.layers` attribute is reserved"):
         Wrong()
 
 

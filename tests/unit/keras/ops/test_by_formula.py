@@ -1,5 +1,6 @@
 """`keras.ops` against NumPy in float64, by names that NumPy has too, and by written formulas."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,34 @@ def test_a_function_is_numpys(name: str, arguments: list[Any]) -> None:
     else:
         found = getattr(ops, name)(*arguments)
     np.testing.assert_allclose(np.asarray(found), getattr(np, name)(*arguments), **CLOSE)
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, 5, (0, 1), (-1, 0), (0, 5)])
+@pytest.mark.parametrize("shape", [(5,), (4, 6), (2, 3, 4)])
+def test_norms_are_numpys(shape: tuple[int, ...], axis: Any) -> None:
+    x = RNG.normal(size=shape)
+    orders = (None, "fro", "nuc", 0, 1, -1, 2, -2, 3, 0.5, np.inf, -np.inf)
+    for order, keepdims in itertools.product(orders, (False, True)):
+        try:
+            wanted = np.linalg.norm(x, order, axis, keepdims)
+        except ValueError:  # an AxisError is one, too
+            with pytest.raises(ValueError, match=r"keras\.ops\.norm: .*(axis|ord)"):
+                ops.norm(x, order, axis, keepdims)
+            continue
+        found = np.asarray(ops.norm(x, order, axis, keepdims))
+        assert found.shape == np.shape(wanted), (order, keepdims)
+        np.testing.assert_allclose(found, wanted, **CLOSE, err_msg=str((order, keepdims)))
+
+
+def test_softmax_of_several_axes_is_that_of_them_as_one() -> None:
+    wanted = np.exp(X) / np.exp(X).sum((0, 2), keepdims=True)
+    np.testing.assert_allclose(ops.softmax(X, (0, 2)), wanted, **CLOSE)
+    np.testing.assert_allclose(ops.log_softmax(X, (0, -1)), np.log(wanted), **CLOSE)
+
+
+def test_only_the_mode_constant_of_pad_takes_a_constant() -> None:
+    with pytest.raises(ValueError, match="`constant_values` can only be provided when"):
+        ops.pad(np.ones(3), 1, "reflect", constant_values=0)
 
 
 def attention(q: Any, k: Any, v: Any) -> Any:

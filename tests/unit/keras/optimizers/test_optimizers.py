@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from pinnace import keras
 from pinnace.autodiff.tape import GradientTape
 from pinnace.framework.variable import Variable
 from pinnace.functions.function import function
@@ -279,10 +280,51 @@ def test_variables_are_named_as_in_keras() -> None:
     w = Variable(np.zeros((2, 3), np.float32), name="dense/kernel")
     optimizer = optimizers.Adam(name="adam")
     optimizer.build([w])
-    assert [v.name for v in optimizer.variables] == [
-        *("adam/iteration:0", "adam/learning_rate:0"),
-        *("adam/dense_kernel_momentum:0", "adam/dense_kernel_velocity:0"),
+    assert [v.path for v in optimizer.variables] == [
+        *("adam/iteration", "adam/learning_rate"),
+        *("adam/dense_kernel_momentum", "adam/dense_kernel_velocity"),
     ]
+
+
+@pytest.mark.parametrize("steps", [None, 2])
+def test_a_gradient_may_be_the_next_value(steps: int | None) -> None:
+    """As in Keras: neither the learning rate nor clipping nor a loss scale is asked."""
+    value, other = keras.Variable([1.0, 2.0]), keras.Variable([1.0, 2.0])
+    value.overwrite_with_gradient = True
+    optimizer = optimizers.SGD(
+        1.0, clipvalue=0.5, loss_scale_factor=4.0, gradient_accumulation_steps=steps
+    )
+    for _ in range(steps or 1):
+        optimizer.apply([np.float32([8, 1]), np.float32([8, 1])], [value, other])
+    np.testing.assert_array_equal(value.numpy(), [8, 1])
+    np.testing.assert_array_equal(other.numpy(), [0.5, 1.75])
+
+
+def test_a_loss_scale_leaves_gradients_that_are_values() -> None:
+    value = keras.Variable([1.0])
+    value.overwrite_with_gradient = True
+    optimizers.LossScaleOptimizer(optimizers.SGD(1.0)).apply([np.float32([6])], [value])
+    np.testing.assert_array_equal(value.numpy(), [6])
+
+
+def test_members_of_a_variable_are_set_and_checked() -> None:
+    variable = keras.Variable([-1.0])
+    variable.trainable = False
+    variable.constraint, variable.regularizer = keras.constraints.NonNeg(), keras.regularizers.L2()
+    assert (variable.trainable, variable.name) == (False, variable.path)
+    with pytest.raises(TypeError, match=r"must be a boolean\. Received: 1"):
+        variable.overwrite_with_gradient = 1
+    for name in ("constraint", "regularizer"):
+        with pytest.raises(ValueError, match=f"Invalid value for attribute `{name}`"):
+            setattr(variable, name, "l2")
+    optimizers.SGD(1.0).apply([np.float32([1])], [variable])
+    np.testing.assert_array_equal(variable.numpy(), [0])
+
+
+def test_nadam_is_built_for_no_variables() -> None:
+    optimizer = optimizers.Nadam()
+    optimizer.build([])
+    assert len(optimizer.variables) == 3
 
 
 def test_the_state_is_read_and_written() -> None:
@@ -318,17 +360,20 @@ def test_names_stand_for_optimizers(name: str) -> None:
 def test_missing_gradients_are_told() -> None:
     a, b = Variable([1.0], name="a"), Variable([1.0], name="b")
     optimizer = optimizers.SGD(1.0)
-    with pytest.warns(UserWarning, match="the loss does not depend on b:0"):
+    with pytest.warns(UserWarning, match="Gradients do not exist for variables.*depend on b,"):
         optimizer.apply([np.float32([1]), None], [a, b])
     assert (a.numpy()[0], b.numpy()[0]) == (0, 1)
-    with pytest.raises(ValueError, match=r"No gradients provided for any variable.* a:0, b:0"):
+    with pytest.raises(ValueError, match=r"No gradients provided for any variable.* a, b"):
         optimizer.apply([None, None], [a, b])
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: optimizers.SGD(momentum=2), "momentum must be from 0 to 1, got 2"),
+        (
+            lambda: optimizers.SGD(momentum=2),
+            r"`momentum` must be a float between \[0, 1\]. Received: 2",
+        ),
         (
             lambda: optimizers.SGD(clipnorm=1.0, clipvalue=1.0),
             "Only one of `clipnorm`, `clipvalue`",
@@ -350,7 +395,7 @@ def test_bad_arguments_are_told(make: Any, words: str) -> None:
 def test_a_variable_that_came_later_is_told() -> None:
     optimizer = optimizers.Adam()
     optimizer.build([Variable([1.0])])
-    with pytest.raises(ValueError, match=r"it was built for 1 variables, late:0 not among them"):
+    with pytest.raises(ValueError, match=r"it was built for 1 variables, late not among them"):
         optimizer.apply([np.float32([1])], [Variable([1.0], name="late")])
 
 

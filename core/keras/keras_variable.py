@@ -1,0 +1,100 @@
+"""KerasVariable: what layers, metrics, optimizers and `keras.Variable` keep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.variable import Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.tensor import Tensor
+
+
+class KerasVariable(Variable):
+    """A variable with the names of Keras 3, and with its `value` as a property.
+
+    Keras 3 wraps a `tf.Variable`, and gives that by `value`; here it is one itself, so that both
+    ways of writing work: `value.numpy()`, and `value()` of programs that know `tf.Variable`s.
+
+    """
+
+    _regularizer: Any = None
+    _is_overwritten = False
+
+    @property
+    def name(self) -> str:
+        """The last part of `path`."""
+        return self._name.rpartition("/")[2]
+
+    @property
+    def path(self) -> str:
+        """Its name below those of the layers it is in, parted by slashes."""
+        return self._name
+
+    @property
+    def value(self) -> KerasVariable:
+        """The variable itself, which is its present value wherever it is used."""
+        return self
+
+    def __call__(self) -> Tensor:
+        """The present value."""
+        return self.read_value()
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch it."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = bool(value)
+
+    @property
+    def overwrite_with_gradient(self) -> bool:
+        """Whether an optimizer puts the gradient in the place of the value."""
+        return self._is_overwritten
+
+    @overwrite_with_gradient.setter
+    def overwrite_with_gradient(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"Variable {self.path!r}: `overwrite_with_gradient` must be a boolean. Received: "
+                f"{value!r}"
+            )
+        self._is_overwritten = value
+
+    @property
+    def regularizer(self) -> Any:
+        """What adds a penalty for its value, or None."""
+        return self._regularizer
+
+    @regularizer.setter
+    def regularizer(self, function: Any) -> None:
+        self._regularizer = self._function("regularizer", function)
+
+    @property
+    def constraint(self) -> Callable[[Tensor], Tensor] | None:
+        """The function that an optimizer applies to the value after each step."""
+        return self._constraint
+
+    @constraint.setter
+    def constraint(self, function: Callable[[Tensor], Tensor] | None) -> None:
+        self._constraint = self._function("constraint", function)
+
+    def _function(self, name: str, value: Any) -> Any:
+        if value is not None and not callable(value):
+            raise ValueError(
+                f"Variable {self.path!r}: Invalid value for attribute `{name}`: it must be a "
+                f"function or None, got {value!r}"
+            )
+        return value
+
+    def __repr__(self) -> str:
+        resource = self._resource
+        value = str(resource.read()) if resource.is_initialized else "<uninitialized>"
+        return (
+            f"<Variable path={self.path}, shape={tuple(self.shape)}, dtype={self.dtype.name}, "
+            f"value={value}>"
+        )
