@@ -312,6 +312,12 @@ def tf_config() -> dict[str, Any]:
     return found
 
 
+def described_workers(given: Any) -> int:
+    """How many processes that train the resolver describes, or TF_CONFIG for None; 0 if none."""
+    spec = ClusterSpec((TFConfigClusterResolver() if given is None else given).cluster_spec())
+    return sum(spec.num_tasks(job) for job in spec.jobs if job in _WORKERS)
+
+
 def resolver_of(who: str, given: Any, rank: int, size: int) -> ClusterResolver:
     """The resolver of a job, once it agrees with what MPI says.
 

@@ -15,10 +15,12 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pinnace.distribute.one_process import OneProcess
 from pinnace.distribute.processes import Processes
 from pinnace.framework import jobs
 from pinnace.framework.errors import DeadlineExceededError
 from pinnace.framework.extras import install_command
+from pinnace.framework.logger import get_logger
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -44,30 +46,38 @@ _started = _Started()
 _lock = threading.Lock()
 
 
-def processes_of_job(who: str, timeout_s: float | None) -> Processes:
+def processes_of_job(who: str, timeout_s: float | None, described: int = 0) -> Processes:
     """The processes of this job: those that `mpirun` started, or this one alone.
 
-    The first call begins MPI, and waits until every process of the job has made it.
+    The first call begins MPI, and waits until every process of the job has made it. One process
+    needs no MPI.
 
     Args:
         who: for messages.
         timeout_s: how long to wait for the others now, in seconds (300 if None), and in each later
             exchange (without end if None).
+        described: how many TF_CONFIG or a resolver says there are; 0 if neither says.
 
     Raises:
-        ImportError: mpi4py, or an MPI library, is missing.
+        ImportError: there are several, and mpi4py or an MPI library is missing.
         DeadlineExceededError: not all have come in time.
     """
     with _lock:
         if _started.processes is None:
-            _started.processes = _start(who, timeout_s)
+            _started.processes = _start(who, timeout_s, described)
         elif timeout_s:
             _started.processes.timeout_s = timeout_s
         return _started.processes
 
 
-def _start(who: str, timeout_s: float | None) -> Processes:
-    mpi = _loaded(who)
+def _start(who: str, timeout_s: float | None, described: int) -> Processes:
+    try:
+        mpi = _loaded(who)
+    except ImportError as error:
+        if described > 1 or any(os.environ.get(name, "1") != "1" for name in _SIZES):
+            raise
+        get_logger().info("%s: one worker, without MPI (%s)", who, str(error).partition("\n")[0])
+        return OneProcess(timeout_s)
     limit_s = timeout_s or START_S
     if not mpi.Is_initialized():
         _begin(mpi, who, limit_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.distribute import collectives, inputs
-from pinnace.distribute.clusters import resolver_of
+from pinnace.distribute.clusters import described_workers, resolver_of
 from pinnace.distribute.extended import StrategyExtended
 from pinnace.distribute.options import CollectiveCommunication, CommunicationOptions
 from pinnace.distribute.reductions import ReduceOp, known_op
@@ -32,7 +32,7 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     `mpirun` starts the processes, which run the same program; MPI says how many there are, and
     which one this is. They split each batch and add up their gradients, all of a step in one
-    buffer. A process that was started alone is one replica.
+    buffer. A process that was started alone is one replica, and needs no MPI.
 
     Every process takes part in whatever the strategy does: `fit`, `run`, `reduce`, and saving,
     where the first process, the chief, writes for all.
@@ -45,7 +45,7 @@ class MultiWorkerMirroredStrategy(Strategy):
             if it is not given).
 
     Raises:
-        ImportError: mpi4py is missing.
+        ImportError: several processes are described, and mpi4py is missing.
         ValueError: TF_CONFIG, or the resolver, describes another cluster than MPI has.
         DeadlineExceededError: not all processes have started in time.
     """
@@ -101,7 +101,8 @@ class WorkersExtended(StrategyExtended):
             raise TypeError(
                 f"{who}: communication_options must be CommunicationOptions, got {options!r}"
             )
-        processes = processes_of_job(who, options.timeout_seconds)
+        described = described_workers(cluster_resolver)
+        processes = processes_of_job(who, options.timeout_seconds, described)
         self._processes = processes
         self._cluster_resolver = resolver_of(who, cluster_resolver, processes.rank, processes.size)
         task = self._cluster_resolver

@@ -22,6 +22,7 @@ from pinnace.functions import flat_calls, signature_text
 from pinnace.functions.backward import call_recorded
 from pinnace.functions.component_names import named_tensors
 from pinnace.functions.differentiable import call_graph
+from pinnace.functions.function_type import FunctionType, check_values
 from pinnace.graph.operation import symbol_of
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class ConcreteFunction(Trackable):
         flat = structure.flatten(arguments, expand_composites=True)
         self._tensor_positions = [i for i, leaf in enumerate(flat) if isinstance(leaf, TensorSpec)]
         self._argument_count = len(self._tensor_positions)
+        self._has_values = self._argument_count < len(flat)
         self._flat_results = [
             leaf if isinstance(leaf, TensorSpec) else None
             for leaf in structure.flatten(results, expand_composites=True)
@@ -133,6 +135,16 @@ class ConcreteFunction(Trackable):
     def stateful(self) -> bool:
         """Whether a call has effects, or depends on more than its arguments."""
         return self._stateful
+
+    @property
+    def function_type(self) -> FunctionType:
+        """The parameters, what stands for them, and what is returned."""
+        return FunctionType(self._described, self.structured_outputs)
+
+    @property
+    def inference_fn(self) -> ConcreteFunction:
+        """What runs where no gradient is asked for: here that is the function itself."""
+        return self
 
     # Calls.
 
@@ -228,6 +240,8 @@ class ConcreteFunction(Trackable):
     def _flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
         if self.by_name:
             return self._by_name(args, kwargs)
+        if self._has_values:
+            kwargs = check_values(self.name, self._described, args, kwargs)
         given, given_kwargs = self.structured_input_signature
         specs = list(structure.flatten(given, expand_composites=True))
         leaves = list(structure.flatten(args, expand_composites=True))
@@ -257,7 +271,14 @@ class ConcreteFunction(Trackable):
     def _merged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Positional leaves, then keywords by the names of the specs."""
         found = [leaf for leaf in structure.flatten(args) if leaf is not None]
-        for name, spec in self._named_specs()[len(found) :]:
+        named = self._named_specs()
+        unknown = sorted(set(kwargs) - {name for name, _ in named})
+        if unknown:
+            raise TypeError(
+                f"{self.name}: got an unexpected keyword argument {unknown[0]!r}\n  takes "
+                f"{self.pretty_printed_signature(verbose=False)}"
+            )
+        for name, spec in named[len(found) :]:
             text = spec.text if isinstance(spec, TensorSpec) else repr(spec)
             if name not in kwargs:
                 raise TypeError(f"{self.name}: argument {name!r} ({text}) is missing")
@@ -330,12 +351,14 @@ class ConcreteFunction(Trackable):
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """The arguments, results and captures, one a line; or all but the captures on one line."""
-        parameters = signature_text.parameters_of(
-            self.structured_input_signature, *self._parameters
-        )
         if verbose:
-            return signature_text.in_full(parameters, self.structured_outputs, self.captured)
-        return signature_text.one_line(parameters, self.structured_outputs)
+            return signature_text.in_full(self._described, self.structured_outputs, self.captured)
+        return signature_text.one_line(self._described, self.structured_outputs)
+
+    @property
+    def _described(self) -> list[signature_text.Parameter]:
+        """Name and kind of each parameter, and what stands for it."""
+        return signature_text.parameters_of(self.structured_input_signature, *self._parameters)
 
     def __str__(self) -> str:
         return f"ConcreteFunction {self.pretty_printed_signature()}"

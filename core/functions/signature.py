@@ -192,6 +192,9 @@ def leaf_key(leaf: Any) -> object:
         return (type(leaf.spec), leaf.spec)
     if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None))):
         return (type(leaf), leaf)
+    if hasattr(type(leaf), "__tf_tracing_type__"):
+        # Objects whose trace types are equal share a graph.
+        return (type(leaf), leaf.__tf_tracing_type__(None))
     try:
         hash(leaf)
     except TypeError:

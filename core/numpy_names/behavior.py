@@ -9,7 +9,15 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
-from pinnace.numpy_names import axes, elementwise, indexing, pairs, products, reductions
+from pinnace.numpy_names import (
+    axes,
+    elementwise,
+    indexing,
+    pairs,
+    products,
+    reductions,
+    weak_functions,
+)
 from pinnace.numpy_names.promotion import PREFERENCES, made_array, result_type
 from pinnace.ops.array import casting
 from pinnace.ops.math import logic
@@ -17,9 +25,10 @@ from pinnace.ops.math import logic
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MODES = ("off", "legacy")
-_LATER = ("safe", "all")
+_MODES = ("off", "legacy", "safe", "all")
 _TWO = ("add", "and", "floordiv", "mod", "mul", "or", "pow", "sub", "truediv", "xor")
+# What promotes under weak promotion; bits are taken of one dtype only.
+_ARITHMETIC = ("add", "floordiv", "mod", "mul", "pow", "sub", "truediv")
 _COMPARISONS = ("eq", "ge", "gt", "le", "lt", "ne")
 _TAKEN = (int, float, complex, list, tuple, np.ndarray, np.generic)
 # The operators as they are without NumPy's rules, by attribute.
@@ -40,29 +49,60 @@ def experimental_enable_numpy_behavior(
 
     Args:
         prefer_float32: Python's floats count as float32, not as a float of any size.
-        dtype_conversion_mode: "legacy", NumPy's rules; "off", operators take one dtype only.
+        dtype_conversion_mode: "legacy", NumPy's rules; "off", operators take one dtype only; "all"
+            and "safe": tensors and what functions make of Python's numbers are weak, and give way
+            to the dtype of others. What two dtypes become does not depend on their order; in "safe"
+            it is an error where bits may be lost, or more are needed than either has.
 
     Raises:
-        NotImplementedError: "safe" or "all", where tensors of Python's numbers stay weak.
         ValueError: there is no such mode.
     """
-    if dtype_conversion_mode in _LATER:
-        raise NotImplementedError(
-            "experimental_enable_numpy_behavior: dtype_conversion_mode must be 'legacy' or 'off', "
-            f"got {dtype_conversion_mode!r}, whose weak tensors are not written yet"
-        )
-    if dtype_conversion_mode not in _MODES:
+    mode = dtype_conversion_mode
+    if mode not in _MODES:
         raise ValueError(
             "experimental_enable_numpy_behavior: dtype_conversion_mode must be 'off', 'legacy', "
-            f"'safe' or 'all', got {dtype_conversion_mode!r}"
+            f"'safe' or 'all', got {mode!r}"
         )
+    PREFERENCES.prefer_float32 = bool(prefer_float32)
+    PREFERENCES.mode = mode
+    operator = {"off": _plain, "legacy": _promoting}.get(mode, _weak)
     for name, plain in _PLAIN.items():
-        promoting = dtype_conversion_mode == "legacy"
-        setattr(Operands, name, _promoting(name, plain) if promoting else plain)
+        setattr(Operands, name, operator(name, plain))
     Operands.__getitem__ = _getitem  # type: ignore[method-assign]
     for name, member in _MEMBERS.items():
         setattr(Tensor, name, member)
-    PREFERENCES.prefer_float32 = bool(prefer_float32)
+    if PREFERENCES.weak:
+        weak_functions.install()
+    else:
+        weak_functions.uninstall()
+
+
+def _plain(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    del name
+    return plain
+
+
+def _weak(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator under weak promotion: arithmetic promotes, other comparisons than == do not."""
+    if name in {"__matmul__", "__rmatmul__"}:
+        return products.matmul if name == "__matmul__" else _matmul_after
+    promotes = name.strip("_").removeprefix("r") in _ARITHMETIC
+    if not promotes and name != "__eq__":
+        return plain
+    of_bools = logic.logical_and if name in {"__mul__", "__rmul__"} else plain
+
+    def of_one_dtype(x: Any, y: Any) -> Any:
+        return (of_bools if x.dtype.is_bool else plain)(x, y)
+
+    @functools.wraps(plain)
+    def operator(x: Any, y: Any) -> Any:
+        if _is_left_alone(x) or _is_left_alone(y):
+            return plain(x, y)
+        if promotes:
+            return weak_functions.promoted_call(of_one_dtype, x, y)
+        return weak_functions.promoted_call(plain, x, y)
+
+    return operator
 
 
 def _promoting(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:

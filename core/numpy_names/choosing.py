@@ -8,7 +8,12 @@ from pinnace.framework import dtypes
 from pinnace.numpy_names.axes import ravel, swapaxes
 from pinnace.numpy_names.indexing import from_end
 from pinnace.numpy_names.joining import atleast_1d
-from pinnace.numpy_names.promotion import known_rank, made_array, promoted, promoted_pair
+from pinnace.numpy_names.promotion import (
+    PREFERENCES,
+    known_rank,
+    made_array,
+    promoted,
+)
 from pinnace.ops.array import (
     broadcasting,
     casting,
@@ -118,7 +123,8 @@ def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | No
         return nonzero(held)
     if x is None or y is None:
         raise ValueError("where: x and y must be given both or neither")
-    return selecting.where(held, *promoted_pair(x, y))
+    first, second = promoted(x, y)
+    return selecting.where(held, first, second)
 
 
 def select(
@@ -229,7 +235,7 @@ def sort(
 def argsort(
     a: TensorLike, axis: int | None = -1, kind: str = "quicksort", order: Any = None
 ) -> Tensor:
-    """The indices that put the values in ascending order, int64.
+    """The indices that put the values in ascending order: int64, int32 under weak promotion.
 
     Args:
         a: numbers, not complex.
@@ -245,10 +251,11 @@ def argsort(
     x = made_array(a)
     if x.dtype.is_complex:
         raise TypeError(f"argsort: complex numbers have no order, got {x.dtype.name}")
+    index = dtypes.int32 if PREFERENCES.weak else dtypes.int64
     if x.shape.rank == 0:
-        return constants.constant([0], dtypes.int64)
+        return constants.constant([0], index)
     found = sorting.argsort(ravel(x), 0) if axis is None else sorting.argsort(x, axis)
-    return casting.cast(found, dtypes.int64)
+    return casting.cast(found, index)
 
 
 def _check_order(who: str, kind: str, kinds: tuple[str, ...], order: Any) -> None:

@@ -53,7 +53,7 @@ def multiply(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 def true_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     """`x1 / x2`: integers are divided as floats."""
-    a, b = promoted(x1, x2)
+    a, b = promoted_pair(x1, x2)
     if a.dtype.is_bool:
         a, b = (casting.cast(x, result_type(float)) for x in (a, b))
     return division.truediv(a, b)
@@ -155,7 +155,7 @@ def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
     """0 where `x1` is negative, 1 where it is positive, `x2` where it is 0."""
-    a, b = promoted(x1, x2)
+    a, b = promoted_pair(x1, x2)
     zero, one = (constants.constant(n, b.dtype) for n in (0, 1))
     found = selecting.where(
         comparison.less(a, zero), zero, selecting.where(comparison.greater(a, zero), one, b)
@@ -184,7 +184,7 @@ def _logaddexp(
     raised: Callable[[Tensor], Tensor],
     log_of_more: Callable[[Tensor], Tensor],
 ) -> Tensor:
-    a, b = promoted(x1, x2)
+    a, b = promoted_pair(x1, x2)
     distance = arithmetic.subtract(a, b)
     below = arithmetic.negative(elementwise.abs(distance))
     more = log_of_more(raised(below))
@@ -199,7 +199,7 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
         p: [n], the coefficients, that of the highest power first; or one number.
         x: where.
     """
-    coefficients, at = promoted(p, x)
+    coefficients, at = promoted_pair(p, x)
     single = coefficients.shape.rank == 0
     parts = [coefficients] if single else joining.unstack(coefficients)
     found = arithmetic.polyval(parts, at)
@@ -224,7 +224,7 @@ def isclose(
         atol: the tolerance besides.
         equal_nan: whether NaN is close to NaN.
     """
-    x, y = promoted(a, b)
+    x, y = promoted_pair(a, b)
     if not is_inexact(x.dtype):
         return comparison.equal(x, y)
     relative, absolute = (constants.constant(t, x.dtype.real_dtype) for t in (rtol, atol))
@@ -262,7 +262,7 @@ def lcm(x1: TensorLike, x2: TensorLike) -> Tensor:
     Raises:
         ValueError: one is no integer.
     """
-    a, b = promoted(x1, x2)
+    a, b = promoted_pair(x1, x2)
     shared = _gcd("lcm", a, b)
     zero = constants.zeros([], shared.dtype)
     none = comparison.equal(shared, zero)
@@ -356,7 +356,7 @@ def _or_truth(
     x1: TensorLike,
     x2: TensorLike,
 ) -> Tensor:
-    a, b = promoted(x1, x2)
+    a, b = promoted_pair(x1, x2)
     return of_bools(a, b) if a.dtype.is_bool else of_numbers(a, b)
 
 
@@ -372,7 +372,7 @@ def array_equal(a1: TensorLike, a2: TensorLike) -> Tensor:
         a1: any dtype.
         a2: likewise; both are cast to the dtype that holds both.
     """
-    a, b = promoted(a1, a2)
+    a, b = promoted_pair(a1, a2)
     if known_rank("array_equal", a) != known_rank("array_equal", b):
         return constants.constant(False)
     if a.shape.is_fully_defined() and b.shape.is_fully_defined():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.numpy_names.axes import moveaxis
 from pinnace.numpy_names.making import leading_ones
 from pinnace.numpy_names.pairs import broadcast, multiply
-from pinnace.numpy_names.promotion import known_rank, made_array, promoted
+from pinnace.numpy_names.promotion import known_rank, made_array, promoted, promoted_pair
 from pinnace.ops.array import padding, reshaping, shapes
 from pinnace.ops.math import arithmetic, comparison, complexes, einstein
 from pinnace.ops.math import products as sums
@@ -23,7 +23,7 @@ def dot(a: TensorLike, b: TensorLike) -> Tensor:
         a: numbers.
         b: likewise; if one of both has no axes, both are multiplied element by element.
     """
-    x, y = promoted(a, b)
+    x, y = promoted_pair(a, b)
     if 0 in {known_rank("dot", x), known_rank("dot", y)}:
         return multiply(x, y)
     return sums.tensordot(x, y, [[-1], [-1 if y.shape.rank == 1 else -2]])
@@ -36,7 +36,7 @@ def inner(a: TensorLike, b: TensorLike) -> Tensor:
         a: numbers.
         b: likewise; if one of both has no axes, both are multiplied element by element.
     """
-    x, y = promoted(a, b)
+    x, y = promoted_pair(a, b)
     if 0 in {known_rank("inner", x), known_rank("inner", y)}:
         return multiply(x, y)
     return sums.tensordot(x, y, [[-1], [-1]])
@@ -52,7 +52,7 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
     Raises:
         ValueError: the sizes do not fit.
     """
-    x, y = promoted(x1, x2)
+    x, y = promoted_pair(x1, x2)
     if known_rank("matmul", y) == 1:
         return sums.tensordot(x, y, 1)
     if known_rank("matmul", x) == 1:
@@ -68,19 +68,19 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any = 2) -> Tensor:
         b: likewise.
         axes: how many last axes of `a` and first ones of `b`; or the axes of each.
     """
-    x, y = promoted(a, b)
+    x, y = promoted_pair(a, b)
     return sums.tensordot(x, y, axes)
 
 
 def vdot(a: TensorLike, b: TensorLike) -> Tensor:
     """The sum of all products, the values in row-major order, those of `a` conjugated."""
-    x, y = (reshaping.reshape(each, [-1]) for each in promoted(a, b))
+    x, y = (reshaping.reshape(each, [-1]) for each in promoted_pair(a, b))
     return sums.tensordot(complexes.conj(x), y, 1)
 
 
 def outer(a: TensorLike, b: TensorLike) -> Tensor:
     """Every product of a value of `a`, its row, and one of `b`, its column."""
-    x, y = promoted(a, b)
+    x, y = promoted_pair(a, b)
     return multiply(reshaping.reshape(x, [-1, 1]), reshaping.reshape(y, [1, -1]))
 
 
@@ -91,7 +91,7 @@ def kron(a: TensorLike, b: TensorLike) -> Tensor:
         a: numbers; new axes of size 1 come first if `b` has more.
         b: likewise.
     """
-    x, y = promoted(a, b)
+    x, y = promoted_pair(a, b)
     rank = max(known_rank("kron", x), known_rank("kron", y))
     x, y = (leading_ones(each, rank, "kron") for each in (x, y))
     wide: list[Any] = []
@@ -125,7 +125,7 @@ def cross(
     """
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = promoted(a, b)
+    x, y = promoted_pair(a, b)
     x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
     flat = x.shape[-1] == 2 and y.shape[-1] == 2
     x, y = broadcast(_in_space(x), _in_space(y))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import numbers
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from pinnace.framework.convert import convert_to_tensor, holds_tensor
 from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Operands, Tensor, TensorLike
+from pinnace.numpy_names.lattice import UnknownKindError, joined
 from pinnace.ops.array import casting, joining
 
 if TYPE_CHECKING:
@@ -27,9 +29,16 @@ class Preferences:
 
     Attributes:
         prefer_float32: a Python float counts as float32, and not as a float of any size.
+        mode: how operators promote: "off", "legacy", "safe" or "all".
     """
 
     prefer_float32: bool = False
+    mode: str = "off"
+
+    @property
+    def weak(self) -> bool:
+        """Whether Python's numbers are weak: the lattice promotes, and not NumPy."""
+        return self.mode in {"safe", "all"}
 
 
 PREFERENCES = Preferences()
@@ -43,13 +52,16 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
             sequences of these, which are looked through. Python numbers adapt to the others.
 
     Returns:
-        The dtype; float64 of nothing.
+        The dtype; float64 of nothing. In the modes "safe" and "all", what the lattice says.
 
     Raises:
-        TypeError: NumPy knows no dtype for these together.
+        TypeError: NumPy knows no dtype for these together, or the mode is "safe" and the promotion
+            is risky.
     """
-    found = [_asked(leaf) for leaf in _leaves(arrays_and_dtypes)]
-    return dtypes.as_dtype(np.result_type(*(found or [np.float64])))
+    if PREFERENCES.weak:
+        with contextlib.suppress(UnknownKindError):
+            return joined(arrays_and_dtypes, safe=PREFERENCES.mode == "safe").dtype
+    return _by_numpy(arrays_and_dtypes)
 
 
 def promote_types(type1: Any, type2: Any) -> np.dtype[Any]:
@@ -113,9 +125,14 @@ def promoted(*values: Any) -> list[Tensor]:
 
 
 def promoted_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
-    """Two values as tensors of one dtype, the one that `result_type` names."""
-    first, second = promoted(x1, x2)
-    return first, second
+    """Two values as tensors of one dtype, by NumPy's rules: also under weak promotion.
+
+    So TensorFlow has it: what is weak are operators and the functions of its own names.
+    """
+    if all(isinstance(value, (str, bytes)) for value in (x1, x2)):
+        return made_array(x1), made_array(x2)
+    dtype = _by_numpy((x1, x2))
+    return made_array(x1, dtype), made_array(x2, dtype)
 
 
 def floating(x: TensorLike) -> Tensor:
@@ -137,6 +154,11 @@ def known_rank(who: str, x: Tensor) -> int:
             "  Try: x.set_shape([None] * rank), or an input_signature with the rank"
         )
     return rank
+
+
+def _by_numpy(values: Any) -> DType:
+    found = [_asked(leaf) for leaf in _leaves(values)]
+    return dtypes.as_dtype(np.result_type(*(found or [np.float64])))
 
 
 def _leaves(values: Any) -> Iterator[Any]:

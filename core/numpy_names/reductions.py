@@ -10,6 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.tensor import Operands, Tensor, TensorLike
 from pinnace.numpy_names import elementwise
 from pinnace.numpy_names.promotion import (
+    PREFERENCES,
     asked_type,
     known_rank,
     made_array,
@@ -52,8 +53,17 @@ def _total(
     if kind is dtypes.bool:
         return _reduced(of_bools, x, axis, keepdims)
     if kind is None and (x.dtype.is_bool or x.dtype.is_integer):
-        x = casting.cast(x, dtypes.uint64 if x.dtype.is_unsigned else dtypes.int64)
+        x = _widened(x)
     return _reduced(of_numbers, x, axis, keepdims)
+
+
+def _widened(x: Tensor) -> Tensor:
+    """Integers and bools as what NumPy counts with; of 32 bits under weak promotion."""
+    if not PREFERENCES.weak:
+        return casting.cast(x, dtypes.uint64 if x.dtype.is_unsigned else dtypes.int64)
+    if not x.dtype.is_bool and x.dtype.size >= dtypes.int32.size:
+        return x
+    return casting.cast(x, dtypes.uint32 if x.dtype.is_unsigned else dtypes.int32)
 
 
 def sum(a: TensorLike, axis: Any = None, dtype: Any = None, keepdims: bool | None = None) -> Tensor:
@@ -329,7 +339,8 @@ def _accumulated(
     kind = asked_type(dtype)
     x = made_array(a, kind)
     if kind is None and x.dtype.is_integer:
-        x = casting.cast(x, dtypes.as_dtype(np.promote_types(x.dtype.numpy, int)))
+        least = np.int32 if PREFERENCES.weak else int
+        x = casting.cast(x, dtypes.as_dtype(np.promote_types(x.dtype.numpy, least)))
     if axis is None:
         return function(reshaping.reshape(x, [-1]), 0)
     return function(x, axis)

@@ -5,10 +5,11 @@ import re
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.distribute import sharding
+from pinnace.distribute import sharding, starting
 from pinnace.distribute.clusters import resolver_of
 
 resolvers = tf.distribute.cluster_resolver
@@ -72,13 +73,55 @@ def test_a_resolver_is_told_the_cluster() -> None:
         spec.task_address("worker", 5)
 
 
-def test_without_mpi4py_the_command_that_installs_it_is_told(
+@pytest.fixture
+def without_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
+    """mpi4py cannot be imported, and nobody has met yet."""
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    monkeypatch.setattr(starting._started, "processes", None)
+
+
+@pytest.mark.usefixtures("without_mpi")
+def test_several_workers_without_mpi4py_are_told_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    configured(monkeypatch, "worker", 0, worker=["a:1", "b:1"])
     told = r"pip install (-e )?'.*\[mpi\]'\n  and: mpirun -n 2 python"
     with pytest.raises(ImportError, match=told):
         tf.distribute.MultiWorkerMirroredStrategy()
+
+
+@pytest.mark.usefixtures("without_mpi")
+def test_a_launcher_s_processes_without_mpi4py_do_not_each_train_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    with pytest.raises(ImportError, match="joins its processes by MPI"):
+        tf.distribute.MultiWorkerMirroredStrategy()
+
+
+@pytest.mark.usefixtures("without_mpi")
+@pytest.mark.parametrize("config", [False, True])
+def test_one_worker_needs_no_mpi(config: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if config:
+        configured(monkeypatch, "worker", 0, worker=["localhost:1"])
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    assert strategy.num_replicas_in_sync == 1
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+    alike = tf.keras.models.clone_model(model)
+    alike.set_weights(model.get_weights())
+    alike.compile("sgd", "mse")
+    data = tf.data.Dataset.from_tensor_slices((tf.ones([8, 2]), tf.ones([8, 1]))).batch(4)
+    for one in (model, alike):
+        one.fit(data, epochs=2, shuffle=False, verbose=0)
+    for mine, theirs in zip(model.get_weights(), alike.get_weights(), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+    ones = strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("sum", 1.0))
+    assert float(strategy.reduce("sum", ones, axis=None)) == 1.0
+    shared = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2))
+    assert [x.numpy().tolist() for x in shared] == [[0, 1], [2, 3]]
+    assert strategy.gather(tf.constant([1, 2]), axis=0).numpy().tolist() == [1, 2]
 
 
 # TensorFlow 2.21's `batch_sizes_for_worker`, by its docstring: 7 over 2 workers of 2 replicas.

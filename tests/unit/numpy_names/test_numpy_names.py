@@ -29,13 +29,6 @@ def test_without_the_behavior_operators_take_one_dtype() -> None:
     assert tnp.add(tf.constant(1), tf.constant(1.5)).dtype is tf.float64
 
 
-@pytest.mark.parametrize("mode", ["safe", "all"])
-def test_weak_modes_are_refused_and_nothing_changes(mode: str) -> None:
-    with pytest.raises(NotImplementedError, match=f"'legacy' or 'off', got '{mode}'"):
-        tnp.experimental_enable_numpy_behavior(dtype_conversion_mode=mode)
-    assert not hasattr(tf.constant(1), "T")
-
-
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(ValueError, match="must be 'off', 'legacy', 'safe' or 'all', got 'numpy'"):
         tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="numpy")

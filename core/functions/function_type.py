@@ -1,0 +1,105 @@
+"""The type of a concrete function: its parameters, what stands for them, and what it returns."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import structure
+from pinnace.framework.specs import TypeSpec
+from pinnace.functions import signature_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.functions.signature_text import Parameter
+
+
+# Python's values that two calls can be compared by.
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+class FunctionType(inspect.Signature):
+    """A signature whose annotations are specs of tensors and values of Python's.
+
+    Args:
+        described: name and kind of each parameter, and what stands for it.
+        output: the structure of specs that the function returns.
+    """
+
+    def __init__(self, described: Sequence[Parameter], output: Any) -> None:
+        parameters = [
+            inspect.Parameter(name, getattr(inspect.Parameter, kind), annotation=argument)
+            for name, kind, argument in described
+            if name.isidentifier()
+        ]
+        super().__init__(parameters, return_annotation=output, __validate_parameters__=False)
+        self._described = tuple(described)
+
+    @property
+    def output(self) -> Any:
+        """What the function returns: specs in their structure."""
+        return self.return_annotation
+
+    def __str__(self) -> str:
+        return signature_text.one_line(self._described, self.output)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def check_values(
+    name: str, described: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Compare Python's values, where a call gives them, with those that the function was traced of.
+
+    Args:
+        name: of the function, for messages.
+        described: its parameters.
+        args: the arguments by position; fewer than parameters where values are left out.
+        kwargs: those by name.
+
+    Returns:
+        The arguments by name without those values.
+
+    Raises:
+        TypeError: another value, or a tensor where there is one.
+    """
+    values = {parameter for parameter, _, traced in described if _is_value(traced)}
+    waiting = sum(name not in kwargs and name not in values for name, _, _ in described)
+    # Else the values were left out, and what follows them has moved up.
+    if len(args) > waiting or not values:
+        for (parameter, kind, traced), given in zip(described, args, strict=False):
+            if kind != "KEYWORD_ONLY":
+                _check(name, parameter, traced, given)
+    rest = dict(kwargs)
+    for parameter, _, traced in described:
+        if parameter in rest:
+            _check(name, parameter, traced, rest[parameter])
+            if parameter in values:
+                del rest[parameter]
+    return rest
+
+
+def _is_value(traced: Any) -> bool:
+    """Whether a graph has the argument in it: no tensor stands for it, nor for a part of it."""
+    return not any(isinstance(leaf, TypeSpec) for leaf in structure.flatten(traced))
+
+
+def _check(name: str, parameter: str, traced: Any, given: Any) -> None:
+    """Compare what is a value in the trace; tensors are looked at when they are taken."""
+    wanted, found = structure.flatten(traced), structure.flatten(given)
+    alike = len(wanted) == len(found) and all(
+        one is other or (isinstance(other, _PLAIN) and bool(one == other))
+        for one, other in zip(wanted, found, strict=True)
+        if isinstance(one, _PLAIN)
+    )
+    if not alike:
+        raise TypeError(
+            f"{name}: argument {parameter!r} was {traced!r} when the function was traced, and "
+            f"is in its graph, got {given!r}\n  Try: leave it out, or trace again: "
+            f"get_concrete_function(..., {parameter}=value)"
+        )
+
+
+__all__ = ["FunctionType", "check_values"]
