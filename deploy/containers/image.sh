@@ -262,8 +262,8 @@ assert found == {'slim': [], 'compiled': [], 'full': ['numba'], 'onnx': ['numba'
 import pathlib
 from pinnace.engine.ahead import reading
 from pinnace.serving.models.loading import load_model
-for version in pathlib.Path('/models/model').iterdir():
-    load_model(version)
+for file in pathlib.Path('/models/model').glob('*/saved_model.pb'):
+    load_model(file.parent)
 notes = reading.notes()
 print(*notes, sep='\n')
 assert notes and all(one.startswith('compiled ahead: ') for one in notes), notes
