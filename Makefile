@@ -293,8 +293,9 @@ proto: $(PROTOC)/.installed ## generate proto/*_pb2.py again
 demo: $(INSTALLED) ## train, save, export and serve a digit classifier; ONCE=1 stops after it
 	$(VENV)/bin/python examples/digits_demo.py $(if $(filter-out 0,$(ONCE)),--once) $(ARGS)
 
+# ARGS are for the target that needs it.
 $(DIGITS)/saved_model.pb:
-	$(MAKE) demo ONCE=1
+	$(MAKE) demo ONCE=1 ARGS=
 
 .PHONY: examples
 examples: $(INSTALLED) ## run every program of examples/; ARGS=--short does less of each
@@ -564,10 +565,10 @@ k8s-check: $(INSTALLED) $(KUBE)/.installed $(KUBERNETES)/.installed $(CHECKOV)/.
 	$(VENV)/bin/python tools/check_kubernetes.py --tools $(KUBERNETES)/bin --checkov $(CHECKOV)/bin \
 	  --kube $(KUBE) --debian $(DEBIAN) $(if $(KSERVE_SOURCE),--kserve $(KSERVE_SOURCE))
 
-# ARGS=slim builds one of them. It needs root; Debian's buildah, iproute2, mmdebstrap and runc are
+# ARGS="slim compiled" builds some of them. It needs root; Debian's buildah, iproute2, mmdebstrap and runc are
 # installed by apt-get where they are missing.
 .PHONY: image
-image: wheel $(DIGITS)/saved_model.pb ## build/images: OCI images, slim, full and with ONNX, built twice, run and asked without Docker
+image: wheel $(DIGITS)/saved_model.pb ## build/images: OCI images, slim, full, with ONNX, with a compiled model; built, run and asked without Docker
 	PYTHON=$(abspath $(VENV))/bin/python deploy/containers/image.sh dist/*.whl models/digits $(ARGS)
 
 # They need root, Debian's packages and PyPI; roots stay in build/platforms.

@@ -280,8 +280,9 @@ def _tell(summary: "Summary", seconds: float, *, as_json: bool) -> None:
     failed = f", {len(summary.errors)} failed" if summary.errors else ""
     speed = f", {summary.rows / seconds:,.0f} rows a second" if summary.rows else ""
     terminal.line(
-        f"{summary.rows:,} rows in {time_text(seconds)}{speed}; {summary.parts} files: "
-        f"{summary.done} scored, {summary.skipped} were there{failed}"
+        f"{summary.rows:,} rows in {time_text(seconds)}{speed}; {summary.parts} "
+        f"file{'' if summary.parts == 1 else 's'}: {summary.done} scored, "
+        f"{summary.skipped} there before{failed}"
     )
 
 

@@ -128,6 +128,9 @@ def _nearby(path: Path) -> list[str]:
         names = {one.name for one in folder.iterdir() if not one.name.startswith(".")}
     except OSError:
         return []
+    if missing == path.name and path.suffix.lower() in _SUFFIXES:
+        # Who asks for a file does not mean a folder with a name like it.
+        names = {name for name in names if (folder / name).suffix.lower() in _SUFFIXES}
     close = difflib.get_close_matches(missing, sorted(names), _MOST_TOLD, 0.6)
     return [os.fspath(folder / name) for name in close] or _models_below(folder)
 

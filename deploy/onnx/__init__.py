@@ -18,7 +18,7 @@ try:
     import onnx as _onnx  # noqa: F401 (asked for before all that needs it)
 except ImportError as _error:
     raise ModuleNotFoundError(
-        f"the export needs the package onnx\n  Try: {install_command('onnx')}", name="onnx"
+        f"ONNX models need the package onnx\n  Try: {install_command('onnx')}", name="onnx"
     ) from _error
 
 from pinnace.deploy.onnx.converters.registry import converts as converts

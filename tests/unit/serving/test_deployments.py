@@ -6,6 +6,7 @@ whoever starts them. `make k8s-check` reads what charts and overlays make of the
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from pathlib import Path
@@ -15,6 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import yaml
 
+from pinnace.deploy.cli.compile import compile
+from pinnace.engine.ahead import processors, trust
+from pinnace.framework import config
 from pinnace.framework.errors import CODE_NAMES
 from pinnace.serving.command import parse_settings
 from pinnace.serving.config.model_config import ModelConfig
@@ -159,6 +163,29 @@ def test_variables_are_read_by_somebody() -> None:
     given = set(variables())
     assert {"PINNACE_CACHE", "TMPDIR", "HOME"} <= given
     assert given <= read | OTHER_VARIABLES
+
+
+def test_the_compiled_image_is_slim_with_what_a_command_makes_that_there_is() -> None:
+    stages = dict(re.findall(r"^FROM \S+ AS (\S+)\n(.*?)(?=^FROM|\Z)", DOCKERFILE, re.M | re.S))
+    assert re.search(r"^FROM slim AS compiled$", DOCKERFILE, re.MULTILINE)
+    brought = re.findall(r"^COPY (.*)$", stages["compiled"], re.MULTILINE)
+    (cache,) = re.findall(r"PINNACE_CACHE=(\S+) .*pinnace compile", stages["kernels"])
+    # Where `slim` looks for both: where it serves from, and in its cache folder.
+    assert re.search(rf"PINNACE_CACHE={cache}$", DOCKERFILE, re.MULTILINE)
+    assert f"--model_base_path={brought[0].split()[-1]}" in command_lines()["Dockerfile"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config.settings, "caches", {"PINNACE_CACHE": cache})
+        assert brought == [
+            f"--from=kernels {one} {one}" for one in ("/models/model", trust._folder())
+        ]
+    named = set(re.findall(r"(?<= )--([a-z]+) \"", stages["kernels"]))
+    assert named == {"processors", "batch"} <= set(inspect.signature(compile).parameters)
+    levels = re.search(r"x86_64\) usual=(\S+) ;; \*\) usual=(\S+) ", stages["kernels"])
+    assert levels is not None
+    for machine, names in zip(("x86_64", "aarch64"), levels.groups(), strict=True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("platform.machine", lambda machine=machine: machine)
+            assert set(names.split(",")) < set(processors.known())
 
 
 @pytest.fixture(scope="module")

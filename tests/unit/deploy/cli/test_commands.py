@@ -65,6 +65,16 @@ def test_a_path_that_is_nearly_right_is_put_right() -> None:
     assert f"Try: {model / 'model'}" in pinnace("show", model).err
 
 
+def test_a_missing_file_is_not_taken_for_a_folder_with_a_name_like_it(tmp_path: Path) -> None:
+    saved = tmp_path / "models" / "sum" / "1"
+    saved.mkdir(parents=True)
+    (saved / "saved_model.pb").touch()
+    assert pinnace("edit", tmp_path / "model.keras", tmp_path / "x").err.endswith(f"Try: {saved}\n")
+    (tmp_path / "modell.keras").touch()
+    told = pinnace("edit", tmp_path / "model.keras", tmp_path / "x").err
+    assert told.endswith(f"Try: {tmp_path / 'modell.keras'}\n")
+
+
 def test_the_newest_version_of_a_folder_is_taken(tmp_path: Path) -> None:
     for version in ("2", "10"):
         (tmp_path / version).symlink_to((SAVED_MODELS / "keras_mlp") / "model")

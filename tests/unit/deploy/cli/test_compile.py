@@ -83,17 +83,37 @@ print(json.dumps({
 
 
 class Several(tf.Module):
-    """A network, a recurrence over arrays, and a loop over scalars."""
+    """Networks, one with convolutions and one with attention, a recurrence, a loop over scalars."""
 
     def __init__(self) -> None:
         super().__init__()
         random = np.random.default_rng(0)
         self.first = tf.Variable(random.standard_normal((64, 64), np.float32) / 8)
+        self.expand = tf.Variable(random.standard_normal((1, 1, 4, 24), np.float32))
+        self.project = tf.Variable(random.standard_normal((1, 1, 24, 8), np.float32))
+        self.depthwise = tf.Variable(random.standard_normal((3, 3, 24, 1), np.float32))
 
     @tf.function(input_signature=[tf.TensorSpec([None, 64], tf.float32, name="x")])
     def network(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
         y = tf.tanh(x @ self.first)
         return {"y": tf.exp(-y) * y + tf.math.erf(y + 1.0)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 64], tf.float32, name="x")])
+    def convolutions(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        y = tf.reshape(x, [-1, 4, 4, 4])
+        y = tf.nn.relu6(tf.nn.conv2d(y, self.expand, 1, "SAME") * 0.5 + 0.125)
+        y = tf.nn.depthwise_conv2d(y, self.depthwise, [1, 2, 2, 1], "SAME")
+        y = tf.nn.conv2d(tf.nn.relu6(y), self.project, 1, "SAME")
+        return {"y": tf.nn.softmax(tf.reduce_mean(y, [1, 2]))}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 64], tf.float32, name="x")])
+    def attention(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        tokens = tf.reshape(x, [-1, 8, 8])
+        query, key, value = (tokens @ self.first[8 * n : 8 * n + 8, :8] for n in range(3))
+        y = tokens + tf.nn.softmax(tf.matmul(query, key, transpose_b=True) / 8.0**0.5) @ value
+        y = y - tf.reduce_mean(y, -1, keepdims=True)
+        y = y * tf.math.rsqrt(tf.reduce_mean(y * y, -1, keepdims=True) + 1e-3)
+        return {"y": tf.nn.gelu(y @ self.first[:8]) @ self.first[:, :8]}
 
     @tf.function(input_signature=[tf.TensorSpec([None, 64], tf.float32, name="x")])
     def recurrence(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -131,6 +151,8 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     several = Several()
     signatures = {
         "network": several.network,
+        "convolutions": several.convolutions,
+        "attention": several.attention,
         "recurrence": several.recurrence,
         "scalars": several.scalars,
     }
@@ -198,7 +220,9 @@ def _alone(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_alone")
 def test_the_server_takes_them_from_where_the_model_is(model: Path) -> None:
     loaded = load_model(model)
-    assert loaded.signatures.keys() == {"network", "recurrence", "scalars"}
+    assert loaded.signatures.keys() == {
+        *("network", "convolutions", "attention", "recurrence", "scalars")
+    }
     (note,) = reading.notes()
     assert str(model / table.FOLDER) in note
 

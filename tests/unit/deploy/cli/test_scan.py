@@ -164,6 +164,8 @@ def test_paths_in_constants_are_told(tmp_path: Path) -> None:
     ("name", "title", "level"),
     [
         ("helper.so", "programs", "medium"),
+        ("assets.extra/helper.so", "programs", "medium"),
+        ("assets.extra/pinnace_kernels/native.so", "kernels compiled ahead", "medium"),
         ("weights.pkl", "pickles", "high"),
     ],
 )
@@ -171,7 +173,9 @@ def test_files_that_do_not_belong_there_are_told(
     name: str, title: str, level: str, tmp_path: Path
 ) -> None:
     shutil.copytree(SAVED_MODELS / "counter" / "model", tmp_path / "m")
-    (tmp_path / "m" / name).write_bytes(b"x")
+    file = tmp_path / "m" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"x")
     assert scan(tmp_path / "m")[1][title] == level
 
 

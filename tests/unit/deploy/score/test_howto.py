@@ -27,8 +27,8 @@ def test_the_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             answer = pinnace(*shlex.split(line.replace("$MODEL", model))[1:])
             assert answer.code == 0, f"{line}\n{answer.err}"
             said.append(answer.out)
-    assert "1 files: 1 scored, 0 were there" in said[1]
-    assert "1 files: 0 scored, 1 were there" in said[2]
+    assert "1 file: 1 scored, 0 there before" in said[1]
+    assert "1 file: 0 scored, 1 there before" in said[2]
     found = read_results(tmp_path / "scores" / "people.csv")
     assert [row["id"] for row in found] == list(range(5))
 

@@ -8,6 +8,7 @@ from pinnace.proto.types_pb2 import DT_FLOAT
 from pinnace.serving.models.loaded_model import SignatureDefinition, TensorDefinition
 from pinnace.serving.models.loading import load_model, read_definitions
 from pinnace.serving.models.metadata import define_signature
+from support.fresh_process import run_fresh
 from support.golden import golden
 from unit.serving.numpy_models import echo, half_plus_two
 
@@ -85,3 +86,15 @@ def test_tags_choose_the_graph_that_is_served() -> None:
         load_model(folder, ("train", "gpu"))
     with pytest.raises(InvalidArgumentError, match="no graph is tagged 'train, gpu'"):
         read_definitions(folder, ("train", "gpu"))
+
+
+def test_without_onnx_an_onnx_model_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").touch()
+    told = run_fresh(
+        "import sys\nfrom pathlib import Path\nsys.modules['onnx'] = None\n"
+        "from pinnace.serving.models.loading import load_model\n"
+        "try:\n    load_model(Path(sys.argv[1]))\n"
+        "except ModuleNotFoundError as error:\n    print(error)",
+        tmp_path,
+    )
+    assert told.startswith("ONNX models need the package onnx\n  Try: pip install ")
