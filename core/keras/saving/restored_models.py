@@ -20,8 +20,8 @@ class RestoredModel(Model):
     """What a SavedModel computes, with `predict`, and with `evaluate` and `fit` after `compile`.
 
     It is made of the functions of the file: layers and configuration are not in it. What the
-    loaded object has besides (`signatures`, functions, variables) are attributes. Inputs are cast to
-    the dtypes that the functions were saved for, as Keras casts them to those of a model.
+    loaded object has besides (`signatures`, functions, variables) are attributes. Inputs are cast
+    to the dtypes that the functions were saved for, as Keras casts them to those of a model.
 
     Args:
         restored: what `saved_model.load` gave.
