@@ -80,13 +80,13 @@ def _told(found: KerasObjects, path: str) -> dict[str, Any] | None:
         return None
     own = _CLASSES[about.identifier]
     # A subclass that is not known here, and that is made of layers alone, is the class above it.
-    known = kind in _OWN or (isinstance(kind, str) and _is_known(kind))
+    known = kind in _OWN or (isinstance(kind, str) and _is_known(kind, config))
     return {**told, "class_name": kind if known else own, "config": config}
 
 
-def _is_known(kind: str) -> bool:
+def _is_known(kind: str, config: dict[str, Any]) -> bool:
     try:
-        return registry.find_class({"class_name": kind}) is not None
+        return registry.find_class({"class_name": kind, "config": config}) is not None
     except (ValueError, TypeError):
         return False
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import pinnace as tf
 from pinnace import keras
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Doubled(tf.Module):
