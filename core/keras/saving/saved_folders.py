@@ -8,7 +8,6 @@ its weights, in the order of `layer.weights`, as its child `variables`; layers a
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -124,8 +123,8 @@ def _plain(value: Any) -> Any:
 
 def _made(found: KerasObjects, told: dict[str, Any]) -> tuple[Any, dict[int, Variable]]:
     """The model, and its variables by the numbers of those in the file that hold their values."""
-    stored = [one for one, _ in walk_variables(found.root)]
-    budget = sum(math.prod(one.shape) * one.dtype.size for one in stored) + _MORE
+    stored = [one for one, _ in _variables_in(found.root)]
+    budget = sum((one.shape.num_elements() or 0) * one.dtype.size for one in stored) + _MORE
     config = {key: told[key] for key in ("class_name", "config")}
     converted = older_configs.converted(older_configs.with_older_functions(config))
     with restoring.reading(restoring.Restoring(budget, compiles=False)):
@@ -139,6 +138,10 @@ def _made(found: KerasObjects, told: dict[str, Any]) -> tuple[Any, dict[int, Var
             f"the file has no value for {', '.join(missing[:5])}" if missing else "it is not built"
         )
     return model, pairs
+
+
+def _variables_in(root: Any) -> list[tuple[Variable, tuple[str, ...]]]:
+    return list(walk_variables(root))  # type: ignore[arg-type]  # they are variables
 
 
 def _check_vocabularies(model: Any) -> None:
@@ -207,7 +210,7 @@ def _listed(found: KerasObjects, number: int) -> list[int] | None:
 
 def _by_paths(found: KerasObjects, number: int, layer: Any) -> Iterator[tuple[int, Variable]]:
     """The weights of a layer by its attributes: without traces, no list is written."""
-    for variable, path in walk_variables(layer):
+    for variable, path in _variables_in(layer):
         if is_seed_state(variable):
             continue
         place: int | None = number
