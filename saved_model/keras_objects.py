@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import DecodeError
 
 from pinnace.framework.errors import DataLossError, ResourceExhaustedError
+from pinnace.ops.state import table_state
 from pinnace.proto.keras_metadata_pb2 import KerasMetadata
 from pinnace.saved_model import reading
+from pinnace.saved_model.restored import RestoredResource
 from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
@@ -61,6 +63,19 @@ class KerasObjects:
     def object(self, number: int) -> Any:
         """The object of that number."""
         return None if self._loader is None else self._loader.object(number)
+
+    def table(self, number: int) -> dict[Any, Any] | None:
+        """What a table of that number holds, texts as `str`; None if it is no table."""
+        found = self.object(number)
+        if not isinstance(found, RestoredResource):
+            return None
+        _ = found.resource_handle  # fills it
+        table = found._resource()
+        if not isinstance(table, table_state.Table):
+            return None
+        held = table.export("load_model")
+        keys, values = ([_text(one) for one in array.tolist()] for array in held)
+        return dict(zip(keys, values, strict=True))
 
     def use_instead(self, pairs: Mapping[int, Variable]) -> None:
         """Let signatures and functions that are not made yet use these variables.
@@ -120,6 +135,10 @@ def described(folder: Path, meta: MetaGraphDef) -> dict[int, Described]:
     if found and not all(0 <= number < len(nodes) for number in found):
         raise DataLossError(f"{path} tells of objects that the model does not have{_ADVICE}")
     return found
+
+
+def _text(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value
 
 
 _ADVICE = "\n  Try: saved_model.load, which gives the functions and needs no such file"

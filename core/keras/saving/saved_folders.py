@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pinnace import late
 from pinnace.framework.errors import DataLossError, OpError
@@ -21,13 +21,33 @@ from pinnace.keras.saving.restored_models import RestoredModel
 from pinnace.keras.weights import is_seed_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pinnace.framework.variable import Variable
-    from pinnace.saved_model.keras_objects import KerasObjects
+
+
+class KerasObjects(Protocol):
+    """The objects of a folder by number; see `pinnace.saved_model.keras_objects`."""
+
+    root: Any
+    described: Mapping[int, Any]
+
+    def children(self, number: int, /) -> dict[str, int]:
+        """The numbers of an object's children, by name."""
+
+    def object(self, number: int, /) -> Any:
+        """The object of that number."""
+
+    def table(self, number: int, /) -> dict[Any, Any] | None:
+        """What a table of that number holds; None if it is none."""
+
+    def use_instead(self, pairs: Mapping[int, Variable], /) -> None:
+        """Let functions that are not made yet use these variables."""
+
 
 _CLASSES = {"_tf_keras_network": "Functional", "_tf_keras_sequential": "Sequential"}
 _OWN = frozenset({"Functional", "Model", "Sequential"})
+_LOOKUPS = frozenset({"TextVectorization", "StringLookup", "IntegerLookup"})
 _INPUT = "_tf_keras_input_layer"
 # What layers have beside the weights that the file counts.
 _MORE = 1 << 16
@@ -59,8 +79,8 @@ def read(path: str, compiles: bool) -> Any:
         )
         return RestoredModel(found.root, path)
     for number, variable in pairs.items():
-        variable.assign(found.object(number))
-    found.use_instead(pairs)
+        variable.assign(late.cast(found.object(number), variable.dtype))
+    found.use_instead({one: v for one, v in pairs.items() if found.object(one).dtype is v.dtype})
     # Not a child: what the model saves are signatures of its own.
     object.__setattr__(model, "signatures", found.root.signatures)
     if compiles:
@@ -125,6 +145,7 @@ def _made(found: KerasObjects, told: dict[str, Any]) -> tuple[Any, dict[int, Var
     """The model, and its variables by the numbers of those in the file that hold their values."""
     stored = [one for one, _ in _variables_in(found.root)]
     budget = sum((one.shape.num_elements() or 0) * one.dtype.size for one in stored) + _MORE
+    _fill_vocabularies(found, 0, told["config"])
     config = {key: told[key] for key in ("class_name", "config")}
     converted = older_configs.converted(older_configs.with_older_functions(config))
     with restoring.reading(restoring.Restoring(budget, compiles=False)):
@@ -144,6 +165,24 @@ def _variables_in(root: Any) -> list[tuple[Variable, tuple[str, ...]]]:
     return list(walk_variables(root))  # type: ignore[arg-type]  # they are variables
 
 
+def _fill_vocabularies(found: KerasObjects, number: int, config: dict[str, Any]) -> None:
+    """Put into the configuration what `adapt` found: the file holds it as tables."""
+    for node, entry in _layers(found, number, config):
+        inner = entry["config"]
+        if isinstance(inner.get("layers"), list):
+            _fill_vocabularies(found, node, inner)
+        elif entry.get("class_name") in _LOOKUPS and not inner.get("vocabulary"):
+            children = found.children(node)
+            children = found.children(children.get("_lookup_layer", node))
+            table = found.table(children["lookup_table"]) if "lookup_table" in children else None
+            if table:
+                if inner.get("invert"):
+                    table = {token: place for place, token in table.items()}
+                special = (inner.get("mask_token", ""), inner.get("oov_token", "[UNK]"))
+                order = sorted(table, key=table.__getitem__)
+                inner["vocabulary"] = [token for token in order if token not in special]
+
+
 def _check_vocabularies(model: Any) -> None:
     names = [
         layer.name
@@ -154,10 +193,10 @@ def _check_vocabularies(model: Any) -> None:
         raise ValueError(f"the configuration holds no vocabulary of {', '.join(names)}")
 
 
-def _pairs(
-    found: KerasObjects, number: int, model: Any, config: dict[str, Any]
-) -> Iterator[tuple[int, Variable]]:
-    """The variables of a model, each with the number of that which holds its value."""
+def _layers(
+    found: KerasObjects, number: int, config: dict[str, Any]
+) -> list[tuple[int, dict[str, Any]]]:
+    """The layers of a model: the number of each with its configuration."""
     children = found.children(number)
     places = sorted(
         (int(name[6:]), child)
@@ -167,10 +206,15 @@ def _pairs(
     nodes = [child for _, child in places if not _is_input(found, child)]
     entries = [one for one in config["layers"] if one.get("class_name") != "InputLayer"]
     if len(nodes) != len(entries):
-        raise ValueError(
-            f"{model.name!r} has {len(entries)} layers, the file has {len(nodes)} for it"
-        )
-    for node, entry in zip(nodes, entries, strict=True):
+        raise ValueError(f"a model has {len(entries)} layers, the file has {len(nodes)} for it")
+    return list(zip(nodes, entries, strict=True))
+
+
+def _pairs(
+    found: KerasObjects, number: int, model: Any, config: dict[str, Any]
+) -> Iterator[tuple[int, Variable]]:
+    """The variables of a model, each with the number of that which holds its value."""
+    for node, entry in _layers(found, number, config):
         inner = entry["config"]
         name = entry.get("name") or inner["name"]
         _check_name(found, node, name)
@@ -248,12 +292,18 @@ def _weights(found: KerasObjects, number: int, layer: Any) -> Iterator[tuple[int
         stored = found.object(one)
         if not is_variable(stored):
             raise ValueError(f"layer {layer.name!r}: {variable.name!r} is no variable in the file")
-        if tuple(stored.shape) != tuple(variable.shape) or stored.dtype is not variable.dtype:
+        if tuple(stored.shape) != tuple(variable.shape) or not _is_alike(stored, variable):
             raise ValueError(
                 f"layer {layer.name!r}: variable {variable.name!r} is a {variable.dtype.name}"
                 f"{variable.shape.text}, in the file a {stored.dtype.name}{stored.shape.text}"
             )
         yield one, variable
+
+
+def _is_alike(stored: Variable, variable: Variable) -> bool:
+    """Whether it has the same dtype; counts, which Keras 2 keeps in int64, another of integers."""
+    both = stored.dtype, variable.dtype
+    return both[0] is both[1] or all(dtype.is_integer for dtype in both)
 
 
 # How it was compiled.
