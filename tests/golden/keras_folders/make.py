@@ -61,6 +61,20 @@ def without_traces() -> tuple[Any, Any, Any]:
     return functional(recurrent=True)
 
 
+def adapted() -> tuple[Any, Any, Any]:
+    """What `adapt` found: a vocabulary, which stands in a table, mean and variance."""
+    x = np.array([[5, 3], [3, 8], [8, 5], [5, 5]], np.int64)
+    lookup = L.IntegerLookup(output_mode="multi_hot", name="known")
+    lookup.adapt(x)
+    normal = L.Normalization(name="normal")
+    normal.adapt(x.astype(np.float32))
+    given = tf_keras.Input((2,), dtype="int64", name="given")
+    both = L.Concatenate(name="joined")([lookup(given), normal(tf.cast(given, "float32"))])
+    model = tf_keras.Model(given, L.Dense(1, name="last")(both))
+    model.compile(tf_keras.optimizers.SGD(0.1), "mse")
+    return model, x, numbers(4, 1)
+
+
 def numbers(*shape: int) -> np.ndarray:
     """Drawn numbers, the same for each model."""
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
@@ -68,7 +82,7 @@ def numbers(*shape: int) -> np.ndarray:
 
 def main() -> None:
     """Write the folders."""
-    for make in (sequential, functional, without_traces):
+    for make in (sequential, functional, without_traces, adapted):
         name, traces = make.__name__, make is not without_traces
         tf_keras.utils.set_random_seed(3)
         folder = FOLDER / name

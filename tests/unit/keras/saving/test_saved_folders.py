@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-NAMES = ("sequential", "functional", "without_traces")
+NAMES = ("sequential", "functional", "without_traces", "adapted")
 # float32, sums in another order.
 NEAR: Any = {"rtol": 1e-5, "atol": 1e-6}
 pytestmark = pytest.mark.filterwarnings("ignore:.*state of the optimizer is not restored")
@@ -73,7 +73,14 @@ def test_layers_are_as_they_were() -> None:
     assert model.get_config()["layers"][1]["config"]["activation"] == "relu"
 
 
-@pytest.mark.parametrize("name", ["sequential", "functional"])
+def test_what_adapt_found_comes_back() -> None:
+    model = keras.models.load_model(case("adapted")[0])
+    # The most frequent first.
+    assert model.get_layer("known").get_vocabulary() == [-1, 5, 8, 3]
+    np.testing.assert_allclose(np.ravel(model.get_layer("normal").mean), [21 / 4, 21 / 4], **NEAR)
+
+
+@pytest.mark.parametrize("name", ["sequential", "functional", "adapted"])
 def test_signatures_are_there_and_share_the_weights(name: str) -> None:
     path, told = case(name)
     model = keras.models.load_model(path)
@@ -94,7 +101,7 @@ def test_not_compiled_if_not_wanted() -> None:
     np.testing.assert_allclose(model.predict(told["x"], verbose=0), told["output"], **NEAR)
 
 
-@pytest.mark.parametrize("name", ["sequential", "functional"])
+@pytest.mark.parametrize("name", ["sequential", "functional", "adapted"])
 def test_older_files_hold_the_texts_in_the_graph(name: str, tmp_path: Path) -> None:
     """TensorFlow 2.0 to 2.4: no file of its own, the same metadata in each object."""
     folder = copy_of(name, tmp_path / "m")
