@@ -92,6 +92,7 @@ TABLE: dict[str, str] = {
     # keras: operators of symbolic inputs are layers; models are saved, exported and loaded.
     "apply_operator": "pinnace.keras.layers.operators:apply_operator",
     "saved_model": "pinnace.saved_model",
+    "load_keras_objects": "pinnace.saved_model.keras_objects:load_keras_objects",
     "onnx": "pinnace.deploy.onnx",
 }
 # Modules with the specs of composite values, imported when a file has one.
@@ -162,6 +163,7 @@ if TYPE_CHECKING:  # the table again
     from pinnace.ops.state.variables import assign_add as assign_add
     from pinnace.ops.state.variables import assign_sub as assign_sub
     from pinnace.ops.state.variables import read_variable as read_variable
+    from pinnace.saved_model.keras_objects import load_keras_objects as load_keras_objects
 
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 

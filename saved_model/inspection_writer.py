@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pinnace.storage.regular_files import open_regular
+from pinnace.framework.errors import OpError
+from pinnace.saved_model import keras_objects
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
 
-_KERAS_FILE = "keras_metadata.pb"
-_VERSION = re.compile(rb'"keras_version": ?"([0-9A-Za-z.+-]{1,40})"')
-_MOST_BYTES = 16_000_000
+_VERSION = re.compile(r'"keras_version": ?"([0-9A-Za-z.+-]{1,40})"')
 # What `model.export` of Keras 3 calls the children of the root.
 _EXPORTED = frozenset({"_all_variables", "_misc_assets", "trainable_variables"})
 
@@ -30,23 +29,19 @@ def writer_of(meta: MetaGraphDef) -> str:
 def keras_of(folder: Path, meta: MetaGraphDef) -> str:
     """Which Keras wrote the model: with its version where that is stored; empty if none did."""
     nodes = meta.object_graph_def.nodes
-    stored = b""
-    path = folder / _KERAS_FILE
-    if path.is_file():
-        with open_regular(path) as file:
-            stored = file.read(_MOST_BYTES)
-    own = [
-        node.user_object
-        for node in nodes
-        if node.WhichOneof("kind") == "user_object"
+    own = any(
+        node.WhichOneof("kind") == "user_object"
         and node.user_object.identifier.startswith("_tf_keras_")
-    ]
-    found = _VERSION.search(stored) or next(
-        filter(None, (_VERSION.search(one.metadata.encode()) for one in own)), None
+        for node in nodes
     )
+    try:
+        told = [one.metadata for one in keras_objects.described(folder, meta).values()]
+    except OpError:  # damaged: loading it as a Keras model says so
+        told, own = [], True
+    found = next(filter(None, map(_VERSION.search, told)), None)
     if found is not None:
-        return f"Keras {found[1].decode()}"
-    if stored or own:
+        return f"Keras {found[1]}"
+    if told or own:
         return "Keras 2"
     exported = bool(nodes) and {one.local_name for one in nodes[0].children} >= _EXPORTED
     return "Keras 3 (model.export)" if exported else ""

@@ -30,7 +30,7 @@ from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 # Each time the folder is exchanged while it is read, reading begins anew.
@@ -63,15 +63,31 @@ def load(
     Source:
         TensorFlow `tf.saved_model.load`.
     """
-    chosen = options or LoadOptions()
-    folder = Path(export_dir)
     wanted = [tags] if isinstance(tags, str) else None if tags is None else list(tags)
+    return load_and(Path(export_dir), lambda _meta, _loader, root: root, wanted, options)
+
+
+def load_and(
+    folder: Path,
+    use: Callable[[MetaGraphDef, Loader | None, Any], Any],
+    wanted: list[str] | None = None,
+    options: LoadOptions | None = None,
+) -> Any:
+    """What a function makes of a SavedModel, which nobody exchanges meanwhile.
+
+    Args:
+        folder: of the SavedModel.
+        use: given the graph, what made the objects (None of version 1), and the root.
+        wanted: tags; see `load`.
+        options: see `load`.
+    """
+    chosen = options or LoadOptions()
     with init_scope():
         for _ in range(_TRIES):
             with _held(folder) as before:
                 try:
                     with collector_paused():
-                        found = _load(folder, wanted, chosen)
+                        found = use(*_load(folder, wanted, chosen))
                 except OpError:
                     if _identity(folder) == before:
                         raise
@@ -81,12 +97,15 @@ def load(
     raise UnavailableError(f"{folder} was replaced again and again while it was being loaded")
 
 
-def _load(folder: Path, tags: list[str] | None, options: LoadOptions) -> Any:
+def _load(
+    folder: Path, tags: list[str] | None, options: LoadOptions
+) -> tuple[MetaGraphDef, Loader | None, Any]:
     meta = choose_graph(read_messages(folder), tags, layout.model_path(folder))
     offer_kernels(folder)
     if not meta.HasField("object_graph_def"):
-        return load_main_graph(folder, meta, options)
-    return Loader(folder, meta, options).load()
+        return meta, None, load_main_graph(folder, meta, options)
+    loader = Loader(folder, meta, options)
+    return meta, loader, loader.load()
 
 
 def offer_kernels(folder: Path) -> None:

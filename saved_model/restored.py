@@ -158,6 +158,11 @@ class RestoredFunction(Trackable):
         return self.call_spec.input_signature
 
     @property
+    def saved_arguments(self) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        """What its traces take, `(args, kwargs)` with specs, in the order they are tried in."""
+        return [trace.arguments for trace in self._traces]
+
+    @property
     def concrete_functions(self) -> list[ConcreteFunction]:
         """Its traces."""
         return [trace.get() for trace in self._traces]

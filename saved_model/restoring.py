@@ -54,7 +54,7 @@ from pinnace.saved_model.stored_variables import restore_variables
 from pinnace.storage.bundle import BundleReader, index_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pinnace.graph.graph import Graph
@@ -160,6 +160,22 @@ class Loader:
             OpError: the function cannot be made.
         """
         return self._functions.graphs_behind(function)
+
+    def children_of(self, number: int) -> dict[str, int]:
+        """The numbers of an object's children, by name."""
+        return dict(self._saved.items[number].children)
+
+    def object(self, number: int) -> Any:
+        """The object of that number."""
+        return self._objects[number]
+
+    def use_instead(self, pairs: Mapping[int, Variable]) -> None:
+        """Let functions that are not made yet capture other variables.
+
+        Args:
+            pairs: a variable by the number of the one that it stands for.
+        """
+        self._objects.update(pairs)
 
     def _fill_from_assets(self) -> None:
         """Fill tables that may be filled from files now: later the folder may hold another model.

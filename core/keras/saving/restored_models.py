@@ -8,6 +8,7 @@ from pinnace import late
 from pinnace.framework import structure
 from pinnace.framework.trackable import walk_variables
 from pinnace.keras.models.model import Model
+from pinnace.keras.saving import restored_inputs
 
 if TYPE_CHECKING:
     from pinnace.framework.variable import Variable
@@ -19,7 +20,8 @@ class RestoredModel(Model):
     """What a SavedModel computes, with `predict`, and with `evaluate` and `fit` after `compile`.
 
     It is made of the functions of the file: layers and configuration are not in it. What the
-    loaded object has besides (`signatures`, functions, variables) are attributes.
+    loaded object has besides (`signatures`, functions, variables) are attributes. Inputs are cast
+    to the dtypes that the functions were saved for, as Keras casts them to those of a model.
 
     Args:
         restored: what `saved_model.load` gave.
@@ -53,10 +55,15 @@ class RestoredModel(Model):
         signature = getattr(self.restored, "signatures", {}).get(_SERVED)
         if signature is None:
             self._refuse()
-        outputs = signature(**inputs) if isinstance(inputs, dict) else _named(signature, inputs)
+        outputs = _called(
+            signature, inputs if isinstance(inputs, dict) else _named(signature, inputs)
+        )
         return next(iter(outputs.values())) if len(outputs) == 1 else outputs
 
     def _by_call(self, inputs: Any, training: bool) -> Any:
+        function = self.restored._trackable_children().get("__call__", self.restored)
+        wanted = [args[0] for args, _ in getattr(function, "saved_arguments", ()) if args]
+        inputs = restored_inputs.cast_to_first(inputs, wanted)
         try:
             return self.restored(inputs, training=training)
         except (TypeError, ValueError):
@@ -103,7 +110,7 @@ class RestoredModel(Model):
 
 
 def _named(signature: Any, inputs: Any) -> dict[str, Any]:
-    """The signature on inputs by place: one, or as many as it takes, in the order of its names."""
+    """Inputs of the signature by place: one, or as many as it takes, in the order of its names."""
     names = sorted(signature.structured_input_signature[1])
     values = structure.flatten(inputs)
     if len(values) != len(names):
@@ -111,4 +118,11 @@ def _named(signature: Any, inputs: Any) -> dict[str, Any]:
             f"load_model: the signature {_SERVED!r} takes {', '.join(names)}, got {len(values)} "
             "inputs\n  Try: a dict by name"
         )
-    return signature(**dict(zip(names, values, strict=True)))  # type: ignore[no-any-return]
+    return dict(zip(names, values, strict=True))
+
+
+def _called(signature: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+    """The signature on inputs by name, of its dtypes."""
+    specs = signature.structured_input_signature[1]
+    found = {key: restored_inputs.cast_to(x, specs.get(key)) for key, x in inputs.items()}
+    return signature(**found)  # type: ignore[no-any-return]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from pinnace import late
 from pinnace.framework.errors import InvalidArgumentError, MissingFileError, OpError
 from pinnace.framework.no_effect import ignored
 from pinnace.keras import registry
@@ -49,8 +48,10 @@ def load_model(
 
     Args:
         filepath: of a `.keras` file (of Keras 3, or 2.12 and later), or of an `.h5` file (of Keras
-            2 or 3). A folder is a SavedModel: what it computes, with `predict`,
-            and after `compile` with `evaluate` and `fit`; see `RestoredModel`.
+            2 or 3). The folder of a SavedModel that Keras 2 wrote is the model of layers that it
+            was, if all of them are known, its `signatures` beside them. Any other folder is what it
+            computes, with `predict`, and after `compile` with `evaluate` and `fit`; see
+            `RestoredModel`.
         custom_objects: further classes and functions by name.
         compile: whether the model is compiled as it was, its optimizer going on where it was.
         safe_mode: accepted for Keras' sake: nothing is run in either mode.
@@ -67,9 +68,10 @@ def load_model(
         path = os.fsdecode(path)
     if os.path.isdir(path):  # noqa: PTH112 (a text)
         # Not above: the files of models import this package.
-        from pinnace.keras.saving.restored_models import RestoredModel
+        from pinnace.keras.saving import saved_folders
 
-        return RestoredModel(late.saved_model.load(path), path)
+        with registry.custom_object_scope(custom_objects or {}):
+            return saved_folders.read(path, compile)
     if not os.path.exists(path):  # noqa: PTH110 (a text)
         raise MissingModelError(f"load_model: there is no file or folder {path!r}")
     ignored("load_model", "nothing that a file holds is run", True, safe_mode=safe_mode)

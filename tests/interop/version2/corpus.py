@@ -2,8 +2,9 @@
 
 `make interop` runs this and prints a table. TensorFlow, Keras 2 and Keras 3 write each model of
 `programs/` and record what it answers; it is inspected, loaded and run here, saved again, and
-loaded by TensorFlow. What `pinnace show` said beforehand must be what happened. Exits with 1 if
-less than 95 % load and run, or another is not refused by name.
+loaded by TensorFlow. `load_model` gives the layers of folders of Keras 2, or says why not; they
+answer the same. What `pinnace show` said beforehand must be what happened. Exits with 1 if less
+than 95 % load and run, or another is not refused by name.
 
     python tests/interop/version2/corpus.py [--only PREFIX ...] [--keep FOLDER]
 """
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,11 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from pinnace import saved_model  # noqa: E402 - the path is set above
+import numpy as np  # noqa: E402 - the path is set above
+
+from pinnace import keras, saved_model  # noqa: E402 - the path is set above
 from pinnace.framework.errors import OpError  # noqa: E402
+from pinnace.keras.saving.restored_models import RestoredModel  # noqa: E402
 from pinnace.saved_model.inspection import inspect  # noqa: E402
 from support.recorded import largest_difference, recorded_calls  # noqa: E402
 
@@ -45,6 +50,7 @@ class Row:
     happened: str = ""  # why it did not load or run
     largest: float = 0.0
     again: str = ""
+    layers: str = ""  # `ok` if load_model gives its layers, or why not; empty if not of Keras 2
 
     @property
     def outcome(self) -> str:
@@ -118,6 +124,11 @@ def look_at(name: str, folder: Path, again: Path, size: int) -> Row:
         if row.largest > TOLERANCE:
             row.happened = f"largest difference {row.largest:.3g}"
             return row
+        if (folder / "model" / "keras_metadata.pb").exists():
+            row.layers, apart = by_layers(folder)
+            if apart > TOLERANCE:
+                row.happened = f"its layers: largest difference {apart:.3g}"
+                return row
         if recorded_calls(folder / "io.npz") or not loaded.signatures:
             save_again(folder, again)
     except OpError as error:
@@ -125,6 +136,26 @@ def look_at(name: str, folder: Path, again: Path, size: int) -> Row:
     except Exception as error:  # no refusal by name: said, and counted as a failure
         row.happened = f"{type(error).__name__}: {error}"
     return row
+
+
+def by_layers(folder: Path) -> tuple[str, float]:
+    """Whether `load_model` gives the layers, or why not; how far their answers are off."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = keras.models.load_model(folder / "model", compile=False)
+    if isinstance(model, RestoredModel):
+        return str(said[-1].message).rpartition("layers: ")[2] if said else "a subclass", 0.0
+    worst = 0.0
+    for signature, inputs, outputs in recorded_calls(folder / "io.npz"):
+        if signature != "serving_default" or len(outputs) != 1:
+            continue
+        found = model(next(iter(inputs.values())) if len(inputs) == 1 else inputs)
+        got, wanted = np.asarray(found), next(iter(outputs.values()))
+        if wanted.dtype.kind in "fc":
+            worst = max(worst, float(np.abs(got - wanted).max()))
+        else:
+            assert (got == wanted).all(), signature
+    return "ok", worst
 
 
 def save_again(folder: Path, again: Path) -> None:
@@ -153,6 +184,12 @@ def report(rows: list[Row], failed: dict[str, str], seconds: float) -> int:
                 out(f"  said beforehand: {row.said[:600] or 'that it runs'}\n")
         if row.again:
             out(f"FAIL {row.name}, saved again: {row.again[:600]}\n")
+    told = [row for row in rows if row.layers]
+    for row in told:
+        if row.layers != "ok":
+            out(f"by its functions {row.name}: {row.layers[:200]}\n")
+    revived = sum(row.layers == "ok" for row in told)
+    out(f"{revived} of {len(told)} folders of Keras 2 come back as models of layers\n")
     for name, why in LIMITS.items():
         out(f"limit {name}, saved again: {why}\n")
     for name, error in failed.items():
