@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _AGAIN_S = 0.01  # after an exception that Python swallowed
+_HAS_TIMERS = hasattr(signal, "setitimer")  # Windows has none, and ends processes without a signal
 
 
 @contextlib.contextmanager
@@ -31,7 +32,7 @@ def sigterm_raises() -> Iterator[None]:
     hook = sys.unraisablehook
 
     def unraisable(swallowed: sys.UnraisableHookArgs) -> None:
-        if swallowed.exc_type is _Terminated:
+        if swallowed.exc_type is _Terminated and _HAS_TIMERS:
             signal.signal(signal.SIGALRM, _terminate)
             signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
         else:
@@ -41,7 +42,8 @@ def sigterm_raises() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        if _HAS_TIMERS:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         sys.unraisablehook = hook
         signal.signal(signal.SIGTERM, before)
 

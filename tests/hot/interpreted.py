@@ -205,6 +205,7 @@ class Interpreter:
             _as_bits=lambda number: np.float32(number).view(np.int32),
             as_pointer=None,
             as_bytes=None,
+            whole_vectors=lambda: None,
         )
         from pinnace.engine.codegen import register_tiles as tiles
 

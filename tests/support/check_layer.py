@@ -102,11 +102,11 @@ def _wide(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_names(layer: Layer, weights: Mapping[str, Sequence[int]]) -> None:
-    found = {v.name.removesuffix(":0").split("/")[-1]: list(v.shape) for v in layer.weights}
+    found = {v.name: list(v.shape) for v in layer.weights}
     assert found == {name: list(shape) for name, shape in weights.items()}
     assert list(found) == list(weights), "weights come in another order"
     prefix = f"{layer.name}/"
-    assert all(v.name.startswith(prefix) for v in layer.weights), [v.name for v in layer.weights]
+    assert all(v.path.startswith(prefix) for v in layer.weights), [v.path for v in layer.weights]
 
 
 def _check_specs(inferred: Any, outputs: Any) -> None:

@@ -17,15 +17,13 @@ from pinnace.ops.array import (
     selecting,
     shapes,
 )
-from pinnace.ops.composites import ctc
-from pinnace.ops.composites.sparse.functions import to_dense
-from pinnace.ops.composites.sparse.tensor import SparseTensor
 from pinnace.ops.execute import execute
 from pinnace.ops.math import exponents
 from pinnace.ops.nn.ctc import CTC_BEAM_SEARCH_DECODER
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
+    from pinnace.ops.composites.sparse.tensor import SparseTensor
 
 __all__ = ["ctc_batch_cost", "ctc_decode", "ctc_label_dense_to_sparse"]
 
@@ -43,6 +41,8 @@ def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> SparseTensor:
         labels: [b, longest].
         label_lengths: [b], how many of each row count.
     """
+    from pinnace.ops.composites.sparse.tensor import SparseTensor  # late: few need it
+
     x = convert_to_tensor(labels)
     within = indicators.sequence_mask(convert_to_tensor(label_lengths), shapes.shape(x)[1])
     indices = selecting.where(within)
@@ -63,6 +63,8 @@ def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: An
     Returns:
         [b, 1].
     """
+    from pinnace.ops.composites import ctc  # late: few need it
+
     counts, steps = (
         casting.cast(reshaping.squeeze(convert_to_tensor(x), -1), dtypes.int32)
         for x in (label_length, input_length)
@@ -88,6 +90,10 @@ def ctc_decode(
     Returns:
         For each answer [b, time], -1 after the labels; and [b, answers], their scores.
     """
+    from pinnace.ops.composites import ctc  # late: few need it
+    from pinnace.ops.composites.sparse.functions import to_dense
+    from pinnace.ops.composites.sparse.tensor import SparseTensor
+
     x = convert_to_tensor(y_pred)
     steps = casting.cast(convert_to_tensor(input_length), dtypes.int32)
     if greedy:

@@ -151,11 +151,20 @@ class Softmax(Layer):
             self._check(x, mask)
             if mask.dtype is not dtypes.bool:
                 mask = comparison.greater(mask, casting.cast(0.5, mask.dtype))
-            low = -3e4 if x.dtype is dtypes.float16 else -1e9
-            shares = self._shares(selecting.where(mask, x, casting.cast(low, x.dtype)))
+            shares = self.shares_where(x, mask)
             # Where nothing counts along the axis the shares would be equal ones.
             return selecting.where(mask, shares, constants.zeros_like(shares))
         return self._shares(x)
+
+    def shares_where(self, x: Tensor, mask: Tensor) -> Tensor:
+        """The shares with 0 where the mask is False; equal ones where it is False all along.
+
+        Args:
+            x: [...], a float dtype.
+            mask: bool, broadcast to `x`.
+        """
+        low = -3e4 if x.dtype is dtypes.float16 else -1e9
+        return self._shares(selecting.where(mask, x, casting.cast(low, x.dtype)))
 
     def _shares(self, x: Tensor) -> Tensor:
         if isinstance(self.axis, int):

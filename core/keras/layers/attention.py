@@ -17,6 +17,7 @@ from pinnace.keras.layers.attention_masks import (
     check_window,
     joined_masks,
     near_between,
+    zero_where_none,
 )
 from pinnace.keras.layers.dropout import Dropout
 from pinnace.keras.layers.einsum_dense import EinsumDense
@@ -350,6 +351,8 @@ class MultiHeadAttention(Layer):
         key = value if key is None else key
         query, value, key = (masks.without_mask(x) for x in (query, value, key))
         seen = joined_masks(attention_mask, query_mask, value_mask, key_mask)
+        # A query sees itself, or the first key: only other masks may leave it none.
+        may_see_none = seen is not None or self.sliding_window is not None
         if use_causal_mask:
             seen = both(seen, causal_between(query, value))
         if self.sliding_window is not None:
@@ -360,9 +363,15 @@ class MultiHeadAttention(Layer):
             rank = scores.shape.rank or 4
             while len(seen.shape) < rank:
                 seen = reshaping.expand_dims(seen, -len(self._steps) * 2 - 1)
-        scores = self._softmax(scores, mask=seen)
+        if seen is None or (may_see_none and return_attention_scores):
+            scores = self._softmax(scores, mask=seen)
+        else:
+            # Attention in this form is one pass of the engine, and one operator of ONNX.
+            scores = self._softmax.shares_where(scores, seen)
         kept = self._dropout_layer(scores, training=training)
         joined = einstein.einsum(self._output_equation, kept, self._value_dense(value))
+        if may_see_none and not return_attention_scores:
+            joined = zero_where_none(joined, seen, len(self._steps))
         if self._gate_dense is not None:
             joined = arithmetic.multiply(joined, self._gate_dense(query))
         result = self._output_dense(joined)

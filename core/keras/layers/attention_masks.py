@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.ops.array import casting, reshaping, shapes
-from pinnace.ops.math import comparison, logic, polar, ranges
+from pinnace.ops.array import casting, constants, permutations, reshaping, selecting, shapes
+from pinnace.ops.math import comparison, logic, polar, ranges, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -61,3 +61,19 @@ def joined_masks(attention_mask: Any, query_mask: Any, value_mask: Any, key_mask
 def both(x: Any, y: Tensor) -> Tensor:
     """Where two masks hold; x may be None."""
     return y if x is None else logic.logical_and(x, y)
+
+
+def zero_where_none(joined: Tensor, seen: Tensor, steps: int) -> Tensor:
+    """Attentions, 0 for queries that see no key at all.
+
+    Args:
+        joined: [batch, steps of queries..., heads, size].
+        seen: bool, [batch, heads or 1, steps of queries..., steps of keys...].
+        steps: how many axes of steps there are.
+    """
+    some = reduction.reduce_any(seen, list(range(-steps, 0)))
+    rank = len(some.shape)
+    first = rank - steps - 1  # the axis of heads
+    order = [*range(first), *range(first + 1, rank), first]
+    some = reshaping.expand_dims(permutations.transpose(some, order), -1)
+    return selecting.where(some, joined, constants.zeros_like(joined))

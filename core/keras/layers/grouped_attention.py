@@ -16,6 +16,7 @@ from pinnace.keras.layers.attention_masks import (
     check_window,
     joined_masks,
     near_between,
+    zero_where_none,
 )
 from pinnace.keras.layers.dropout import Dropout
 from pinnace.ops.array import reshaping, tiling
@@ -146,6 +147,8 @@ class GroupedQueryAttention(Layer):
         key = value if key is None else key
         query, value, key = (masks.without_mask(x) for x in (query, value, key))
         seen = joined_masks(attention_mask, query_mask, value_mask, key_mask)
+        # A query sees itself, or the first key: only other masks may leave it none.
+        may_see_none = seen is not None or self.sliding_window is not None
         if use_causal_mask:
             seen = both(seen, causal_between(query, value))
         if self.sliding_window is not None:
@@ -157,9 +160,15 @@ class GroupedQueryAttention(Layer):
         scores = einstein.einsum("bquh,bkuh->buqk", scaled, keys)
         if seen is not None:
             seen = reshaping.expand_dims(seen, -3)
-        scores = self._softmax(scores, mask=seen)
+        if seen is None or (may_see_none and return_attention_scores):
+            scores = self._softmax(scores, mask=seen)
+        else:
+            # Attention in this form is one pass of the engine, and one operator of ONNX.
+            scores = self._softmax.shares_where(scores, seen)
         kept = self._dropout_layer(scores, training=training)
         joined = einstein.einsum("buqk,bkuh->bquh", kept, values)
+        if may_see_none and not return_attention_scores:
+            joined = zero_where_none(joined, seen, 1)
         if self._gate_dense is not None:
             joined = arithmetic.multiply(joined, self._gate_dense(query))
         result = self._output_dense(joined)

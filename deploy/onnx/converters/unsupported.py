@@ -201,6 +201,10 @@ _REASONS = {
     "only names a variable": "DestroyResourceOp DisableCopyOnRead VarHandleOp",
     "only orders other nodes": "NoOp",
     "ONNX draws no boxes; return them beside the picture": "DrawBoundingBoxes DrawBoundingBoxesV2",
+    "names a file of a checkpoint, and is no part of a model": "ShardedFilename ShardedFilespec",
+    "sorts the distances of all points, to find groups in data; compute it outside": """
+        NearestNeighbors
+    """,
     "ONNX has no bytes of strings": "DecodeBase64 DecodeCompressed EncodeBase64",
     "ONNX has no factorization of matrices": """
         BatchSelfAdjointEigV2 BatchSvd CholeskyGrad Eig Lu Qr SelfAdjointEigV2 Svd

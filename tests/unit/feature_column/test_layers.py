@@ -37,9 +37,9 @@ def halved(x):
 def test_weights_have_the_names_of_keras_2():
     made = layer()
     made(X)
-    assert [w.name.partition("/")[2] for w in made.weights] == [
-        "word_X_word_embedding/embedding_weights:0",
-        "word_embedding/embedding_weights:0",
+    assert [w.path.partition("/")[2] for w in made.weights] == [
+        "word_X_word_embedding/embedding_weights",
+        "word_embedding/embedding_weights",
     ]
     assert [tuple(w.shape) for w in made.weights] == [(7, 3), (2, 2)]
 

@@ -7,7 +7,8 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 
 @converts(
-    "Identity", "Snapshot", "StopGradient", "PreventGradient", "CheckNumerics", "GuaranteeConst"
+    *("Identity", "Snapshot", "StopGradient", "PreventGradient", "CheckNumerics"),
+    *("CheckNumericsV2", "GuaranteeConst"),
 )
 def identity(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     """The value itself; what CheckNumerics would refuse passes."""

@@ -10,6 +10,7 @@ from pinnace.framework.dtypes import DType
 
 _REDUCTIONS = {
     "TensorScatterUpdate": None,
+    "ScatterNdNonAliasingAdd": "add",
     "TensorScatterAdd": "add",
     "TensorScatterSub": "add",
     "TensorScatterMax": "max",

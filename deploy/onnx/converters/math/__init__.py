@@ -1,5 +1,6 @@
 """Converters of `core/ops/math`."""
 
+from pinnace.deploy.onnx.converters.math import accumulation as accumulation
 from pinnace.deploy.onnx.converters.math import arithmetic as arithmetic
 from pinnace.deploy.onnx.converters.math import bits as bits
 from pinnace.deploy.onnx.converters.math import clipping as clipping

@@ -54,7 +54,7 @@ def test_lstm() -> None:
     check_layer(layers.LSTM(3), "float32[?, 5, 4]", reference=lstm)
     layer = layers.LSTM(3, name="one")
     layer.build((None, None, 4))
-    found = {v.name.removeprefix("one/lstm_cell/")[:-2]: list(v.shape) for v in layer.weights}
+    found = {v.path.removeprefix("one/lstm_cell/"): list(v.shape) for v in layer.weights}
     assert found == weights
 
 
@@ -166,7 +166,7 @@ def test_cells_of_users() -> None:
     output, state = layer(x)
     np.testing.assert_allclose(output, 2 * sums, rtol=1e-5)
     np.testing.assert_allclose(state, sums, rtol=1e-5)
-    assert [v.name for v in layer.weights] == ["fading/decaying/rate:0"]
+    assert [v.path for v in layer.weights] == ["fading/decaying/rate"]
     traced = tf.function(layer, reduce_retracing=True)
     for length in (6, 5, 4):
         wanted = layer(x[:, :length])

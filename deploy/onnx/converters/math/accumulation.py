@@ -1,0 +1,6 @@
+"""The sum of tensors whose shape is told."""
+
+from pinnace.deploy.onnx.converters.math.arithmetic import add_n
+from pinnace.deploy.onnx.converters.registry import converts
+
+converts("AccumulateNV2")(add_n)
