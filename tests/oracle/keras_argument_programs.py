@@ -67,6 +67,20 @@ def attended(kind: str, steps: int = 6, **options: Any) -> Any:
     ]
 
 
+def attended_planes() -> Any:
+    """Attention over two axes, and over one of two, with queries that see nothing."""
+    query, value = numbers(2, 3, 4, 8, seed=1), numbers(2, 3, 4, 8, seed=2)
+    both_axes = np.random.default_rng(3).integers(0, 2, (2, 12, 12)).reshape(2, 3, 4, 3, 4) > 0
+    both_axes[:, 1, 2] = False
+    found = []
+    for axes, mask in (((1, 2), both_axes), ((2,), both_axes[:, :, :, 0, :])):
+        layer = layers.MultiHeadAttention(2, 3, attention_axes=axes)
+        layer(query, value)
+        filled(layer)
+        found.append(layer(query, value, attention_mask=mask))
+    return found
+
+
 def normalised(mask: Any = None, rank: int = 3, steps: int = 4, **options: Any) -> Any:
     """A batch normalization through several batches: outputs, gradients, statistics."""
     layer = layers.BatchNormalization(**options)
@@ -410,6 +424,11 @@ PROGRAMS = {
     "assigned": assigned,
     "window": lambda: attended("MultiHeadAttention", sliding_window=2),
     "window_of_one": lambda: attended("MultiHeadAttention", sliding_window=1, use_bias=False),
+    "window_and_dropout": lambda: attended("MultiHeadAttention", sliding_window=1, dropout=0.5),
+    "grouped_window_and_dropout": lambda: attended(
+        "GroupQueryAttention", sliding_window=1, dropout=0.5
+    ),
+    "planes": attended_planes,
     "gate": lambda: attended("MultiHeadAttention", use_gate=True, value_dim=5),
     "gate_and_window": lambda: attended("MultiHeadAttention", use_gate=True, sliding_window=3),
     "grouped_gate": lambda: attended("GroupQueryAttention", use_gate=True),

@@ -106,7 +106,8 @@ def _check_names(layer: Layer, weights: Mapping[str, Sequence[int]]) -> None:
     assert found == {name: list(shape) for name, shape in weights.items()}
     assert list(found) == list(weights), "weights come in another order"
     prefix = f"{layer.name}/"
-    assert all(v.path.startswith(prefix) for v in layer.weights), [v.path for v in layer.weights]
+    paths = [v.path for v in layer.weights]  # type: ignore[attr-defined]  # they are Keras's
+    assert all(path.startswith(prefix) for path in paths), paths
 
 
 def _check_specs(inferred: Any, outputs: Any) -> None:

@@ -351,7 +351,6 @@ class MultiHeadAttention(Layer):
         key = value if key is None else key
         query, value, key = (masks.without_mask(x) for x in (query, value, key))
         seen = joined_masks(attention_mask, query_mask, value_mask, key_mask)
-        # A query sees itself, or the first key: only other masks may leave it none.
         may_see_none = seen is not None or self.sliding_window is not None
         if use_causal_mask:
             seen = both(seen, causal_between(query, value))
@@ -359,18 +358,21 @@ class MultiHeadAttention(Layer):
             seen = both(seen, near_between(query, value, self.sliding_window))
         scaled = self._query_dense(query) * (1.0 / math.sqrt(self.key_dim))
         scores = einstein.einsum(self._scores_equation, self._key_dense(key), scaled)
+        rank = scores.shape.rank or 4
+        # A query sees itself, or the first key: only other masks may leave it none. What such a
+        # query gives differs in Keras by how it is computed: the mean of all values, or 0.
+        zeros = may_see_none and (return_attention_scores or self.dropout > 0 or rank != 4)
         if seen is not None:
-            rank = scores.shape.rank or 4
             while len(seen.shape) < rank:
                 seen = reshaping.expand_dims(seen, -len(self._steps) * 2 - 1)
-        if seen is None or (may_see_none and return_attention_scores):
+        if seen is None or (zeros and return_attention_scores):
             scores = self._softmax(scores, mask=seen)
         else:
             # Attention in this form is one pass of the engine, and one operator of ONNX.
             scores = self._softmax.shares_where(scores, seen)
         kept = self._dropout_layer(scores, training=training)
         joined = einstein.einsum(self._output_equation, kept, self._value_dense(value))
-        if may_see_none and not return_attention_scores:
+        if zeros and not return_attention_scores:
             joined = zero_where_none(joined, seen, len(self._steps))
         if self._gate_dense is not None:
             joined = arithmetic.multiply(joined, self._gate_dense(query))

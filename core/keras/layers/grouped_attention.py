@@ -147,8 +147,11 @@ class GroupedQueryAttention(Layer):
         key = value if key is None else key
         query, value, key = (masks.without_mask(x) for x in (query, value, key))
         seen = joined_masks(attention_mask, query_mask, value_mask, key_mask)
-        # A query sees itself, or the first key: only other masks may leave it none.
-        may_see_none = seen is not None or self.sliding_window is not None
+        # A query sees itself, or the first key: only other masks may leave it none. What such a
+        # query gives differs in Keras by how it is computed: the mean of all values, or 0.
+        zeros = (seen is not None or self.sliding_window is not None) and (
+            return_attention_scores or self.dropout > 0
+        )
         if use_causal_mask:
             seen = both(seen, causal_between(query, value))
         if self.sliding_window is not None:
@@ -160,14 +163,14 @@ class GroupedQueryAttention(Layer):
         scores = einstein.einsum("bquh,bkuh->buqk", scaled, keys)
         if seen is not None:
             seen = reshaping.expand_dims(seen, -3)
-        if seen is None or (may_see_none and return_attention_scores):
+        if seen is None or (zeros and return_attention_scores):
             scores = self._softmax(scores, mask=seen)
         else:
             # Attention in this form is one pass of the engine, and one operator of ONNX.
             scores = self._softmax.shares_where(scores, seen)
         kept = self._dropout_layer(scores, training=training)
         joined = einstein.einsum("buqk,bkuh->bquh", kept, values)
-        if may_see_none and not return_attention_scores:
+        if zeros and not return_attention_scores:
             joined = zero_where_none(joined, seen, 1)
         if self._gate_dense is not None:
             joined = arithmetic.multiply(joined, self._gate_dense(query))

@@ -24,6 +24,9 @@ def _kernel(points: Array, centers: Array, k: Array) -> tuple[Array, Array]:
     wanted = int(k)
     if wanted <= 0:
         raise InvalidArgumentError(f"NearestNeighbors: k must be at least 1, got {wanted}")
+    for name, array in (("points", points), ("centers", centers)):
+        if not len(array):
+            raise InvalidArgumentError(f"NearestNeighbors: there must be {name}, got none")
     count = min(wanted, len(centers))
     indices = np.empty((len(points), count), np.int64)
     distances = np.empty((len(points), count), np.float32)
