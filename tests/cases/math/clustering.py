@@ -11,7 +11,7 @@ from support.opcase import OpCase
 @st.composite
 def points(draw: st.DrawFn) -> tuple[Any, ...]:
     """Whole numbers: squares and their sums are exact."""
-    n, count, width = (draw(st.integers(*r)) for r in ((0, 4), (1, 5), (1, 3)))
+    n, count, width = (draw(st.integers(*r)) for r in ((1, 4), (1, 5), (1, 3)))
     whole = st.integers(-9, 9)
 
     def matrix(rows: int) -> Any:

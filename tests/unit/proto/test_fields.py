@@ -40,6 +40,8 @@ BEYOND_THE_TABLE = {
     # Clusters and benchmarks: tests/oracle compares their bytes with TensorFlow's.
     *("ClusterDef", "JobDef", "ServerDef", "ClusterDeviceFilters", "JobDeviceFilters"),
     *("TaskDeviceFilters", "EntryValue", "MetricEntry", "BenchmarkEntry", "BenchmarkEntries"),
+    # What Keras 2 wrote: folders of its own are read (tests/unit/keras/saving).
+    *("KerasMetadata", "KerasObject"),
     *("FullTypeId", "LogMessage", "LogMessage.Level", "LoggingConfig", "LogCollectorConfig"),
     *("SamplingConfig", "NamedTensorProto", "SessionRunRequest", "SessionRunResponse"),
     "PredictStreamedLog",
