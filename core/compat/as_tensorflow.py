@@ -26,8 +26,8 @@ __all__ = ["install", "uninstall"]
 
 _ROOTS = {"tensorflow": "pinnace", "keras": "pinnace.keras", "tf_keras": "pinnace.keras"}
 _SPOKEN = {"tensorflow": "tf", "keras": "tf.keras", "tf_keras": "tf.keras"}  # in reasons
-# Versions whose names these are: what programs compare with.
-_VERSIONS = {"tensorflow": "2.21.0", "keras": "3.15.1", "tf_keras": "2.21.0"}
+# Versions whose names these are, which programs compare; Keras 3's is `pinnace.keras`'s own.
+_VERSIONS = {"tensorflow": "2.21.0", "tf_keras": "2.21.0"}
 # Private modules that programs import all the same, and where their names are public.
 _PRIVATE = {
     "keras.src": "keras",

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 _Taken: TypeAlias = "tuple[Array, int]"
 
 # Seconds between two looks of those who wait for a value that is taken, and how long they wait. A
-# step is over in milliseconds; but what a helper of its thread runs, as an object's last words,
-# would wait for itself.
+# step is over in milliseconds; but a finalizer that runs in one of the step's own helper threads
+# would wait for the step, and the step for it.
 _PAUSE_S, _LONGEST_S = 5e-5, 1.0
 
 

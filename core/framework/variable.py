@@ -373,7 +373,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         copy._constraint = self._constraint
         copy._synchronization, copy._aggregation = self._synchronization, self._aggregation
         if self._resource.is_initialized:
-            copy._resource.write(self._resource.read())  # nobody writes into what two have
+            copy._resource.write(self._resource.read())  # a shared array is never written into
         return copy
 
     def __setstate__(self, state: dict[str, Any]) -> None:

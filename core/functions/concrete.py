@@ -62,6 +62,8 @@ class ConcreteFunction(Trackable):
         self.by_name = by_name
         # Names and kinds of the positional parameters, and the name of `*args`, if it was traced.
         self._parameters: tuple[Sequence[str], Sequence[str], str] = ((), (), "args")
+        # Made when it is first asked for, by `_described`.
+        self._described_once: list[signature_text.Parameter] | None = None
         self._variables = tuple(variables)
         # The graph's plan, once it ran: looking it up would slow each call.
         self._plan: Plan | None = None
@@ -358,7 +360,11 @@ class ConcreteFunction(Trackable):
     @property
     def _described(self) -> list[signature_text.Parameter]:
         """Name and kind of each parameter, and what stands for it."""
-        return signature_text.parameters_of(self.structured_input_signature, *self._parameters)
+        if self._described_once is None:
+            self._described_once = signature_text.parameters_of(
+                self.structured_input_signature, *self._parameters
+            )
+        return self._described_once
 
     def __str__(self) -> str:
         return f"ConcreteFunction {self.pretty_printed_signature()}"

@@ -19,7 +19,7 @@ from pinnace.keras.piecewise import squareplus as squareplus
 from pinnace.keras.piecewise import tanh_shrink as tanh_shrink
 from pinnace.keras.piecewise import threshold as threshold
 from pinnace.ops.array import selecting
-from pinnace.ops.math import arithmetic, comparison, exponents, reduction, trigonometry
+from pinnace.ops.math import arithmetic, comparison, exponents, statistics, trigonometry
 from pinnace.ops.nn import rectifiers, smooth, softmaxes
 
 if TYPE_CHECKING:
@@ -159,10 +159,7 @@ def log_softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     """
     if isinstance(axis, int):
         return softmaxes.log_softmax(x, axis)
-    axes = list(axis)
-    shifted = arithmetic.subtract(x, reduction.reduce_max(x, axes, keepdims=True))
-    total = reduction.reduce_sum(exponents.exp(shifted), axes, keepdims=True)
-    return arithmetic.subtract(shifted, exponents.log(total))
+    return arithmetic.subtract(x, statistics.reduce_logsumexp(x, list(axis), keepdims=True))
 
 
 def softplus(x: Any) -> Tensor:

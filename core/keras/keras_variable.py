@@ -17,7 +17,6 @@ class KerasVariable(Variable):
 
     Keras 3 wraps a `tf.Variable`, and gives that by `value`; here it is one itself, so that both
     ways of writing work: `value.numpy()`, and `value()` of programs that know `tf.Variable`s.
-
     """
 
     _regularizer: Any = None

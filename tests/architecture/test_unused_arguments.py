@@ -52,10 +52,6 @@ DECLARED: dict[str, tuple[set[str], str]] = {
         {"mode", "type_check", "config", "input_shape"},
         "it is refused, whatever is given",
     ),
-    ".AdaptableConv.quantize": (
-        {"mode", "type_check", "config"},
-        "it is refused, whatever is given",
-    ),
     ".Embedding.build_from_config": ({"config"}, "a table has the shape of its own settings"),
     ".Benchmark.run_op_benchmark": ({"store_memory_usage"}, "what a run allocates is not counted"),
     ".get_quantization_layer_structure": ({"mode"}, _OVERRIDDEN),

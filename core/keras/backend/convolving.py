@@ -10,7 +10,7 @@ from pinnace.keras.config import image_data_format
 from pinnace.ops.array import permutations, shapes
 from pinnace.ops.array.joining import stack
 from pinnace.ops.array.padding import pad
-from pinnace.ops.image.resizing import ResizeMethod, resize
+from pinnace.ops.image.resizing import resize
 from pinnace.ops.nn import convolutions, depthwise, pooling
 
 if TYPE_CHECKING:
@@ -31,17 +31,16 @@ __all__ = [
 ]
 
 _FORMATS = ("channels_first", "channels_last")
-_METHODS = {
-    **{method: method for method in ("area", "bicubic", "bilinear", "gaussian")},
-    **{method: method for method in ("lanczos3", "lanczos5", "mitchellcubic")},
-    "nearest": ResizeMethod.NEAREST_NEIGHBOR,
-}
+_METHODS = (
+    *("area", "bicubic", "bilinear", "gaussian"),
+    *("lanczos3", "lanczos5", "mitchellcubic", "nearest"),
+)
 
 
-def _is_first(data_format: str | None, said: str = "Unknown data_format:") -> bool:
+def _is_first(data_format: str | None) -> bool:
     chosen = image_data_format() if data_format is None else data_format
     if chosen not in _FORMATS:
-        raise ValueError(f"{said} {data_format}")
+        raise ValueError(f"Unknown data_format: {data_format}")
     return chosen == "channels_first"
 
 
@@ -336,7 +335,7 @@ def resize_images(
     first = data_format == "channels_first"
     moved = _to_last(x, first)
     size = shapes.shape(moved)[1:3] * [height_factor, width_factor]
-    return _restored(resize(moved, size, _METHODS[interpolation]), first)
+    return _restored(resize(moved, size, interpolation), first)
 
 
 def resize_volumes(

@@ -8,8 +8,8 @@ from pinnace.framework import dtypes
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.ops.array import casting, constants, selecting
-from pinnace.ops.math import arithmetic, comparison, exponents, reduction
-from pinnace.ops.nn import rectifiers, softmaxes
+from pinnace.ops.math import comparison
+from pinnace.ops.nn import rectifiers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -167,12 +167,7 @@ class Softmax(Layer):
         return self._shares(selecting.where(mask, x, casting.cast(low, x.dtype)))
 
     def _shares(self, x: Tensor) -> Tensor:
-        if isinstance(self.axis, int):
-            return softmaxes.softmax(x, self.axis)
-        axes = list(self.axis)
-        largest = arithmetic.subtract(x, reduction.reduce_max(x, axes, keepdims=True))
-        powers = exponents.exp(largest)
-        return powers / reduction.reduce_sum(powers, axes, keepdims=True)
+        return activations.softmax(x, self.axis)
 
     def _check(self, x: Tensor, mask: Tensor) -> None:
         sizes, own = x.shape.as_list()[::-1], mask.shape.as_list()[::-1]

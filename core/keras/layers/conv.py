@@ -269,19 +269,7 @@ class AdaptableConv(AdaptableLayer, BaseConv):
         super()._make_weights(kernel_shape, outputs)
         self._make_adapter()
 
-    def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
-        """Refused: kernels of convolutions are not kept in few bits.
-
-        Args:
-            mode: "int8" or "int4".
-            type_check: whether subclasses are refused.
-            config: which quantizers are used.
-
-        Raises:
-            NotImplementedError: always.
-        """
-        del mode, type_check, config
-        raise self._has_no("quantize")
+    quantize = Layer.quantize  # refused: kernels of convolutions are not kept in few bits
 
 
 class Conv1D(AdaptableConv):

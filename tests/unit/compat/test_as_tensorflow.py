@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import pinnace as tf
 from support.fresh_process import run_fresh
 
 INSTALL = "from pinnace.compat import as_tensorflow; as_tensorflow.install()\n"
@@ -74,6 +75,12 @@ def test_versions_are_those_of_the_names() -> None:
         "      pinnace.__version__ != tf.__version__)"
     )
     assert said == "2 3 True"
+
+
+def test_the_version_is_that_which_files_are_written_for(tmp_path: Path) -> None:
+    tf.saved_model.save(tf.Module(), str(tmp_path))
+    told = tf.saved_model.load(str(tmp_path)).tensorflow_version
+    assert run("import tensorflow as tf; print(tf.__version__)") == told
 
 
 def test_what_a_program_replaces_is_replaced_for_all() -> None:
