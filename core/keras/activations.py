@@ -19,7 +19,7 @@ from pinnace.keras.piecewise import squareplus as squareplus
 from pinnace.keras.piecewise import tanh_shrink as tanh_shrink
 from pinnace.keras.piecewise import threshold as threshold
 from pinnace.ops.array import selecting
-from pinnace.ops.math import arithmetic, comparison, exponents, statistics, trigonometry
+from pinnace.ops.math import arithmetic, comparison, exponents, reduction, trigonometry
 from pinnace.ops.nn import rectifiers, smooth, softmaxes
 
 if TYPE_CHECKING:
@@ -144,7 +144,9 @@ def softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     """
     if isinstance(axis, int):
         return softmaxes.softmax(x, axis)
-    return exponents.exp(log_softmax(x, axis))
+    shifted = arithmetic.subtract(x, reduction.reduce_max(x, list(axis), keepdims=True))
+    powers = exponents.exp(shifted)
+    return powers / reduction.reduce_sum(powers, list(axis), keepdims=True)
 
 
 def log_softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
@@ -159,7 +161,10 @@ def log_softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     """
     if isinstance(axis, int):
         return softmaxes.log_softmax(x, axis)
-    return arithmetic.subtract(x, statistics.reduce_logsumexp(x, list(axis), keepdims=True))
+    # Not `reduce_logsumexp`, whose sum loses the logarithm beside numbers as large as masks put in.
+    shifted = arithmetic.subtract(x, reduction.reduce_max(x, list(axis), keepdims=True))
+    total = reduction.reduce_sum(exponents.exp(shifted), list(axis), keepdims=True)
+    return arithmetic.subtract(shifted, exponents.log(total))
 
 
 def softplus(x: Any) -> Tensor:
