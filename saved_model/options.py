@@ -22,7 +22,8 @@ class SaveOptions:
         experimental_debug_stripper: accepted; there is nothing to strip.
         experimental_io_device: accepted; there is one machine.
         experimental_variable_policy: accepted; there is one copy of each variable.
-        experimental_custom_gradients: accepted.
+        experimental_custom_gradients: whether the gradients of `custom_gradient` are written;
+            without them, a loaded function that has one has no gradient.
         experimental_image_format: accepted; the split format is not written.
         experimental_skip_saver: leave out the nodes that save and restore.
         experimental_sharding_callback: accepted; see `max_shard_bytes`.
@@ -55,12 +56,6 @@ class SaveOptions:
         why = "it is not written"
         ignored("SaveOptions", why, False, save_debug_info=self.save_debug_info)
         ignored("SaveOptions", why, False, experimental_image_format=self.experimental_image_format)
-        ignored(
-            "SaveOptions",
-            "gradients of one's own are written as they are",
-            True,
-            experimental_custom_gradients=self.experimental_custom_gradients,
-        )
 
 
 @dataclass(frozen=True, slots=True)

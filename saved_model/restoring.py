@@ -40,6 +40,7 @@ from pinnace.saved_model.codecs.objects import (
     VariableObject,
     decode_objects,
 )
+from pinnace.saved_model.custom_gradients import stored_gradients
 from pinnace.saved_model.restored import (
     LazyConcrete,
     RestoredCallable,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from pinnace.graph.codec.gradients import StoredGradient
     from pinnace.graph.graph import Graph
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
     from pinnace.saved_model.options import LoadOptions
@@ -94,6 +96,7 @@ class Loader:
             self._where,
             meta.meta_info_def.stripped_op_list.op,
             allow_io=options.allow_io,
+            gradients=self._stored_gradients,
         )
         # The names of the traces of functions; other concrete functions are called by name.
         self._traced = {
@@ -114,6 +117,13 @@ class Loader:
             self._saved, self._objects, library, self._where, self._lock
         )
         self._left_out = 0  # elements of lists that are not in the file
+
+    def _stored_gradients(self, library: FunctionLibrary) -> dict[str, StoredGradient]:
+        messages = self._meta.graph_def.library.registered_gradients
+        return stored_gradients(messages, library, self._saved, self._bound_tensor)
+
+    def _bound_tensor(self, number: int, where: str) -> Tensor:
+        return self._functions.bound_tensor(number, where)
 
     def load(self) -> Any:
         """The root, complete."""

@@ -142,6 +142,16 @@ class SavedFunctions:
         found: Tensor = target if isinstance(target, Tensor) else target.resource_handle
         return found, None
 
+    def bound_tensor(self, number: int, where: str) -> Tensor:
+        """The tensor of an object that a function captures.
+
+        Args:
+            number: of the object.
+            where: the function, for errors.
+        """
+        with init_scope():
+            return self._bound(number, where)[0]
+
     def graphs_behind(self, name: str) -> list[Graph]:
         """A function, and the functions that create and fill its tables; nothing of it runs.
 

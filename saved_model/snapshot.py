@@ -38,6 +38,7 @@ from pinnace.saved_model.codecs.objects import (
     VariableObject,
 )
 from pinnace.saved_model.codecs.structures import encodable
+from pinnace.saved_model.custom_gradients import GradientFunction, gradient_functions
 from pinnace.saved_model.layout import SIGNATURES
 from pinnace.saved_model.restored import RestoredFunction, RestoredOptimizer, SignatureMap
 from pinnace.saved_model.saveables import saveable_functions
@@ -45,6 +46,8 @@ from pinnace.saved_model.signatures import signatures_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from pinnace.graph.graph import Graph, Value
 
 _log = logging.getLogger("pinnace")
 
@@ -69,6 +72,9 @@ class Snapshot:
         assets: by number.
         resources: tables and the like, by number.
         saveables: the functions that give and take what such a one holds, by its number.
+        gradients: the functions of the gradients that nodes have of their own, each with the
+            numbers of the objects bound to its last arguments.
+        inner: tensors within functions that such a one captures, by number.
     """
 
     tree: Tree
@@ -82,10 +88,20 @@ class Snapshot:
     assets: dict[int, Asset]
     resources: dict[int, TrackableResource]
     saveables: dict[int, tuple[int, int]]
+    gradients: tuple[tuple[GradientFunction, tuple[int, ...]], ...]
+    inner: dict[int, InnerTensor]
 
     def number_of(self, function: ConcreteFunction) -> int:
         """The number of a concrete function."""
         return next(number for number, one in self.concrete.items() if one is function)
+
+
+@dataclass(frozen=True, slots=True)
+class InnerTensor:
+    """A tensor within a function, as one of the objects."""
+
+    value: Value
+    graph: Graph
 
 
 class Signatures:
@@ -109,7 +125,9 @@ class _Collection:
         return number
 
 
-def take_snapshot(root: Trackable, signatures: Any = None) -> Snapshot:
+def take_snapshot(
+    root: Trackable, signatures: Any = None, *, custom_gradients: bool = True
+) -> Snapshot:
     """The snapshot of all objects below `root`.
 
     Functions with an input signature that were never called are traced.
@@ -117,6 +135,7 @@ def take_snapshot(root: Trackable, signatures: Any = None) -> Snapshot:
     Args:
         root: the object.
         signatures: as `save` takes them.
+        custom_gradients: whether the gradients that nodes have of their own are among it.
 
     Raises:
         FailedPreconditionError: a function captures a variable that no object below `root` has.
@@ -140,7 +159,14 @@ def take_snapshot(root: Trackable, signatures: Any = None) -> Snapshot:
         number = found.children[map_number][name] = found.add(function)
         concrete[number] = function
     saveables = _add_saveables(found, concrete, tree)
-    captures, constants = _captured(found, concrete, tree)
+    owners = _owners(tree)
+    constants: dict[int, Tensor] = {}
+    captures = _captured(found, concrete, owners, constants)
+    inner: dict[int, InnerTensor] = {}
+    gradients = [
+        (function, _captured_by_gradient(found, function, owners, constants, inner))
+        for function in _gradients(concrete, custom_gradients)
+    ]
     return Snapshot(
         tree,
         tuple(found.objects),
@@ -153,7 +179,13 @@ def take_snapshot(root: Trackable, signatures: Any = None) -> Snapshot:
         {n: one for n, one in enumerate(tree.objects) if isinstance(one, Asset)},
         {n: one for n, one in enumerate(tree.objects) if isinstance(one, TrackableResource)},
         saveables,
+        tuple(gradients),
+        inner,
     )
+
+
+def _gradients(concrete: Mapping[int, ConcreteFunction], wanted: bool) -> list[GradientFunction]:
+    return gradient_functions(one.graph for one in concrete.values()) if wanted else []
 
 
 def _add_saveables(
@@ -276,27 +308,60 @@ def _open_axes(trace: ConcreteFunction) -> int:
 
 
 def _captured(
-    found: _Collection, concrete: Mapping[int, ConcreteFunction], tree: Tree
-) -> tuple[dict[int, tuple[int, ...]], dict[int, Tensor]]:
+    found: _Collection,
+    concrete: Mapping[int, ConcreteFunction],
+    owners: dict[int, int],
+    constants: dict[int, Tensor],
+) -> dict[int, tuple[int, ...]]:
     """The objects behind the captures of every function; tensors become constants."""
-    owners = _owners(tree)
-    constants: dict[int, Tensor] = {}
     captures: dict[int, tuple[int, ...]] = {}
     for place, function in concrete.items():
         numbers = []
         for index, tensor in enumerate(function.captured):
-            is_handle = tensor.dtype is dtypes.resource
-            number = owners.get(id(_resource(tensor) if is_handle else tensor))
-            if number is None:
-                if is_handle:
-                    raise _untracked(function, _resource(tensor))
-                number = owners[id(tensor)] = found.add(tensor)
-                constants[number] = tensor
+            number = _number_of(found, tensor, function.name, owners, constants)
             if number in constants:
                 found.children[place][f"capture_{index}"] = number
             numbers.append(number)
         captures[place] = tuple(numbers)
-    return captures, constants
+    return captures
+
+
+def _number_of(
+    found: _Collection,
+    tensor: Tensor,
+    function: str,
+    owners: dict[int, int],
+    constants: dict[int, Tensor],
+) -> int:
+    """The number of the object that a captured tensor belongs to."""
+    is_handle = tensor.dtype is dtypes.resource
+    number = owners.get(id(_resource(tensor) if is_handle else tensor))
+    if number is None:
+        if is_handle:
+            raise _untracked(function, _resource(tensor))
+        number = owners[id(tensor)] = found.add(tensor)
+        constants[number] = tensor
+    return number
+
+
+def _captured_by_gradient(
+    found: _Collection,
+    function: GradientFunction,
+    owners: dict[int, int],
+    constants: dict[int, Tensor],
+    inner: dict[int, InnerTensor],
+) -> tuple[int, ...]:
+    """The objects behind the captures of a gradient."""
+    numbers = []
+    for one in function.captured:
+        if isinstance(one, Tensor):
+            number = _number_of(found, one, function.graph.name, owners, constants)
+        else:
+            tensor = InnerTensor(one, function.owner)
+            number = found.add(tensor)
+            inner[number] = tensor
+        numbers.append(number)
+    return tuple(numbers)
 
 
 def _owners(tree: Tree) -> dict[int, int]:
@@ -317,10 +382,10 @@ def _resource(handle: Tensor) -> object:
     return np.asarray(handle._array)[()]
 
 
-def _untracked(function: ConcreteFunction, resource: object) -> FailedPreconditionError:
+def _untracked(function: str, resource: object) -> FailedPreconditionError:
     what = f"variable {resource.name!r}" if isinstance(resource, Resource) else f"{resource!r}"
     return FailedPreconditionError(
-        f"save: function {function.name!r} uses {what}, which no object that is saved has\n"
+        f"save: function {function!r} uses {what}, which no object that is saved has\n"
         "  Try: make it an attribute of the object that is saved, or of one of its children"
     )
 

@@ -17,13 +17,19 @@ from pinnace.framework.shapes import SCALAR, UNKNOWN
 from pinnace.framework.trackable import Trackable
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.function import Function
-from pinnace.graph.codec.functions import FunctionNames, encode_library
+from pinnace.graph.codec.functions import FunctionNames, encode_library, tensor_name
 from pinnace.graph.codec.graphs import MIN_CONSUMER, PRODUCER
 from pinnace.graph.codec.shapes import encode_shape
 from pinnace.proto.saved_model_pb2 import AssetFileDef, MetaGraphDef, SavedModel
 from pinnace.saved_model import layout
 from pinnace.saved_model.assets import copy_assets, name_assets
-from pinnace.saved_model.codecs.objects import ConcreteInfo, Objects, encode_objects
+from pinnace.saved_model.codecs.objects import (
+    CapturedObject,
+    ConcreteInfo,
+    Objects,
+    SavedItem,
+    encode_objects,
+)
 from pinnace.saved_model.codecs.signatures import (
     GraphTensor,
     encode_signature,
@@ -43,6 +49,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.dtypes import DType
     from pinnace.proto.graph_pb2 import GraphDef
+    from pinnace.saved_model.snapshot import InnerTensor
 
 # The version of the writer: tools parse it.
 _TENSORFLOW_VERSION = "2.21.0"
@@ -82,7 +89,9 @@ def save(
         )
     chosen = options or SaveOptions()
     with init_scope():
-        snapshot = take_snapshot(obj, signatures)
+        snapshot = take_snapshot(
+            obj, signatures, custom_gradients=chosen.experimental_custom_gradients
+        )
         model = _Model(snapshot, chosen)
         message = model.message()
         path = os.fspath(export_dir)
@@ -248,7 +257,15 @@ class _Model:
         graph = meta.graph_def
         graph.versions.producer = PRODUCER
         graph.versions.min_consumer = MIN_CONSUMER
-        graph.library.function.extend(encode_library(graphs, self._names))
+        marks = {}
+        for function, _ in self._snapshot.gradients:
+            graphs.append(function.graph)
+            name = self._names.of(function.graph)
+            marks[function.node] = f"CustomGradient-{name}"
+            graph.library.registered_gradients.add(
+                gradient_func=name, registered_op_type=marks[function.node]
+            )
+        graph.library.function.extend(encode_library(graphs, self._names, marks))
         graph.node.extend(self._main.nodes)
         _check_namespaces(graph, self._options.namespace_whitelist)
 
@@ -256,12 +273,26 @@ class _Model:
         snapshot = self._snapshot
         names = {n: self._names.of(f.graph) for n, f in snapshot.concrete.items()}
         names.update((n, self._nodes[n]) for n in snapshot.constants)
-        items = tuple(describe_item(snapshot, n, names) for n in range(len(snapshot.objects)))
+        items = tuple(
+            self._inner_item(snapshot.inner[n])
+            if n in snapshot.inner
+            else describe_item(snapshot, n, names)
+            for n in range(len(snapshot.objects))
+        )
         functions = {
             names[number]: _describe_concrete(function, snapshot.captures[number])
             for number, function in snapshot.concrete.items()
         }
+        for gradient, bound in snapshot.gradients:
+            # TensorFlow's first argument is the operation, which no function takes.
+            arguments = encode_structure(((None, *gradient.arguments), {}))
+            results = encode_structure(list(gradient.results))
+            functions[self._names.of(gradient.graph)] = ConcreteInfo(bound, arguments, results)
         return Objects(items, functions)
+
+    def _inner_item(self, inner: InnerTensor) -> SavedItem:
+        tensor = tensor_name(inner.graph, inner.value)
+        return SavedItem(CapturedObject(tensor, self._names.of(inner.graph)))
 
 
 def _check_namespaces(graph: GraphDef, allowed: Sequence[str] | None) -> None:

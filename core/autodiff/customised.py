@@ -111,7 +111,9 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
             ]
 
         if state.tracer is not None:
-            outputs = late.mark_gradient(everything, outputs, backward)
+            # What the node passes through are values: files have no handles there.
+            read = [variable.value() for variable in variables]
+            outputs = late.mark_gradient([*inputs, *read], outputs, backward)
         for tape in state.tapes:
             for variable in variables:
                 tape.watch_variable(variable)

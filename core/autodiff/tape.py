@@ -339,10 +339,11 @@ class GradientTape:
     ) -> list[Tensor | None]:
         gradients = Gradients()
         watched = self._watched
-        for target, seed in zip(targets, seeds, strict=True):
-            if id(target) in watched:
-                gradients.add(target, _seed(target, seed))
         kept = {id(source) for source in sources}
+        for target, seed in zip(targets, seeds, strict=True):
+            # A source that is a target has a gradient, watched or not.
+            if id(target) in watched or id(target) in kept:
+                gradients.add(target, _seed(target, seed))
         accumulate(tuple(self._entries), gradients, kept, watched)
         return [gradients.total(source) for source in sources]
 

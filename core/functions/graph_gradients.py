@@ -13,9 +13,10 @@ from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.indexed_slices import dense
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.variable import Variable
-from pinnace.functions import backward
+from pinnace.functions import backward, customised
 from pinnace.functions.control import branches
 from pinnace.functions.differentiable import call_graph
+from pinnace.graph.gradients import custom_gradient_of
 from pinnace.graph.operation import symbol_of
 from pinnace.ops.array import constants, joining, reshaping
 from pinnace.ops.array.constants import PLACEHOLDER
@@ -197,6 +198,9 @@ def _holds_functions(node: Node) -> bool:
 def _entry(node: Node, graph: GraphBuilder) -> Entry:
     inputs = tuple(symbol_of(value, graph) for value in node.inputs)
     outputs = tuple(symbol_of(value, graph) for value in node.outputs)
+    custom = custom_gradient_of(node)
+    if custom is not None:
+        return (None, inputs, {}, outputs, customised.gradient_of(node, custom, graph))
     if node.op is PLACEHOLDER or not _holds_functions(node):
         packed = node.op.pack_inputs(list(inputs), node.attrs)
         return (node.op, packed, node.attrs, outputs, None)

@@ -381,6 +381,40 @@ def floatx_is_float64() -> Any:
     return found, v
 
 
+def symbolic_custom_gradients() -> Any:
+    """`gradients` inside a function goes by gradients of one's own."""
+    w = tf.Variable([2.0, 3.0])
+
+    @tf.custom_gradient
+    def odd(x: Any) -> Any:
+        def back(dy: Any, variables: Any = None) -> Any:
+            return dy * 10.0, [dy * 100.0 for _ in variables]
+
+        return x * w, back
+
+    @tf.function
+    def run(x: Any) -> Any:
+        y = odd(x * 2.0)
+        return [tf.convert_to_tensor(one) for one in tf.gradients(y, [x, y])]
+
+    return run(tf.constant([1.0, 4.0]))
+
+
+def gradients_of_sources() -> Any:
+    """Targets that are sources, watched or not."""
+    v, x = tf.Variable([1.0, 2.0]), tf.constant(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = v * 2.0
+    return [
+        tape.gradient(v, v),
+        tape.gradient(x, x),
+        tape.gradient([v, y], v),
+        tape.gradient(y, [y, v]),
+        tape.gradient(v, v, output_gradients=tf.constant([5.0, 6.0])),
+        tape.gradient(x, v) is None,
+    ]
+
+
 PROGRAMS = {
     "made_of_a_constant": lambda: made_of(lambda x: tf.fill([2], 3.0), 2.0, 4.0),
     "made_of_draws": lambda: made_of(lambda x: tf.random.normal([2]) * 0.0 + 1.0, 2.0, 4.0),
@@ -438,6 +472,8 @@ PROGRAMS = {
         *("Nadam", "Ftrl", "Lion", "Lamb"),
     ),
     "floatx_is_float64": floatx_is_float64,
+    "symbolic_custom_gradients": symbolic_custom_gradients,
+    "gradients_of_sources": gradients_of_sources,
 }
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from pinnace.functions.differentiable import (
     zeros_of,
 )
 from pinnace.graph.copying import Copy
+from pinnace.graph.gradients import custom_gradient_of
 from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node, Value
 from pinnace.graph.operation import symbol_of
 from pinnace.graph.walk import ordered
@@ -53,7 +54,7 @@ def expand(
         wanted: for each input whether its gradient is.
         differentiate: what does the same for the graphs of branches and bodies.
     """
-    if not any(_is_expanded(node) or _custom(node) for node in graph.nodes):
+    if not any(_is_expanded(node) or custom_gradient_of(node) for node in graph.nodes):
         return graph, {}
     active = active_values(graph, wanted)
     copy = Copy(GraphBuilder(graph.name))
@@ -76,23 +77,17 @@ def expand(
                 there.handle = here.handle
                 copy.values[here] = there
             special[made] = gradient
-        elif _custom(node):
-            made = copy.node(node)
-            special[made] = customised.gradient_of(made, _custom(node), copy.target)
-        else:
-            copy.node(node)
+            continue
+        made = copy.node(node)
+        custom = custom_gradient_of(node)
+        if custom is not None:
+            special[made] = customised.gradient_of(made, custom, copy.target)
     copy.outputs(graph)
     return copy.target.finish(), special
 
 
 def _is_expanded(node: Node) -> bool:
     return node.op.runs in ("branch", "loop")
-
-
-def _custom(node: Node) -> Any:
-    """A node's custom gradient, None if it has none."""
-    found = node.attrs.get(customised.ATTRIBUTE)
-    return found if isinstance(found, customised.CustomGradient) else None
 
 
 class _Kept(NamedTuple):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pinnace.framework.errors import InvalidArgumentError, OpError
 from pinnace.graph.codec.attrs import decode_attr
+from pinnace.graph.codec.gradients import Within, mark, mark_of
 from pinnace.graph.codec.nodes import (
     attr_kind,
     check_inputs,
@@ -14,6 +15,7 @@ from pinnace.graph.codec.nodes import (
     note_handles,
 )
 from pinnace.graph.codec.opaque import INPUTS, op_from_uses, output_types_attr
+from pinnace.graph.gradients import ATTRIBUTE
 from pinnace.ops import gate, registry
 from pinnace.ops.functional.calls import BATCH_FUNCTION, PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pinnace.graph.codec.functions import FunctionLibrary
+    from pinnace.graph.codec.gradients import Gradients
     from pinnace.graph.graph import GraphBuilder, Node, Value
     from pinnace.ops.opdef import OpDef
     from pinnace.proto.node_def_pb2 import NodeDef
@@ -70,6 +73,7 @@ class Body:
             None to compute it.
         flow: builds the nodes that only have a meaning as a group.
         results: the references of a function's results.
+        gradients: those of their own that nodes have.
     """
 
     def __init__(
@@ -82,8 +86,10 @@ class Body:
         given: Callable[[str, int], Value | None] | None = None,
         flow: Flow | None = None,
         results: Iterable[str] = (),
+        gradients: Gradients | None = None,
     ) -> None:
         self._graph = graph
+        self._gradients = gradients
         self._results = tuple(results)
         self._flow = flow
         # The outputs of nodes that were merged into another.
@@ -131,6 +137,10 @@ class Body:
     def _missing(self, message: NodeDef) -> Iterable[str]:
         """The nodes that must be built before a node, and are not yet."""
         texts = message.input if self._flow is None else self._flow.before(message.name)
+        if self._gradients is not None:
+            for before in self._gradients.needed(message):
+                if before not in self._nodes and not self._is_argument(before):
+                    yield before
         for text in texts:
             before, _, position = self._parse(text, message.name)
             if self._is_given(before, position):
@@ -252,6 +262,8 @@ class Body:
             else:
                 inputs.append(self.value(text, f"node {message.name!r}"))
         op, attrs, ranges = self._op(message, inputs, where)
+        if self._gradients is not None:
+            self._add_gradient(message, self._gradients, inputs, attrs)
         check_inputs(op, attrs, inputs, where)
         if op in {BATCH_FUNCTION, PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL}:
             self._check_call(attrs, where)
@@ -269,6 +281,39 @@ class Body:
         if ranges is not None:
             self._outputs[node.name] = ranges
         return node
+
+    def _add_gradient(
+        self,
+        message: NodeDef,
+        gradients: Gradients,
+        inputs: list[Value],
+        attrs: dict[str, Any],
+    ) -> None:
+        """If a node has a gradient of its own, add what that captures to its inputs."""
+        found = gradients.of(message)
+        if found is None:
+            return
+        passed = len(inputs)
+        inputs.extend(
+            self._captured(one.tensor, message.name)
+            for one in found.captured
+            if isinstance(one, Within)
+        )
+        attrs["T"] = tuple(value.dtype for value in inputs)
+        attrs[ATTRIBUTE] = mark(found, mark_of(message), passed)
+
+    def _captured(self, tensor: str, user: str) -> Value:
+        """A tensor as graphs name it: `node:index`, or `argument:0`."""
+        name, _, index = tensor.partition(":")
+        if self._arguments is not None and name in self._arguments:
+            return self._arguments[name]
+        outputs = self._nodes[name].outputs
+        if int(index or 0) >= len(outputs):
+            raise InvalidArgumentError(
+                f"{self._where}: the gradient of node {user!r} uses {tensor!r}, but that node has "
+                f"{len(outputs)} outputs"
+            )
+        return outputs[int(index or 0)]
 
     def _waits(self, name: str) -> bool:
         """Whether a control edge from a node is one that has to be kept."""

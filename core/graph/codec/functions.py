@@ -13,18 +13,21 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.graph.codec.attrs import NameOf, encode_attr
 from pinnace.graph.codec.body import Body, stateful_before
 from pinnace.graph.codec.dtypes import decode_dtype
+from pinnace.graph.codec.gradients import Gradients, encode_mark
 from pinnace.graph.codec.nodes import OUTPUT_SHAPES, encode_node, output_reference
 from pinnace.graph.codec.opaque import opaque_op
 from pinnace.graph.codec.shapes import decode_shape, encode_shape
+from pinnace.graph.gradients import custom_gradient_of
 from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node
 from pinnace.graph.walk import ordered
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.proto.function_pb2 import FunctionDef
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pinnace.framework.dtypes import DType
+    from pinnace.graph.codec.gradients import StoredGradient
     from pinnace.graph.graph import Value
     from pinnace.ops.opdef import OpDef
     from pinnace.proto.attr_value_pb2 import AttrValue
@@ -36,7 +39,12 @@ USER_NAME = "_user_specified_name"
 _DEPTH = 100
 
 
-def encode_function(graph: Graph, name: str, name_of: NameOf | None = None) -> FunctionDef:
+def encode_function(
+    graph: Graph,
+    name: str,
+    name_of: NameOf | None = None,
+    gradients: Mapping[Node, str] | None = None,
+) -> FunctionDef:
     """A graph as a function.
 
     Only what outputs and effects need is written; every effect is named in `control_ret`.
@@ -45,6 +53,7 @@ def encode_function(graph: Graph, name: str, name_of: NameOf | None = None) -> F
         graph: the graph.
         name: of the function.
         name_of: the name under which a function it calls is written.
+        gradients: the names under which gradients of nodes are written.
     """
     own = {value.node for value in graph.inputs}
     nodes = [node for node in ordered(graph) if node not in own]
@@ -67,8 +76,21 @@ def encode_function(graph: Graph, name: str, name_of: NameOf | None = None) -> F
     for node in nodes:
         references = [arguments.get(value) or output_reference(value) for value in node.inputs]
         controls = [f"^{one.name}" for one in node.controls if one not in own]
-        message.node_def.append(encode_node(node, references + controls, name_of))
+        written = encode_node(node, references + controls, name_of)
+        custom = custom_gradient_of(node)
+        if custom is not None:
+            encode_mark(written, custom, (gradients or {}).get(node))
+        message.node_def.append(written)
     return message
+
+
+def tensor_name(graph: Graph, value: Value) -> str:
+    """The name of a tensor of a function that is loaded: `node:index`, or `argument:0`."""
+    own = {one.node for one in graph.inputs}
+    if value.node in own:
+        nodes = [node for node in ordered(graph) if node not in own]
+        return f"{_argument_names(graph, nodes)[value]}:0"
+    return f"{value.node.name}:{value.index}"
 
 
 def _encode_argument(message: FunctionDef, index: int, value: Value, name: str, given: str) -> None:
@@ -140,12 +162,27 @@ class FunctionNames:
 _BAD = re.compile(r"[^A-Za-z0-9_.\\/-]")
 
 
-def encode_library(graphs: Iterable[Graph], names: FunctionNames) -> list[FunctionDef]:
+def encode_library(
+    graphs: Iterable[Graph], names: FunctionNames, gradients: Mapping[Node, str] | None = None
+) -> list[FunctionDef]:
     """These graphs and all that they call, each once.
+
+    Args:
+        graphs: the graphs.
+        names: of functions.
+        gradients: the names of the gradients of nodes.
 
     Raises:
         InvalidArgumentError: a function calls itself.
     """
+    return [
+        encode_function(graph, names.of(graph), names.of_ref, gradients)
+        for graph in called_graphs(graphs)
+    ]
+
+
+def called_graphs(graphs: Iterable[Graph]) -> list[Graph]:
+    """These graphs and all that they call, each once."""
     waiting = list(graphs)
     found: dict[Graph, None] = {}
     while waiting:
@@ -153,7 +190,7 @@ def encode_library(graphs: Iterable[Graph], names: FunctionNames) -> list[Functi
         if graph not in found:
             found[graph] = None
             waiting.extend(ref.graph for ref in graph.functions())
-    return [encode_function(graph, names.of(graph), names.of_ref) for graph in found]
+    return list(found)
 
 
 class FunctionLibrary:
@@ -163,6 +200,8 @@ class FunctionLibrary:
         functions: as they are in the file.
         where: the file, for errors.
         ops: definitions that the file has of the ops it uses.
+        allow_io: whether a model's ops may read and write files, or run Python.
+        gradients: those that nodes have of their own, by the mark of the nodes, from this library.
 
     Raises:
         InvalidArgumentError: two functions have one name.
@@ -175,9 +214,9 @@ class FunctionLibrary:
         ops: Iterable[OpDefMessage] = (),
         *,
         allow_io: bool = False,
+        gradients: Callable[[FunctionLibrary], Mapping[str, StoredGradient]] | None = None,
     ) -> None:
         self.where = where
-        # Whether a model's ops may read and write files, or run Python.
         self.allow_io = allow_io
         self._messages: dict[str, FunctionDef] = {}
         for message in functions:
@@ -191,6 +230,7 @@ class FunctionLibrary:
         self._graphs: dict[str, Graph] = {}
         self._active: list[str] = []
         self._lock = threading.RLock()
+        self.gradients = {} if gradients is None else gradients(self)
 
     def __contains__(self, name: object) -> bool:
         return name in self._messages
@@ -306,7 +346,10 @@ def decode_function(message: FunctionDef, library: FunctionLibrary, where: str) 
     for name in arguments:
         if name in nodes:
             raise InvalidArgumentError(f"{where}: {name!r} is an argument and a node")
-    body = Body(graph, nodes, library, where, arguments, results=message.ret.values())
+    gradients = Gradients(library.gradients, signature.name, nodes, arguments)
+    body = Body(
+        graph, nodes, library, where, arguments, results=message.ret.values(), gradients=gradients
+    )
     body.decode(nodes)
     for result in signature.output_arg:
         if result.name not in message.ret:

@@ -160,9 +160,6 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "SaveOptions: experimental_io_device": (
         lambda: tf.saved_model.SaveOptions(experimental_io_device="/job:localhost")
     ),
-    "SaveOptions: experimental_custom_gradients": (
-        lambda: tf.saved_model.SaveOptions(experimental_custom_gradients=False)
-    ),
     "LoadOptions: experimental_variable_policy": (
         lambda: tf.saved_model.LoadOptions(experimental_variable_policy="save_variable_devices")
     ),
