@@ -361,6 +361,9 @@ def _seed(target: Tensor, given: Any) -> Tensor:
         if type(target) is Tensor and state.tracer is None:
             return wrap(np.ones(target._array.shape, target._array.dtype))
         return constants.ones_like(target)
+    if target.dtype.name == "resource":
+        variable: Any = target._array[()]
+        return convert_to_tensor(given, variable.dtype)
     seed = convert_to_tensor(given, target.dtype)
     if not seed.shape.is_compatible_with(target.shape):
         raise ValueError(
