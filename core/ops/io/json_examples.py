@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,12 +45,31 @@ def _kernel(json_examples: Array) -> Array:
     found = np.empty(json_examples.shape, object)
     for at, text in np.ndenumerate(json_examples):
         try:
-            message = json_format.Parse(text, Example())
-        except (json_format.ParseError, UnicodeDecodeError) as error:
+            read = json.loads(text.decode(), parse_float=_single, object_pairs_hook=_unique)
+            message = json_format.ParseDict(read, Example())
+        except (json_format.ParseError, ValueError) as error:
             raise InvalidArgumentError(
                 f"DecodeJSONExample: Error while parsing JSON at {list(at)}: {error}"
             ) from error
         found[at] = message.SerializeToString()
+    return found
+
+
+def _single(text: str) -> float:
+    """A number as the float32 that it is nearest to.
+
+    The largest float32 is written with so few digits that it is read as more than it is.
+    """
+    value = float(text)
+    with np.errstate(over="ignore"):
+        single = float(np.float32(value))
+    return single if math.isfinite(single) else value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError(f"a key is given twice: {[key for key, _ in pairs]}")
     return found
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from google.protobuf import json_format
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import pinnace as tf
@@ -25,6 +25,7 @@ FEATURES = st.dictionaries(
 )
 
 
+@example(rows=[{"a": tf.train.Feature(float_list=tf.train.FloatList(value=[3.4028235e38]))}])
 @given(rows=st.lists(FEATURES, max_size=3))
 def test_a_message_comes_back(rows):
     examples = [tf.train.Example(features=tf.train.Features(feature=row)) for row in rows]
@@ -38,3 +39,8 @@ def test_what_is_no_example_is_refused():
         tf.io.decode_json_example("{")
     with pytest.raises(tf.errors.InvalidArgumentError, match="Error while parsing JSON"):
         tf.io.decode_json_example('{"other": 1}')
+    with pytest.raises(tf.errors.InvalidArgumentError, match="given twice"):
+        tf.io.decode_json_example('{"features": {}, "features": {}}')
+    too_large = '{"features": {"feature": {"a": {"floatList": {"value": [3.5e38]}}}}}'
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Float value too large"):
+        tf.io.decode_json_example(too_large)
