@@ -494,10 +494,14 @@ bench bench-serving bench-onnx: export PINNACE_WHEEL_PYTHON = $(abspath build/in
 
 bench: export PINNACE_JAX_PYTHON = $(abspath $(JAX))/bin/python
 
+# The plots of docs/how_fast.md are those of the tables, missed aims or not.
+PLOTS = $(VENV)/bin/python tools/plots.py --write
+
 # About 40 minutes; a machine that does nothing else.
 .PHONY: bench
 bench: installed-wheel $(TENSORFLOW)/.installed $(JAX)/.installed ## time against TensorFlow, ONNX Runtime, jax; writes benchmarks/RESULTS.md
-	$(VENV)/bin/python benchmarks/run.py --markdown benchmarks/RESULTS.md $(ARGS)
+	status=0; $(VENV)/bin/python benchmarks/run.py --markdown benchmarks/RESULTS.md $(ARGS) || status=$$?; \
+	  $(PLOTS) && exit $$status
 
 # Half a minute; the first time TensorFlow writes the model, one more. ARGS="--to FOLDER" writes elsewhere.
 .PHONY: profile-demo
@@ -507,7 +511,8 @@ profile-demo: $(INSTALLED) $(TENSORFLOW)/.installed ## profile MobileNetV2: its 
 # About 40 minutes; the first time TensorFlow writes the models, 10 more.
 .PHONY: bench-zoo
 bench-zoo: $(INSTALLED) $(TENSORFLOW)/.installed ## time 150 ordinary workloads beside peers; writes benchmarks/ZOO.md
-	$(VENV)/bin/python benchmarks/zoo/run.py --markdown benchmarks/ZOO.md $(ARGS)
+	status=0; $(VENV)/bin/python benchmarks/zoo/run.py --markdown benchmarks/ZOO.md $(ARGS) || status=$$?; \
+	  $(PLOTS) && exit $$status
 
 # About 12 minutes: denormal numbers, odd sizes, changing batches, long runs, busy neighbours.
 .PHONY: bench-special
@@ -538,13 +543,15 @@ bench-serving: export PINNACE_PEERS_PYTHON = $(abspath $(SERVERS))/bin/python
 bench-serving: export PINNACE_MLSERVER_PYTHON = $(abspath $(MLSERVER))/bin/python
 bench-serving: export PINNACE_BENTOML_PYTHON = $(abspath $(BENTOML))/bin/python
 bench-serving: installed-wheel $(SERVERS)/.installed $(MLSERVER)/.installed $(BENTOML)/.installed ## load our server and others; writes benchmarks/SERVING.md
-	$(VENV)/bin/python benchmarks/servers/run.py --markdown benchmarks/SERVING.md $(ARGS)
+	status=0; $(VENV)/bin/python benchmarks/servers/run.py --markdown benchmarks/SERVING.md $(ARGS) || status=$$?; \
+	  $(PLOTS) && exit $$status
 
 .PHONY: bench-onnx
 bench-onnx: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
 bench-onnx: export PINNACE_TF2ONNX_PYTHON = $(abspath $(TF2ONNX))/bin/python
 bench-onnx: installed-wheel $(TENSORFLOW)/.installed $(TF2ONNX)/.installed ## export models beside tf2onnx; writes benchmarks/ONNX.md
-	$(VENV)/bin/python benchmarks/exporters.py --markdown benchmarks/ONNX.md $(ARGS)
+	status=0; $(VENV)/bin/python benchmarks/exporters.py --markdown benchmarks/ONNX.md $(ARGS) || status=$$?; \
+	  $(PLOTS) && exit $$status
 
 .PHONY: bench-onnx-short
 bench-onnx-short: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
