@@ -61,11 +61,11 @@ def bind_function(
 
 def finish_loop(
     cond: Any, body: Any, values: Sequence[Array], context: RunContext, hot: bool
-) -> Sequence[Array]:
+) -> tuple[Sequence[Array], bool]:
     """`RunContext.finish`: the kernel of a loop is kept with the plan of its body."""
     loops = plan_of(body.graph).tiers.loops()
     if loops is None:
-        return values
+        return values, False
     return loops.finish(plan_of(cond.graph), values, context.check, hot=hot)
 
 

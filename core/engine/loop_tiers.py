@@ -13,6 +13,8 @@ import threading
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pinnace.engine import agreement, contests, rejections
 from pinnace.engine.contests import Contest, Decision, Pace
 from pinnace.engine.trials import RegionCheck, Verdict, agreed_of, checks_of, compiled_with
@@ -87,7 +89,7 @@ class LoopTiers:
 
     def finish(
         self, test: Plan, values: Sequence[Array], check: Callable[[], None], *, hot: bool
-    ) -> Sequence[Array]:
+    ) -> tuple[Sequence[Array], bool]:
         """The loop variables after the iterations that machine code could take: all, some or none.
 
         Args:
@@ -95,17 +97,21 @@ class LoopTiers:
             values: the loop variables.
             check: called now and then; raises if the run was cancelled.
             hot: many iterations have gone by.
+
+        Returns:
+            The loop variables, and whether the condition is known to be false for them.
         """
         if self._test is None and not self._look(test, hot):
-            return values
+            return values, False
         if self._test is not test:
-            return values
+            return values, False
         if self._loop is not None:
             return self._by_loop(self._loop, values, check)
         recurrence = self._recurrence
         if recurrence is None:
-            return values
-        values = self._by_recurrence(recurrence, values, check)
+            return values, False
+        with np.errstate(all="ignore"):
+            values = self._by_recurrence(recurrence, values, check)
         if recurrence.is_rejected:
             with self._lock:
                 if self.clusters is None and self._recurrence is recurrence:
@@ -114,7 +120,7 @@ class LoopTiers:
                     self.clusters = loop_clusters_of(self._body, values)
                     self._given_back = _paces(recurrence)
                     self._recurrence = None
-        return values
+        return values, False
 
     @property
     def body(self) -> Plan:
@@ -165,17 +171,18 @@ class LoopTiers:
 
     def _by_loop(
         self, loop: Loop, values: Sequence[Array], check: Callable[[], None]
-    ) -> Sequence[Array]:
+    ) -> tuple[Sequence[Array], bool]:
         if not is_tried(loop.kernel, wait=self._waits) or loop.kernel.function is None:
-            return values
+            return values, False
         if self._forced:
             return loop.run(values, check)
         if self._verdict.passed:
-            return values if self._pace.is_slower else loop.run(values, check)
+            return (values, False) if self._pace.is_slower else loop.run(values, check)
         if not self._verdict.begin():
-            return values
+            return values, False
         trial = _Trial(self._test, self._body, loop.advance, check, self._pace, is_exact=True)
-        return trial.run(values, self._verdict, "loop")
+        with np.errstate(all="ignore"):
+            return trial.run(values, self._verdict, "loop"), False
 
     def _by_recurrence(
         self, recurrence: Recurrence, values: Sequence[Array], check: Callable[[], None]

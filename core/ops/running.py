@@ -41,14 +41,19 @@ class RunContext:
 
     def finish(
         self, cond: Any, body: Any, values: Sequence[Array], *, hot: bool
-    ) -> Sequence[Array]:
-        """The loop variables after the iterations that machine code could run: all, or none.
+    ) -> tuple[Sequence[Array], bool]:
+        """The loop variables after the iterations that machine code could run: all, some or none.
+
+        NumPy's warnings are silenced, where it is used.
 
         Args:
             cond: a FunctionRef.
             body: a FunctionRef.
             values: the loop variables.
             hot: many iterations were run: it is worth compiling.
+
+        Returns:
+            The loop variables, and whether the condition is known to be false for them.
         """
         return late.finish_loop(cond, body, values, self, hot)
 

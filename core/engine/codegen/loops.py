@@ -72,7 +72,7 @@ class Loop:
         self._changed = changed
         self._constants = constants
 
-    def run(self, values: Sequence[Array], check: Any) -> Sequence[Array]:
+    def run(self, values: Sequence[Array], check: Any) -> tuple[Sequence[Array], bool]:
         """The loop variables when the condition is false, or before what the plan has to do.
 
         They are as they were if there is no kernel yet.
@@ -80,15 +80,18 @@ class Loop:
         Args:
             values: the loop variables.
             check: called now and then; raises if the run was cancelled.
+
+        Returns:
+            The loop variables, and whether the condition is false for them.
         """
         if self.kernel.function is None:
-            return values
+            return values, False
         most = min(_ITERATIONS, _FIRST)
         while True:
             start = perf_counter()
             state, iterations, values = self._advance(values, most)
             if iterations < most and (state != _LONG or not iterations):
-                return values
+                return values, state == _ENDED
             check()
             iteration_s = max((perf_counter() - start) / iterations, 1e-9)
             most = min(_ITERATIONS, max(_FIRST, int(_LOOK_S / iteration_s)))
@@ -104,7 +107,7 @@ class Loop:
     def _advance(self, values: Sequence[Array], most: int) -> tuple[int, int, Sequence[Array]]:
         kernel = self.kernel.function
         assert kernel is not None  # noqa: S101 - whoever calls this has looked
-        given = [np.asarray(values[place]) for place in self._given]
+        given = [values[place] for place in self._given]
         state, iterations, *scalars = kernel(
             most, *[fit(one) if one.ndim else one[()] for one in given], *self._constants
         )

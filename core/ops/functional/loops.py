@@ -26,11 +26,13 @@ _LONG = 1024
 def _while_kernel(
     input: tuple[Array, ...], *, cond: Any, body: Any, ctx: RunContext
 ) -> tuple[Array, ...]:
+    values: Sequence[Array]
+    values, is_ended = ctx.finish(cond, body, input, hot=False)
+    if is_ended:
+        return tuple(values)
     test = ctx.bind(cond)
-    values: Sequence[Array] = input
     iterations = 0
     with np.errstate(all="ignore"):
-        values = ctx.finish(cond, body, values, hot=False)
         step = ctx.bind(body)
         while is_true(test(values)[0]):
             if ctx.cancelled:
@@ -38,7 +40,9 @@ def _while_kernel(
             values = step(values)
             iterations += 1
             if not iterations % _LONG:
-                values = ctx.finish(cond, body, values, hot=True)
+                values, is_ended = ctx.finish(cond, body, values, hot=True)
+                if is_ended:
+                    break
                 step = ctx.bind(body)  # which has become another function, perhaps
     return tuple(values)
 

@@ -269,7 +269,8 @@ def test_the_loop_of_a_branch_is_machine_code() -> None:
         return tf.while_loop(lambda n, _: n != 1, turn, [n, tf.constant(0, tf.int64)])
 
     loop, _ = loop_and_plan(steps, tf.constant(27, tf.int64))
-    done = loop.run([np.asarray(27, np.int64), np.asarray(0, np.int64)], lambda: None)
+    done, is_ended = loop.run([np.asarray(27, np.int64), np.asarray(0, np.int64)], lambda: None)
+    assert is_ended
     assert [int(one) for one in done] == [1, 111]
 
 
