@@ -25,6 +25,24 @@ def unique_name(stem: str) -> str:
     return stem if count == 0 else f"{stem}_{count}"
 
 
+def checked_name(who: str, name: object) -> str:
+    """A name that was given, which may be empty.
+
+    Args:
+        who: the class, for the message.
+        name: what was given.
+
+    Raises:
+        ValueError: no text, or one with a slash, which parts the names in a path.
+    """
+    if not isinstance(name, str) or "/" in name:
+        raise ValueError(
+            f"{who}: Argument `name` must be a string and cannot contain character `/`. "
+            f"Received: name={name} (of type {type(name)})"
+        )
+    return name
+
+
 def get_uid(prefix: str = "") -> int:
     """1, then 2, 3, …: the numbers that names with this stem get, too.
 
