@@ -147,7 +147,9 @@ class CheckpointManager:
             counter.assign_add(np.int64(1))
         number = int(counter) if checkpoint_number is None else int(checkpoint_number)
         with jobs.chief_writes(f"saving a checkpoint in {self._directory!r}") as writes:
-            path = self._checkpoint.write(f"{Path(self._directory, self._name)}-{number}", options)
+            # As texts: what begins with "./" goes on doing so.
+            prefix = os.path.join(self._directory, self._name)  # noqa: PTH118
+            path = self._checkpoint.write(f"{prefix}-{number}", options)
             self._kept.pop(path, None)
             self._kept[path] = time.time()
             self._latest = path

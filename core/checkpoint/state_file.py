@@ -51,7 +51,7 @@ def write_state(
 
 
 def read_state(folder: str | os.PathLike[str], name: str | None = None) -> CheckpointState | None:
-    """The parsed file, paths made absolute; None if there is none.
+    """The parsed file, relative paths put after `folder`; None if there is none.
 
     Raises:
         DataLossError: it is damaged.
@@ -67,8 +67,8 @@ def read_state(folder: str | os.PathLike[str], name: str | None = None) -> Check
         raise DataLossError(f"{path} is damaged: {error}") from error
     if not state.model_checkpoint_path:
         raise DataLossError(f"{path} names no checkpoint")
-    state.model_checkpoint_path = _absolute(state.model_checkpoint_path, folder)
-    whole = [_absolute(one, folder) for one in state.all_model_checkpoint_paths]
+    state.model_checkpoint_path = _below(state.model_checkpoint_path, folder)
+    whole = [_below(one, folder) for one in state.all_model_checkpoint_paths]
     del state.all_model_checkpoint_paths[:]
     state.all_model_checkpoint_paths.extend(whole or [state.model_checkpoint_path])
     return state
@@ -132,5 +132,6 @@ def _relative(path: str, folder: str | os.PathLike[str]) -> str:
     return str(whole.relative_to(inside)) if whole.is_relative_to(inside) else path
 
 
-def _absolute(path: str, folder: str | os.PathLike[str]) -> str:
-    return path if Path(path).is_absolute() else str(Path(folder or ".", path))
+def _below(path: str, folder: str | os.PathLike[str]) -> str:
+    # As texts: a path in "./here" begins with "./", as the folder that was given does.
+    return os.path.join(folder, path)  # noqa: PTH118

@@ -171,8 +171,6 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         self._synchronization = VariableSynchronization(synchronization)
         self._aggregation = VariableAggregation(aggregation)
         self._resource.write(np.asarray(tensor._array))
-        if creating is not None:
-            creating.variable_created(self)  # type: ignore[attr-defined]
         for collect in state.collectors:
             collect(self)
 

@@ -241,15 +241,17 @@ class FunctionTracer:
         return value_now(tensor, self)
 
     def variable_created(self, variable: Variable) -> None:
-        """A Variable was made while tracing."""
+        """A Variable was made while tracing, in the graph or in an `init_scope` inside."""
         self._check_may_create(variable.name)
         self.created.append(variable)
 
     def _check_may_create(self, name: str) -> None:
         if not self.may_create:
             raise ValueError(
+                "Creating variables on a non-first call to a function decorated with tf.function: "
                 f"function {self.graph.name!r} made variable {name!r} on a later call; "
                 "variables may be made on the first call only.\n"
+                "  tf.function only supports singleton tf.Variables created on the first call\n"
                 "  Try: make it once, outside or behind `if self.v is None`"
             )
 

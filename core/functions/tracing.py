@@ -73,12 +73,15 @@ def trace(
     given = structure.pack_sequence_as((args, kwargs), symbols)
     saved = state.tracer, state.tapes, state.scope
     state.tracer, state.tapes, state.scope = tracer, state.observers, ""
+    # A collector, not the tracer alone: layers and optimizers make theirs in an `init_scope`.
+    collectors, state.collectors = state.collectors, (*state.collectors, tracer.variable_created)
     try:
         results = python_function(*call_args, **call_kwargs)
         _check_unchanged(name, given, (call_args, call_kwargs))
         outputs, result_specs = _outputs(tracer, results, name)
     finally:
         state.tracer, state.tapes, state.scope = saved
+        state.collectors = collectors
     tracer.graph.set_outputs(outputs)
     captured = [tensor for tensor, _ in tracer.captures.values()]
     packed = structure.pack_sequence_as((args, kwargs), specs)

@@ -32,7 +32,7 @@ from pinnace.keras.call_signature import (
 from pinnace.keras.forms import is_spec
 from pinnace.keras.input_spec import InputSpec, check_inputs
 from pinnace.keras.layer_members import LayerMembers
-from pinnace.keras.names import class_name_in_snake_case, unique_name
+from pinnace.keras.names import checked_name, class_name_in_snake_case, scope_of, unique_name
 from pinnace.keras.part import Part
 from pinnace.keras.penalties import Penalties
 from pinnace.keras.symbolic import KerasTensor, Node, spec_of
@@ -169,11 +169,9 @@ class Layer(LayerMembers, Module):
         **kwargs: Any,
     ) -> None:
         own = class_name_in_snake_case(type(self).__name__)
-        name = unique_name(own) if name is None else str(name)
-        if "/" in name or not name:
-            raise ValueError(f"{type(self).__name__}: name must not hold a slash, got {name!r}")
+        name = unique_name(own) if name is None else checked_name(type(self).__name__, name)
         self._name = name
-        self._scope_name = f"{state.scope}{name}/"
+        self._scope_name = state.scope + scope_of(name)
         self._policy = policies.get(dtype)
         self._autocast = autocast
         if not isinstance(trainable, (bool, np.bool_)):
@@ -299,7 +297,7 @@ class Layer(LayerMembers, Module):
             if self._penalty_store.holding:
                 self._penalty_store.begin()
         calls.training = training
-        state.scope = f"{saved[2]}{self._name}/"
+        state.scope = saved[2] + scope_of(self._name)
         try:
             if self._stays_single and self._policy.is_mixed:
                 state.autocast = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework.context import state
 from pinnace.keras import dtype_policy as policies
 from pinnace.keras import rematerialisation
+from pinnace.keras.names import scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +53,7 @@ class LayerMembers:
 
     def _take_path(self) -> None:
         """Be below the layers that are being called, with the policy of that place."""
-        self._scope_name = f"{state.scope}{self._name}/"
+        self._scope_name = state.scope + scope_of(self._name)
         self._policy = self._policy.at(self.path)  # type: ignore[attr-defined]  # Layer's
 
     @property

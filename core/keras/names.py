@@ -25,6 +25,30 @@ def unique_name(stem: str) -> str:
     return stem if count == 0 else f"{stem}_{count}"
 
 
+def checked_name(who: str, name: object) -> str:
+    """A name that was given, which may be empty.
+
+    Args:
+        who: the class, for the message.
+        name: what was given.
+
+    Raises:
+        ValueError: no text, or one with a slash, which parts the names in a path.
+    """
+    if not isinstance(name, str) or "/" in name:
+        problem = "must not hold a slash" if isinstance(name, str) else "must be a text"
+        raise ValueError(
+            f"{who}: name {problem}, got {name!r}: Argument `name` must be a string and cannot "
+            f"contain character `/`. Received: name={name} (of type {type(name)})"
+        )
+    return name
+
+
+def scope_of(name: str) -> str:
+    """What stands before the names of what belongs to `name`: nothing, if that is empty."""
+    return f"{name}/" if name else ""
+
+
 def get_uid(prefix: str = "") -> int:
     """1, then 2, 3, …: the numbers that names with this stem get, too.
 

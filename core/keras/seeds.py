@@ -10,7 +10,7 @@ import numpy as np
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.keras.keras_variable import KerasVariable
-from pinnace.keras.names import class_name_in_snake_case, unique_name
+from pinnace.keras.names import checked_name, class_name_in_snake_case, scope_of, unique_name
 from pinnace.ops.array import constants
 
 if TYPE_CHECKING:
@@ -59,14 +59,19 @@ class SeedGenerator(AutoTrackable):
             raise ValueError(
                 f"SeedGenerator: Argument `seed` must be an integer, at least 0, got {seed!r}"
             )
-        self.name = name or unique_name(class_name_in_snake_case(type(self).__name__))
+        kind = type(self).__name__
+        self.name = (
+            unique_name(class_name_in_snake_case(kind))
+            if name is None
+            else checked_name(kind, name)
+        )
         self._initial_seed = seed
         start = make_default_seed() if seed is None else seed
         with init_scope():
             self.state = KerasVariable(
                 np.array([start, 0], np.int64),
                 trainable=False,
-                name=f"{self.name}/seed_generator_state",
+                name=f"{scope_of(self.name)}seed_generator_state",
             )
             self._step = constants.constant(np.array([0, 1], np.int64))
 

@@ -36,6 +36,30 @@ class NotDifferentiable:
 NOT_DIFFERENTIABLE = NotDifferentiable()
 
 
+class NoGradientDefined:
+    """The mark of an op for which TensorFlow has registered nothing: asking is an error.
+
+    It stands where a gradient function does and raises when it is called, so that tapes and
+    functions need not look for it.
+    """
+
+    def __call__(self, call: OpCall, *_: Tensor | None) -> NoReturn:
+        """Raise LookupError: the op, and what to do."""
+        node = getattr(getattr(call.outputs[0], "value", None), "node", None)
+        raise LookupError(
+            f"No gradient defined for operation {getattr(node, 'name', call.op.name)!r} "
+            f"(op type: {call.op.name}): gradient registry has no entry for: {call.op.name}\n"
+            "  Try: stop_gradient around its inputs or its result to treat it as a constant, or "
+            "custom_gradient around a function of your own that calls it"
+        )
+
+    def __repr__(self) -> str:
+        return "NO_GRADIENT_DEFINED"
+
+
+NO_GRADIENT_DEFINED = NoGradientDefined()
+
+
 @dataclass(frozen=True, slots=True)
 class TypeSet:
     """The dtypes a type attribute may have, and TensorFlow's default if there is one."""
@@ -255,7 +279,8 @@ class OpDef:
         attrs: the other attributes.
         infer: the shapes of the outputs from the specs of the inputs.
         kernel: arrays to arrays; None for an op that only a graph has.
-        gradient: written with ops, or NOT_DIFFERENTIABLE.
+        gradient: written with ops; NOT_DIFFERENTIABLE gives None, as TensorFlow's function that
+            gives None does; NO_GRADIENT_DEFINED raises, where TensorFlow has registered nothing.
         effect: what it does beside its outputs; None for a pure op. With `read` and `write` the
             first argument is the resource.
         elementwise: NumPy itself refuses shapes that do not broadcast, so that eager calls need no
@@ -386,7 +411,7 @@ class OpDef:
     @property
     def differentiable(self) -> bool:
         """Whether it has a gradient."""
-        return not isinstance(self.gradient, NotDifferentiable)
+        return not isinstance(self.gradient, NotDifferentiable | NoGradientDefined)
 
     def default(self, name: str) -> Any:
         """The default of an attribute; InvalidArgumentError if it must be given."""

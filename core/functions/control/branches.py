@@ -145,8 +145,6 @@ def trace_branch(
         results = structure.pack_sequence_as(results, symbols, expand_composites=True)
     finally:
         state.tracer, state.tapes, state.scope = saved
-    if outer is not None:
-        outer.created.extend(tracer.created)
     tracer.graph.set_outputs(values)
     return Branch(tracer, results, len(specs))
 

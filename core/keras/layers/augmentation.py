@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.followed import FollowedLayer, FollowedOptions, Move
 from pinnace.keras.layers.preprocessing import Resizing
 from pinnace.keras.layers.windows import checked_format
 from pinnace.keras.seeds import SeedGenerator
@@ -85,14 +86,14 @@ def interval(who: str, name: str, factor: Any, least: float | None = None) -> tu
     return float(ends[0]), float(ends[1])
 
 
-class CenterCrop(PictureLayer):
-    """The middle of pictures; smaller ones are resized.
+class CenterCrop(FollowedLayer, PictureLayer):
+    """The middle of pictures, or of those in a dict; smaller ones are resized.
 
     Args:
         height: of the result.
         width: of the result.
         data_format: `channels_last` or `channels_first`.
-        **options: see Layer.
+        **options: `bounding_box_format`; see Layer.
     """
 
     def __init__(
@@ -100,18 +101,39 @@ class CenterCrop(PictureLayer):
         height: int,
         width: int,
         data_format: str | None = None,
-        **options: Unpack[LayerOptions],
+        **options: Unpack[FollowedOptions],
     ) -> None:
-        super().__init__(data_format=data_format, **options)
+        super().__init__(data_format=data_format, **options)  # type: ignore[misc] # PictureLayer's
         self.height = height
         self.width = width
 
-    def call(self, x: Tensor, training: bool = True) -> Tensor:
-        """The middle."""
+    def call(self, x: Any, training: bool = True) -> Any:
+        """The middle; of a dict with what is beside the pictures."""
         del training
+        return self._with_company(x) if isinstance(x, dict) else self._picture(x)
+
+    def _picture(self, x: Tensor, is_mask: bool = False) -> Tensor:
+        del is_mask  # cut as a picture is
         kind = self._policy._compute
         x = x if x.dtype is kind else casting.cast(x, kind)
         return cut_or_fitted(self, x, None)
+
+    def _move(self, rows: Any, columns: Any) -> Move:
+        if not (isinstance(rows, int) and isinstance(columns, int)):
+            raise ValueError(  # noqa: TRY004 (a size is no matter of types)
+                f"{self._described()}: the size of pictures with boxes must be known, got "
+                f"{rows} and {columns}"
+            )
+        high, wide = self.height, self.width
+        if rows < high or columns < wide:  # what has the right ratio in the middle
+            high = max(min(rows, int(columns * self.height / self.width)), 1)
+            wide = max(min(columns, int(rows * self.width / self.height)), 1)
+        left, top = (columns - wide) // 2, (rows - high) // 2
+        return {
+            "window": (left, top, left + wide, top + high),
+            "scale": (self.width / wide, self.height / high),
+            "shift": (0.0, 0.0),
+        }
 
 
 class RandomCrop(PictureLayer):

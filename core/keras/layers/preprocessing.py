@@ -13,6 +13,7 @@ from pinnace.framework.no_effect import ignored
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.followed import FollowedLayer, FollowedOptions, Move
 from pinnace.keras.layers.windows import checked_format
 from pinnace.keras.ops.formats import images_last, images_restored
 from pinnace.keras.ops.image_sizes import cropped_to_ratio, padded_to_ratio
@@ -20,7 +21,7 @@ from pinnace.keras.plain_lists import one_array
 from pinnace.keras.py_dataset import PyDataset
 from pinnace.ops.array import casting, reshaping
 from pinnace.ops.image import resizing
-from pinnace.ops.math import arithmetic, exponents
+from pinnace.ops.math import arithmetic, exponents, rounding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,8 +58,8 @@ class Rescaling(Layer):
         )
 
 
-class Resizing(Layer):
-    """Pictures in another size: [b, h, w, c] or [h, w, c].
+class Resizing(FollowedLayer):
+    """Pictures in another size: [b, h, w, c] or [h, w, c]; or a dict that has them.
 
     Args:
         height: of the result.
@@ -72,7 +73,7 @@ class Resizing(Layer):
         fill_value: see above.
         antialias: whether what is made smaller is smoothed first.
         data_format: `channels_last` or `channels_first`.
-        **options: see Layer.
+        **options: `bounding_box_format`; see Layer.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class Resizing(Layer):
         fill_value: float = 0.0,
         antialias: bool = False,
         data_format: str | None = None,
-        **options: Unpack[LayerOptions],
+        **options: Unpack[FollowedOptions],
     ) -> None:
         super().__init__(**options)
         if pad_to_aspect_ratio and crop_to_aspect_ratio:
@@ -109,16 +110,33 @@ class Resizing(Layer):
         self.antialias = antialias
         self._build_at_init()
 
-    def call(self, x: Tensor) -> Tensor:
-        """The resized pictures."""
+    def call(self, x: Any) -> Any:
+        """The resized pictures; of a dict with what is beside them."""
+        return self._with_company(x) if isinstance(x, dict) else self._picture(x)
+
+    def _picture(self, x: Tensor, is_mask: bool = False) -> Tensor:
         y, first, single = images_last("resize", x, self.data_format)
         if self.crop_to_aspect_ratio:
             y = cropped_to_ratio(y, self.height, self.width)
         if self.pad_to_aspect_ratio:
             y = padded_to_ratio(y, self.height, self.width, self.fill_value)
         size = [self.height, self.width]
-        y = resizing.resize(y, size, method=self.interpolation, antialias=self.antialias)
+        way = "nearest" if is_mask else self.interpolation
+        y = resizing.resize(y, size, method=way, antialias=self.antialias)
         return images_restored(casting.cast(y, self._policy._compute), first, single)
+
+    def _move(self, rows: Any, columns: Any) -> Move:
+        down = self.height / casting.cast(rows, "float32")
+        across = self.width / casting.cast(columns, "float32")
+        if not (self.pad_to_aspect_ratio or self.crop_to_aspect_ratio):
+            return {"window": None, "scale": (across, down), "shift": (0.0, 0.0)}
+        pick = arithmetic.minimum if self.pad_to_aspect_ratio else arithmetic.maximum
+        scale = pick(down, across)
+        # Half of what is left beside the picture; where it is cut, less than nothing.
+        sign = 1.0 if self.pad_to_aspect_ratio else -1.0
+        left = sign * rounding.floor(sign * (self.width - columns * scale) / 2.0)
+        top = sign * rounding.floor(sign * (self.height - rows * scale) / 2.0)
+        return {"window": None, "scale": (scale, scale), "shift": (left, top)}
 
 
 class Normalization(Layer):

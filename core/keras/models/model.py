@@ -22,6 +22,7 @@ from pinnace.keras.models.quantizing import QuantizedMembers
 from pinnace.keras.models.step_members import StepMembers
 from pinnace.keras.models.summary import print_summary, table_of, title_of
 from pinnace.keras.models.topology import Topology
+from pinnace.keras.names import scope_of
 from pinnace.keras.saving import model_files, weight_files
 from pinnace.keras.symbolic import spec_of
 from pinnace.keras.training.compilation import (
@@ -159,7 +160,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             return
         if calls.entry is not None:
             return
-        saved, state.scope = state.scope, self._scope_name.removesuffix(f"{self._name}/")
+        saved, state.scope = state.scope, self._scope_name.removesuffix(scope_of(self._name))
         specs = as_specs(input_shape, self.compute_dtype)
         if type(self).build is not Model.build:
             # The call below must not build: that is what the subclass is doing.

@@ -11,7 +11,7 @@ from pinnace.framework.variable import Variable
 from pinnace.functions.control.conditional import cond
 from pinnace.keras import replicas, stateless
 from pinnace.keras.dtype_policy import floatx
-from pinnace.keras.names import class_name_in_snake_case, unique_name
+from pinnace.keras.names import checked_name, class_name_in_snake_case, unique_name
 from pinnace.keras.optimizers.optimizer_state import (
     ACCUMULATOR,
     LearningRate,
@@ -116,7 +116,8 @@ class Optimizer(OptimizerState):
         _check_accumulation(who, gradient_accumulation_steps)
         if weight_decay is not None and weight_decay < 0:
             raise ValueError(f"{who}: weight_decay must be at least 0, got {weight_decay}")
-        self.name = name or unique_name(class_name_in_snake_case(who))
+        own = class_name_in_snake_case(who)
+        self.name = unique_name(own) if name is None else checked_name(who, name)
         self.weight_decay = weight_decay
         self.clipnorm = clipnorm
         self.clipvalue = clipvalue

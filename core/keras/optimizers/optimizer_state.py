@@ -12,6 +12,7 @@ from pinnace.framework.indexed_slices import IndexedSlices
 from pinnace.framework.variable import Variable, VariableAggregation
 from pinnace.keras import initializers, registry, replicas
 from pinnace.keras.keras_variable import KerasVariable
+from pinnace.keras.names import scope_of
 from pinnace.keras.optimizers.schedules import LearningRateSchedule
 from pinnace.keras.weights import load_numbered
 from pinnace.ops.array import casting
@@ -83,7 +84,7 @@ class OptimizerState(AutoTrackable):
                 value,
                 dtype=dtype,
                 trainable=False,
-                name=f"{self.name}/{name}",
+                name=scope_of(self.name) + name,
                 **replicas.kept(VariableAggregation.ONLY_FIRST_REPLICA),
             )
         self._variables.append(variable)

@@ -24,7 +24,7 @@ from pinnace.keras.training.batches import (
 from pinnace.keras.training.composite_rows import CompositeRows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 
 def batches_of(
@@ -37,6 +37,7 @@ def batches_of(
     steps: int | None = None,
     shuffle: bool | str = False,
     class_weight: Mapping[int, float] | None = None,
+    upright: bool = True,
 ) -> Batches:
     """What a training method was given, as batches.
 
@@ -49,6 +50,8 @@ def batches_of(
         steps: batches in an epoch.
         shuffle: whether each epoch has an order of its own.
         class_weight: class -> weight of its samples.
+        upright: whether a Series of pandas is a matrix of one column, as `fit` has it in Keras and
+            `train_on_batch` has not.
 
     Raises:
         ValueError: arrays of different lengths, nothing at all, or `y` beside a generator.
@@ -58,7 +61,7 @@ def batches_of(
         return _class_weighted(who, as_batch(who, batch), class_weight)
 
     if _is_arrays(x):
-        parts = array_parts(who, x, y, sample_weight)
+        parts = array_parts(who, x, y, sample_weight, upright=upright)
         parts = _class_weighted(who, parts, class_weight)
         if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
             raise ValueError(f"{who}: batch_size must be at least 1, got {batch_size!r}")
@@ -81,8 +84,17 @@ def batches_of(
     raise ValueError(f"{who}: x must be arrays or give batches, got {type(x).__name__}: {x!r:.100}")
 
 
-def array_parts(who: str, x: Any, y: Any = None, sample_weight: Any = None) -> Batch:
+def array_parts(
+    who: str, x: Any, y: Any = None, sample_weight: Any = None, *, upright: bool = True
+) -> Batch:
     """(x,), (x, y) or (x, y, sample_weight) as structures of arrays with one first axis.
+
+    Args:
+        who: for messages: `fit`.
+        x: arrays.
+        y: truths.
+        sample_weight: weights.
+        upright: whether a Series of pandas is a matrix of one column.
 
     Raises:
         ValueError: no samples, or different numbers of them.
@@ -91,7 +103,8 @@ def array_parts(who: str, x: Any, y: Any = None, sample_weight: Any = None) -> B
     given = [x, y, sample_weight]
     while len(given) > 1 and given[-1] is None:
         given.pop()
-    parts = tuple(_arrays(who, name, part) for name, part in zip(names, given, strict=False))
+    leaf = _upright_array if upright else _array
+    parts = tuple(_arrays(who, name, part, leaf) for name, part in zip(names, given, strict=False))
     lengths: dict[int, list[str]] = {}
     for name, part in zip(names, parts, strict=False):
         for array in structure.flatten(part):
@@ -166,20 +179,30 @@ def _is_arrays(x: Any) -> bool:
     return hasattr(x, "__array__")
 
 
-def _arrays(who: str, name: str, part: Any) -> Any:
-    """A structure of arrays; nested lists of numbers are one array."""
+def _arrays(who: str, name: str, part: Any, leaf: Callable[[str, str, Any], Any]) -> Any:
+    """A structure of arrays, each by `leaf`; nested lists of numbers are one array."""
     if part is None:
         return None
     if isinstance(part, dict):
-        return {key: _arrays(who, f"{name}[{key!r}]", value) for key, value in part.items()}
+        return {key: _arrays(who, f"{name}[{key!r}]", value, leaf) for key, value in part.items()}
     if isinstance(part, (list, tuple)):
         leaves = structure.flatten(part)
         if not leaves:
             raise ValueError(f"{who}: {name} is empty")
         if not isinstance(leaves[0], (bool, int, float, str, bytes, np.generic)):
             made = getattr(part, "_make", type(part))  # a named tuple stays one
-            return made([_arrays(who, name, value) for value in part])
-    return _array(who, name, part)
+            return made([_arrays(who, name, value, leaf) for value in part])
+    return leaf(who, name, part)
+
+
+def _upright_array(who: str, name: str, value: Any) -> Any:
+    """As `_array`; a Series of pandas stands upright, [samples, 1], as it does in Keras."""
+    array = _array(who, name, value)
+    series = any(
+        kind.__name__ == "Series" and kind.__module__.partition(".")[0] == "pandas"
+        for kind in type(value).__mro__
+    )
+    return array[:, np.newaxis] if series else array
 
 
 def _array(who: str, name: str, value: Any) -> Any:

@@ -209,7 +209,9 @@ class StepFunctions(Part):
         """Train or test on one batch; see `Model.train_on_batch`."""
         who = f"{kind}_on_batch"
         self._owner._compilation.require(who)
-        batches = batches_of(who, x, y, weight, batch_size=_WHOLE, class_weight=class_weight)
+        batches = batches_of(
+            who, x, y, weight, batch_size=_WHOLE, class_weight=class_weight, upright=False
+        )
         batch = next(batches.epoch())
         self.prepare(batch, training=kind == "train")
         self._owner.reset_metrics()  # Keras: what is told is of this batch alone
@@ -220,7 +222,7 @@ class StepFunctions(Part):
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch, as arrays."""
-        batch = next(batches_of("predict_on_batch", x, batch_size=_WHOLE).epoch())
+        batch = next(batches_of("predict_on_batch", x, batch_size=_WHOLE, upright=False).epoch())
         outputs = self.function("predict", batch, quiet=False)(*tensors_of(batch))
         return structure.map_structure(lambda y: y.numpy(), outputs)
 
@@ -259,14 +261,17 @@ def python_number(value: Any) -> Any:
 
 
 def _layout(batch: Batch) -> object:
-    """The structure of a batch, hashable."""
+    """The structure of a batch and the ranks in it, hashable.
+
+    Batches of two ranks that shared a function would make it forget the rank.
+    """
 
     def layout(part: Any) -> object:
         if isinstance(part, dict):
             return ("dict", tuple((key, layout(part[key])) for key in sorted(part)))
         if isinstance(part, (list, tuple)):
             return (type(part).__name__, tuple([layout(item) for item in part]))
-        return part is None
+        return None if part is None else len(part.shape)
 
     return tuple([layout(part) for part in batch])
 

@@ -14,7 +14,7 @@ from pinnace.ops import batch_rules, flops
 from pinnace.ops.array.direct import finish
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpCall, attr
 from pinnace.ops.registry import define, scalar
 
 __all__ = ["bitcast", "cast"]
@@ -161,7 +161,7 @@ BITCAST = define(
     types={"T": NUMBERS | dtypes.QUANTIZED, "type": NUMBERS | dtypes.QUANTIZED},
     infer=_infer_bitcast,
     kernel=_bitcast_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 

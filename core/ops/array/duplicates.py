@@ -12,7 +12,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array.axes import normal_axis, require_rank
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import sorting
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, typed
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, typed
 from pinnace.ops.registry import define
 
 __all__ = ["setdiff1d", "unique", "unique_with_counts"]
@@ -55,7 +55,7 @@ UNIQUE = define(
     types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
     infer=_infer_unique,
     kernel=_unique_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -95,7 +95,7 @@ UNIQUE_WITH_COUNTS = define(
     types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
     infer=_infer_unique,
     kernel=_unique_with_counts_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -143,7 +143,7 @@ LIST_DIFF = define(
     types={"T": ANY_VALUE, "out_idx": typed(INDEX, default=int32)},
     infer=_infer_list_diff,
     kernel=_list_diff_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -186,7 +186,7 @@ UNIQUE_V2 = define(
     },
     infer=_infer_unique_v2,
     kernel=_unique_v2_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -206,5 +206,5 @@ UNIQUE_WITH_COUNTS_V2 = define(
     },
     infer=_infer_unique_v2,
     kernel=_unique_with_counts_v2_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

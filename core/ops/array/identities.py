@@ -11,7 +11,14 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr, handed_on
+from pinnace.ops.opdef import (
+    NO_GRADIENT_DEFINED,
+    NOT_DIFFERENTIABLE,
+    InferCall,
+    OpCall,
+    attr,
+    handed_on,
+)
 from pinnace.ops.registry import define, same_as_input
 
 __all__ = [
@@ -235,7 +242,7 @@ GUARANTEE_CONST = define(
     types={"T": ANY},
     infer=same_as_input,
     kernel=_same,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
     effect="read",  # TensorFlow calls it stateful
     elementwise=True,
     alias=True,

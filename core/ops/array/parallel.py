@@ -13,7 +13,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import reshaping
 from pinnace.ops.execute import execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -91,5 +91,5 @@ PARALLEL_CONCAT = define(
     attrs={"shape": attr("shape")},
     infer=_infer,
     kernel=_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

@@ -14,7 +14,7 @@ from pinnace.framework.dtypes import ANY_VALUE, DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array.axes import require_rank
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import define, register, same_as_input
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _replacing(name: str, change: Callable[[Array, Array, Array], None]) -> OpDe
         types={"T": ANY_VALUE},
         infer=_infer,
         kernel=kernel,
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=NO_GRADIENT_DEFINED,
     )
 
 
@@ -109,6 +109,6 @@ DEEP_COPY = define(
     types={"T": ANY_VALUE},
     infer=same_as_input,
     kernel=lambda x: np.array(x),
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
     effect="random",
 )

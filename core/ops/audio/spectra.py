@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ AUDIO_SPECTROGRAM = define(
     },
     infer=_infer_spectrogram,
     kernel=_spectrogram_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -173,5 +173,5 @@ MFCC = define(
     },
     infer=_infer_mfcc,
     kernel=_mfcc_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

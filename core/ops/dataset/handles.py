@@ -12,7 +12,7 @@ from pinnace.framework.shapes import SCALAR, Shape
 from pinnace.ops.dataset.iterators import ITERATOR_GET_NEXT, GraphIterator
 from pinnace.ops.dataset.recipes import ELEMENT, METADATA, Turn, as_variant, dataset_of
 from pinnace.ops.execute import eager_context
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, scalar
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ register(
         attrs=ELEMENT,
         infer=ITERATOR_GET_NEXT.infer,
         kernel=ITERATOR_GET_NEXT.kernel,
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=NO_GRADIENT_DEFINED,
         effect="write",
     )
 )
@@ -228,7 +228,7 @@ register(
         attrs={**ELEMENT, **METADATA},
         infer=ITERATOR_GET_NEXT.infer,
         kernel=_single_kernel,
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=NO_GRADIENT_DEFINED,
         effect="write",
     )
 )

@@ -18,7 +18,7 @@ from pinnace.framework.errors import (
 )
 from pinnace.ops.dataset.recipes import ELEMENT, Turn, as_variant, dataset_of
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define, scalar
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ ITERATOR_GET_NEXT = define(
     attrs={"output_types": attr("list(type)"), "output_shapes": attr("list(shape)")},
     infer=_infer_outputs,
     kernel=_get_next_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
     effect="write",
 )
 
@@ -270,7 +270,7 @@ ITERATOR_GET_NEXT_AS_OPTIONAL = define(
     attrs=ELEMENT,
     infer=scalar,
     kernel=_next_optional_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
     effect="write",
 )
 

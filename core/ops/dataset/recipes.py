@@ -14,7 +14,7 @@ import numpy as np
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops import memory
 from pinnace.ops.execute import eager_context
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, Effect, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, AttrDef, Effect, OpDef, attr
 from pinnace.ops.registry import register, scalar
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def dataset_op(
             attrs={**ELEMENT, **METADATA} if attrs is None else attrs,
             infer=scalar,
             kernel=kernel,
-            gradient=NOT_DIFFERENTIABLE,
+            gradient=NO_GRADIENT_DEFINED,
             effect=effect,
         )
     )

@@ -22,7 +22,7 @@ from pinnace.ops.math import (
     reduction,
     statistics,
 )
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, typed
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpCall, typed
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ ADJUST_CONTRAST_V2 = define(
     types={"T": typed(_NARROW, default=float32)},
     infer=_infer_colours,
     kernel=_contrast_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -288,7 +288,7 @@ ADJUST_HUE = define(
     types={"T": typed(_NARROW, default=float32)},
     infer=_infer_colours,
     kernel=_hue_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -321,7 +321,7 @@ ADJUST_SATURATION = define(
     types={"T": typed(_NARROW, default=float32)},
     infer=_infer_colours,
     kernel=_saturation_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 

@@ -13,7 +13,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import padding, permutations, shapes
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.math import arithmetic, division
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, OpCall, attr
 from pinnace.ops.registry import define
 
 __all__ = [
@@ -252,7 +252,7 @@ CROP_AND_RESIZE_GRAD_IMAGE = define(
     attrs={"method": attr("string", default="bilinear", allowed=_METHODS)},
     infer=_infer_grad_image,
     kernel=_grad_image_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -293,7 +293,7 @@ CROP_AND_RESIZE_GRAD_BOXES = define(
     attrs={"method": attr("string", default="bilinear", allowed=("bilinear",))},
     infer=_infer_grad_boxes,
     kernel=_grad_boxes_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 

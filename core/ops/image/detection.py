@@ -10,7 +10,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import suppression
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ COMBINED_NON_MAX_SUPPRESSION = define(
     attrs={"pad_per_class": attr("bool", default=False), "clip_boxes": attr("bool", default=True)},
     infer=_infer_combined,
     kernel=_combined_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 

@@ -10,7 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import float16, float32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.execute import execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, typed
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, typed
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -118,5 +118,5 @@ DRAW_BOUNDING_BOXES_V2 = define(
     types={"T": typed({float16, float32}, default=float32)},
     infer=_infer,
     kernel=_v2_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import float32, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _define(name: str, *, first: bool) -> OpDef:
         infer=_infer,
         kernel=_kernel(name, first=first),
         # Noise is no effect, as in TensorFlow: of two equal calls in a graph one may go.
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=NOT_DIFFERENTIABLE if first else NO_GRADIENT_DEFINED,
     )
 
 

@@ -15,7 +15,7 @@ from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import interpolation
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import arithmetic, rounding
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, Gradient, InferCall, Kernel, OpCall, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, Gradient, InferCall, Kernel, OpCall, OpDef, attr
 from pinnace.ops.registry import define, lookup
 
 __all__ = ["ResizeMethod", "resize"]
@@ -360,7 +360,7 @@ RESIZE_AREA = define(
     attrs={"align_corners": attr("bool", default=False)},
     infer=_infer_resize,
     kernel=_area_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -457,5 +457,5 @@ SCALE_AND_TRANSLATE_GRAD = define(
     attrs=_KERNEL_ATTRS,
     infer=_infer_grad,
     kernel=_scale_and_translate_grad_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

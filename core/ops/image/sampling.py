@@ -12,7 +12,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import philox
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.random import stateful
 from pinnace.ops.random.seeds import get_seed
 from pinnace.ops.registry import define
@@ -385,7 +385,7 @@ STATELESS_SAMPLE: OpDef = define(
     attrs=_ATTRS,
     infer=_infer,
     kernel=_stateless_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 

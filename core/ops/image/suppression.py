@@ -12,7 +12,7 @@ from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, typed
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr, typed
 from pinnace.ops.registry import define
 
 __all__ = ["non_max_suppression", "non_max_suppression_padded", "non_max_suppression_with_scores"]
@@ -198,7 +198,7 @@ NON_MAX_SUPPRESSION_V5 = define(
     attrs={"pad_to_max_output_size": attr("bool", default=False)},
     infer=_infer,
     kernel=_v5_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 

@@ -13,7 +13,7 @@ from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -193,5 +193,5 @@ DECODE_CSV = define(
     },
     infer=_infer,
     kernel=_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

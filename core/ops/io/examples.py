@@ -12,7 +12,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops import batch_rules
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.kernels import example_columns
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -355,7 +355,7 @@ PARSE_EXAMPLE = define(
     },
     infer=_infer_parse_v1,
     kernel=_parse_v1_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -432,7 +432,7 @@ PARSE_EXAMPLE_V2 = define(
     },
     infer=_infer_parse,
     kernel=_parse_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
     batch=BatchRule(_parse_rows, exact=True),
 )
 
@@ -478,5 +478,5 @@ PARSE_SINGLE_EXAMPLE = define(
     },
     infer=_infer_single,
     kernel=_parse_single_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.io import examples
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, InferCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, AttrDef, InferCall, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ PARSE_SEQUENCE_EXAMPLE_V2 = define(
     attrs=_attrs(_LISTS, "Ncontext_sparse", "Nfeature_list_sparse", "Nfeature_list_dense"),
     infer=_infer,
     kernel=_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -402,7 +402,7 @@ PARSE_SEQUENCE_EXAMPLE = define(
     },
     infer=_infer_v1,
     kernel=_v1_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -485,5 +485,5 @@ PARSE_SINGLE_SEQUENCE_EXAMPLE = define(
     attrs=_attrs(_V1_TYPES),
     infer=_infer_single,
     kernel=_single_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

@@ -16,7 +16,7 @@ from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.linalg import bands, solving
 from pinnace.ops.linalg.matrices import WIDE_TYPES, adjoint, matrix_shape, square_shape
 from pinnace.ops.math import arithmetic, comparison, complexes, division, products
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, OpCall, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ CHOLESKY_GRAD = define(
     types={"T": frozenset({float32, float64})},
     infer=_infer_cholesky_grad,
     kernel=_cholesky_grad_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 

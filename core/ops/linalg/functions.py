@@ -25,7 +25,7 @@ from pinnace.ops.math import (
     reduction,
     rounding,
 )
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, OpCall
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ MATRIX_LOGARITHM = define(
     types={"T": COMPLEX},
     infer=square_shape,
     kernel=matrix_functions.logarithm,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 

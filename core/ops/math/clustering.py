@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -62,5 +62,5 @@ NEAREST_NEIGHBORS = define(
     "nearest_center_indices: int64, nearest_center_distances: float32",
     infer=_infer,
     kernel=_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

@@ -15,7 +15,7 @@ from pinnace.ops.array import casting, constants, joining, reshaping, scattering
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.math import arithmetic, comparison, reduction
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, typed
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr, typed
 from pinnace.ops.registry import define, same_as_input
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ DENSE_BINCOUNT = define(
     attrs={"binary_output": attr("bool", default=False)},
     infer=_infer_dense,
     kernel=_dense_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -217,7 +217,7 @@ BINCOUNT = define(
     types={"T": _COUNTS},
     infer=_infer_bincount,
     kernel=_bincount_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 

@@ -14,7 +14,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import broadcasting, casting, constants
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.math import arithmetic, complexes, rounding
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, OpCall
 from pinnace.ops.registry import binary, register
 
 __all__ = [
@@ -294,7 +294,7 @@ MOD = register(
     binary(
         "Mod",
         _truncate_mod_kernel,
-        NOT_DIFFERENTIABLE,
+        NO_GRADIENT_DEFINED,
         types=FLOATS | INDEX,
         divides=("remainder", "truncate"),
     )

@@ -11,7 +11,7 @@ from pinnace.ops.array import broadcasting
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import gamma_tails
 from pinnace.ops.math import arithmetic, error_and_gamma, exponents, polar
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, OpCall
 from pinnace.ops.registry import binary, register, unary
 
 if TYPE_CHECKING:
@@ -179,5 +179,5 @@ BESSEL_I1E = register(unary("BesselI1e", _in_float64(gamma_tails.bessel_i1e), _i
 
 
 IGAMMA_GRAD_A = _joined(
-    "IgammaGradA", gamma_tails.igamma_slope, NOT_DIFFERENTIABLE, {float32, float64}
+    "IgammaGradA", gamma_tails.igamma_slope, NO_GRADIENT_DEFINED, {float32, float64}
 )

@@ -14,7 +14,7 @@ from pinnace.framework.dtypes import FLOATS, bfloat16, float16, float32, float64
 from pinnace.framework.errors import UnimplementedError
 from pinnace.ops.math import products
 from pinnace.ops.nn import depthwise, spatial_convolutions
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, OpDef, attr
 from pinnace.ops.registry import define, lookup
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ FUSED_CONV2D = define(
     },
     infer=_as(spatial_convolutions.CONV2D),
     kernel=_convolution_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 FUSED_DEPTHWISE = define(
     name="_FusedDepthwiseConv2dNative",
@@ -199,7 +199,7 @@ FUSED_DEPTHWISE = define(
     },
     infer=_as(depthwise.DEPTHWISE_CONV2D),
     kernel=_depthwise_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 FUSED_MAT_MUL = define(
     name="_FusedMatMul",
@@ -212,5 +212,5 @@ FUSED_MAT_MUL = define(
     },
     infer=_as(products.MAT_MUL),
     kernel=_product_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import FLOATS, int32
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute_one
 from pinnace.ops.nn import layouts, spatial_convolutions
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, OpDef, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ CONV2D_BACKPROP_FILTER_V2 = define(
     attrs=_ATTRS_2D,
     infer=_infer_like(1),
     kernel=_filter_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 CONV2D_BACKPROP_INPUT_V2 = define(
     name="Conv2DBackpropInputV2",
@@ -270,7 +270,7 @@ CONV2D_BACKPROP_INPUT_V2 = define(
     attrs=_ATTRS_2D,
     infer=_infer_like(0),
     kernel=_input_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -367,5 +367,5 @@ CONV = define(
     },
     infer=_infer_conv,
     kernel=_conv_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

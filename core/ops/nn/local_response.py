@@ -8,7 +8,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.nn import layouts
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import define, same_as_input
 
 __all__ = ["local_response_normalization"]
@@ -118,5 +118,5 @@ LRN_GRAD: OpDef = define(
     attrs=_LRN_ATTRS,
     infer=same_as_input,
     kernel=_lrn_grad_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

@@ -14,7 +14,7 @@ from pinnace.ops.array import permutations
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels.windows import place_windows
 from pinnace.ops.math import arithmetic
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ DILATION_2D_BACKPROP_INPUT: OpDef = define(
     attrs=_ATTRS,
     infer=_infer_like_input,
     kernel=_input_gradient_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -287,5 +287,5 @@ DILATION_2D_BACKPROP_FILTER: OpDef = define(
     attrs=_ATTRS,
     infer=_infer_like_filter,
     kernel=_filter_gradient_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

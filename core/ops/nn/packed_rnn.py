@@ -22,7 +22,7 @@ from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels.cells import lstm_step, sigmoid
 from pinnace.ops.kernels.precision import computed_in
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, InferCall, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, AttrDef, InferCall, OpDef, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -432,7 +432,7 @@ def _packing(
         attrs=attrs,
         infer=infer,
         kernel=kernel,
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=NO_GRADIENT_DEFINED,
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pinnace.ops.kernels.cells import lstm_step, lstm_step_back, sigmoid
 from pinnace.ops.nn import packed_rnn
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, InferCall, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, AttrDef, InferCall, OpDef, attr
 from pinnace.ops.registry import register
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def _op(name: str, between: str, after: str, kernel: Any, attrs: dict[str, AttrD
             attrs=attrs,
             infer=_infer,
             kernel=kernel,
-            gradient=NOT_DIFFERENTIABLE,
+            gradient=NO_GRADIENT_DEFINED,
             effect="random",
         )
     )

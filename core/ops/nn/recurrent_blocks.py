@@ -16,7 +16,7 @@ from pinnace.ops.array import constants
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels.cells import Gates, GruGates, Peepholes, lstm_step, lstm_step_back, sigmoid
 from pinnace.ops.kernels.precision import computed_in
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ _BACKWARD = {
         f"{_LAYER_INPUTS}, {_GATES}, cs_grad: T, h_grad: T -> {_LAYER_GRADIENTS}",
         _infer_layer_back,
         _layer_back(forward),
-        NOT_DIFFERENTIABLE,
+        NO_GRADIENT_DEFINED,
         use_peephole=attr("bool"),
     )
     for name, forward in (("BlockLSTMGrad", "BlockLSTM"), ("BlockLSTMGradV2", "BlockLSTMV2"))
@@ -324,7 +324,7 @@ LSTM_BLOCK_CELL = _op(
     f"x: T, cs_prev: T, h_prev: T, {_WEIGHTS} -> {_GATES}",
     _infer_lstm,
     _cell_kernel,
-    NOT_DIFFERENTIABLE,
+    NO_GRADIENT_DEFINED,
     forget_bias=attr("float", default=1.0),
     cell_clip=attr("float", default=3.0),
     use_peephole=_PEEPHOLE,
@@ -383,7 +383,7 @@ LSTM_BLOCK_CELL_GRAD = _op(
     "cs_grad: T, h_grad: T -> cs_prev_grad: T, dicfo: T, wci_grad: T, wcf_grad: T, wco_grad: T",
     _infer_cell_back,
     _cell_back_kernel,
-    NOT_DIFFERENTIABLE,
+    NO_GRADIENT_DEFINED,
     use_peephole=attr("bool"),
 )
 
@@ -414,7 +414,7 @@ GRU_BLOCK_CELL = _op(
     f"{_GRU_INPUTS} -> r: T, u: T, c: T, h: T",
     _infer_gru,
     _gru_kernel,
-    NOT_DIFFERENTIABLE,
+    NO_GRADIENT_DEFINED,
 )
 
 
@@ -461,5 +461,5 @@ GRU_BLOCK_CELL_GRAD = _op(
     f"{_GRU_INPUTS}, r: T, u: T, c: T, d_h: T -> d_x: T, d_h_prev: T, d_c_bar: T, d_r_bar_u_bar: T",
     _infer_gru_back,
     _gru_back_kernel,
-    NOT_DIFFERENTIABLE,
+    NO_GRADIENT_DEFINED,
 )

@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import QUANTIZED, as_dtype, bfloat16, float32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr, typed
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, attr, typed
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ QUANTIZE_V2 = define(
     },
     infer=_infer_quantize,
     kernel=_quantize_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -262,5 +262,5 @@ DEQUANTIZE = define(
     },
     infer=_check,
     kernel=_dequantize_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

@@ -12,7 +12,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array.axes import normal_axis
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
@@ -160,5 +160,5 @@ QUANTIZED_CONCAT = define(
     types={"T": QUANTIZED},
     infer=_infer,
     kernel=_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.queue.state import PaddingQueue, PriorityQueue, Queue, ShuffleQueue
 from pinnace.ops.registry import define, scalar
 from pinnace.ops.state.variables import resource_of
@@ -250,7 +250,7 @@ QUEUE_DEQUEUE = define(
     attrs={"component_types": attr("list(type)"), **_TIMEOUT},
     infer=_unknown,
     kernel=_dequeue_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
     effect="write",
 )
 
@@ -279,7 +279,7 @@ def _dequeues_many(op: str, *, fewer: bool) -> OpDef:
         attrs={"component_types": attr("list(type)"), **_TIMEOUT},
         infer=_unknown,
         kernel=kernel,
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=NO_GRADIENT_DEFINED,
         effect="write",
     )
 

@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import ANY, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED
 from pinnace.ops.registry import define
 from pinnace.ops.sparse import filling
 
@@ -161,5 +161,5 @@ RAGGED_FILL_EMPTY_ROWS_GRAD = define(
     types={"T": ANY},
     infer=_infer_grad,
     kernel=_grad_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

@@ -15,7 +15,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import shapes
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr, typed
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, attr, typed
 from pinnace.ops.ragged.splits import check_splits
 from pinnace.ops.registry import define
 
@@ -208,5 +208,5 @@ RAGGED_TENSOR_TO_VARIANT_GRADIENT = define(
     types={"Tvalues": ANY, "Tsplits": typed(INDEX, default=int64)},
     infer=lambda call: call.shape_constant(2),
     kernel=_gradient_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

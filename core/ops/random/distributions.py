@@ -23,7 +23,7 @@ from pinnace.ops.math import (
     reduction,
     tails,
 )
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpDef, typed
 from pinnace.ops.random import counters, keys, stateful, stateless
 from pinnace.ops.random.algorithms import check_philox
 from pinnace.ops.random.seeds import get_seed
@@ -267,7 +267,7 @@ RANDOM_POISSON_V2 = define(
     attrs=stateful.SEEDS,
     infer=_infer_appended,
     kernel=_poisson_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
     effect="random",
 )
 
@@ -413,6 +413,6 @@ STATEFUL_BINOMIAL: OpDef = define(
     types={"S": INDEX, "T": typed(_RATES, default=float64), "dtype": typed(_RATES, default=int64)},
     infer=_infer_stateful,
     kernel=_stateful_binomial_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
     effect="write",
 )

@@ -27,7 +27,7 @@ from pinnace.ops.array import casting, constants, joining, reshaping
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import philox
 from pinnace.ops.math import arithmetic, reduction
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, typed
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpDef, typed
 from pinnace.ops.random import counters, distributions, stateless
 from pinnace.ops.random.algorithms import Algorithm, algorithm_number, check_philox
 from pinnace.ops.registry import define
@@ -395,7 +395,7 @@ def _stateful(
         types={"dtype": typed(kinds, default), "shape_dtype": _SHAPES},
         infer=_infer_from_shape,
         kernel=_drawing(name, draw),
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=NO_GRADIENT_DEFINED,
         effect="write",
     )
 

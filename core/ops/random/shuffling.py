@@ -9,7 +9,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import philox
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpDef
 from pinnace.ops.random import keys, stateful, stateless
 from pinnace.ops.random.seeds import get_seed
 from pinnace.ops.registry import define, same_as_input
@@ -95,5 +95,5 @@ STATELESS_SHUFFLE: OpDef = define(
     types={"T": ANY},
     infer=_infer_stateless,
     kernel=_stateless_shuffle_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework.dtypes import INDEX, DType, float32, float64, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, attr
 from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import check_inside, check_parts, rank_of
 
@@ -137,7 +137,7 @@ DENSE_COUNT = define(
     attrs=_LENGTHS,
     infer=_infer_counted,
     kernel=_dense_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -183,7 +183,7 @@ SPARSE_COUNT = define(
     attrs=_LENGTHS,
     infer=_infer_counted,
     kernel=_sparse_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -234,7 +234,7 @@ RAGGED_COUNT = define(
     attrs=_LENGTHS,
     infer=_infer_counted,
     kernel=_ragged_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -293,7 +293,7 @@ SPARSE_BINCOUNT = define(
     attrs={"binary_output": attr("bool", default=False)},
     infer=_infer_sparse_bincount,
     kernel=_sparse_bincount_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -318,5 +318,5 @@ RAGGED_BINCOUNT = define(
     attrs={"binary_output": attr("bool", default=False)},
     infer=_infer_ragged_bincount,
     kernel=_ragged_bincount_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

@@ -10,7 +10,7 @@ from pinnace.framework.dtypes import ANY
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED
 from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import check_inside, check_parts, count_of, rank_of
 
@@ -91,5 +91,5 @@ SPARSE_FILL_EMPTY_ROWS_GRAD = define(
     types={"T": ANY},
     infer=lambda call: (Shape([count_of(call, 0)]), Shape(())),
     kernel=_grad_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

@@ -12,7 +12,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting, gathering, reshaping
 from pinnace.ops.array import shapes as shape_ops
 from pinnace.ops.math import arithmetic, comparison, division, ranges, reduction
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, OpDef, attr
 from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import (
     check_inside,
@@ -156,10 +156,10 @@ def _sum_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 SPARSE_REDUCE_SUM = _reduced("SparseReduceSum", np.add, NUMBERS, _sum_gradient, False)
-SPARSE_REDUCE_MAX = _reduced("SparseReduceMax", np.maximum, _REAL, NOT_DIFFERENTIABLE, False)
+SPARSE_REDUCE_MAX = _reduced("SparseReduceMax", np.maximum, _REAL, NO_GRADIENT_DEFINED, False)
 SPARSE_REDUCE_SUM_SPARSE = _reduced(
-    "SparseReduceSumSparse", np.add, NUMBERS, NOT_DIFFERENTIABLE, True
+    "SparseReduceSumSparse", np.add, NUMBERS, NO_GRADIENT_DEFINED, True
 )
 SPARSE_REDUCE_MAX_SPARSE = _reduced(
-    "SparseReduceMaxSparse", np.maximum, _REAL, NOT_DIFFERENTIABLE, True
+    "SparseReduceMaxSparse", np.maximum, _REAL, NO_GRADIENT_DEFINED, True
 )

@@ -16,7 +16,7 @@ from pinnace.framework.dtypes import ANY_VALUE, DType, int64, string, variant
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.io import raw
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, typed
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, typed
 from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import check_inside, check_parts, rank_of
 
@@ -72,7 +72,7 @@ SERIALIZE_SPARSE = define(
     types={"T": ANY_VALUE, "out_type": _FORMS},
     infer=_infer_serialize,
     kernel=_serialize_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -117,7 +117,7 @@ SERIALIZE_MANY_SPARSE = define(
     types={"T": ANY_VALUE, "out_type": _FORMS},
     infer=_infer_serialize_many,
     kernel=_serialize_many_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -187,7 +187,7 @@ DESERIALIZE_SPARSE = define(
     types={"Tserialized": _FORMS, "dtype": ANY_VALUE},
     infer=_infer_deserialize,
     kernel=_deserialize_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 

@@ -10,7 +10,7 @@ from pinnace.framework.dtypes import ANY, NUMBERS
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, attr
 from pinnace.ops.registry import define
 from pinnace.ops.sparse.places import check_inside, check_parts, rank_of
 
@@ -82,7 +82,7 @@ SPARSE_SLICE_GRAD = define(
     types={"T": NUMBERS},
     infer=lambda call: Shape([call.spec(1).shape[0] if call.spec(1).shape.rank else None]),
     kernel=_slice_grad_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -140,5 +140,5 @@ SPARSE_SPLIT = define(
     attrs={"num_split": attr("int")},
     infer=_infer_split,
     kernel=_split_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )

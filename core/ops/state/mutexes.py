@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define, scalar
 from pinnace.ops.state.variables import resource_of
 
@@ -128,7 +128,7 @@ MUTEX_LOCK = define(
     signature="mutex: resource -> mutex_lock: variant",
     infer=scalar,
     kernel=_lock_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
     effect="write",
     mutex="lock",
 )

@@ -12,7 +12,7 @@ import numpy as np
 from pinnace.framework.dtypes import ANY
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import UNKNOWN, Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define
 from pinnace.ops.state.variables import resource_of
 
@@ -110,7 +110,7 @@ STACK_PUSH = define(
     attrs={"swap_memory": attr("bool", default=False)},
     infer=lambda call: call.spec(1).shape,
     kernel=_push_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
     effect="write",
 )
 
@@ -125,7 +125,7 @@ STACK_POP = define(
     types={"elem_type": ANY},
     infer=lambda _: UNKNOWN,
     kernel=_pop_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
     effect="write",
 )
 

@@ -13,7 +13,7 @@ from pinnace.framework.dtypes import ANY_VALUE
 from pinnace.framework.errors import InvalidArgumentError, PermissionDeniedError, UnimplementedError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.ops.execute import eager_context
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, AttrDef, InferCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, AttrDef, InferCall, attr
 from pinnace.ops.registry import define, scalar
 from pinnace.ops.state.table_state import Table
 from pinnace.ops.state.text_lines import LINE_NUMBER, WHOLE_LINE, read_columns
@@ -283,7 +283,7 @@ LOOKUP_TABLE_EXPORT = define(
     types={"Tkeys": ANY_VALUE, "Tvalues": ANY_VALUE},
     infer=_infer_export,
     kernel=_export_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
     effect="read",
 )
 

@@ -13,7 +13,7 @@ import numpy as np
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import eager_context
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define, scalar
 from pinnace.ops.state.variables import resource_of
 from pinnace.ops.trees.ensemble import Ensemble
@@ -208,7 +208,7 @@ PREDICT = define(
     attrs={"logits_dimension": attr("int")},
     infer=_infer_predict,
     kernel=_predict_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
     effect="read",
 )
 

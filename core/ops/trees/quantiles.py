@@ -13,7 +13,7 @@ import numpy as np
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import eager_context
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, scalar
 from pinnace.ops.state.variables import resource_of
 
@@ -184,7 +184,7 @@ GET_BOUNDARIES = register(
         signature=f"{_HANDLE} -> bucket_boundaries: num_features*float32",
         infer=_infer_boundaries,
         kernel=_boundaries_kernel,
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=NO_GRADIENT_DEFINED,
         effect="read",
     )
 )

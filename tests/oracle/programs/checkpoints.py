@@ -27,3 +27,24 @@ def read(_: Any, ops: Any, prefix: Any, x: Any, y: Any) -> list[Any]:
             dtypes=[x.dtype, y.dtype, y.dtype],
         )
     )
+
+
+def paths(tf: Any, _: Any, home: Any, folder: Any) -> list[Any]:
+    """What a manager and a checkpoint call their files, from `home`, and what the state says."""
+    import contextlib
+    import pathlib
+
+    with contextlib.chdir(home.numpy().decode()):
+        place = folder.numpy().decode()
+        checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+        manager = tf.train.CheckpointManager(checkpoint, place, max_to_keep=2)
+        told = [manager.save() for _ in range(3)]
+        lines = pathlib.Path(place, "checkpoint").read_text().splitlines()
+        state = tf.train.get_checkpoint_state(place)
+        again = tf.train.CheckpointManager(checkpoint, place, max_to_keep=2)
+        told += [manager.latest_checkpoint, *manager.checkpoints, manager.directory]
+        told += [line for line in lines if "timestamp" not in line]
+        told += [state.model_checkpoint_path, *state.all_model_checkpoint_paths]
+        told += [again.latest_checkpoint, *again.checkpoints, again.restore_or_initialize()]
+        told += [checkpoint.save(f"{place}/saved"), tf.train.latest_checkpoint(place)]
+    return [tf.constant(told)]

@@ -17,7 +17,7 @@ from pinnace.keras.layer import Layer, LayerOptions, PlainLayerOptions
 from pinnace.keras.layers.recurrent.cell import RecurrentCell, arguments_of
 from pinnace.keras.layers.recurrent.loop import Course, over_time
 from pinnace.keras.layers.recurrent.stacked import StackedRNNCells
-from pinnace.keras.names import class_name_in_snake_case
+from pinnace.keras.names import class_name_in_snake_case, scope_of
 from pinnace.ops.array import casting, constants, shapes
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class CarriedStates(AutoTrackable):
 
     def __init__(self, states: Any, name: str) -> None:
         self.values = structure.map_structure(
-            lambda x: Variable(x, trainable=False, name=f"{name}/rnn_state"), states
+            lambda x: Variable(x, trainable=False, name=f"{scope_of(name)}rnn_state"), states
         )
 
 

@@ -19,7 +19,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import shapes
 from pinnace.ops.execute import execute
 from pinnace.ops.kernels import philox
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, OpCall, OpDef, attr
 from pinnace.ops.random import stateful
 from pinnace.ops.random.seeds import get_seed
 from pinnace.ops.registry import define
@@ -294,7 +294,7 @@ FRACTIONAL_MAX_POOL_GRAD: OpDef = define(
     attrs={"overlapping": attr("bool", default=False)},
     infer=_infer_max_grad,
     kernel=_max_grad_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
 
 
@@ -413,5 +413,5 @@ FRACTIONAL_AVG_POOL_GRAD: OpDef = define(
     attrs={"overlapping": attr("bool", default=False)},
     infer=_infer_avg_grad,
     kernel=_avg_grad_kernel,
-    gradient=NOT_DIFFERENTIABLE,
+    gradient=NO_GRADIENT_DEFINED,
 )
