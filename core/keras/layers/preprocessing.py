@@ -167,7 +167,7 @@ class Normalization(Layer):
         if self.input_mean is None:
             self.adapt_mean = self.add_weight("mean", sizes, "zeros", trainable=False)
             self.adapt_variance = self.add_weight("variance", sizes, "ones", trainable=False)
-            self.count = self.add_weight("count", (), "zeros", dtype="int32", trainable=False)
+            self.count = self.add_weight("count", (), "zeros", dtype="int64", trainable=False)
 
     def _checked_axes(self, x: TensorSpec) -> list[int]:
         rank = x.rank or 1
@@ -234,7 +234,7 @@ class Normalization(Layer):
             raise ValueError("Normalization.adapt: there is no data: an empty iterable was given")
         self.adapt_mean.assign(np.asarray(mean, np.float32))
         self.adapt_variance.assign(np.asarray(squares / count, np.float32))
-        self.count.assign(np.int32(min(count, 2**31 - 1)))
+        self.count.assign(count)
 
     @property
     def mean(self) -> Any:
