@@ -626,7 +626,7 @@ class Layer(LayerMembers, Module):
         """Add to what training makes small, until the next call.
 
         Args:
-            loss: a scalar, or a list of them.
+            loss: a tensor, of which the sum counts, or a list of them.
         """
         self._penalty_store.add(loss)
 

@@ -234,14 +234,17 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     @property
     def input_shape(self) -> Any:
         """The shape of the input; of several ones, in whatever structure, a list."""
-        shapes = [x.shape for x in self.inputs]
-        return shapes[0] if len(shapes) == 1 else shapes
+        return _shapes(self.inputs)
 
     @property
     def output_shape(self) -> Any:
         """The shape of the output; of several ones, in whatever structure, a list."""
-        shapes = [x.shape for x in self.outputs]
-        return shapes[0] if len(shapes) == 1 else shapes
+        return _shapes(self.outputs)
+
+    @property
+    def operations(self) -> list[Layer]:
+        """Of a functional model the layers and the functions between them, in order."""
+        return list(self._layers) if self._topology is not None else self.layers
 
     @property
     def input_names(self) -> list[str]:
@@ -954,3 +957,9 @@ def _functional_arguments(
     inputs = kwargs.pop("inputs") if "inputs" in kwargs else found.pop(0)
     outputs = kwargs.pop("outputs") if "outputs" in kwargs else found.pop(0)
     return inputs, outputs, kwargs
+
+
+def _shapes(tensors: list[KerasTensor]) -> Any:
+    """Their shapes as tuples, that of a single one alone."""
+    found = [x.shape if x.shape.rank is None else tuple(x.shape) for x in tensors]
+    return found[0] if len(found) == 1 else found

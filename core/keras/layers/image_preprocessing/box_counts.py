@@ -25,6 +25,8 @@ class MaxNumBoundingBoxes(ImageLayer):
         **options: see ImageLayer.
     """
 
+    _draws = False
+
     def __init__(
         self,
         max_number: int,
