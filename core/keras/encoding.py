@@ -47,16 +47,19 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
     return rows
 
 
-def normalize(x: Any, axis: int = -1, order: int = 2) -> Array:
+def normalize(x: Any, axis: int = -1, order: int = 2) -> Any:
     """`x` divided by its norms along an axis; where the norm is 0, x.
 
     Args:
-        x: an array.
+        x: an array; anything else, as a list or a tensor, gives a tensor.
         axis: of the vectors.
         order: of the norm.
     """
-    array = np.asarray(x)
-    norms = np.atleast_1d(np.linalg.norm(array, order, axis))
+    if not isinstance(x, np.ndarray):
+        from pinnace.keras import ops  # late: of arrays nobody needs them
+
+        return ops.normalize(x, axis, order)
+    norms = np.atleast_1d(np.linalg.norm(x, order, axis))
     norms[norms == 0] = 1
-    scaled: Array = array / np.expand_dims(norms, axis)
+    scaled: Array = x / np.expand_dims(norms, axis)
     return scaled

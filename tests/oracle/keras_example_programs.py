@@ -67,6 +67,31 @@ def added() -> Any:
     return [model.train_on_batch(x, y), model.evaluate(x, y, verbose=0), model.get_weights()]
 
 
+class Distilling(keras.Model):
+    """A `compute_loss` of before Keras 3.3, which has no `training`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = layers.Dense(1, kernel_initializer="ones")
+
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None
+    ) -> Any:
+        del sample_weight
+        return ops.mean(ops.square(y_pred - y)) + ops.mean(x)
+
+    def call(self, x: Any) -> Any:
+        return self.inner(x)
+
+
+def distilled() -> Any:
+    model = Distilling()
+    model.compile("sgd")
+    x, y = X[:, 0], np.zeros((2, 1), "float32")
+    history = model.fit(x, y, epochs=2, verbose=0).history["loss"]
+    return [history, model.evaluate(x, y, verbose=0), model.get_weights()]
+
+
 def overlaps() -> Any:
     """IoUs count whole numbers, to which weights are cut, if no float dtype is given."""
     found = []
@@ -149,6 +174,15 @@ def rows() -> Any:
     ]
 
 
+def scaled() -> Any:
+    """Rows of length 1, of an array, a list, and of tensors that are traced."""
+    traced = tf.function(lambda x: keras.utils.normalize(x, axis=-1))
+    model = keras.Sequential([keras.Input((3,)), layers.Lambda(keras.utils.normalize)])
+    x = X[0]
+    arrays = [keras.utils.normalize(x), keras.utils.normalize(x, 1, 1)]
+    return [*arrays, keras.utils.normalize(x.tolist()), traced(tf.constant(x)), model(x)]
+
+
 def counted() -> Any:
     layer = layers.Normalization()
     layer.build((None, 3))
@@ -194,6 +228,7 @@ PROGRAMS = {
     "weights_in_lists": listed,
     "symbolic_activations": lambda: [symbolic(name) for name in ACTIVATIONS],
     "added_losses": added,
+    "older_compute_loss": distilled,
     "overlaps": overlaps,
     "embedded": embedded,
     "cropped": cropped,
@@ -201,6 +236,7 @@ PROGRAMS = {
     "after_training": after_training,
     "convolution_op": convolved,
     "to_categorical": rows,
+    "normalize": scaled,
     "normalization_counts": counted,
 }
 

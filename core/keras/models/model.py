@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -496,6 +497,12 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         del x, training
         return self._compilation.total_loss(y, y_pred, sample_weight)
 
+    def _compute_loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool) -> Any:
+        # A subclass of before Keras 3.3 has no such argument.
+        takes = "training" in inspect.signature(self.compute_loss).parameters
+        told = {"training": training} if takes else {}
+        return self.compute_loss(x, y, y_pred, sample_weight, **told)
+
     def stateless_compute_loss(
         self,
         trainable_variables: Any,
@@ -530,7 +537,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             trainable_variables,
             non_trainable_variables,
             metrics_variables,
-            lambda: self.compute_loss(x, y, y_pred, sample_weight, training),
+            lambda: self._compute_loss(x, y, y_pred, sample_weight, training),
         )
 
     def compute_metrics(
@@ -556,9 +563,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(variables)
             y_pred = self(x, training=True)
-            loss = self.compute_loss(
-                x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True
-            )
+            loss = self._compute_loss(x, y, y_pred, sample_weight, True)
             scaled = loss if optimizer is None else optimizer.scale_loss(loss)
         self._compilation.note_loss(loss, x)
         if variables and optimizer is not None:
@@ -570,9 +575,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         """Test on one batch; a subclass may do it otherwise."""
         x, y, sample_weight = unpack_x_y_sample_weight(data)
         y_pred = self(x, training=False)
-        loss = self.compute_loss(
-            x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
-        )
+        loss = self._compute_loss(x, y, y_pred, sample_weight, False)
         self._compilation.note_loss(loss, x)
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
 
