@@ -9,6 +9,7 @@ import os
 import random
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,33 @@ def distilled() -> Any:
     x, y = X[:, 0], np.zeros((2, 1), "float32")
     history = model.fit(x, y, epochs=2, verbose=0).history["loss"]
     return [history, model.evaluate(x, y, verbose=0), model.get_weights()]
+
+
+class OwnStep(keras.Model):
+    """A functional model with a training step of its own, and no constructor."""
+
+    def train_step(self, data: Any) -> Any:
+        return super().train_step(data)
+
+
+def saved() -> Any:
+    x = keras.Input((3,))
+    model = OwnStep(x, layers.Dense(2, kernel_initializer="ones")(x), name="own")
+    path = str(Path(sys.argv[2]) / "own.keras")
+    model.save(path)
+    again = keras.models.load_model(path, custom_objects={"OwnStep": OwnStep})
+    return [type(again).__name__, sorted(model.get_config()), again(X[:, 0]), model.output_shape]
+
+
+def beside_batches() -> Any:
+    """A batch size has no effect on what gives batches."""
+    model = keras.Sequential([layers.Dense(1, kernel_initializer="ones")])
+    model.compile("sgd", "mse")
+    data = tf.data.Dataset.from_tensor_slices((X[:, 0], X[:, 1, :1])).batch(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        losses = model.fit(data, batch_size=2, verbose=0).history["loss"]
+        return [losses, model.predict(data, batch_size=2, verbose=0)]
 
 
 def overlaps() -> Any:
@@ -185,7 +213,7 @@ def scaled() -> Any:
 
 def counted() -> Any:
     layer = layers.Normalization()
-    layer.build((None, 3))
+    layer.adapt(X)
     return layer.get_weights()
 
 
@@ -229,6 +257,8 @@ PROGRAMS = {
     "symbolic_activations": lambda: [symbolic(name) for name in ACTIVATIONS],
     "added_losses": added,
     "older_compute_loss": distilled,
+    "saved_with_an_own_step": saved,
+    "batch_size_beside_batches": beside_batches,
     "overlaps": overlaps,
     "embedded": embedded,
     "cropped": cropped,

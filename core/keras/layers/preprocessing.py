@@ -234,7 +234,6 @@ class Normalization(Layer):
             raise ValueError("Normalization.adapt: there is no data: an empty iterable was given")
         self.adapt_mean.assign(np.asarray(mean, np.float32))
         self.adapt_variance.assign(np.asarray(squares / count, np.float32))
-        self.count.assign(count)
 
     @property
     def mean(self) -> Any:

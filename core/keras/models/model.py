@@ -891,6 +891,13 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     def _functions_for_saving(self) -> dict[str, Any]:
         return saved_functions.functions_for_saving(self)
 
+    def _constructed_config(self, base: dict[str, Any]) -> dict[str, Any]:
+        """Of a subclass that is made from inputs and outputs, and passes them on, the graph."""
+        if self._topology is None or not _takes_anything(type(self)):
+            return super()._constructed_config(base)
+        graph = graph_config.stored(self._topology, self._layers)
+        return {"name": self.name, "trainable": self.trainable, **graph}
+
     @classmethod
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
@@ -910,6 +917,13 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         import json
 
         return json.dumps(registry.serialize_keras_object(self), **kwargs)
+
+
+def _takes_anything(cls: type[Model]) -> bool:
+    """Whether the constructor has no arguments of its own: `Model`'s, or `*args, **kwargs`."""
+    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    variable = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    return all(p.kind in variable or p.name in {"inputs", "outputs", "name"} for p in parameters)
 
 
 # What other programs write into one file: a SavedModel is a folder.
