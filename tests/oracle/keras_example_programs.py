@@ -252,7 +252,15 @@ def listed() -> Any:
     ]
 
 
+def rescaled() -> Any:
+    """An integer dtype cuts factor and offset."""
+    x = np.array([[1, 200], [3, 90]], "uint8")
+    kinds = [("uint8", 1 / 255, 0.0), ("int32", 2.5, 1.5), ("float32", 0.5, 1.5)]
+    return [layers.Rescaling(scale, offset, dtype=kind)(x) for kind, scale, offset in kinds]
+
+
 PROGRAMS = {
+    "rescaled": rescaled,
     "weights_in_lists": listed,
     "symbolic_activations": lambda: [symbolic(name) for name in ACTIVATIONS],
     "added_losses": added,

@@ -26,7 +26,7 @@ class PictureLayer(Layer):
         **options: see Layer.
     """
 
-    _draws = True
+    _draws_seeds = True
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class PictureLayer(Layer):
     ) -> None:
         super().__init__(**options)
         self.data_format = checked_format(type(self).__name__, data_format)
-        if self._draws:
+        if self._draws_seeds:
             self.seed = seed
             self.generator = SeedGenerator(seed)
         self._build_at_init()
@@ -100,7 +100,7 @@ class CenterCrop(PictureLayer):
         **options: see Layer.
     """
 
-    _draws = False
+    _draws_seeds = False
 
     def __init__(
         self,

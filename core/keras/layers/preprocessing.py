@@ -49,12 +49,17 @@ class Rescaling(Layer):
         kind = self._policy._compute
         if x.dtype is not kind:
             x = casting.cast(x, kind)
-        y = x * convert_to_tensor(self.scale, kind)
+        y = x * _of_kind(self.scale, kind)
         return (
             y
             if isinstance(self.offset, float) and self.offset == 0
-            else y + convert_to_tensor(self.offset, kind)
+            else y + _of_kind(self.offset, kind)
         )
+
+
+def _of_kind(number: Any, kind: Any) -> Tensor:
+    # Keras: with an integer dtype, fractions are cut off.
+    return convert_to_tensor(number, kind) if kind.is_floating else casting.cast(number, kind)
 
 
 class Resizing(Layer):

@@ -25,7 +25,7 @@ class MaxNumBoundingBoxes(ImageLayer):
         **options: see ImageLayer.
     """
 
-    _draws = False
+    _draws_seeds = False
 
     def __init__(
         self,

@@ -125,7 +125,7 @@ class AutoContrast(ImageLayer):
         ValueError: `value_range` is not two numbers.
     """
 
-    _draws = False
+    _draws_seeds = False
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ class Equalization(ImageLayer):
         ValueError: `value_range` is not two numbers.
     """
 
-    _draws = False
+    _draws_seeds = False
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class ContrastLimitedAdaptiveHistogramEqualization(ImageLayer):
         Zuiderveld 1994, "Contrast Limited Adaptive Histogram Equalization".
     """
 
-    _draws = False
+    _draws_seeds = False
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ class ImageLayer(Layer):
         **options: see Layer.
     """
 
-    _draws = True  # whether it has a generator
+    _draws_seeds = True  # whether it has a generator
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class ImageLayer(Layer):
         super().__init__(**options)
         self.data_format = checked_format(type(self).__name__, data_format)
         self.bounding_box_format = bounding_box_format
-        if self._draws:
+        if self._draws_seeds:
             self.seed = seed
             self.generator = SeedGenerator(seed)
         self._build_at_init()
