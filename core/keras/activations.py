@@ -18,6 +18,7 @@ from pinnace.keras.piecewise import sparsemax as sparsemax
 from pinnace.keras.piecewise import squareplus as squareplus
 from pinnace.keras.piecewise import tanh_shrink as tanh_shrink
 from pinnace.keras.piecewise import threshold as threshold
+from pinnace.keras.symbolic_activations import of_symbols_too
 from pinnace.ops.array import selecting
 from pinnace.ops.math import arithmetic, comparison, exponents, reduction, trigonometry
 from pinnace.ops.nn import rectifiers, smooth, softmaxes
@@ -33,6 +34,7 @@ def linear(x: Any) -> Any:
     return x
 
 
+@of_symbols_too
 def relu(
     x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
 ) -> Tensor:
@@ -53,11 +55,13 @@ def relu(
     return selecting.where(comparison.greater(x, threshold), above, below)
 
 
+@of_symbols_too
 def relu6(x: Any) -> Tensor:
     """min(max(x, 0), 6)."""
     return rectifiers.relu6(x)
 
 
+@of_symbols_too
 def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
     """x where it is positive, else negative_slope x.
 
@@ -71,6 +75,7 @@ def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
     return rectifiers.leaky_relu(x, negative_slope)
 
 
+@of_symbols_too
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
     """x where it is positive, else alpha (exp(x) - 1).
 
@@ -87,11 +92,13 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
     return selecting.where(comparison.greater(x, 0.0), y, y * alpha)
 
 
+@of_symbols_too
 def selu(x: Any) -> Tensor:
     """The elu that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
     return smooth.selu(x)
 
 
+@of_symbols_too
 def gelu(x: Any, approximate: bool = False) -> Tensor:
     """x times the normal distribution function of x.
 
@@ -102,36 +109,43 @@ def gelu(x: Any, approximate: bool = False) -> Tensor:
     return smooth.gelu(x, approximate)
 
 
+@of_symbols_too
 def silu(x: Any) -> Tensor:
     """x sigmoid(x)."""
     return smooth.silu(x)
 
 
+@of_symbols_too
 def sigmoid(x: Any) -> Tensor:
     """1 / (1 + exp(-x))."""
     return exponents.sigmoid(x)
 
 
+@of_symbols_too
 def hard_sigmoid(x: Any) -> Tensor:
     """min(max(x / 6 + 1/2, 0), 1)."""
     return rectifiers.relu6(x + 3.0) / 6.0
 
 
+@of_symbols_too
 def hard_silu(x: Any) -> Tensor:
     """x hard_sigmoid(x)."""
     return arithmetic.multiply(x, hard_sigmoid(x))
 
 
+@of_symbols_too
 def log_sigmoid(x: Any) -> Tensor:
     """log(sigmoid(x))."""
     return smooth.log_sigmoid(x)
 
 
+@of_symbols_too
 def tanh(x: Any) -> Tensor:
     """The hyperbolic tangent."""
     return trigonometry.tanh(x)
 
 
+@of_symbols_too
 def softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis, or along several.
 
@@ -149,6 +163,7 @@ def softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     return powers / reduction.reduce_sum(powers, list(axis), keepdims=True)
 
 
+@of_symbols_too
 def log_softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     """log(softmax(x)).
 
@@ -167,21 +182,25 @@ def log_softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     return arithmetic.subtract(shifted, exponents.log(total))
 
 
+@of_symbols_too
 def softplus(x: Any) -> Tensor:
     """log(1 + exp(x))."""
     return smooth.softplus(x)
 
 
+@of_symbols_too
 def softsign(x: Any) -> Tensor:
     """x / (1 + abs(x))."""
     return smooth.softsign(x)
 
 
+@of_symbols_too
 def exponential(x: Any) -> Tensor:
     """exp(x)."""
     return exponents.exp(x)
 
 
+@of_symbols_too
 def mish(x: Any) -> Tensor:
     """x tanh(softplus(x))."""
     return arithmetic.multiply(x, trigonometry.tanh(smooth.softplus(x)))

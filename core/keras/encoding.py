@@ -6,43 +6,60 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.framework.dtypes import as_dtype
+from pinnace.framework.tensor import Tensor
+from pinnace.keras.dtype_policy import floatx
+from pinnace.ops.array import casting, indicators, reshaping
+
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
 
-def to_categorical(x: Any, num_classes: int | None = None) -> Array:
+def to_categorical(x: Any, num_classes: int | None = None) -> Any:
     """Class numbers as one-hot rows: [...] → [..., num_classes].
 
     Args:
         x: integers; a last axis of size 1 is dropped.
         num_classes: the largest number plus 1 if None.
 
+    Returns:
+        float64 of NumPy; for a tensor, a tensor of the default float dtype.
+
     Raises:
         ValueError: a number that is negative or too large.
     """
+    if isinstance(x, Tensor):
+        rank = len(x.shape)
+        flat = reshaping.squeeze(x, [-1]) if rank > 1 and x.shape[-1] == 1 else x
+        count = num_classes or int(np.asarray(x).max(initial=-1)) + 1
+        numbers = casting.cast(flat, "int64")
+        return indicators.one_hot(numbers, count, dtype=as_dtype(floatx()))
     given = np.asarray(x).astype(np.int64)
     if given.ndim > 1 and given.shape[-1] == 1:
         given = given[..., 0]
-    count = int(given.max(initial=-1)) + 1 if num_classes is None else num_classes
+    count = num_classes or int(given.max(initial=-1)) + 1
     if given.size and (given.min() < 0 or given.max() >= count):
         raise ValueError(
             f"to_categorical: numbers must be from 0 to {count - 1}, "
             f"got {given.min()} to {given.max()}"
         )
-    rows: Array = np.eye(count, dtype=np.float32)[given]
+    rows: Array = np.eye(count)[given]
     return rows
 
 
-def normalize(x: Any, axis: int = -1, order: int = 2) -> Array:
+def normalize(x: Any, axis: int = -1, order: int = 2) -> Any:
     """`x` divided by its norms along an axis; where the norm is 0, x.
 
     Args:
-        x: an array.
+        x: an array; anything else, as a list or a tensor, gives a tensor.
         axis: of the vectors.
         order: of the norm.
     """
-    array = np.asarray(x)
-    norms = np.atleast_1d(np.linalg.norm(array, order, axis))
+    if not isinstance(x, np.ndarray):
+        from pinnace.keras import ops  # late: of arrays nobody needs them
+
+        return ops.normalize(x, axis, order)
+    norms = np.atleast_1d(np.linalg.norm(x, order, axis))
     norms[norms == 0] = 1
-    scaled: Array = array / np.expand_dims(norms, axis)
+    scaled: Array = x / np.expand_dims(norms, axis)
     return scaled

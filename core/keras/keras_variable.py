@@ -19,6 +19,9 @@ class KerasVariable(Variable):
     ways of writing work: `value.numpy()`, and `value()` of programs that know `tf.Variable`s.
     """
 
+    # Whose `add_weight` made it, and how many it had made before.
+    _made: tuple[object, int | None] = (None, None)
+
     _regularizer: Any = None
     _is_overwritten = False
 

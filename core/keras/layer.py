@@ -624,7 +624,7 @@ class Layer(LayerMembers, Module):
         """Add to what training makes small, until the next call.
 
         Args:
-            loss: a scalar, or a list of them.
+            loss: a tensor, of which the sum counts, or a list of them.
         """
         self._penalty_store.add(loss)
 
@@ -681,6 +681,9 @@ class Layer(LayerMembers, Module):
             if self.activity_regularizer is not None:
                 base["activity_regularizer"] = _regularizers.serialize(self.activity_regularizer)
             return base
+        return self._constructed_config(base)
+
+    def _constructed_config(self, base: dict[str, Any]) -> dict[str, Any]:
         return {**base, **configuration.constructor_config(self)}
 
     @classmethod

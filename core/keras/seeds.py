@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,25 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 
+_orders = [itertools.count()]  # of the trainings since the seed was set
+
+
 def make_default_seed() -> int:
     """A seed for what is given none; `set_random_seed` makes the sequence of them repeat."""
     # Keras: Python's own generator, so that one call seeds initializers, dropout and shuffles.
     return random.randint(1, 10**9)
+
+
+def order_seed() -> int:
+    """A seed for the order of a training's samples; `set_random_seed` makes the sequence repeat.
+
+    It takes nothing from Python's generator: models made after a training begin with the weights
+    that they have in Keras, whose shuffles are TensorFlow's.
+    """
+    ahead = random.Random()
+    ahead.setstate(random.getstate())
+    words = np.random.SeedSequence([ahead.randint(1, 10**9), next(_orders[0])]).generate_state(1)
+    return int(words[0])
 
 
 def set_random_seed(seed: int) -> None:
@@ -36,6 +52,7 @@ def set_random_seed(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 (programs that use NumPy's global generator)
     seeds.set_seed(seed)
+    _orders[0] = itertools.count()
     for generator in _global:
         # In place: traced functions draw from its variable.
         generator.state.assign(np.array([make_default_seed(), 0], np.int64))

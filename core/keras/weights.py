@@ -43,6 +43,8 @@ class WeightStore(Part):
         self.trainable = True
         self.regularized: list[tuple[Variable, Callable[..., Tensor]]] = []
         self.frozen: set[int] = set()
+        # What variables that `add` made have in common, and how many there are.
+        self._made, self._made_count = object(), 0
 
     def add(
         self,
@@ -85,6 +87,8 @@ class WeightStore(Part):
                 f"{who}: the initializer must give shape {list(sizes)}, gave {variable.shape.text}"
             )
         variable._autocasts = autocast
+        variable._made = self._made, self._made_count
+        self._made_count += 1
         variable.regularizer = penalty = regularizers.get(regularizer)
         if penalty is not None:
             self.regularized.append((variable, penalty))
@@ -122,9 +126,24 @@ class WeightStore(Part):
             ):
                 waiting.extend(reversed(child._trackable_children().values()))
 
+    def _in_order(self) -> list[Any]:
+        """As `own`, but variables that `add` made in that order, whatever attributes hold them."""
+        found: list[Any] = list(self.own())
+        if self._made_count < 2:
+            return found
+        places = [i for i, child in enumerate(found) if self._number(child) is not None]
+        made = sorted((found[i] for i in places), key=self._number)  # type: ignore[arg-type]  # made: a number
+        for i, variable in zip(places, made, strict=True):
+            found[i] = variable
+        return found
+
+    def _number(self, child: Any) -> int | None:
+        made, number = child.__dict__.get("_made", (None, None))
+        return number if made is self._made else None
+
     def own_variables(self) -> list[Variable]:
         """Those that are no inner layer's: first what is trained, then the others."""
-        own: list[Any] = [child for child in self.own() if is_variable(child)]
+        own: list[Any] = [child for child in self._in_order() if is_variable(child)]
         unique = list({id(variable): variable for variable in own}.values())
         first = [v for v in unique if self._is_first(v)]
         return first + [v for v in unique if not self._is_first(v)]
@@ -151,7 +170,7 @@ class WeightStore(Part):
         later: list[WeightStore] = []
         others: list[Variable] = []
         child: Any
-        for child in self.own():
+        for child in self._in_order():
             if is_layer(child):
                 later.append(child._weight_store)
             elif isinstance(child, SeedGenerator):

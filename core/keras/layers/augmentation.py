@@ -8,11 +8,13 @@ from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.followed import FollowedLayer, FollowedOptions, Move
 from pinnace.keras.layers.preprocessing import Resizing
 from pinnace.keras.layers.windows import checked_format
-from pinnace.keras.seeds import SeedGenerator
+from pinnace.keras.seeds import SeedGenerator, make_default_seed
 from pinnace.ops.array import casting, joining, permutations, reshaping, shapes
 from pinnace.ops.random import stateless
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pinnace.framework.tensor import Tensor
 
 
@@ -25,6 +27,8 @@ class PictureLayer(Layer):
         **options: see Layer.
     """
 
+    _draws_seeds = True
+
     def __init__(
         self,
         data_format: str | None = None,
@@ -33,8 +37,9 @@ class PictureLayer(Layer):
     ) -> None:
         super().__init__(**options)
         self.data_format = checked_format(type(self).__name__, data_format)
-        self.seed = seed
-        self.generator = SeedGenerator(seed)
+        if self._draws_seeds:
+            self.seed = seed
+            self.generator = SeedGenerator(seed)
         self._build_at_init()
 
     def call(self, x: Tensor, training: bool = True) -> Tensor:
@@ -95,6 +100,8 @@ class CenterCrop(FollowedLayer, PictureLayer):
         data_format: `channels_last` or `channels_first`.
         **options: `bounding_box_format`; see Layer.
     """
+
+    _draws_seeds = False
 
     def __init__(
         self,
@@ -158,7 +165,10 @@ class RandomCrop(PictureLayer):
         data_format: str | None = None,
         **options: Unpack[LayerOptions],
     ) -> None:
+        # Keras: a seed is kept, and another drawn for the generator, if none is given.
+        kept = make_default_seed() if seed is None else seed
         super().__init__(data_format=data_format, seed=seed, **options)
+        self.seed = kept
         self.height = height
         self.width = width
 
@@ -168,7 +178,9 @@ class RandomCrop(PictureLayer):
         x = x if x.dtype is kind else casting.cast(x, kind)
         if not training:
             return fitted_picture(self, x)
-        places = stateless.stateless_uniform([2], self.generator.next(), 0.0, 1.0)
+        places = [
+            stateless.stateless_uniform([], self.generator.next(), 0.0, 1.0) for _ in range(2)
+        ]
         return cut_or_fitted(self, x, places)
 
 
@@ -178,13 +190,13 @@ def _picture_axes(layer: Any, x: Tensor) -> tuple[int, int]:
     return last - 2, last - 1
 
 
-def cut_or_fitted(layer: Any, x: Tensor, places: Tensor | None) -> Tensor:
+def cut_or_fitted(layer: Any, x: Tensor, places: Sequence[Tensor] | None) -> Tensor:
     """A part of pictures in the size of a layer, in the middle if no places are given.
 
     Args:
         layer: has height, width and data_format.
         x: pictures.
-        places: of the part, from 0 to 1.
+        places: of the part down and across, from 0 to 1.
     """
     rows, columns = _picture_axes(layer, x)
     known = x.shape.as_list()

@@ -162,13 +162,22 @@ class BaseConv(Layer):
         return self._finished(self._convolved(x))
 
     def _convolved(self, x: Tensor) -> Tensor:
+        return self.convolution_op(x, self.kernel)
+
+    def convolution_op(self, inputs: Any, kernel: Any) -> Tensor:
+        """The convolution alone, which a subclass may replace, or call with another kernel.
+
+        Args:
+            inputs: as for `call`.
+            kernel: of the shape of the layer's own.
+        """
         padding = self.padding
         if padding == "causal":
-            x = self._padded_in_front(x)
+            inputs = self._padded_in_front(inputs)
             padding = "valid"
         return convolutions.convolution(
-            x,
-            self.kernel,
+            inputs,
+            kernel,
             strides=list(self.strides),
             padding=padding.upper(),
             data_format=op_format(self.data_format, self._rank),

@@ -11,7 +11,7 @@ from pinnace.keras import constraints, initializers, ops, regularizers
 from pinnace.keras.layers import quantized
 from pinnace.keras.layers.adapted import AdaptableLayer, Adapted
 from pinnace.keras.layers.composite_inputs import densified
-from pinnace.ops.array import casting, gathering
+from pinnace.ops.array import casting
 from pinnace.ops.math import comparison
 
 if TYPE_CHECKING:
@@ -99,8 +99,9 @@ class Embedding(AdaptableLayer):
         self.build(None)
 
     def call(self, x: Tensor) -> Tensor:
-        """The rows; what a sparse tensor leaves out is number 0."""
-        return gathering.gather(self.embeddings, _whole(x), axis=0)
+        """The rows, -1 the last; what a sparse tensor leaves out is number 0."""
+        rows: Tensor = ops.take(self.embeddings, _whole(x), axis=0)
+        return rows
 
     def quantized_call(self, x: Tensor) -> Tensor:
         """`call`, with the table in few bits.

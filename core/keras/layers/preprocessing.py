@@ -50,12 +50,17 @@ class Rescaling(Layer):
         kind = self._policy._compute
         if x.dtype is not kind:
             x = casting.cast(x, kind)
-        y = x * convert_to_tensor(self.scale, kind)
+        y = x * _of_kind(self.scale, kind)
         return (
             y
             if isinstance(self.offset, float) and self.offset == 0
-            else y + convert_to_tensor(self.offset, kind)
+            else y + _of_kind(self.offset, kind)
         )
+
+
+def _of_kind(number: Any, kind: Any) -> Tensor:
+    # Keras: with an integer dtype, fractions are cut off.
+    return convert_to_tensor(number, kind) if kind.is_floating else casting.cast(number, kind)
 
 
 class Resizing(FollowedLayer):
@@ -185,7 +190,7 @@ class Normalization(Layer):
         if self.input_mean is None:
             self.adapt_mean = self.add_weight("mean", sizes, "zeros", trainable=False)
             self.adapt_variance = self.add_weight("variance", sizes, "ones", trainable=False)
-            self.count = self.add_weight("count", (), "zeros", dtype="int32", trainable=False)
+            self.count = self.add_weight("count", (), "zeros", dtype="int64", trainable=False)
 
     def _checked_axes(self, x: TensorSpec) -> list[int]:
         rank = x.rank or 1
@@ -252,7 +257,6 @@ class Normalization(Layer):
             raise ValueError("Normalization.adapt: there is no data: an empty iterable was given")
         self.adapt_mean.assign(np.asarray(mean, np.float32))
         self.adapt_variance.assign(np.asarray(squares / count, np.float32))
-        self.count.assign(np.int32(min(count, 2**31 - 1)))
 
     @property
     def mean(self) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
-from pinnace.keras.dtype_policy import epsilon
+from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.dtype_policy import epsilon, floatx
 from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import casting, gathering, reshaping
 from pinnace.ops.linalg import bands
@@ -24,7 +26,7 @@ class IoU(Metric):
         num_classes: how many classes there are.
         target_class_ids: those that are averaged.
         name: in logs.
-        dtype: of the result; the counts are of this dtype too.
+        dtype: of the counts, whose weights are cut to it; int64 if None.
         ignore_class: a class whose samples do not count, None for none.
         sparse_y_true: whether the truth is class numbers, and not a row for each sample.
         sparse_y_pred: whether predictions are class numbers.
@@ -49,7 +51,7 @@ class IoU(Metric):
         sparse_y_pred: bool = True,
         axis: int = -1,
     ) -> None:
-        super().__init__(name=name, dtype=dtype)
+        super().__init__(name=name, dtype=dtype or "int64")
         if target_class_ids and max(target_class_ids) >= num_classes:
             raise ValueError(
                 f"{type(self).__name__}: target_class_ids must be below num_classes, "
@@ -78,7 +80,15 @@ class IoU(Metric):
             counted = logic.logical_and(counted, comparison.not_equal(true, self.ignore_class))
         weights = casting.cast(counted, self._dtype)
         if sample_weight is not None:
-            given = self._number(sample_weight)
+            given = convert_to_tensor(sample_weight)
+            if given.dtype.is_floating and self._dtype.is_integer:
+                warnings.warn(
+                    f"{type(self).__name__}: weights are `float`, but dtype is "
+                    f"{self._dtype.name}: they are cut to whole numbers\n"
+                    f'  Try: {type(self).__name__}(..., dtype="float32")',
+                    stacklevel=2,
+                )
+            given = casting.cast(given, self._dtype)
             weights = weights * (reshaping.reshape(given, [-1]) if given.shape.rank else given)
         kept = casting.cast(counted, dtypes.int64)
         found = counting.confusion_matrix(
@@ -92,22 +102,25 @@ class IoU(Metric):
         )
 
     def _classes(self, x: Any, sparse: bool) -> Tensor:
-        tensor = self._number(x)
+        tensor = convert_to_tensor(x)
         if not sparse:
             tensor = extremes.argmax(tensor, self.axis)
         return reshaping.reshape(casting.cast(tensor, dtypes.int64), [-1])
 
     def result(self) -> Tensor:
         """The mean so far; classes that never occurred are left out."""
-        counts = self.total_cm.value()
+        counts = casting.cast(self.total_cm.value(), self._of_results())
         both = bands.diag_part(counts)
         either = reduction.reduce_sum(counts, 0) + reduction.reduce_sum(counts, 1) - both
         both = gathering.gather(both, self.target_class_ids)
         either = gathering.gather(either, self.target_class_ids)
-        seen = casting.cast(comparison.greater(either, 1e-9), self._dtype)
+        seen = casting.cast(comparison.greater(either, 1e-9), either.dtype)
         return reduction.reduce_sum(both / (either + epsilon())) / (
             reduction.reduce_sum(seen) + epsilon()
         )
+
+    def _of_results(self) -> Any:
+        return floatx() if self._dtype.is_integer else self._dtype
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
@@ -129,7 +142,7 @@ class BinaryIoU(IoU):
         target_class_ids: the classes that are averaged, of 0 and 1.
         threshold: from it on a probability means 1.
         name: in logs.
-        dtype: of the result.
+        dtype: as for `IoU`.
     """
 
     def __init__(
@@ -144,7 +157,7 @@ class BinaryIoU(IoU):
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Take a batch of truth (0 or 1) and probabilities into account."""
-        said = comparison.greater_equal(self._number(y_pred), self.threshold)
+        said = comparison.greater_equal(casting.cast(y_pred, floatx()), self.threshold)
         super().update_state(y_true, casting.cast(said, self._dtype), sample_weight)
 
     def get_config(self) -> dict[str, Any]:
@@ -159,7 +172,7 @@ class MeanIoU(IoU):
     Args:
         num_classes: how many classes there are.
         name: in logs.
-        dtype: of the result.
+        dtype: as for `IoU`.
         ignore_class: as for `IoU`.
         sparse_y_true: as for `IoU`.
         sparse_y_pred: as for `IoU`.
@@ -195,7 +208,7 @@ class OneHotIoU(IoU):
         num_classes: how many classes there are.
         target_class_ids: those that are averaged.
         name: in logs.
-        dtype: of the result.
+        dtype: as for `IoU`.
         ignore_class: as for `IoU`.
         sparse_y_pred: whether predictions are class numbers all the same.
         axis: of the classes.
@@ -228,7 +241,7 @@ class OneHotMeanIoU(MeanIoU):
     Args:
         num_classes: how many classes there are.
         name: in logs.
-        dtype: of the result.
+        dtype: as for `IoU`.
         ignore_class: as for `IoU`.
         sparse_y_pred: whether predictions are class numbers all the same.
         axis: of the classes.

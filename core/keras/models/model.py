@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -235,14 +236,17 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     @property
     def input_shape(self) -> Any:
         """The shape of the input; of several ones, in whatever structure, a list."""
-        shapes = [x.shape for x in self.inputs]
-        return shapes[0] if len(shapes) == 1 else shapes
+        return _shapes(self.inputs)
 
     @property
     def output_shape(self) -> Any:
         """The shape of the output; of several ones, in whatever structure, a list."""
-        shapes = [x.shape for x in self.outputs]
-        return shapes[0] if len(shapes) == 1 else shapes
+        return _shapes(self.outputs)
+
+    @property
+    def operations(self) -> list[Layer]:
+        """Of a functional model the layers and the functions between them, in order."""
+        return list(self._layers) if self._topology is not None else self.layers
 
     @property
     def input_names(self) -> list[str]:
@@ -494,6 +498,12 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         del x, training
         return self._compilation.total_loss(y, y_pred, sample_weight)
 
+    def _compute_loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool) -> Any:
+        # A subclass of before Keras 3.3 has no such argument.
+        takes = "training" in inspect.signature(self.compute_loss).parameters
+        told = {"training": training} if takes else {}
+        return self.compute_loss(x, y, y_pred, sample_weight, **told)
+
     def stateless_compute_loss(
         self,
         trainable_variables: Any,
@@ -528,7 +538,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             trainable_variables,
             non_trainable_variables,
             metrics_variables,
-            lambda: self.compute_loss(x, y, y_pred, sample_weight, training),
+            lambda: self._compute_loss(x, y, y_pred, sample_weight, training),
         )
 
     def compute_metrics(
@@ -554,9 +564,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(variables)
             y_pred = self(x, training=True)
-            loss = self.compute_loss(
-                x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True
-            )
+            loss = self._compute_loss(x, y, y_pred, sample_weight, True)
             scaled = loss if optimizer is None else optimizer.scale_loss(loss)
         self._compilation.note_loss(loss, x)
         if variables and optimizer is not None:
@@ -568,9 +576,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         """Test on one batch; a subclass may do it otherwise."""
         x, y, sample_weight = unpack_x_y_sample_weight(data)
         y_pred = self(x, training=False)
-        loss = self.compute_loss(
-            x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
-        )
+        loss = self._compute_loss(x, y, y_pred, sample_weight, False)
         self._compilation.note_loss(loss, x)
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
 
@@ -886,6 +892,13 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     def _functions_for_saving(self) -> dict[str, Any]:
         return saved_functions.functions_for_saving(self)
 
+    def _constructed_config(self, base: dict[str, Any]) -> dict[str, Any]:
+        """Of a subclass that is made from inputs and outputs, and passes them on, the graph."""
+        if self._topology is None or not _takes_anything(type(self)):
+            return super()._constructed_config(base)
+        graph = graph_config.stored(self._topology, self._layers)
+        return {"name": self.name, "trainable": self.trainable, **graph}
+
     @classmethod
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
@@ -905,6 +918,13 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         import json
 
         return json.dumps(registry.serialize_keras_object(self), **kwargs)
+
+
+def _takes_anything(cls: type[Model]) -> bool:
+    """Whether the constructor has no arguments of its own: `Model`'s, or `*args, **kwargs`."""
+    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    variable = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    return all(p.kind in variable or p.name in {"inputs", "outputs", "name"} for p in parameters)
 
 
 # What other programs write into one file: a SavedModel is a folder.
@@ -955,3 +975,9 @@ def _functional_arguments(
     inputs = kwargs.pop("inputs") if "inputs" in kwargs else found.pop(0)
     outputs = kwargs.pop("outputs") if "outputs" in kwargs else found.pop(0)
     return inputs, outputs, kwargs
+
+
+def _shapes(tensors: list[KerasTensor]) -> Any:
+    """Their shapes as tuples, that of a single one alone."""
+    found = [x.shape if x.shape.rank is None else tuple(x.shape) for x in tensors]
+    return found[0] if len(found) == 1 else found

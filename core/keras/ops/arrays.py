@@ -20,6 +20,7 @@ from pinnace.ops.array import (
     padding,
     permutations,
     reshaping,
+    selecting,
     slicing,
     tiling,
 )
@@ -333,8 +334,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     x = as_tensor(x)
     if axis is None:
         x, axis = reshaping.reshape(x, [-1]), 0
-    places = _from_the_front(x, indices, axis)
-    return gathering.gather(x, places, axis=axis)
+    return gathering.gather(x, _from_the_front(x, indices, axis), axis=axis)
 
 
 @operation("numpy", "TakeAlongAxis", "axis")
@@ -366,8 +366,8 @@ def _last(rank: int, axis: int) -> list[int]:
 
 
 def _from_the_front(x: Tensor, indices: Any, axis: int) -> Tensor:
-    from pinnace.ops.array import selecting
-
+    if hasattr(indices, "flat_values"):  # a RaggedTensor
+        return indices.with_flat_values(_from_the_front(x, indices.flat_values, axis))  # type: ignore[no-any-return]
     places = as_tensor(indices)
     if not places.dtype.is_integer:
         places = casting.cast(places, "int32")

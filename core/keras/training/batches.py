@@ -12,7 +12,7 @@ import numpy as np
 
 from pinnace.framework import structure
 from pinnace.framework.tensor import Array, wrap
-from pinnace.keras.seeds import make_default_seed
+from pinnace.keras.seeds import order_seed
 from pinnace.keras.training.composite_rows import CompositeRows
 
 if TYPE_CHECKING:
@@ -70,12 +70,12 @@ class ArrayBatches(Batches):
         self.batch_size = batch_size
         self.count = math.ceil(self.size / batch_size)
         self._shuffle = shuffle
-        self._generator = np.random.default_rng(make_default_seed()) if shuffle else None
+        self._generator = np.random.default_rng(order_seed()) if shuffle else None
 
     def shuffle_as(self, agreed: Callable[[int], int]) -> None:
         """See `Batches.shuffle_as`."""
         if self._generator is not None:
-            self._generator = np.random.default_rng(agreed(make_default_seed()))
+            self._generator = np.random.default_rng(agreed(order_seed()))
 
     def all(self) -> Iterator[Batch]:
         """See `Batches.all`."""
@@ -154,12 +154,12 @@ class SequenceBatches(Batches):
     def __init__(self, source: Any, shuffle: bool, weigh: Callable[[Any], Batch]) -> None:
         self._source = source
         self._weigh = weigh
-        self._generator = np.random.default_rng(make_default_seed()) if shuffle else None
+        self._generator = np.random.default_rng(order_seed()) if shuffle else None
 
     def shuffle_as(self, agreed: Callable[[int], int]) -> None:
         """See `Batches.shuffle_as`."""
         if self._generator is not None:
-            self._generator = np.random.default_rng(agreed(make_default_seed()))
+            self._generator = np.random.default_rng(agreed(order_seed()))
 
     @property
     def count(self) -> int | None:  # type: ignore[override]  # asked each time: it may change

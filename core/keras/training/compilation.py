@@ -14,6 +14,7 @@ from pinnace.keras.training.compiled_loss import CompileLoss
 from pinnace.keras.training.compiled_metrics import CompileMetrics
 from pinnace.keras.training.outputs import names_of_outputs
 from pinnace.ops.array import casting
+from pinnace.ops.math import reduction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,7 +124,7 @@ class Compilation(Part):
         parts = []
         if self.loss is not None and y is not None:
             parts.append(self.loss(y, y_pred, sample_weight))
-        parts.extend(replicas.shared(casting.cast(loss, "float32")) for loss in self._owner.losses)
+        parts.extend(replicas.shared(_summed(loss)) for loss in self._owner.losses)
         if not parts:
             raise ValueError(
                 f"{self._owner._described()}: there is no loss\n"
@@ -181,3 +182,9 @@ def arguments(config: Mapping[str, Any]) -> dict[str, Any]:
     # How Keras ran the steps, which a file tells, is no choice of this program.
     told = {k: v for k, v in config.items() if k not in _HOW}
     return {k: registry.deserialize_keras_object(v) for k, v in told.items()}
+
+
+def _summed(loss: Any) -> Any:
+    """What a layer added, which may be a loss for each sample, as one number."""
+    number = casting.cast(loss, "float32")
+    return number if number.shape.rank == 0 else reduction.reduce_sum(number)

@@ -10,6 +10,7 @@ import numpy as np
 
 from pinnace.framework import structure
 from pinnace.framework.composite import is_composite
+from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Operands, Tensor, wrap
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.plain_lists import is_values, one_array
@@ -68,14 +69,12 @@ def batches_of(
         arrays = ArrayBatches(parts, batch_size or 32, shuffle)
         return arrays if steps is None else LimitedBatches(arrays, steps, who)
     if y is not None or sample_weight is not None:
+        given = "`sample_weights`" if y is None else "`y`"
         raise ValueError(
             f"{who}: y and sample_weight go with arrays; {type(x).__name__} gives batches, "
-            "which must hold them"
+            f"which must hold them: {given} should not be passed"
         )
-    if batch_size is not None:
-        raise ValueError(
-            f"{who}: batch_size goes with arrays; {type(x).__name__} gives batches of its own size"
-        )
+    ignored(who, f"{type(x).__name__} gives batches of its own size", batch_size=batch_size)
     if hasattr(x, "__getitem__") and hasattr(x, "__len__") and not isinstance(x, (dict, str)):
         made: Batches = SequenceBatches(x, bool(shuffle), weigh)
         return made if steps is None else LimitedBatches(made, steps, who)
@@ -122,6 +121,19 @@ def array_parts(
     if not lengths or 0 in lengths:
         raise ValueError(f"{who}: there must be at least one sample, got none")
     return parts
+
+
+def require_arrays(x: Any) -> None:
+    """See that `validation_split` has something that can be split.
+
+    Raises:
+        ValueError: `x` gives batches.
+    """
+    if not _is_arrays(x):
+        raise ValueError(
+            "fit: Argument `validation_split` is only supported for tensors or NumPy arrays, "
+            f"got {type(x).__name__}\n  Try: validation_data=another one"
+        )
 
 
 def split(parts: Batch, share: float) -> tuple[Batch, Batch]:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 from pinnace.keras.callbacks.callback_list import RunCallbacks
 from pinnace.keras.part import Part
 from pinnace.keras.training import executions, limits
-from pinnace.keras.training.data_adapter import array_parts, split, unpack_x_y_sample_weight
+from pinnace.keras.training.data_adapter import (
+    array_parts,
+    require_arrays,
+    split,
+    unpack_x_y_sample_weight,
+)
 from pinnace.keras.training.step_functions import tensors_of
 
 if TYPE_CHECKING:
@@ -53,6 +58,7 @@ class Trainer(Part):
         self._owner._compilation.require("fit")
         epochs = limits.limited_epochs(epochs)
         if validation_split and validation_data is None:
+            require_arrays(x)
             parts = array_parts("fit", x, y, sample_weight)
             training, validation_data = split(parts, validation_split)
             x, y, sample_weight = unpack_x_y_sample_weight(training)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import pinnace as tf
 from pinnace import keras
 from pinnace.keras import dtype_policy, layers
 
@@ -38,3 +39,14 @@ def test_the_default_dtype_can_be_changed() -> None:
     assert layers.Dense(2)(np.ones((1, 2))).dtype.name == "float32"
     with pytest.raises(ValueError, match="must be the name of a float dtype, got 'int8'"):
         dtype_policy.set_floatx("int8")
+
+
+def test_rows_of_an_array_are_float64_and_of_a_tensor_a_tensor() -> None:
+    # Keras fills an array of NumPy's default dtype, and gives a tensor to its backend.
+    assert keras.utils.to_categorical(np.array([[0], [2]], "uint8"), 3).dtype == np.float64
+    rows = keras.utils.to_categorical(tf.constant([[0], [2]]), 3)
+    assert isinstance(rows, tf.Tensor)
+    assert rows.dtype == tf.float32
+    assert rows.numpy().tolist() == [[1, 0, 0], [0, 0, 1]]
+    mapped = tf.data.Dataset.range(3).map(lambda x: keras.utils.to_categorical(x, 3))
+    assert np.stack(list(mapped.as_numpy_iterator())).tolist() == np.eye(3).tolist()

@@ -25,6 +25,8 @@ class MaxNumBoundingBoxes(ImageLayer):
         **options: see ImageLayer.
     """
 
+    _draws_seeds = False
+
     def __init__(
         self,
         max_number: int,

@@ -125,6 +125,8 @@ class AutoContrast(ImageLayer):
         ValueError: `value_range` is not two numbers.
     """
 
+    _draws_seeds = False
+
     def __init__(
         self,
         value_range: Sequence[float] = (0, 255),

@@ -37,6 +37,8 @@ class Equalization(ImageLayer):
         ValueError: `value_range` is not two numbers.
     """
 
+    _draws_seeds = False
+
     def __init__(
         self,
         value_range: Sequence[float] = (0, 255),
@@ -95,6 +97,8 @@ class ContrastLimitedAdaptiveHistogramEqualization(ImageLayer):
     Source:
         Zuiderveld 1994, "Contrast Limited Adaptive Histogram Equalization".
     """
+
+    _draws_seeds = False
 
     def __init__(
         self,

@@ -42,6 +42,8 @@ class ImageLayer(Layer):
         **options: see Layer.
     """
 
+    _draws_seeds = True  # whether it has a generator
+
     def __init__(
         self,
         data_format: str | None = None,
@@ -52,8 +54,9 @@ class ImageLayer(Layer):
         super().__init__(**options)
         self.data_format = checked_format(type(self).__name__, data_format)
         self.bounding_box_format = bounding_box_format
-        self.seed = seed
-        self.generator = SeedGenerator(seed)
+        if self._draws_seeds:
+            self.seed = seed
+            self.generator = SeedGenerator(seed)
         self._build_at_init()
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import pinnace as tf
 from pinnace.keras import layers
 from support.check_layer import check_layer
 
@@ -195,6 +196,18 @@ def test_embedding() -> None:
         high=7,
         reference=lambda x, table: table[x],
     )
+
+
+def test_an_embedding_counts_negative_numbers_from_the_end() -> None:
+    table = np.arange(6.0, dtype=np.float32).reshape(3, 2)
+    layer = layers.Embedding(3, 2, weights=table)
+    np.testing.assert_array_equal(layer(np.array([[-1, 0], [-3, 2]])), table[[[-1, 0], [-3, 2]]])
+    rows = layer(tf.ragged.constant([[0], [-1, 1]]))
+    assert rows.to_list() == [table[[0]].tolist(), table[[-1, 1]].tolist()]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is not in"):
+        layer(np.array([-4]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is not in"):
+        layer(np.array([3]))
 
 
 STATISTICS = {"gamma": [3], "beta": [3], "moving_mean": [3], "moving_variance": [3]}

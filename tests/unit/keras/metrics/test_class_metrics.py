@@ -56,12 +56,12 @@ def test_intersections_over_unions(seed: int) -> None:
         true, said, labels=range(4), average=None, sample_weight=weights, zero_division=0
     )
     seen = [n for n in range(4) if n in true or n in said]
-    found = fed(metrics.IoU(4, [0, 2]), true, said, weights)
+    found = fed(metrics.IoU(4, [0, 2], dtype="float32"), true, said, weights)
     chosen = [each[n] for n in (0, 2) if n in seen]
     np.testing.assert_allclose(found, np.mean(chosen) if chosen else 0, **CLOSE)
     for one in (
-        fed(metrics.MeanIoU(4), true, said, weights),
-        fed(metrics.OneHotMeanIoU(4), np.eye(4)[true], np.eye(4)[said], weights),
+        fed(metrics.MeanIoU(4, dtype="float32"), true, said, weights),
+        fed(metrics.OneHotMeanIoU(4, dtype="float32"), np.eye(4)[true], np.eye(4)[said], weights),
     ):
         np.testing.assert_allclose(one, np.mean([each[n] for n in seen]), **CLOSE)
     kept = true != 1
@@ -79,6 +79,17 @@ def test_numbers_that_are_no_class_do_not_count(seed: int) -> None:
     np.testing.assert_array_equal(
         fed(metrics.MeanIoU(4), true, said), fed(metrics.MeanIoU(4), true[kept], said[kept])
     )
+
+
+def test_counts_are_whole_numbers_if_nothing_else_is_asked_for() -> None:
+    metric = metrics.MeanIoU(2)
+    assert metric.total_cm.dtype == "int64"
+    assert metric.result().dtype == "float32"
+    # Keras: weights are cut, so that of 0.3, 0.3, 0.3 and 1.1 the last sample alone counts.
+    with pytest.warns(UserWarning, match="weights are `float`, but dtype is int64"):
+        metric.update_state([0, 0, 1, 1], [0, 1, 0, 1], sample_weight=[0.3, 0.3, 0.3, 1.1])
+    np.testing.assert_allclose(metric.result(), 1.0, **CLOSE)
+    assert metric.get_config()["dtype"] == "int64"
 
 
 @given(seed=SEEDS)

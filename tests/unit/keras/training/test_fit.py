@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pinnace import keras
+from pinnace.framework import no_effect
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import layers
 
@@ -278,7 +279,11 @@ def test_initial_epoch_and_stopping() -> None:
             lambda m: m.fit(Dataset(), Y),
             "y and sample_weight go with arrays; Dataset gives batches",
         ),
-        (lambda m: m.fit(Dataset(), batch_size=3), "batch_size goes with arrays"),
+        (lambda m: m.fit(Dataset(), sample_weight=Y), "`sample_weights` should not be passed"),
+        (
+            lambda m: m.fit(Dataset(), validation_split=0.2),
+            "`validation_split` is only supported for tensors or NumPy arrays, got Dataset",
+        ),
         (lambda m: m.fit(3), "fit: x must be arrays or give batches, got int: 3"),
         (lambda m: m.fit(X[:, :3], Y), r"must have size 5 on axis -1, got float32\[\?, 3\]"),
         (
@@ -322,3 +327,12 @@ def test_progress_is_told_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("3/3 - ")
     made.fit(X, Y, verbose=0)
     assert capsys.readouterr().out == ""
+
+
+def test_a_batch_size_beside_batches_is_told_to_have_no_effect(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Keras: it is accepted, and the batches stay what they are.
+    monkeypatch.setattr(no_effect, "_told", set())
+    with pytest.warns(UserWarning, match="fit: batch_size has no effect: Dataset gives batches"):
+        model().fit(Dataset(), batch_size=3, verbose=0)

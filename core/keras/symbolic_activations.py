@@ -1,0 +1,37 @@
+"""Activations that take KerasTensors too."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pinnace import late
+from pinnace.keras.symbolic import KerasTensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def of_symbols_too(function: F) -> F:
+    """A decorator: the activation gives a KerasTensor when it is given one.
+
+    Args:
+        function: of a tensor and settings. The function of its name in `keras.ops` takes the same.
+
+    Returns:
+        The function, of the same signature.
+    """
+    parameters = inspect.signature(function)
+
+    @functools.wraps(function)
+    def called(x: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(x, KerasTensor):
+            return function(x, *args, **kwargs)
+        bound = parameters.bind(x, *args, **kwargs)
+        bound.apply_defaults()
+        return late.apply_activation(function.__name__, **bound.arguments)
+
+    return called  # type: ignore[return-value]  # of the same signature
