@@ -194,6 +194,8 @@ def _stored_structure(x: Any, places: dict[int, list[Any]]) -> Any:
         return list(places[id(x)])
     if isinstance(x, dict):
         return {key: _stored_structure(value, places) for key, value in x.items()}
+    if isinstance(x, tuple):
+        return tuple(_stored_structure(item, places) for item in x)
     return [_stored_structure(item, places) for item in x]
 
 
@@ -202,4 +204,5 @@ def _loaded_structure(stored: Any, tensors: dict[tuple[str, int, int], Any]) -> 
         return {key: _loaded_structure(value, tensors) for key, value in stored.items()}
     if len(stored) == 3 and isinstance(stored[0], str):
         return tensors[stored[0], stored[1], stored[2]]
-    return [_loaded_structure(item, tensors) for item in stored]
+    items = [_loaded_structure(item, tensors) for item in stored]
+    return tuple(items) if isinstance(stored, tuple) else items

@@ -114,6 +114,8 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         self.stop_training = False
         if inputs is not None:
             self._set_topology(inputs, outputs)
+            if not self.trainable:
+                self.trainable = False  # and so is what is in it
 
     def _set_topology(self, inputs: Any, outputs: Any) -> None:
         topology = Topology(inputs, outputs)
@@ -188,7 +190,12 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         del value
         raise AttributeError(
             f"{type(self).__name__}: `Model.layers` attribute is reserved: it is what the model "
-            "finds in its attributes\n  Try: another name for the attribute"
+            "finds in its attributes\n  Try: "
+            + (
+                "Use `add()` and `pop()`"
+                if self._lists_layers
+                else "another name for the attribute"
+            )
         )
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
@@ -210,6 +217,12 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         raise ValueError(
             f"get_layer: name must be one of {', '.join(x.name for x in layers)}, got {name!r}"
         )
+
+    @property
+    def operations(self) -> list[Layer]:
+        """The layers and operations of a functional model, input layers too, in their order."""
+        self._known_topology("operations")
+        return list(self._layers)
 
     @property
     def inputs(self) -> list[KerasTensor]:
