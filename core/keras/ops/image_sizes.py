@@ -65,7 +65,7 @@ def resize(
             beside it.
         fill_mode: must be "constant".
         fill_value: see above.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         The shape with the new height and width, dtype of `images`; integers are rounded.
@@ -206,7 +206,7 @@ def pad_images(
         right_padding: columns of zeros on the right.
         target_height: of the result.
         target_width: of the result.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         The shape with the new height and width, dtype of `images`.
@@ -260,7 +260,7 @@ def crop_images(
         right_cropping: columns that are left out on the right.
         target_height: of the result.
         target_width: of the result.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         The shape with the new height and width, dtype of `images`.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
-from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import activations
 from pinnace.keras.batch_moments import batch_moments
 from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.ops.formats import channels_last, channels_restored
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike, floating, pair
 from pinnace.ops.array import casting, indicators, reshaping
@@ -227,12 +227,6 @@ def moments(
     return batch_moments(x, over, synchronized=synchronized, keepdims=keepdims)
 
 
-def _format(data_format: str | None) -> str:
-    if data_format == "channels_first":
-        raise ValueError("keras.ops: data_format must be channels_last here")
-    return "channels_last"
-
-
 @operation("nn", "MaxPool", "pool_size", "strides", "padding", "data_format")
 def max_pool(
     inputs: Any,
@@ -248,13 +242,13 @@ def max_pool(
         pool_size: size of the window, a number or one per spatial axis.
         strides: its step, likewise; `pool_size` if None.
         padding: "valid" or "same".
-        data_format: "channels_last" or None.
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         [batch, *spatial', channels], dtype of `inputs`.
     """
-    _format(data_format)
-    return _pooled(inputs, "MAX", pool_size, strides, padding)
+    x, first = channels_last("max_pool", inputs, data_format)
+    return channels_restored(_pooled(x, "MAX", pool_size, strides, padding), first)
 
 
 @operation("nn", "AveragePool", "pool_size", "strides", "padding", "data_format")
@@ -272,17 +266,16 @@ def average_pool(
         pool_size: size of the window, a number or one per spatial axis.
         strides: its step, likewise; `pool_size` if None.
         padding: "valid" or "same".
-        data_format: "channels_last" or None.
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         [batch, *spatial', channels], dtype of `inputs`.
     """
-    _format(data_format)
-    return _pooled(inputs, "AVG", pool_size, strides, padding)
+    x, first = channels_last("average_pool", inputs, data_format)
+    return channels_restored(_pooled(x, "AVG", pool_size, strides, padding), first)
 
 
-def _pooled(inputs: Any, kind: str, pool_size: Any, strides: Any, padding: str) -> Tensor:
-    x = convert_to_tensor(inputs)
+def _pooled(x: Tensor, kind: str, pool_size: Any, strides: Any, padding: str) -> Tensor:
     rank = len(x.shape) - 2
     window = [pool_size] * rank if isinstance(pool_size, int) else list(pool_size)
     steps = window if strides is None else strides
@@ -306,19 +299,19 @@ def conv(
         kernel: [*window, channels / groups, outputs].
         strides: a number, or one per spatial axis.
         padding: "valid" or "same".
-        data_format: "channels_last" or None.
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
         dilation_rate: distance of the taps, a number or one per spatial axis.
 
     Returns:
         [batch, *spatial', outputs].
     """
-    _format(data_format)
-    x = convert_to_tensor(inputs)
+    x, first = channels_last("conv", inputs, data_format)
     rank = len(x.shape) - 2
     steps, spread = (
         [n] * rank if isinstance(n, int) else list(n) for n in (strides, dilation_rate)
     )
-    return convolutions.convolution(x, kernel, steps, padding.upper(), dilations=spread)
+    y = convolutions.convolution(x, kernel, steps, padding.upper(), dilations=spread)
+    return channels_restored(y, first)
 
 
 # Products.
