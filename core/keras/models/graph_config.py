@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="Model")
 
 
+def configuration(model: Model, topology: Topology) -> dict[str, Any]:
+    """The name of a model, whether it is trained, and its graph."""
+    own = {"name": model.name, "trainable": model.trainable}
+    return {**own, **stored(topology, model._layers)}
+
+
+def is_made_of_tensors(kind: type) -> bool:
+    """Whether the constructor of a class takes inputs and outputs, as that of Model does."""
+    names = [*inspect.signature(kind.__init__).parameters][1:]
+    return names == ["args", "kwargs"] or names[:2] == ["inputs", "outputs"]
+
+
 def stored(topology: Topology, layers: Sequence[Layer]) -> dict[str, Any]:
     """The layers, their calls, inputs and outputs."""
     places = _places(topology.nodes, topology.flat_inputs)

@@ -270,8 +270,18 @@ class Sequential(Model):
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> Self:
         """The model with that configuration, with new weights."""
-        made = cls(name=config.get("name"))
+        if not {"name", "layers"} <= set(config):
+            raise ValueError(
+                "Sequential.from_config: A Sequential model configuration must be a dictionary "
+                f"containing the 'name' and 'layers' keys, got {', '.join(config)}"
+            )
+        made = cls(name=config["name"])
         for entry in config["layers"]:
+            if not isinstance(entry, dict) or "config" not in entry:
+                raise ValueError(
+                    "Sequential.from_config: the configuration of a layer is malformed. Expected a "
+                    f"dictionary containing a 'config' key, got {entry!r:.80}"
+                )
             made.add(registry.deserialize_keras_object(entry, custom_objects))
         shape = config.get("build_input_shape")
         if not made.built and shape and made._layers:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
 from pinnace.framework.composite import is_composite
+from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Operands
 from pinnace.keras import masks
 from pinnace.keras.call_context import calls
@@ -276,7 +277,8 @@ def fitted(
     value = in_form(value, x.spec)
     if isinstance(value, KerasTensor) or not (isinstance(value, Operands) or is_composite(value)):
         return value
-    shape, wanted = value.shape, x.shape
+    # Keras: the batch axis of an Input is for layers that keep a state; a model takes any batch.
+    shape, wanted = value.shape, x.shape if not x.shape.rank else Shape((None, *x.shape[1:]))
     kind = value.dtype
     if kind is not x.dtype and kind.is_numeric and x.dtype.is_numeric:
         mask = masks.mask_of(value)
