@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.framework.tensor import Operands
+
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
@@ -33,14 +35,18 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Array:
     return rows
 
 
-def normalize(x: Any, axis: int = -1, order: int = 2) -> Array:
+def normalize(x: Any, axis: int = -1, order: int = 2) -> Any:
     """`x` divided by its norms along an axis; where the norm is 0, x.
 
     Args:
-        x: an array.
+        x: an array; of a tensor the result is one.
         axis: of the vectors.
         order: of the norm.
     """
+    if isinstance(x, Operands):
+        from pinnace.keras.ops import networks  # few programs have tensors to normalise
+
+        return networks.normalize(x, axis, order)
     array = np.asarray(x)
     norms = np.atleast_1d(np.linalg.norm(array, order, axis))
     norms[norms == 0] = 1

@@ -96,6 +96,7 @@ def _exchanged(
         )
     if x.shape[-1] not in {None, 3}:
         raise ValueError(
-            f"keras.ops.image.{name}: images must have 3 channels, got shape {x.shape.text}"
+            f"keras.ops.image.{name}: Input images must have 3 channels, but received images with "
+            f"{x.shape[-1]} channels."
         )
     return images_restored(function(x), first, single)

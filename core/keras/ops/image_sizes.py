@@ -77,8 +77,8 @@ def resize(
     who = "keras.ops.image.resize"
     if len(size) != 2 or min(size) <= 0:
         raise ValueError(
-            f"{who}: Expected `size` to be a tuple of 2 integers, a positive height and width, got "
-            f"{size!r}"
+            f"{who}: `size` must have positive height and width. Expected `size` to be a tuple of "
+            f"2 integers, got {size!r}"
         )
     if interpolation not in INTERPOLATIONS:
         raise ValueError(

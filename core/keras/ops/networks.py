@@ -12,6 +12,7 @@ from pinnace.keras.ops.formats import channels_last, channels_restored
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike, floating, pair
 from pinnace.ops.array import casting, indicators, reshaping
+from pinnace.ops.array.saturation import saturate_cast
 from pinnace.ops.math import arithmetic, division, einstein, exponents, polar, products, reduction
 from pinnace.ops.nn import convolutions, pooling, smooth, softmaxes
 
@@ -127,7 +128,8 @@ def softmax(x: Any, axis: int = -1) -> Tensor:
 
     Args:
         x: [...]; integers become floats.
-        axis: along which they are normalised, or several that are normalised together.
+        axis: along which they are normalised, or several that are normalised together; all if
+            None.
 
     Returns:
         The shape of `x`.
@@ -155,6 +157,7 @@ def log_softmax(x: Any, axis: int = -1) -> Tensor:
 
 def _normalised_logarithm(x: Any, axes: Any) -> Tensor:
     tensor = floating(x)
+    axes = range(len(tensor.shape)) if axes is None else axes
     shifted: Tensor = tensor - reduction.reduce_max(tensor, list(axes), keepdims=True)
     summed = reduction.reduce_sum(exponents.exp(shifted), list(axes), keepdims=True)
     return shifted - exponents.log(summed)
@@ -198,12 +201,17 @@ def normalize(x: Any, axis: int = -1, order: int = 2, epsilon: float | None = No
     """
     x = floating(x)
     least = 1e-7 if epsilon is None else epsilon
+    if not isinstance(order, int) or order < 1:
+        raise ValueError(
+            f"keras.ops.normalize: Argument `order` must be an int >= 1, got {order!r}"
+        )
     if order == 2:
         size = exponents.sqrt(reduction.reduce_sum(arithmetic.square(x), axis, keepdims=True))
     elif order == 1:
         size = reduction.reduce_sum(polar.abs(x), axis, keepdims=True)
     else:
-        raise ValueError(f"keras.ops.normalize: order must be 1 or 2, got {order!r}")
+        powers = exponents.pow(polar.abs(x), order)
+        size = exponents.pow(reduction.reduce_sum(powers, axis, keepdims=True), 1 / order)
     return division.divide(x, arithmetic.maximum(size, least))
 
 
@@ -224,7 +232,12 @@ def moments(
     """
     x = floating(x)
     over = [axes] if isinstance(axes, int) else list(axes)
-    return batch_moments(x, over, synchronized=synchronized, keepdims=keepdims)
+    if x.dtype is not dtypes.float16:
+        return batch_moments(x, over, synchronized=synchronized, keepdims=keepdims)
+    # Keras: sums of squares are too large for it; results are the nearest that it holds.
+    wide = casting.cast(x, dtypes.float32)
+    mean, variance = batch_moments(wide, over, synchronized=synchronized, keepdims=keepdims)
+    return saturate_cast(mean, x.dtype), saturate_cast(variance, x.dtype)
 
 
 @operation("nn", "MaxPool", "pool_size", "strides", "padding", "data_format")

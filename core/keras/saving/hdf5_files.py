@@ -93,7 +93,7 @@ def entry(group: Any, path: str) -> Any:
         link = group.get(name, getlink=True)
         if not isinstance(link, h5py.HardLink):
             raise ValueError(  # noqa: TRY004 (the file is wrong, not a type)
-                f"{path!r} is a {type(link).__name__}, a link in the file, which is not followed"
+                f"{path!r} is a link in the file, a {type(link).__name__}, which is not followed"
             )
         group = group[name]
     return group

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import pinnace as tf
 from pinnace import keras
 from pinnace.keras import dtype_policy, layers
 
@@ -38,3 +39,9 @@ def test_the_default_dtype_can_be_changed() -> None:
     assert layers.Dense(2)(np.ones((1, 2))).dtype.name == "float32"
     with pytest.raises(ValueError, match="must be the name of a float dtype, got 'int8'"):
         dtype_policy.set_floatx("int8")
+
+
+def test_a_tensor_is_normalised_as_a_tensor() -> None:
+    x = tf.constant([[3.0, 4.0], [0.0, 0.0]])
+    found = tf.function(tf.keras.utils.normalize)(x)
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0, 0]], rtol=1e-6)
