@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 from pinnace.framework.errors import DataLossError
 from pinnace.keras.saving.archive import CONFIG, WEIGHTS, about, json_of
-from pinnace.storage.atomic import write_file
+from pinnace.storage.atomic import Content, Writer, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,7 +82,8 @@ def write_folder(
         members: name -> what writes it to a file.
     """
     root = Path(path)
-    for name, content in {**about(version, config), **members}.items():
+    files: dict[str, Content | Writer] = {**about(version, config), **members}
+    for name, content in files.items():
         target = root / name
         target.parent.mkdir(parents=True, exist_ok=True)
         write_file(target, content)

@@ -45,3 +45,13 @@ def test_a_tensor_is_normalised_as_a_tensor() -> None:
     x = tf.constant([[3.0, 4.0], [0.0, 0.0]])
     found = tf.function(tf.keras.utils.normalize)(x)
     np.testing.assert_allclose(found, [[0.6, 0.8], [0, 0]], rtol=1e-6)
+
+
+def test_a_number_is_no_policy() -> None:
+    with pytest.raises(ValueError, match="Cannot interpret"):
+        keras.dtype_policies.get(123)
+    with pytest.raises(ValueError, match="Invalid `policy` argument"):
+        keras.config.set_dtype_policy(12345)
+    with pytest.raises(ValueError, match="Invalid `policy` argument"):
+        keras.config.set_dtype_policy("mixed_float15")
+    assert keras.config.dtype_policy().name == "float32"
