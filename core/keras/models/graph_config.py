@@ -29,7 +29,7 @@ def configuration(model: Model, topology: Topology) -> dict[str, Any]:
 
 def is_made_of_tensors(kind: type) -> bool:
     """Whether the constructor of a class takes inputs and outputs, as that of Model does."""
-    names = [*inspect.signature(kind.__init__).parameters][1:]
+    names = [*inspect.signature(kind.__init__).parameters][1:]  # type: ignore[misc]  # it is only looked at
     return names == ["args", "kwargs"] or names[:2] == ["inputs", "outputs"]
 
 

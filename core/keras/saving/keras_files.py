@@ -14,6 +14,8 @@ from pinnace.keras.saving.archive import CONFIG, METADATA, WEIGHTS, Archive, wri
 from pinnace.keras.saving.unzipped import Folder, is_unzipped, write_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pinnace.keras.models.model import Model
 
 # The version of Keras whose files these are.
@@ -36,7 +38,7 @@ def write(model: Layer, path: str, with_optimizer: bool, *, zipped: bool = True)
     if not with_optimizer:
         config.pop("compile_config", None)
     weights = functools.partial(_write_weights, model, optimizer)
-    members = {WEIGHTS: weights, **assets.members(model)}
+    members: dict[str, Callable[[IO[bytes]], None]] = {WEIGHTS: weights, **assets.members(model)}
     (write_archive if zipped else write_folder)(path, VERSION, config, members)
 
 
