@@ -63,9 +63,13 @@ def audio_dataset_from_directory(
     if ragged and output_sequence_length is not None:
         raise ValueError(f"{name}: Cannot set both `ragged` and `output_sequence_length`")
     if sampling_rate is not None:
-        if not isinstance(sampling_rate, int) or sampling_rate <= 0:
+        if not isinstance(sampling_rate, int):
             raise ValueError(
-                f"{name}: `sampling_rate` should be an integer higher than 0, got {sampling_rate!r}"
+                f"{name}: `sampling_rate` should have an integer value. Received: {sampling_rate!r}"
+            )
+        if sampling_rate <= 0:
+            raise ValueError(
+                f"{name}: `sampling_rate` should be higher than 0. Received: {sampling_rate}"
             )
         raise NotImplementedError(
             f"{name}: sounds are not resampled, got sampling_rate={sampling_rate}\n"

@@ -14,6 +14,8 @@ from pinnace.keras.dtype_policy import floatx as floatx
 from pinnace.keras.dtype_policy import set_dtype_policy as set_dtype_policy
 from pinnace.keras.dtype_policy import set_epsilon as set_epsilon
 from pinnace.keras.dtype_policy import set_floatx as set_floatx
+from pinnace.keras.image_format import image_data_format as image_data_format
+from pinnace.keras.image_format import set_image_data_format as set_image_data_format
 from pinnace.keras.messages import disable_interactive_logging as disable_interactive_logging
 from pinnace.keras.messages import enable_interactive_logging as enable_interactive_logging
 from pinnace.keras.messages import (
@@ -32,11 +34,6 @@ def backend() -> str:
     return "tensorflow"
 
 
-def image_data_format() -> str:
-    """`channels_last`."""
-    return "channels_last"
-
-
 def set_backend(backend: str) -> None:
     """Accept `tensorflow`, which is what programs see.
 
@@ -50,22 +47,6 @@ def set_backend(backend: str) -> None:
         raise ValueError(
             f"set_backend: backend must be 'tensorflow', got {backend!r}: it computes with its own "
             "ops, which have TensorFlow's names"
-        )
-
-
-def set_image_data_format(data_format: str) -> None:
-    """Accept `channels_last`, which is the default of all layers.
-
-    Args:
-        data_format: "channels_last".
-
-    Raises:
-        ValueError: another one; layers take "channels_first" one by one.
-    """
-    if data_format != "channels_last":
-        raise ValueError(
-            f"set_image_data_format: data_format must be 'channels_last', got {data_format!r}\n"
-            "  Try: data_format=... of the layers"
         )
 
 

@@ -132,7 +132,7 @@ def _fetch(origin: str, path: Path, digest: str | None, algorithm: str) -> None:
             raise OSError(f"get_file: {origin} ended after {size} of {total} bytes")
         if not _has_digest(part, digest, algorithm):
             raise ValueError(
-                f"get_file: {origin} has not the digest {digest}: it was changed, or cut"
+                f"get_file: Incomplete or corrupted file: {origin} has not the digest {digest}"
             )
         part.replace(path)
 

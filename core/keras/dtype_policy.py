@@ -149,7 +149,11 @@ def add_policies(
 
 
 def get(identifier: PolicyLike | dict[str, Any]) -> DTypePolicy:
-    """The policy that `identifier` names: a policy, a dtype, its name, or a configuration."""
+    """The policy that `identifier` names: a policy, a dtype, its name, or a configuration.
+
+    Raises:
+        ValueError: it names none.
+    """
     if isinstance(identifier, DTypePolicy):
         return identifier
     if identifier is None:
@@ -158,7 +162,15 @@ def get(identifier: PolicyLike | dict[str, Any]) -> DTypePolicy:
         return _of_config(identifier)
     if isinstance(identifier, str):
         return _quantized(identifier) or DTypePolicy(identifier)
-    return DTypePolicy(dtypes.as_dtype(identifier).name)
+    try:
+        if isinstance(identifier, int):  # a number of types.proto, which Keras does not know
+            raise TypeError  # noqa: TRY301
+        return DTypePolicy(dtypes.as_dtype(identifier).name)
+    except TypeError:
+        raise ValueError(
+            "keras.dtype_policies.get: Cannot interpret the argument: it must be a policy, a dtype "
+            f"or its name, got {identifier!r}"
+        ) from None
 
 
 def _of_config(told: dict[str, Any]) -> DTypePolicy:
@@ -192,7 +204,10 @@ def set_dtype_policy(policy: PolicyLike) -> None:
         raise ValueError(
             "set_dtype_policy: Invalid `policy` argument: it must be a policy or its name, got None"
         )
-    _defaults.policy = get(policy)
+    try:
+        _defaults.policy = get(policy)
+    except ValueError as error:
+        raise ValueError(f"set_dtype_policy: Invalid `policy` argument: {error}") from None
 
 
 def floatx() -> str:

@@ -82,7 +82,7 @@ def image_dataset_from_directory(
     name = "image_dataset_from_directory"
     if color_mode not in _CHANNELS:
         raise ValueError(
-            f"{name}: color_mode must be one of {', '.join(_CHANNELS)}, got {color_mode!r}"
+            f"{name}: `color_mode` must be one of {', '.join(_CHANNELS)}, got {color_mode!r}"
         )
     if crop_to_aspect_ratio and pad_to_aspect_ratio:
         raise ValueError(f"{name}: crop_to_aspect_ratio and pad_to_aspect_ratio exclude each other")
@@ -215,15 +215,16 @@ def datasets_of(asked: Asked, endings: tuple[str, ...], load: Callable[[Any], An
         load: makes a sample of the path of a file.
     """
     _check(asked)
-    if asked.labels is None:
-        asked.label_mode = None
+    if asked.labels is None or asked.label_mode is None:
+        # Keras: without labels the folders are no classes, and files outside of them count too.
+        asked.labels = asked.label_mode = None
     if asked.seed is None and asked.shuffle:
         asked.seed = int(np.random.default_rng().integers(1_000_000))
     paths, numbers, classes = _indexed(asked, endings)
     if asked.label_mode == "binary" and len(classes or ()) != 2:
         raise ValueError(
-            f"{asked.name}: label_mode='binary' needs exactly 2 classes, {asked.root!r} has "
-            f"{len(classes or ())}"
+            f"{asked.name}: with label_mode='binary' there must be exactly 2 classes, "
+            f"{asked.root!r} has {len(classes or ())}"
         )
     if asked.verbose:
         of = "" if classes is None else f" belonging to {len(classes)} classes"
@@ -242,7 +243,12 @@ def datasets_of(asked: Asked, endings: tuple[str, ...], load: Callable[[Any], An
             print(f"Using {len(chosen)} files for {part}.")  # noqa: T201
         if not chosen:
             of = f" for subset={part!r}" if part else ""
-            raise ValueError(f"{asked.name}: no files {' '.join(endings)} in {asked.root!r}{of}")
+            kind = asked.name.split("_", 1)[0]
+            what = "No images found." if kind == "image" else f"No {kind} files found"
+            raise ValueError(
+                f"{asked.name}: {what} in directory {asked.root!r}{of}: names must end in "
+                f"{' '.join(endings)}"
+            )
         found.append(_dataset(asked, chosen, labels, classes, part, load))
     return tuple(found) if asked.subset == "both" else found[0]
 
@@ -251,25 +257,31 @@ def _check(asked: Asked) -> None:
     name = asked.name
     if asked.label_mode not in _LABEL_MODES:
         raise ValueError(
-            f"{name}: label_mode must be 'int', 'categorical', 'binary' or None, "
+            f"{name}: `label_mode` argument must be 'int', 'categorical', 'binary' or None, "
             f"got {asked.label_mode!r}"
         )
     if asked.class_names is not None and not asked.inferred:
-        raise ValueError(f"{name}: class_names goes with labels='inferred' only")
+        raise ValueError(f'{name}: you can only pass `class_names` if `labels="inferred"`')
     if isinstance(asked.labels, str) and not asked.inferred:
-        raise ValueError(f"{name}: labels must be 'inferred', a list or None, got {asked.labels!r}")
-    if (asked.share is None) != (asked.subset is None):
-        raise ValueError(f"{name}: validation_split and subset go together")
+        raise ValueError(
+            f"{name}: `labels` argument should be a list or tuple of integer labels, 'inferred' or "
+            f"None, got {asked.labels!r}"
+        )
     if asked.share is not None and not 0 < asked.share < 1:
-        raise ValueError(f"{name}: validation_split must be between 0 and 1, got {asked.share}")
+        raise ValueError(f"{name}: `validation_split` must be between 0 and 1, got {asked.share}")
     if asked.subset not in {"training", "validation", "both", None}:
         raise ValueError(
-            f"{name}: subset must be 'training', 'validation' or 'both', got {asked.subset!r}"
+            f'{name}: `subset` must be either "training", "validation" or "both", '
+            f"got {asked.subset!r}"
+        )
+    if (asked.share is None) != (asked.subset is None):
+        raise ValueError(
+            f"{name}: `validation_split` must be set if `subset` is, and the other way round"
         )
     if asked.share and asked.shuffle and asked.seed is None and asked.subset != "both":
         raise ValueError(
-            f"{name}: with validation_split and shuffling, give a seed: otherwise the two subsets "
-            "share files"
+            f"{name}: with validation_split and shuffling you must provide a `seed`: otherwise the "
+            "two subsets share files"
         )
 
 
@@ -284,8 +296,8 @@ def _indexed(asked: Asked, endings: tuple[str, ...]) -> tuple[list[str], Any, li
             return paths, None, None
         if len(labels) != len(paths):
             raise ValueError(
-                f"{asked.name}: labels must have one entry for each of the {len(paths)} files in "
-                f"{root!r}, got {len(labels)}"
+                f"{asked.name}: Expected the lengths of `labels` to match the number of files, "
+                f"{len(paths)} in {root!r}, got {len(labels)}"
             )
         return paths, np.asarray(labels), [str(label) for label in sorted(set(labels))]
     folders = sorted(
@@ -295,7 +307,8 @@ def _indexed(asked: Asked, endings: tuple[str, ...]) -> tuple[list[str], Any, li
     unknown = [one for one in names if one not in folders]
     if unknown:
         raise ValueError(
-            f"{asked.name}: class_names must be folders of {root!r}, which has {folders}, "
+            f"{asked.name}: The `class_names` passed did not match the folders of {root!r}, which "
+            f"are {folders}, "
             f"got {unknown}"
         )
     found = [_files(str(Path(root, one)), asked.follow_links, endings) for one in names]

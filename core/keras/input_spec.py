@@ -84,7 +84,10 @@ class InputSpec:
             if size is not None and -rank <= axis < rank and dims[axis] not in {size, None}:
                 return f"must have size {size} on axis {axis}"
         if self.shape is not None and not self.shape.is_compatible_with(dims):
-            return f"must have shape {self.shape.text}"
+            return (
+                f"must have shape {self.shape.text} (expected shape={tuple(self.shape)}, "
+                f"found shape={tuple(dims)})"
+            )
         return None
 
     def _squeezed(self, dims: tuple[int | None, ...]) -> tuple[int | None, ...]:

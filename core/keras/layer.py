@@ -681,9 +681,6 @@ class Layer(LayerMembers, Module):
             if self.activity_regularizer is not None:
                 base["activity_regularizer"] = _regularizers.serialize(self.activity_regularizer)
             return base
-        return self._constructed_config(base)
-
-    def _constructed_config(self, base: dict[str, Any]) -> dict[str, Any]:
         return {**base, **configuration.constructor_config(self)}
 
     @classmethod

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.extras import install_command
+from pinnace.keras.image_format import checked_format
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -163,8 +164,4 @@ def save_img(
 
 
 def _first(name: str, data_format: str | None) -> bool:
-    if data_format not in {"channels_first", "channels_last", None}:
-        raise ValueError(
-            f"{name}: data_format must be 'channels_first' or 'channels_last', got {data_format!r}"
-        )
-    return data_format == "channels_first"
+    return checked_format(name, data_format) == "channels_first"

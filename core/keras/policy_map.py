@@ -39,7 +39,8 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
             )
         if policy_map is not None and not isinstance(policy_map, dict):
             raise TypeError(
-                f"DTypePolicyMap: `policy_map` must be a dict, got {type(policy_map).__name__}"
+                "DTypePolicyMap: If specified, `policy_map` must be a dict. Got "
+                f"{type(policy_map).__name__}"
             )
         self._default = default_policy
         self._policies = {} if policy_map is None else policy_map

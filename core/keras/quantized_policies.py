@@ -27,7 +27,7 @@ class QuantizedDTypePolicy(DTypePolicy):
         super().__init__(source)
         if mode not in _MODES:
             raise ValueError(
-                f"{type(self).__name__}: Invalid quantization mode: must be one of "
+                f"{type(self).__name__}: Invalid quantization mode. Expected one of "
                 f"{', '.join(_MODES)}, got {mode!r}"
             )
         if mode == "int8" and self.compute_dtype == "float16":

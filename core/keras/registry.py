@@ -18,6 +18,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.keras import own_modules, restoring
+from pinnace.keras.stored_values import stored_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -93,7 +94,10 @@ def register_keras_serializable(
     def decorate(thing: T) -> T:
         own = name or thing.__name__  # type: ignore[attr-defined]  # a class or a function
         if inspect.isclass(thing) and not hasattr(thing, "get_config"):
-            raise ValueError(f"register_keras_serializable: {own} must have a get_config method")
+            raise ValueError(
+                "register_keras_serializable: Cannot register a class that does not have a "
+                f"get_config method, got {own}"
+            )
         key = f"{package}>{own}"
         _registered[key] = thing
         _names[thing] = key
@@ -173,8 +177,8 @@ def serialize_keras_object(obj: Any) -> Any:
         return {"class_name": "__tuple__", "items": [serialize_keras_object(x) for x in obj]}
     if isinstance(obj, list):
         return [serialize_keras_object(item) for item in obj]
-    if isinstance(obj, (np.generic, np.ndarray, Tensor, DType, Shape, TensorSpec)):
-        return _serialize_value(obj)
+    if isinstance(obj, (bytes, np.generic, np.ndarray, Tensor, DType, Shape, TensorSpec)):
+        return stored_value(obj)
     if isinstance(obj, slice):
         parts = {name: getattr(obj, name) for name in ("start", "stop", "step")}
         return {"class_name": "__slice__", "config": serialize_keras_object(parts)}
@@ -185,22 +189,6 @@ def serialize_keras_object(obj: Any) -> Any:
     if callable(obj):
         return _serialize_callable(obj)
     raise ValueError(f"serialize_keras_object: {obj!r} ({type(obj).__name__}) cannot be stored")
-
-
-def _serialize_value(thing: Any) -> Any:
-    if isinstance(thing, np.generic):
-        return thing.item()
-    if isinstance(thing, DType):
-        return thing.name
-    if isinstance(thing, Shape):
-        return {"class_name": "__tuple__", "items": thing.as_list()}
-    if isinstance(thing, TensorSpec):
-        config = {"shape": thing.shape.dims, "dtype": thing.dtype.name, "name": thing.name}
-        return {"class_name": "__typespec__", "config": config}
-    array = np.asarray(thing)
-    kind = "__numpy__" if isinstance(thing, np.ndarray) else "__tensor__"
-    config = {"value": array.tolist(), "dtype": as_dtype(array.dtype).name}
-    return {"class_name": kind, "config": config}
 
 
 def _serialize_object(thing: Any) -> dict[str, Any]:
@@ -217,7 +205,7 @@ def _serialize_object(thing: Any) -> dict[str, Any]:
     stored = {
         "module": module or cls.__module__,
         "class_name": getattr(cls, "_shown_as", cls.__name__),
-        "config": thing.get_config(),
+        "config": _stored_config(thing.get_config()),
         "registered_name": _names.get(cls) if public else get_registered_name(cls),
     }
     # The library's own layers are built when they are called; a program's may need to be told.
@@ -228,6 +216,16 @@ def _serialize_object(thing: Any) -> dict[str, Any]:
         if told is not None:
             stored[key] = serialize_keras_object(without_tuples(told))
     return stored
+
+
+def _stored_config(value: Any) -> Any:
+    """A configuration, with what JSON cannot hold in it, layers for instance, as configurations."""
+    if isinstance(value, dict):
+        return {key: _stored_config(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_stored_config(item) for item in value]
+    is_object = hasattr(value, "get_config") and not inspect.isclass(value)
+    return serialize_keras_object(value) if is_object or inspect.isfunction(value) else value
 
 
 def without_tuples(value: Any) -> Any:
@@ -261,6 +259,10 @@ def _serialize_callable(thing: Any) -> Any:
         "config": name,
         "registered_name": None if ours else get_registered_name(thing),
     }
+
+
+class MalformedConfigError(TypeError, ValueError):
+    """A configuration that is none: with a number where a dict should be, for instance."""
 
 
 def deserialize_keras_object(
@@ -309,9 +311,9 @@ def deserialize_keras_object(
 def _made(found: Any, config: dict[str, Any]) -> Any:
     inner = config["config"]
     if not isinstance(inner, dict):
-        raise ValueError(  # noqa: TRY004 (Keras raises it too)
-            f"deserialize_keras_object: the config of {config['class_name']} must be a dict, "
-            f"got {inner!r:.80}"
+        raise MalformedConfigError(
+            "deserialize_keras_object: Expected 'config' to be a dict, for "
+            f"{config['class_name']}, got {inner!r:.80}"
         )
     if found.__module__.startswith("pinnace.keras."):
         inner = _accepted(found, inner)
@@ -349,7 +351,7 @@ def _argument_names(cls: type) -> frozenset[str] | None:
 _PLAIN = frozenset(
     [
         *("__tuple__", "__numpy__", "__tensor__", "__typespec__", "__slice__", "__ellipsis__"),
-        "__lambda__",
+        *("__bytes__", "__lambda__"),
     ]
 )
 
@@ -370,7 +372,14 @@ def _plain_value(config: dict[str, Any], custom: Mapping[str, Any] | None) -> An
         return slice(*deserialize_keras_object(inner, custom))
     if kind == "__ellipsis__":
         return Ellipsis
+    if kind == "__bytes__":
+        return inner["value"].encode()
     if kind == "__typespec__":
+        if not isinstance(inner, dict):
+            raise MalformedConfigError(
+                "deserialize_keras_object: Expected 'config' to be a list or a tuple or a dict of "
+                f"shape and dtype, got {inner!r:.80}"
+            )
         return TensorSpec(inner["shape"], inner["dtype"], inner.get("name"))
     array = np.array(inner["value"], as_dtype(inner["dtype"]).numpy)
     if kind == "__numpy__":
@@ -391,7 +400,10 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
     registered = config.get("registered_name")
     module = config.get("module") or ""
     if not all(isinstance(name, str) for name in (named, registered or "", module)):
-        raise ValueError(f"deserialize_keras_object: names must be texts, got {config!r:.200}")
+        raise MalformedConfigError(
+            "deserialize_keras_object: Expected 'config' to be a non-null str, and names to be "
+            f"texts, got {config!r:.200}"
+        )
     for name in (registered, named):
         found = get_registered_object(name, custom) if name else None
         if found is not None:
@@ -403,6 +415,9 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
         called = _operation("", named)
         if called is not None and (found is None or getattr(found, "_is_layer", False)):
             return called
+    if found is None:
+        # Files of Keras up to 3.6 name a registered function without its package.
+        found = next((x for key, x in _registered.items() if key.endswith(f">{named}")), None)
     if found is None:
         found = _told_object(registered, named)
     if found is None:

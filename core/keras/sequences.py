@@ -48,7 +48,8 @@ def pad_sequences(
     text = np.issubdtype(np.dtype(dtype), np.str_)
     if isinstance(value, str) and not text and np.dtype(dtype) != np.dtype(object):
         raise ValueError(
-            f"pad_sequences: value {value!r} is text, and dtype {np.dtype(dtype)} holds none\n"
+            f"pad_sequences: `dtype` {np.dtype(dtype)} is not compatible with value {value!r}, "
+            "which is text\n"
             "  Try: dtype=object"
         )
     out = np.full((len(sequences), length, *inner), value, dtype)
@@ -85,7 +86,7 @@ def check_dataset_format(name: str, format: Any) -> None:
             "here\n  Try: format='tf', and as_numpy_iterator() of the Dataset"
         )
     if format != "tf":
-        raise ValueError(f"{name}: format must be 'tf', got {format!r}")
+        raise ValueError(f"{name}: `format` should be 'tf', got {format!r}")
 
 
 def timeseries_dataset_from_array(
@@ -136,7 +137,7 @@ def timeseries_dataset_from_array(
     ):
         if number is not None and (number < least or (most is not None and number > most)):
             end = f" and at most {most}" if most is not None else ""
-            raise ValueError(f"{name}: {what} must be at least {least}{end}, got {number}")
+            raise ValueError(f"{name}: `{what}` must be at least {least}{end}, got {number}")
     first = start_index or 0
     span = (count if end_index is None else end_index) - first
     positions = span - (sequence_length - 1) * sampling_rate

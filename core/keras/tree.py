@@ -309,5 +309,17 @@ def _form(x: Any) -> Any:
 
 
 def _differing(who: str, first: Any, others: Iterable[Any]) -> ValueError:
-    told = " and ".join(repr(x)[:60] for x in (first, *others))
-    return ValueError(f"keras.tree.{who}: the structures are nested differently, got {told}")
+    got = list(others)
+    told = " and ".join(repr(x)[:60] for x in (first, *got))
+    kinds = " and ".join(type(x).__name__ for x in got)
+    return ValueError(
+        f"keras.tree.{who}: the structures are nested differently, expected {_kind(first)}, "
+        f"got {kinds}: {told}"
+    )
+
+
+def _kind(x: Any) -> str:
+    """`tuple of 2`, `dict of a, b`; the type of what holds nothing."""
+    if isinstance(x, dict):
+        return f"{type(x).__name__} of {', '.join(map(str, x))}"
+    return f"{type(x).__name__} of {len(x)}" if is_nested(x) else type(x).__name__

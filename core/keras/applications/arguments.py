@@ -53,6 +53,12 @@ class Arguments:
     classifier_activation: Any
 
     def __post_init__(self) -> None:
+        if image_data_format() != "channels_last":
+            raise ValueError(
+                f"{self.who}: networks are made with channels last, and keras.config's "
+                "image_data_format is channels_first\n"
+                "  Try: keras.config.set_image_data_format('channels_last')"
+            )
         if not (self.weights is None or self.imagenet or _exists(self.weights)):
             raise ValueError(
                 f"{self.who}: weights must be None (random values), 'imagenet', or the path of a "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.image_format import checked_format
 from pinnace.ops.array import (
     joining,
     permutations,
@@ -178,6 +179,6 @@ def spatial_2d_padding(
         data_format: "channels_first" or "channels_last" (if None).
     """
     inner = [list(padding[0]), list(padding[1])]
-    if data_format == "channels_first":
+    if checked_format("spatial_2d_padding", data_format) == "channels_first":
         return pad(x, [[0, 0], [0, 0], *inner])
     return pad(x, [[0, 0], *inner, [0, 0]])

@@ -10,6 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import as_dtype
 from pinnace.functions.control.conditional import cond
 from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.image_format import checked_format
 from pinnace.ops.array import (
     casting,
     gathering,
@@ -441,7 +442,7 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
     sizes = list(bias.shape)
     if len(sizes) not in {1, rank - 1}:
         raise ValueError(f"bias_add: bias must have 1 or {rank - 1} axes, got shape {bias.shape}")
-    if data_format == "channels_first":
+    if checked_format("bias_add", data_format) == "channels_first":
         wanted = [1, sizes[-1], *(sizes[:-1] or [1] * (rank - 2))]
     else:
         wanted = [1, *sizes] if len(sizes) > 1 else sizes

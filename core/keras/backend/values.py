@@ -195,7 +195,9 @@ def standardize_dtype(dtype: Any) -> str:
     """The name of a type; the default float for None, `int64` for Python's integers."""
     if dtype is None:
         return floatx()
-    return "int64" if dtype in (int, "int") else str(dtypes.as_dtype(dtype).name)
+    # No `==`: tf.int32 is equal to Python's int.
+    is_python_int = dtype is int or (isinstance(dtype, str) and dtype == "int")
+    return "int64" if is_python_int else str(dtypes.as_dtype(dtype).name)
 
 
 def is_float_dtype(dtype: Any) -> bool:

@@ -53,8 +53,8 @@ class ModelCheckpoint(Monitor):
         super().__init__(monitor, mode, 0.0)
         if save_freq != "epoch" and not (isinstance(save_freq, int) and save_freq > 0):
             raise ValueError(
-                f"ModelCheckpoint: save_freq must be 'epoch' or a number of batches, "
-                f"got {save_freq!r}"
+                "ModelCheckpoint: Unrecognized save_freq: save_freq must be 'epoch' or a number of "
+                f"batches, got {save_freq!r}"
             )
         self.filepath = os.fspath(filepath)
         self.verbose = verbose

@@ -44,7 +44,7 @@ class Progbar:
     ) -> None:
         if stateful_metrics is not None and stateless_metrics is not None:
             raise ValueError(
-                "Progbar: only one of stateful_metrics and stateless_metrics can be given: each "
+                "Progbar: Only one of stateful_metrics and stateless_metrics can be given: each "
                 "says which metrics are treated otherwise than the rest"
             )
         self.target = target

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
+from pinnace.keras.image_format import checked_format
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.keras.layers.windows import Sizes, checked_format, per_axis
+from pinnace.keras.layers.windows import Sizes, per_axis
 from pinnace.ops.array import joining
 from pinnace.ops.math import reduction
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.keras.image_format import checked_format
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.followed import FollowedLayer, FollowedOptions, Move
 from pinnace.keras.layers.preprocessing import Resizing
-from pinnace.keras.layers.windows import checked_format
 from pinnace.keras.seeds import SeedGenerator, make_default_seed
 from pinnace.ops.array import casting, joining, permutations, reshaping, shapes
 from pinnace.ops.random import stateless

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from pinnace.keras import activations, constraints, initializers, regularizers
+from pinnace.keras.image_format import checked_format
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, PlainLayerOptions
 from pinnace.keras.layers.adapted import AdaptableLayer, Adapted
 from pinnace.keras.layers.windows import (
     Sizes,
     channel_axis,
-    checked_format,
     checked_padding,
     op_format,
     per_axis,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from pinnace.keras import registry
+from pinnace.keras.image_format import checked_format
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.keras.layers.windows import checked_format
 from pinnace.keras.seeds import SeedGenerator
 from pinnace.ops.array import constants, joining, shapes
 from pinnace.ops.nn.dropouts import stateless_dropout

@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 from pinnace.framework import dtypes
-from pinnace.framework.no_effect import no_effect
 from pinnace.framework.shapes import Shape
 from pinnace.keras import dtype_policy
 from pinnace.keras.layer import Layer
@@ -24,7 +23,7 @@ class InputLayer(Layer):
         ragged: whether it is a RaggedTensor; a layer that needs to know sees it in the spec.
         batch_shape: shape with the batch axis, instead of `shape`.
         input_tensor: a KerasTensor to begin with.
-        optional: True without effect, and told so.
+        optional: whether a model may be called with None in its place.
         name: of the layer, and of the input in signatures.
         **kwargs: `input_shape` and `batch_input_shape`, the older names; see Layer.
 
@@ -53,9 +52,8 @@ class InputLayer(Layer):
         shape = given if shape is None else shape
         older = kwargs.pop("batch_input_shape", None)
         batch_shape = older if batch_shape is None else batch_shape
-        if optional:
-            no_effect("Input", "optional", "an input is always there")
         super().__init__(name=name, **kwargs)
+        self.optional = optional
         if input_tensor is not None:
             _check_tensor(input_tensor, shape, batch_size, batch_shape)
             _check_form(input_tensor, dtype=dtype, sparse=sparse, ragged=ragged)
@@ -106,7 +104,7 @@ class InputLayer(Layer):
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
-        names = ("batch_shape", "dtype", "sparse", "ragged", "name")
+        names = ("batch_shape", "dtype", "sparse", "ragged", "name", "optional")
         return {name: getattr(self, name) for name in names}
 
 
@@ -174,7 +172,7 @@ def Input(  # noqa: N802 (Keras' name)
         batch_shape: shape with the batch axis, instead of `shape`.
         name: of the input in signatures.
         tensor: a KerasTensor to begin with.
-        optional: True without effect, and told so.
+        optional: whether a model may be called with None in its place.
         **kwargs: see InputLayer.
     """
     layer = InputLayer(

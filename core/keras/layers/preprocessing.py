@@ -12,9 +12,9 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras.dtype_policy import epsilon
+from pinnace.keras.image_format import checked_format
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.followed import FollowedLayer, FollowedOptions, Move
-from pinnace.keras.layers.windows import checked_format
 from pinnace.keras.ops.formats import images_last, images_restored
 from pinnace.keras.ops.image_sizes import cropped_to_ratio, padded_to_ratio
 from pinnace.keras.plain_lists import one_array

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.keras.image_format import checked_format
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers import composite_inputs
-from pinnace.keras.layers.windows import checked_format, per_axis
+from pinnace.keras.layers.windows import per_axis
 from pinnace.ops.array import casting, padding, permutations, reshaping, shapes, tiling
 from pinnace.ops.image import resizing
 

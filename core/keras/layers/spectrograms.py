@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import ops
 from pinnace.keras.dtype_policy import epsilon
+from pinnace.keras.image_format import checked_format
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.keras.layers.windows import checked_format
 from pinnace.keras.spectral_windows import checked_window
 from pinnace.keras.stft_initializer import SCALINGS, STFT
 from pinnace.ops.signal import mel

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.keras.image_format import checked_format
 from pinnace.keras.input_spec import InputSpec
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.reshape import Sided, kept
-from pinnace.keras.layers.windows import checked_format, per_axis
+from pinnace.keras.layers.windows import per_axis
 from pinnace.ops.array import padding, tiling
 
 if TYPE_CHECKING:

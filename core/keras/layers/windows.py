@@ -39,20 +39,6 @@ def checked_padding(who: str, padding: Any, allowed: Sequence[str] = ("valid", "
     return found
 
 
-def checked_format(who: str, data_format: str | None) -> str:
-    """`channels_last`, also for None, or `channels_first`.
-
-    Raises:
-        ValueError: anything else.
-    """
-    found = "channels_last" if data_format is None else str(data_format).lower()
-    if found not in {"channels_last", "channels_first"}:
-        raise ValueError(
-            f"{who}: data_format must be channels_last or channels_first, got {data_format!r}"
-        )
-    return found
-
-
 def op_format(data_format: str, rank: int) -> str:
     """The ops' name of a layout: NHWC, NCW, …."""
     letters = _LETTERS[rank]

@@ -134,10 +134,16 @@ def _by_input(model: Functional, input_tensors: Any) -> dict[str, KerasTensor]:
     if input_tensors is None:
         return {}
     given, known = structure.flatten(input_tensors), structure.flatten(model.input)
-    if len(given) != len(known) or not all(isinstance(x, KerasTensor) for x in given):
+    if not all(isinstance(x, KerasTensor) for x in given):
         raise ValueError(
-            f"clone_model: input_tensors must be {len(known)} KerasTensors in the structure of "
-            f"model.input, got {input_tensors!r}"
+            f"clone_model: input_tensors must be {len(known)} KerasTensors, got {input_tensors!r}"
+        )
+    if [path for path, _ in structure.flatten_with_paths(input_tensors)] != [
+        path for path, _ in structure.flatten_with_paths(model.input)
+    ]:
+        raise ValueError(
+            "clone_model: `input_tensors` must have the same structure as model.input, "
+            f"{model.input!r}, got {input_tensors!r}"
         )
     return {old.node.layer.name: new for old, new in zip(known, given, strict=True)}
 

@@ -23,12 +23,7 @@ class Functional(Model):
 
     def get_config(self) -> dict[str, Any]:
         """Layers, their calls, inputs and outputs, in Keras' form."""
-        topology = self._known_topology("configuration")
-        return {
-            "name": self.name,
-            "trainable": self.trainable,
-            **graph_config.stored(topology, self._layers),
-        }
+        return graph_config.configuration(self, self._known_topology("configuration"))
 
     @classmethod
     def from_config(

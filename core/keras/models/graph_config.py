@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="Model")
 
 
+def configuration(model: Model, topology: Topology) -> dict[str, Any]:
+    """The name of a model, whether it is trained, and its graph."""
+    own = {"name": model.name, "trainable": model.trainable}
+    return {**own, **stored(topology, model._layers)}
+
+
+def is_made_of_tensors(kind: type) -> bool:
+    """Whether the constructor of a class takes inputs and outputs, as that of Model does."""
+    names = [*inspect.signature(kind.__init__).parameters][1:]  # type: ignore[misc]  # it is only looked at
+    return names == ["args", "kwargs"] or names[:2] == ["inputs", "outputs"]
+
+
 def stored(topology: Topology, layers: Sequence[Layer]) -> dict[str, Any]:
     """The layers, their calls, inputs and outputs."""
     places = _places(topology.nodes, topology.flat_inputs)
@@ -194,6 +206,8 @@ def _stored_structure(x: Any, places: dict[int, list[Any]]) -> Any:
         return list(places[id(x)])
     if isinstance(x, dict):
         return {key: _stored_structure(value, places) for key, value in x.items()}
+    if isinstance(x, tuple):
+        return tuple(_stored_structure(item, places) for item in x)
     return [_stored_structure(item, places) for item in x]
 
 
@@ -202,4 +216,5 @@ def _loaded_structure(stored: Any, tensors: dict[tuple[str, int, int], Any]) -> 
         return {key: _loaded_structure(value, tensors) for key, value in stored.items()}
     if len(stored) == 3 and isinstance(stored[0], str):
         return tensors[stored[0], stored[1], stored[2]]
-    return [_loaded_structure(item, tensors) for item in stored]
+    items = [_loaded_structure(item, tensors) for item in stored]
+    return tuple(items) if isinstance(stored, tuple) else items

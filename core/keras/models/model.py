@@ -116,6 +116,8 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         self.stop_training = False
         if inputs is not None:
             self._set_topology(inputs, outputs)
+            if not self.trainable:
+                self.trainable = False  # and so is what is in it
 
     def _set_topology(self, inputs: Any, outputs: Any) -> None:
         topology = Topology(inputs, outputs)
@@ -190,7 +192,12 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         del value
         raise AttributeError(
             f"{type(self).__name__}: `Model.layers` attribute is reserved: it is what the model "
-            "finds in its attributes\n  Try: another name for the attribute"
+            "finds in its attributes\n  Try: "
+            + (
+                "Use `add()` and `pop()`"
+                if self._lists_layers
+                else "another name for the attribute"
+            )
         )
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
@@ -212,6 +219,12 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         raise ValueError(
             f"get_layer: name must be one of {', '.join(x.name for x in layers)}, got {name!r}"
         )
+
+    @property
+    def operations(self) -> list[Layer]:
+        """The layers and operations of a functional model, input layers too, in their order."""
+        self._known_topology("operations")
+        return list(self._layers)
 
     @property
     def inputs(self) -> list[KerasTensor]:
@@ -760,26 +773,24 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             filepath: ends in `.keras` for Keras 3's file, in `.h5` or `.hdf5` for the older one
                 (both need h5py); else it is the folder of a SavedModel.
             overwrite: whether what is there may be replaced.
-            zipped: whether a `.keras` file is one archive; must not be False.
+            zipped: whether a `.keras` file is one archive; False writes its members as the files
+                of a folder, whose name has no ending.
             **kwargs: `include_optimizer`; of a SavedModel `save_format`, `signatures`, `options`.
 
         Raises:
-            ValueError: the model is not built, or its configuration cannot be stored;
-                `zipped=False`.
+            ValueError: the model is not built, or its configuration cannot be stored; another
+                argument.
             FileExistsError: the file is there and must not be replaced.
         """
         path = Path(filepath)
-        if zipped is False:
-            raise ValueError(
-                f"Model.save: zipped must be True or None, got {zipped!r}: a .keras file is one "
-                "archive\n  Try: zipfile.ZipFile(filepath).extractall(folder)"
-            )
+        model_files.check_arguments(str(path), zipped, kwargs)
         if not overwrite and jobs.is_chief() and path.exists():
             raise FileExistsError(f"Model.save: {str(filepath)!r} is there already")
-        if path.suffix in {".keras", ".h5", ".hdf5"}:
+        if path.suffix in {".keras", ".h5", ".hdf5"} or zipped is False:
             with jobs.chief_writes(f"saving {str(path)!r}") as writes:
                 if writes:
-                    model_files.write(self, str(path), kwargs.get("include_optimizer", True))
+                    with_optimizer = kwargs.get("include_optimizer", True)
+                    model_files.write(self, str(path), with_optimizer, zipped=zipped is not False)
             return
         _check_folder("Model.save", path)
         options: dict[str, Any] = {
@@ -788,7 +799,11 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         self._write(str(filepath), kwargs.get("include_optimizer", True), options)
 
     def save_weights(
-        self, filepath: str | Path, overwrite: bool = True, max_shard_size: float | None = None
+        self,
+        filepath: str | Path,
+        overwrite: bool = True,
+        max_shard_size: float | None = None,
+        **kwargs: Any,
     ) -> None:
         """Write the values of the weights.
 
@@ -796,30 +811,27 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             filepath: ends in `.weights.h5` for Keras 3's format (needs h5py); without an ending it
                 is a TensorFlow checkpoint.
             overwrite: whether what is there may be replaced.
-            max_shard_size: must be None: one file has all weights.
+            max_shard_size: gigabytes of variables in one file: `filepath` ends in `.weights.json`
+                and says which of the files beside it has what. None writes one file.
+            **kwargs: `objects_to_skip`: layers that are left out.
 
         Raises:
-            ValueError: the model is not built; another ending; a `max_shard_size`.
+            ValueError: the model is not built; another ending; another argument.
             FileExistsError: the file is there and must not be replaced.
         """
-        if max_shard_size is not None:
-            raise ValueError(
-                f"save_weights: max_shard_size must be None, got {max_shard_size!r}: one file has "
-                "all weights\n  Try: tf.train.Checkpoint(model=model).write(path, options=tf.train."
-                "CheckpointOptions(max_shard_bytes=...))"
-            )
-        weight_files.save_weights(self, filepath, overwrite)
+        weight_files.save_weights(self, filepath, overwrite, max_shard_size, **kwargs)
 
     def load_weights(self, filepath: str | Path, skip_mismatch: bool = False, **kwargs: Any) -> Any:
         """Put values of a file into the weights: all of them, or none if one does not fit.
 
         Args:
-            filepath: ends in `.weights.h5` for what `save_weights` wrote, in `.h5` or `.hdf5` for
-                weights or a whole model that Keras 2 wrote, in `.keras` for a whole model; without
-                an ending it is a TensorFlow checkpoint.
+            filepath: ends in `.weights.h5` or `.weights.json` for what `save_weights` wrote, in
+                `.h5` or `.hdf5` for weights or a whole model that Keras 2 wrote, in `.keras` for a
+                whole model; without an ending it is a TensorFlow checkpoint.
             skip_mismatch: whether weights that do not fit stay as they are, with a warning.
             **kwargs: `by_name`: of a `.h5` file of Keras 2, whether layers are found by their
                 names, and those that only the model or the file has are left out.
+                `objects_to_skip`: layers that are left as they are.
 
         Returns:
             For a checkpoint a status with `assert_consumed()` and the like: what is not built yet
@@ -892,12 +904,11 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     def _functions_for_saving(self) -> dict[str, Any]:
         return saved_functions.functions_for_saving(self)
 
-    def _constructed_config(self, base: dict[str, Any]) -> dict[str, Any]:
-        """Of a subclass that is made from inputs and outputs, and passes them on, the graph."""
-        if self._topology is None or not _takes_anything(type(self)):
-            return super()._constructed_config(base)
-        graph = graph_config.stored(self._topology, self._layers)
-        return {"name": self.name, "trainable": self.trainable, **graph}
+    def get_config(self) -> dict[str, Any]:
+        """See Layer; the graph of a functional one whose class is made from inputs and outputs."""
+        if self._topology is not None and graph_config.is_made_of_tensors(type(self)):
+            return graph_config.configuration(self, self._topology)
+        return super().get_config()
 
     @classmethod
     def from_config(
@@ -918,13 +929,6 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         import json
 
         return json.dumps(registry.serialize_keras_object(self), **kwargs)
-
-
-def _takes_anything(cls: type[Model]) -> bool:
-    """Whether the constructor has no arguments of its own: `Model`'s, or `*args, **kwargs`."""
-    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
-    variable = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-    return all(p.kind in variable or p.name in {"inputs", "outputs", "name"} for p in parameters)
 
 
 # What other programs write into one file: a SavedModel is a folder.

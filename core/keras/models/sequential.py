@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, Self
 
 from pinnace.framework import structure
@@ -66,8 +67,7 @@ class Sequential(Model):
             rebuild: whether its weights are made at once if the input is known.
 
         Raises:
-            TypeError: something else.
-            ValueError: a name that is there already.
+            ValueError: something else; a name that is there already.
         """
         self._append(layer)
         if rebuild:
@@ -85,13 +85,15 @@ class Sequential(Model):
             self._input = layer.output
             return
         if not isinstance(layer, Layer):
-            raise TypeError(
-                f"{self._described()}: a layer must be a Layer, got {type(layer).__name__}: "
-                f"{layer!r:.80}" + ("\n  Try: Lambda(function)" if callable(layer) else "")
+            raise ValueError(  # noqa: TRY004 (Keras raises it too)
+                f"{self._described()}: Only instances of `keras.Layer` can be added to a "
+                f"Sequential model, got {type(layer).__name__}: {layer!r:.80}"
+                + ("\n  Try: Lambda(function)" if callable(layer) else "")
             )
         if any(known.name == layer.name and known is not layer for known in self._layers):
             raise ValueError(
-                f"{self._described()}: names must differ, there is a {layer.name!r} already"
+                f"{self._described()}: layers should have unique names, there is a {layer.name!r} "
+                "already"
             )
         if not self._layers and self._input is None:
             shape = layer._given_input_shape
@@ -138,12 +140,32 @@ class Sequential(Model):
                     raise
                 # A layer without a `call` is told when it is called.
                 return
+            except TypeError as error:
+                self._check_takes_one(layer, error)
+                raise
         self._step_functions.clear()
         self._topology = Topology(given, x)
         self._call_specs = _named(given)
         self._output_specs = structure.map_structure(lambda t: t.spec, x)
         self._build_specs = given.spec
         self.built = True
+
+    def _check_takes_one(self, layer: Layer, error: TypeError) -> None:
+        """Say so if a layer failed because its call needs more than one argument.
+
+        Raises:
+            ValueError: it does.
+        """
+        needed = [
+            p.name
+            for p in inspect.signature(layer.call).parameters.values()
+            if p.default is p.empty and p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}
+        ]
+        if len(needed) > 1:
+            raise ValueError(
+                f"{self._described()}: a layer of a Sequential model can only have a single "
+                f"positional argument, the input tensor; {layer.name!r} needs {', '.join(needed)}"
+            ) from error
 
     def build(self, x: Any = None) -> None:
         """Make all weights, for inputs of that shape; for those of its Input if None.
@@ -171,6 +193,11 @@ class Sequential(Model):
             if shape.rank:
                 shape = type(shape)((None, *shape[1:]))
             self._input = Input(batch_shape=tuple(shape), dtype=x.dtype)
+        elif not self._input.shape.is_compatible_with(x.shape):
+            raise ValueError(
+                f"{self._described()} has already been configured for inputs of shape "
+                f"{tuple(self._input.shape)}, got {tuple(x.shape)}"
+            )
         self._connect(self._input)
 
     def _build_for_features(self, specs: Any) -> None:
@@ -243,8 +270,18 @@ class Sequential(Model):
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> Self:
         """The model with that configuration, with new weights."""
-        made = cls(name=config.get("name"))
+        if not {"name", "layers"} <= set(config):
+            raise ValueError(
+                "Sequential.from_config: A Sequential model configuration must be a dictionary "
+                f"containing the 'name' and 'layers' keys, got {', '.join(config)}"
+            )
+        made = cls(name=config["name"])
         for entry in config["layers"]:
+            if not isinstance(entry, dict) or "config" not in entry:
+                raise ValueError(
+                    "Sequential.from_config: the configuration of a layer is malformed. Expected a "
+                    f"dictionary containing a 'config' key, got {entry!r:.80}"
+                )
             made.add(registry.deserialize_keras_object(entry, custom_objects))
         shape = config.get("build_input_shape")
         if not made.built and shape and made._layers:

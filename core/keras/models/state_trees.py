@@ -60,7 +60,8 @@ def _nested(variables: Sequence[Variable], value_format: str) -> dict[str, Any]:
         path = _path_of(variable)
         if path in seen:
             raise ValueError(
-                f"get_state_tree: two variables have the path {path!r}\n"
+                "get_state_tree: The following variable path is found twice in the model: "
+                f"{path!r}\n"
                 "  Try: another name for one of the layers or metrics"
             )
         seen.add(path)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
 from pinnace.framework.composite import is_composite
+from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Operands
 from pinnace.keras import masks
 from pinnace.keras.call_context import calls
 from pinnace.keras.forms import in_form
+from pinnace.keras.layers.input import InputLayer
+from pinnace.keras.models.given_inputs import in_order, path_of
 from pinnace.keras.symbolic import KerasTensor, Node
 from pinnace.ops.array import casting, reshaping
 
@@ -36,6 +40,7 @@ class Topology:
                         f"Model: All `{name}` values must be KerasTensors, from Input and from "
                         f"layers called on them, got {type(x).__name__}: {x!r:.100}"
                     )
+        inputs, outputs = _with_own_inputs(inputs, outputs)
         self.inputs = inputs
         self.outputs = outputs
         self.flat_inputs: list[KerasTensor] = structure.flatten(inputs)
@@ -78,13 +83,26 @@ class Topology:
                 continue
             if node is None or not node.inputs:
                 raise ValueError(
-                    f"Model: Output is not connected to `inputs`: {item!r} is needed for the "
-                    f"outputs and is not among the inputs {self.flat_inputs}"
+                    f"Model: {self._output_needing(item)} is not connected to `inputs`: {item!r} "
+                    f"is needed for the outputs and is not among the inputs {self.flat_inputs}"
                 )
             done.add(id(node))
             waiting.append((node, True))
             waiting.extend((x, False) for x in reversed(node.inputs))
         return order
+
+    def _output_needing(self, missing: KerasTensor) -> str:
+        """`Output with path …`: the first of the outputs that cannot be had without a tensor."""
+        for path, output in structure.flatten_with_paths(self.outputs):
+            waiting, seen = [output], set[int]()
+            while waiting:
+                x = waiting.pop()
+                if x is missing and path:
+                    return f"Output with path `{'.'.join(map(str, path))}`"
+                if x.node is not None and id(x.node) not in seen and id(x) not in self._begin:
+                    seen.add(id(x.node))
+                    waiting.extend(x.node.inputs)
+        return "Output"
 
     def layers(self) -> list[Layer]:
         """The layers, each once: what is furthest from the outputs first.
@@ -148,9 +166,10 @@ class Topology:
         Raises:
             ValueError: another number of inputs, or a missing name.
         """
+        ordered = in_order(self.inputs, self.flat_inputs, given)
         values = {
-            id(x): fitted(value, x)
-            for x, value in zip(self.flat_inputs, self._flat(given), strict=True)
+            id(x): fitted(value, x, place=(self.inputs, i))
+            for i, (x, value) in enumerate(zip(self.flat_inputs, ordered, strict=True))
         }
 
         told = calls.training is not None
@@ -172,34 +191,85 @@ class Topology:
                     values[id(x)] = result
         return structure.map_structure(value_of, self.outputs)
 
-    def _flat(self, given: Any) -> list[Any]:
-        """The inputs in order: by name from a dict, else by place."""
-        if isinstance(given, dict):
-            names = (
-                sorted(self.inputs)
-                if isinstance(self.inputs, dict)
-                else [x.name for x in self.flat_inputs]
-            )
-            missing = [name for name in names if name not in given]
-            if missing:
-                raise ValueError(
-                    f"Model: inputs {', '.join(missing)} are missing, "
-                    f"got {', '.join(sorted(given))}"
-                )
-            return [given[name] for name in names]
-        flat = structure.flatten(given)
-        if len(flat) != len(self.flat_inputs):
-            raise ValueError(f"Model takes {len(self.flat_inputs)} inputs, got {len(flat)}")
-        return flat
+
+def _with_own_inputs(inputs: Any, outputs: Any) -> tuple[Any, Any]:
+    """The inputs and outputs, a new Input in the place of each input that a layer gives.
+
+    A model from a tensor inside of another one is then one like any other, with an input layer of
+    its own: it can be stored, and cloned.
+
+    Source:
+        Keras: names of the inputs.
+    """
+    own: dict[int, KerasTensor] = {}
+    for x in structure.flatten(inputs):
+        if x.node is not None and x.node.inputs:
+            made = InputLayer(
+                batch_shape=x.shape.dims,
+                dtype=x.dtype,
+                sparse=x.sparse,
+                ragged=x.ragged,
+                name=f"{x.name}CLONE",
+            ).output
+            made.mask_spec = x.mask_spec
+            own[id(x)] = made
+    if not own:
+        return inputs, outputs
+    begin = {id(x) for x in structure.flatten(inputs)}
+
+    def changed(x: Any) -> Any:
+        return own.get(id(x), x)
+
+    for node in _between(structure.flatten(outputs), begin):
+        again = Node(
+            node.layer,
+            structure.map_structure(changed, node.args),
+            structure.map_structure(changed, node.kwargs) if node.kwargs else {},
+        )
+        for x in structure.flatten(node.outputs):
+            if isinstance(x, KerasTensor):
+                own[id(x)] = _twin(x, again)
+        again.outputs = structure.map_structure(changed, node.outputs)
+        node.layer._inbound_nodes.append(again)
+    return structure.map_structure(changed, inputs), structure.map_structure(changed, outputs)
 
 
-def fitted(value: Any, x: KerasTensor, *, any_sizes: bool = False) -> Any:
+def _between(outputs: list[KerasTensor], begin: set[int]) -> list[Node]:
+    """The nodes from some tensors to the outputs, each after those it needs."""
+    done: set[int] = set()
+    order: list[Node] = []
+    waiting: list[tuple[Any, bool]] = [(x, False) for x in reversed(outputs)]
+    while waiting:
+        item, ready = waiting.pop()
+        if ready:
+            order.append(item)
+            continue
+        node = item.node
+        if id(item) not in begin and node is not None and node.inputs and id(node) not in done:
+            done.add(id(node))
+            waiting.append((node, True))
+            waiting.extend((x, False) for x in reversed(node.inputs))
+    return order
+
+
+def _twin(x: KerasTensor, node: Node) -> KerasTensor:
+    """A tensor like that, which another call gives."""
+    made = copy.copy(x)
+    made.name = f"{x.name}_clone"
+    made.node = node
+    return made
+
+
+def fitted(
+    value: Any, x: KerasTensor, *, any_sizes: bool = False, place: tuple[Any, int] | None = None
+) -> Any:
     """A value with the rank of the input it is for, if a last axis of size 1 is all that differs.
 
     Args:
         value: what the model is called on.
         x: the input.
         any_sizes: whether axes may have other sizes than those of the input.
+        place: the inputs of the model in their structure, and which of them it is, for the message.
 
     Raises:
         ValueError: its shape does not fit.
@@ -207,7 +277,8 @@ def fitted(value: Any, x: KerasTensor, *, any_sizes: bool = False) -> Any:
     value = in_form(value, x.spec)
     if isinstance(value, KerasTensor) or not (isinstance(value, Operands) or is_composite(value)):
         return value
-    shape, wanted = value.shape, x.shape
+    # Keras: the batch axis of an Input is for layers that keep a state; a model takes any batch.
+    shape, wanted = value.shape, x.shape if not x.shape.rank else Shape((None, *x.shape[1:]))
     kind = value.dtype
     if kind is not x.dtype and kind.is_numeric and x.dtype.is_numeric:
         mask = masks.mask_of(value)
@@ -221,6 +292,13 @@ def fitted(value: Any, x: KerasTensor, *, any_sizes: bool = False) -> Any:
         return reshaping.expand_dims(value, -1)
     if wanted.rank == shape.rank - 1 and shape[-1] == 1:
         return reshaping.squeeze(value, [-1])
+    if wanted.rank == shape.rank:
+        raise ValueError(
+            f"Model: input {x.name!r} must have shape {wanted.text}, got {kind.name}{shape.text}: "
+            f"expected shape={tuple(wanted)}, found shape={tuple(shape)}"
+        )
+    at = "" if place is None else f" and path {path_of(*place)!r}"
     raise ValueError(
-        f"Model: input {x.name!r} must have shape {wanted.text}, got {kind.name}{shape.text}"
+        f"Model: input with name {x.name!r}{at} must have shape {wanted.text}, "
+        f"got {kind.name}{shape.text}"
     )

@@ -55,7 +55,7 @@ def conv_transpose(
         strides: a number, or one per spatial axis.
         padding: "valid" or "same".
         output_padding: what is added to the sizes of the output; None lets strides decide.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
         dilation_rate: distance of the taps, a number or one per spatial axis.
 
     Returns:
@@ -108,7 +108,7 @@ def depthwise_conv(
         kernel: [*window, channels, multiplier].
         strides: a number, or one per spatial axis.
         padding: "valid" or "same".
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
         dilation_rate: distance of the taps, a number or one per spatial axis.
 
     Returns:
@@ -141,7 +141,7 @@ def separable_conv(
         pointwise_kernel: [1 per spatial axis, channels · multiplier, outputs].
         strides: a number, or one per spatial axis.
         padding: "valid" or "same".
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
         dilation_rate: distance of the taps, a number or one per spatial axis.
 
     Returns:

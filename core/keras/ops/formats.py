@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.image_format import checked_format
 from pinnace.ops.array import permutations, reshaping
 
 if TYPE_CHECKING:
@@ -17,16 +18,12 @@ def channels_last(name: str, x: Any, data_format: str | None) -> tuple[Tensor, b
     Args:
         name: of the function, for messages.
         x: [batch, *spatial, channels], or channels first.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Raises:
         ValueError: another format, or not one to three spatial axes.
     """
-    if data_format not in {None, "channels_last", "channels_first"}:
-        raise ValueError(
-            f"keras.ops.{name}: data_format must be channels_last or channels_first, got "
-            f"{data_format!r}"
-        )
+    chosen = checked_format(f"keras.ops.{name}", data_format)
     tensor: Tensor = convert_to_tensor(x)
     rank = tensor.shape.rank or 0
     if not 3 <= rank <= 5:
@@ -34,7 +31,7 @@ def channels_last(name: str, x: Any, data_format: str | None) -> tuple[Tensor, b
             f"keras.ops.{name}: the input must have one to three spatial axes beside batch and "
             f"channels, got shape {tensor.shape.text}"
         )
-    if data_format != "channels_first":
+    if chosen == "channels_last":
         return tensor, False
     return permutations.transpose(tensor, [0, *range(2, rank), 1]), True
 
@@ -53,7 +50,7 @@ def images_last(name: str, images: Any, data_format: str | None) -> tuple[Tensor
     Args:
         name: of the function, for messages.
         images: [batch, height, width, channels], one image without `batch`, or channels first.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         [batch, height, width, channels]; channels were first; there was no batch.

@@ -27,7 +27,7 @@ def rgb_to_grayscale(images: Any, data_format: str | None = None) -> Tensor:
     Args:
         images: [batch, height, width, 3] or one image without `batch`, any real dtype; what has one
             channel is returned as it is.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         The shape with one channel, dtype of `images`; integers are cut off, not rounded.
@@ -56,7 +56,7 @@ def rgb_to_hsv(images: Any, data_format: str | None = None) -> Tensor:
     Args:
         images: red, green and blue from 0 to 1, [batch, height, width, 3] or one image without
             `batch`, a float dtype.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         Shape and dtype of `images`, from 0 to 1.
@@ -74,7 +74,7 @@ def hsv_to_rgb(images: Any, data_format: str | None = None) -> Tensor:
     Args:
         images: hue, saturation and value from 0 to 1, [batch, height, width, 3] or one image
             without `batch`, a float dtype.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         Shape and dtype of `images`, from 0 to 1.
@@ -96,6 +96,7 @@ def _exchanged(
         )
     if x.shape[-1] not in {None, 3}:
         raise ValueError(
-            f"keras.ops.image.{name}: images must have 3 channels, got shape {x.shape.text}"
+            f"keras.ops.image.{name}: Input images must have 3 channels, but received images with "
+            f"{x.shape[-1]} channels."
         )
     return images_restored(function(x), first, single)

@@ -65,7 +65,7 @@ def resize(
             beside it.
         fill_mode: must be "constant".
         fill_value: see above.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         The shape with the new height and width, dtype of `images`; integers are rounded.
@@ -77,8 +77,8 @@ def resize(
     who = "keras.ops.image.resize"
     if len(size) != 2 or min(size) <= 0:
         raise ValueError(
-            f"{who}: Expected `size` to be a tuple of 2 integers, a positive height and width, got "
-            f"{size!r}"
+            f"{who}: `size` must have positive height and width. Expected `size` to be a tuple of "
+            f"2 integers, got {size!r}"
         )
     if interpolation not in INTERPOLATIONS:
         raise ValueError(
@@ -206,7 +206,7 @@ def pad_images(
         right_padding: columns of zeros on the right.
         target_height: of the result.
         target_width: of the result.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         The shape with the new height and width, dtype of `images`.
@@ -260,7 +260,7 @@ def crop_images(
         right_cropping: columns that are left out on the right.
         target_height: of the result.
         target_width: of the result.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         The shape with the new height and width, dtype of `images`.

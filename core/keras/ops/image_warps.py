@@ -89,7 +89,7 @@ def affine_transform(
         fill_mode: what is outside of an image: "constant", "nearest" (the edge pixel), "wrap" (the
             image again) or "reflect" (its mirror image).
         fill_value: for "constant".
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         Shape and dtype of `images`.
@@ -129,7 +129,7 @@ def perspective_transform(
         end_points: as `start_points`: where they are in the result.
         interpolation: "nearest" or "bilinear".
         fill_value: what is outside of an image.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         Shape and dtype of `images`.
@@ -331,7 +331,7 @@ def elastic_transform(
         fill_mode: what is outside of an image: "constant", "nearest", "wrap" or "reflect".
         fill_value: for "constant".
         seed: a number, for which all draws are the same; a `SeedGenerator`; None takes a new one.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         Shape and dtype of `images`.

@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.image_format import checked_format
 from pinnace.keras.ops.formats import images_last, images_restored
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.result_types import result_type
@@ -62,7 +63,7 @@ def extract_patches(
         strides: distance of windows, likewise; None takes `size`, so that they do not overlap.
         dilation_rate: distance of the pixels in a window, likewise.
         padding: "valid", or "same" with zeros around.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         [batch, windows down, windows across, rows · columns · channels]; for "channels_first" with
@@ -102,7 +103,7 @@ def extract_patches_3d(
         strides: distance of windows, likewise; None takes `size`, so that they do not overlap.
         dilation_rate: distance of the places in a window, likewise.
         padding: "valid", or "same" with zeros around.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         [batch, windows deep, down, across, depth · rows · columns · channels]; for
@@ -134,12 +135,8 @@ def _volumes(
             f"keras.ops.image.{name}: volumes must have rank 4 (single volume) or 5 (batch of "
             f"volumes), got shape {x.shape.text}"
         )
-    if data_format not in {None, "channels_last", "channels_first"}:
-        raise ValueError(
-            f"keras.ops.image.{name}: data_format must be channels_last or channels_first, got "
-            f"{data_format!r}"
-        )
-    single, first = x.shape.rank == 4, data_format == "channels_first"
+    chosen = checked_format(f"keras.ops.image.{name}", data_format)
+    single, first = x.shape.rank == 4, chosen == "channels_first"
     x = reshaping.expand_dims(x, 0) if single else x
     x = permutations.transpose(x, [0, 2, 3, 4, 1]) if first else x
     channels = x.shape[-1]
@@ -169,7 +166,7 @@ def gaussian_blur(
         images: [batch, height, width, channels] or one image without `batch`, a float dtype.
         kernel_size: rows and columns of the window, in pixels.
         sigma: the two standard deviations, in pixels.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         Shape and dtype of `images`.
@@ -217,7 +214,7 @@ def sobel_edges(images: Any, data_format: str | None = None) -> Tensor:
 
     Args:
         images: [batch, height, width, channels], a float dtype.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         The shape of `images` with two numbers at its end: the change downwards and to the right.
@@ -258,7 +255,7 @@ def ssim(
         filter_sigma: its standard deviation, in pixels.
         k1: how much the means are smoothed.
         k2: how much the variances are smoothed.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         [batch], or a scalar for one image; dtype of `image1`.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
-from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import activations
 from pinnace.keras.batch_moments import batch_moments
 from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.ops.formats import channels_last, channels_restored
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike, floating, pair
 from pinnace.ops.array import casting, indicators, reshaping
+from pinnace.ops.array.saturation import saturate_cast
 from pinnace.ops.math import arithmetic, division, einstein, exponents, polar, products, reduction
 from pinnace.ops.nn import convolutions, pooling, smooth, softmaxes
 
@@ -127,7 +128,8 @@ def softmax(x: Any, axis: int = -1) -> Tensor:
 
     Args:
         x: [...]; integers become floats.
-        axis: along which they are normalised, or several that are normalised together.
+        axis: along which they are normalised, or several that are normalised together; all if
+            None.
 
     Returns:
         The shape of `x`.
@@ -155,6 +157,7 @@ def log_softmax(x: Any, axis: int = -1) -> Tensor:
 
 def _normalised_logarithm(x: Any, axes: Any) -> Tensor:
     tensor = floating(x)
+    axes = range(len(tensor.shape)) if axes is None else axes
     shifted: Tensor = tensor - reduction.reduce_max(tensor, list(axes), keepdims=True)
     summed = reduction.reduce_sum(exponents.exp(shifted), list(axes), keepdims=True)
     return shifted - exponents.log(summed)
@@ -198,12 +201,17 @@ def normalize(x: Any, axis: int = -1, order: int = 2, epsilon: float | None = No
     """
     x = floating(x)
     least = 1e-7 if epsilon is None else epsilon
+    if not isinstance(order, int) or order < 1:
+        raise ValueError(
+            f"keras.ops.normalize: Argument `order` must be an int >= 1, got {order!r}"
+        )
     if order == 2:
         size = exponents.sqrt(reduction.reduce_sum(arithmetic.square(x), axis, keepdims=True))
     elif order == 1:
         size = reduction.reduce_sum(polar.abs(x), axis, keepdims=True)
     else:
-        raise ValueError(f"keras.ops.normalize: order must be 1 or 2, got {order!r}")
+        powers = exponents.pow(polar.abs(x), order)
+        size = exponents.pow(reduction.reduce_sum(powers, axis, keepdims=True), 1 / order)
     return division.divide(x, arithmetic.maximum(size, least))
 
 
@@ -224,13 +232,12 @@ def moments(
     """
     x = floating(x)
     over = [axes] if isinstance(axes, int) else list(axes)
-    return batch_moments(x, over, synchronized=synchronized, keepdims=keepdims)
-
-
-def _format(data_format: str | None) -> str:
-    if data_format == "channels_first":
-        raise ValueError("keras.ops: data_format must be channels_last here")
-    return "channels_last"
+    if x.dtype is not dtypes.float16:
+        return batch_moments(x, over, synchronized=synchronized, keepdims=keepdims)
+    # Keras: sums of squares are too large for it; results are the nearest that it holds.
+    wide = casting.cast(x, dtypes.float32)
+    mean, variance = batch_moments(wide, over, synchronized=synchronized, keepdims=keepdims)
+    return saturate_cast(mean, x.dtype), saturate_cast(variance, x.dtype)
 
 
 @operation("nn", "MaxPool", "pool_size", "strides", "padding", "data_format")
@@ -248,13 +255,13 @@ def max_pool(
         pool_size: size of the window, a number or one per spatial axis.
         strides: its step, likewise; `pool_size` if None.
         padding: "valid" or "same".
-        data_format: "channels_last" or None.
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         [batch, *spatial', channels], dtype of `inputs`.
     """
-    _format(data_format)
-    return _pooled(inputs, "MAX", pool_size, strides, padding)
+    x, first = channels_last("max_pool", inputs, data_format)
+    return channels_restored(_pooled(x, "MAX", pool_size, strides, padding), first)
 
 
 @operation("nn", "AveragePool", "pool_size", "strides", "padding", "data_format")
@@ -272,17 +279,16 @@ def average_pool(
         pool_size: size of the window, a number or one per spatial axis.
         strides: its step, likewise; `pool_size` if None.
         padding: "valid" or "same".
-        data_format: "channels_last" or None.
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         [batch, *spatial', channels], dtype of `inputs`.
     """
-    _format(data_format)
-    return _pooled(inputs, "AVG", pool_size, strides, padding)
+    x, first = channels_last("average_pool", inputs, data_format)
+    return channels_restored(_pooled(x, "AVG", pool_size, strides, padding), first)
 
 
-def _pooled(inputs: Any, kind: str, pool_size: Any, strides: Any, padding: str) -> Tensor:
-    x = convert_to_tensor(inputs)
+def _pooled(x: Tensor, kind: str, pool_size: Any, strides: Any, padding: str) -> Tensor:
     rank = len(x.shape) - 2
     window = [pool_size] * rank if isinstance(pool_size, int) else list(pool_size)
     steps = window if strides is None else strides
@@ -306,19 +312,19 @@ def conv(
         kernel: [*window, channels / groups, outputs].
         strides: a number, or one per spatial axis.
         padding: "valid" or "same".
-        data_format: "channels_last" or None.
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
         dilation_rate: distance of the taps, a number or one per spatial axis.
 
     Returns:
         [batch, *spatial', outputs].
     """
-    _format(data_format)
-    x = convert_to_tensor(inputs)
+    x, first = channels_last("conv", inputs, data_format)
     rank = len(x.shape) - 2
     steps, spread = (
         [n] * rank if isinstance(n, int) else list(n) for n in (strides, dilation_rate)
     )
-    return convolutions.convolution(x, kernel, steps, padding.upper(), dilations=spread)
+    y = convolutions.convolution(x, kernel, steps, padding.upper(), dilations=spread)
+    return channels_restored(y, first)
 
 
 # Products.

@@ -25,7 +25,7 @@ def adaptive_average_pool(inputs: Any, output_size: Any, data_format: str | None
     Args:
         inputs: [batch, *spatial, channels], a float type; one to three spatial axes, of known size.
         output_size: a number, or one per spatial axis.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         [batch, *output_size, channels], dtype of `inputs`.
@@ -44,7 +44,7 @@ def adaptive_max_pool(inputs: Any, output_size: Any, data_format: str | None = N
     Args:
         inputs: [batch, *spatial, channels], a float type; one to three spatial axes, of known size.
         output_size: a number, or one per spatial axis.
-        data_format: "channels_last" (if None) or "channels_first".
+        data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
         [batch, *output_size, channels], dtype of `inputs`.

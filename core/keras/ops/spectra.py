@@ -144,8 +144,8 @@ def _window(
     """The window in the middle of `fft_length` places, as `tf.signal` wants it."""
     if fft_length < sequence_length:
         raise ValueError(
-            f"keras.ops.{name}: fft_length must not be below sequence_length, got {fft_length} "
-            f"and {sequence_length}"
+            f"keras.ops.{name}: `fft_length` must equal or be larger than sequence_length, got "
+            f"{fft_length} and {sequence_length}"
         )
     if window is None:
         return None
@@ -153,15 +153,16 @@ def _window(
     if isinstance(window, str):
         if window not in named:
             raise ValueError(
-                f"keras.ops.{name}: window must be hann, hamming or numbers, got {window!r}"
+                f"keras.ops.{name}: If a string is passed to `window`, it must be hann or hamming, "
+                f"got {window!r}"
             )
         values = named[window](sequence_length, periodic=True, dtype=dtype)
     else:
         values = casting.cast(window, dtype)
     if values.shape.as_list() != [sequence_length]:
         raise ValueError(
-            f"keras.ops.{name}: window must have {sequence_length} numbers, got shape "
-            f"{values.shape.text}"
+            f"keras.ops.{name}: The shape of `window` must be equal to [{sequence_length}], "
+            f"[sequence_length], got {values.shape.text}"
         )
     before = (fft_length - sequence_length) // 2
     wide = padding.pad(values, [[before, fft_length - sequence_length - before]])
@@ -193,16 +194,24 @@ def stft(
 
     Raises:
         TypeError: another dtype.
-        ValueError: `fft_length` is too small, or there is no such window.
+        ValueError: `fft_length` or `sequence_stride` is too small, or there is no such window.
     """
     tensor: Tensor = convert_to_tensor(x)
     if tensor.dtype.name not in {"float32", "float64"}:
         raise TypeError(f"keras.ops.stft: x must be float32 or float64, got {tensor.dtype.name}")
+    _check_stride("stft", sequence_stride)
     weights = _window("stft", window, sequence_length, fft_length, tensor.dtype)
     if center:
         ends = [[0, 0]] * ((tensor.shape.rank or 1) - 1) + [[fft_length // 2, fft_length // 2]]
         tensor = padding.pad(tensor, ends, "REFLECT")
     return _parts(frames.stft(tensor, fft_length, sequence_stride, fft_length, weights))
+
+
+def _check_stride(name: str, stride: Any) -> None:
+    if not isinstance(stride, int) or stride < 1:
+        raise ValueError(
+            f"keras.ops.{name}: `sequence_stride` must be a positive integer, got {stride!r}"
+        )
 
 
 @operation(
@@ -236,6 +245,7 @@ def istft(
     Raises:
         ValueError: no pair of floats of one shape, or no such window.
     """
+    _check_stride("istft", sequence_stride)
     pieces = _joined("istft", x)
     dtype = complexes.real(pieces).dtype
     weights = _window("istft", window, sequence_length, fft_length, dtype)

@@ -257,7 +257,7 @@ class OptimizerState(AutoTrackable):
         else:
             raise TypeError(
                 f"{type(self).__name__}.learning_rate: it follows a schedule and cannot be set to "
-                f"a number, got {value!r}"
+                f"a number: This optimizer was created with a `LearningRateSchedule`, got {value!r}"
             )
 
     def _current_learning_rate(self) -> Any:

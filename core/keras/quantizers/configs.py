@@ -158,7 +158,7 @@ def resolved(mode: str | None, config: Any) -> QuantizationConfig:
         mode, config = config, None
     if mode is not None and mode not in MODES:
         raise ValueError(
-            f"quantize: Invalid quantization mode: must be one of {', '.join(MODES)}, got {mode!r}"
+            f"quantize: Invalid quantization mode. Expected one of {', '.join(MODES)}, got {mode!r}"
         )
     if config is None:
         if mode is None:

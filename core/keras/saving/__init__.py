@@ -8,4 +8,6 @@ from pinnace.keras.registry import get_registered_object as get_registered_objec
 from pinnace.keras.registry import register_keras_serializable as register_keras_serializable
 from pinnace.keras.registry import serialize_keras_object as serialize_keras_object
 from pinnace.keras.saving.whole_models import load_model as load_model
+from pinnace.keras.saving.whole_models import load_weights as load_weights
 from pinnace.keras.saving.whole_models import save_model as save_model
+from pinnace.keras.saving.whole_models import save_weights as save_weights

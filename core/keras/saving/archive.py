@@ -117,7 +117,7 @@ class Archive:
     def json(self, name: str) -> Any:
         """A member as JSON."""
         try:
-            return json.loads(self.read(name))
+            return json_of(self.read(name))
         except (ValueError, RecursionError) as error:
             raise self._wrong(f"member {name!r} is no JSON: {error}") from None
 
@@ -211,6 +211,27 @@ class _Window(io.RawIOBase):
         super().close()
 
 
+def about(version: str, config: Any) -> dict[str, bytes]:
+    """The members that say what the model is, and what wrote it.
+
+    Args:
+        version: of Keras, whose format it is.
+        config: what JSON can hold.
+    """
+    now = dt.datetime.now(tz=dt.UTC)
+    told = {"keras_version": version, "date_saved": now.strftime("%Y-%m-%d@%H:%M:%S")}
+    return {METADATA: json.dumps(told).encode(), CONFIG: json.dumps(config).encode()}
+
+
+def json_of(data: bytes) -> Any:
+    """A member as JSON.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return json.loads(data)
+
+
 def write_archive(
     path: str, version: str, config: Any, members: Mapping[str, Callable[[IO[bytes]], None]]
 ) -> None:
@@ -222,13 +243,11 @@ def write_archive(
         config: what JSON can hold.
         members: name -> what writes it to a file.
     """
-    now = dt.datetime.now(tz=dt.UTC)
-    about = {"keras_version": version, "date_saved": now.strftime("%Y-%m-%d@%H:%M:%S")}
 
     def write(file: IO[bytes]) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-            archive.writestr(METADATA, json.dumps(about))
-            archive.writestr(CONFIG, json.dumps(config))
+            for name, data in about(version, config).items():
+                archive.writestr(name, data)
             for name, fill in members.items():
                 with archive.open(name, "w", force_zip64=True) as member:
                     fill(member)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from pinnace.keras.layer import Layer
     from pinnace.keras.saving.archive import Archive
+    from pinnace.keras.saving.unzipped import Folder
 
 _FOLDER = "assets"
 
@@ -32,7 +33,7 @@ def _put(data: bytes, file: IO[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def readable(archive: Archive) -> Iterator[None]:
+def readable(archive: Archive | Folder) -> Iterator[None]:
     """Say of which file a text that cannot be read is."""
     try:
         yield
@@ -40,7 +41,7 @@ def readable(archive: Archive) -> Iterator[None]:
         raise ValueError(f"{archive.path!r}: an asset is no text: {error}") from None
 
 
-def restore(model: Any, archive: Archive) -> None:
+def restore(model: Any, archive: Archive | Folder) -> None:
     """Give each layer its files."""
     for place, layer in hdf5.places(model):
         for name in getattr(layer, "_asset_names", ()):

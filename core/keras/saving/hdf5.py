@@ -27,17 +27,28 @@ if TYPE_CHECKING:
     from pinnace.keras.optimizers.optimizer import Optimizer
 
 
-def write(model: Model, path: str) -> None:
-    """Write the weights of a model; the file is there whole, or as it was before."""
+def write(model: Model, path: str, skipped: tuple[Any, ...] = ()) -> None:
+    """Write the weights of a model; the file is there whole, or as it was before.
+
+    Args:
+        model: built.
+        path: of the file.
+        skipped: layers that are left out.
+    """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, functools.partial(write_weights, model))
+    write_file(path, functools.partial(write_weights, model, skipped=skipped))
 
 
-def write_weights(model: Layer, file: IO[bytes], optimizer: Optimizer | None = None) -> None:
+def write_weights(
+    model: Layer,
+    file: IO[bytes],
+    optimizer: Optimizer | None = None,
+    skipped: tuple[Any, ...] = (),
+) -> None:
     """Write the weights of a model, and the state of its optimizer, to an open file."""
     memory = io.BytesIO()
     with hdf5_files.library().File(memory, "w") as opened:
-        for place, layer in places(model):
+        for place, layer in places(model, skipped):
             group = opened.create_group(f"{place}/vars" if place else "vars")
             group.attrs["name"] = layer.name
             layer.save_own_variables(Store(group))
@@ -68,7 +79,7 @@ def has_weights(model: Layer) -> bool:
 
 
 def weights_for(
-    model: Layer, file: Any, *, skip_mismatch: bool = False
+    model: Layer, file: Any, *, skip_mismatch: bool = False, skipped: tuple[Any, ...] = ()
 ) -> list[tuple[Variable, Any]]:
     """The variables of a model, each with its value in an open file.
 
@@ -76,12 +87,13 @@ def weights_for(
         model: built.
         file: of this format.
         skip_mismatch: whether layers whose weights do not fit are left as they are.
+        skipped: layers that are left as they are.
 
     Raises:
         ValueError: a layer's weights do not fit.
     """
     found: list[tuple[Variable, Any]] = []
-    for place, layer in places(model):
+    for place, layer in places(model, skipped):
         group = hdf5_files.entry(file, f"{place}/vars" if place else "vars")
         try:
             if own_variables.says_itself(layer):
@@ -126,9 +138,14 @@ def value_for(data: Any, name: str, variable: Variable) -> Any:
 # Where layers are.
 
 
-def places(model: Layer) -> Iterator[tuple[str, Layer]]:
-    """Every layer, once, and its path in the file: as Keras walks through attributes."""
-    seen: set[int] = set()
+def places(model: Layer, skipped: tuple[Any, ...] = ()) -> Iterator[tuple[str, Layer]]:
+    """Every layer, once, and its path in the file: as Keras walks through attributes.
+
+    Args:
+        model: the outermost one.
+        skipped: layers that are left out, and what is in them alone.
+    """
+    seen = {id(layer) for layer in skipped}
 
     def visit(layer: Layer, path: str) -> Iterator[tuple[str, Layer]]:
         if id(layer) in seen:

@@ -90,8 +90,11 @@ def entry(group: Any, path: str) -> Any:
     for name in path.split("/"):
         if not hasattr(group, "keys") or name not in group:
             return None
-        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            raise ValueError(f"{path!r} is a link in the file, which is not followed")  # noqa: TRY004 (the file is wrong, not a type)
+        link = group.get(name, getlink=True)
+        if not isinstance(link, h5py.HardLink):
+            raise ValueError(  # noqa: TRY004 (the file is wrong, not a type)
+                f"{path!r} is a link in the file, a {type(link).__name__}, which is not followed"
+            )
         group = group[name]
     return group
 

@@ -11,8 +11,11 @@ from pinnace.keras import registry, restoring
 from pinnace.keras.layer import Layer
 from pinnace.keras.saving import assets, hdf5, hdf5_files, older_configs, own_variables
 from pinnace.keras.saving.archive import CONFIG, METADATA, WEIGHTS, Archive, write_archive
+from pinnace.keras.saving.unzipped import Folder, is_unzipped, write_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pinnace.keras.models.model import Model
 
 # The version of Keras whose files these are.
@@ -21,14 +24,22 @@ VERSION = "3.15.1"
 _MORE = 1 << 16
 
 
-def write(model: Layer, path: str, with_optimizer: bool) -> None:
-    """Write a model, or what is restored as one; the file is there whole, or as it was before."""
+def write(model: Layer, path: str, with_optimizer: bool, *, zipped: bool = True) -> None:
+    """Write a model, or what is restored as one; the file is there whole, or as it was before.
+
+    Args:
+        model: the model.
+        path: of the file; of the folder if it is not zipped.
+        with_optimizer: whether it is compiled again when it is read.
+        zipped: whether it is one archive.
+    """
     config = registry.serialize_keras_object(model)
     optimizer = getattr(model, "optimizer", None) if with_optimizer else None
     if not with_optimizer:
         config.pop("compile_config", None)
     weights = functools.partial(_write_weights, model, optimizer)
-    write_archive(path, VERSION, config, {WEIGHTS: weights, **assets.members(model)})
+    members: dict[str, Callable[[IO[bytes]], None]] = {WEIGHTS: weights, **assets.members(model)}
+    (write_archive if zipped else write_folder)(path, VERSION, config, members)
 
 
 def _write_weights(model: Layer, optimizer: Any, file: IO[bytes]) -> None:
@@ -36,8 +47,8 @@ def _write_weights(model: Layer, optimizer: Any, file: IO[bytes]) -> None:
 
 
 def read(path: str, compiles: bool) -> Any:
-    """The model of a file."""
-    with Archive(path) as archive:
+    """The model of a file, or of the folder that it was unpacked to."""
+    with Folder(path) if is_unzipped(path) else Archive(path) as archive:
         config = archive.json(CONFIG)
         about = archive.json(METADATA) if METADATA in archive else {}
         if not isinstance(config, dict) or "class_name" not in config:
@@ -56,13 +67,16 @@ def read(path: str, compiles: bool) -> Any:
     return model
 
 
-def read_weights(model: Model, path: str, *, skip_mismatch: bool = False) -> None:
+def read_weights(
+    model: Model, path: str, *, skip_mismatch: bool = False, skipped: tuple[Any, ...] = ()
+) -> None:
     """Put the weights of a file into a model: all of them, or none if one does not fit.
 
     Args:
         model: built.
         path: of the file.
         skip_mismatch: whether layers whose weights do not fit are left as they are.
+        skipped: layers that are left as they are.
 
     Raises:
         ValueError: the model is not built, or a layer's weights do not fit.
@@ -76,7 +90,7 @@ def read_weights(model: Model, path: str, *, skip_mismatch: bool = False) -> Non
         hdf5_files.reading(weights, who) as file,
         hdf5_files.explained(who),
     ):
-        found = hdf5.weights_for(model, file, skip_mismatch=skip_mismatch)
+        found = hdf5.weights_for(model, file, skip_mismatch=skip_mismatch, skipped=skipped)
     for variable, value in found:
         variable.assign(value)
 

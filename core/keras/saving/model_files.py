@@ -9,14 +9,40 @@ from typing import TYPE_CHECKING, Any
 from pinnace.keras.saving import hdf5, keras_files, older_files
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pinnace.keras.models.model import Model
 
 _OLDER = (".h5", ".hdf5")
 
 
+# What `Model.save` takes besides its parameters; `save_format` and `save_traces` are older ones.
+_ARGUMENTS = frozenset(
+    ["include_optimizer", "options", "save_format", "save_traces", "signatures"],
+)
+
+
+def check_arguments(path: str, zipped: bool | None, given: Mapping[str, Any]) -> None:
+    """Refuse what `Model.save` does not take.
+
+    Raises:
+        ValueError: another argument; a name that ends as that of a file, for a folder.
+    """
+    unknown = sorted(set(given) - _ARGUMENTS)
+    if unknown:
+        raise ValueError(
+            "Model.save: The following argument(s) are not supported: " + ", ".join(unknown)
+        )
+    if zipped is False and path.endswith((".keras", *_OLDER)):
+        raise ValueError(
+            "Model.save: the name of a folder, for zipped=False, should not end in .keras or .h5, "
+            f"got {path!r}"
+        )
+
+
 def read(path: str, compiles: bool) -> Any:
     """The model of a file."""
-    if _begins_as_zip(path):
+    if os.path.isdir(path) or _begins_as_zip(path):  # noqa: PTH112 (a text)
         return keras_files.read(path, compiles)
     return older_files.read(path, compiles)
 
@@ -30,8 +56,15 @@ def _begins_as_zip(path: str) -> bool:
     return head.startswith(b"PK") or not path.endswith(_OLDER)
 
 
-def write(model: Model, path: str, with_optimizer: bool) -> None:
-    """Write a model as the file that the ending of its path says."""
+def write(model: Model, path: str, with_optimizer: bool, *, zipped: bool = True) -> None:
+    """Write a model as the file that the ending of its path says.
+
+    Args:
+        model: the model.
+        path: of the file; of a folder if it is not zipped.
+        with_optimizer: whether it is compiled again when it is read.
+        zipped: whether a .keras file is one archive.
+    """
     older = path.endswith(_OLDER)
     if not model.built:
         if older:
@@ -50,4 +83,4 @@ def write(model: Model, path: str, with_optimizer: bool) -> None:
     if older:
         older_files.write(model, path, with_optimizer)
     else:
-        keras_files.write(model, path, with_optimizer)
+        keras_files.write(model, path, with_optimizer, zipped=zipped)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pinnace.checkpoint.checkpoint import Checkpoint
 from pinnace.checkpoint.state_file import write_state
 from pinnace.framework import jobs
-from pinnace.keras.saving import hdf5, hdf5_files, keras_files, listed_weights
+from pinnace.framework.errors import MissingFileError
+from pinnace.keras.saving import hdf5, hdf5_files, keras_files, listed_weights, sharded_weights
 
 if TYPE_CHECKING:
     from pinnace.keras.models.model import Model
@@ -16,23 +17,40 @@ if TYPE_CHECKING:
 _HDF5 = (".h5", ".hdf5")
 
 
-def save_weights(model: Model, filepath: Any, overwrite: bool) -> None:
+def save_weights(
+    model: Model,
+    filepath: Any,
+    overwrite: bool,
+    max_shard_size: float | None = None,
+    **kwargs: Any,
+) -> None:
     """Write the weights of a model; see `Model.save_weights`."""
     path = os.fspath(filepath)
+    skipped = _skipped("save_weights", kwargs)
     if not model.built:
         raise ValueError(
             f"save_weights: {model.name!r} has no weights before it is built\n"
             "  Try: call it on data, or build(shape)"
         )
-    is_hdf5 = _is_hdf5(path)
-    there = path if is_hdf5 else f"{path}.index"
+    if max_shard_size is not None and path.endswith(".weights.h5"):
+        path = path.removesuffix(".weights.h5") + sharded_weights.ENDING  # as Keras does
+    is_sharded = path.endswith(sharded_weights.ENDING)
+    if is_sharded != (max_shard_size is not None):
+        raise ValueError(
+            "save_weights: a name that ends in `.weights.json` and max_shard_size go together, got "
+            f"{path!r} and {max_shard_size!r}"
+        )
+    is_hdf5 = not is_sharded and _is_hdf5(path)
+    there = path if is_hdf5 or is_sharded else f"{path}.index"
     if not overwrite and jobs.is_chief() and os.path.exists(there):  # noqa: PTH110 (a text that may be a URL)
         raise FileExistsError(f"save_weights: {path!r} is there already")
     with jobs.chief_writes(f"saving weights {path!r}") as writes:
-        if not is_hdf5:
+        if not (is_hdf5 or is_sharded):
             Checkpoint(root=model).write(path)
-        if writes and is_hdf5:
-            hdf5.write(model, path)
+        if writes and max_shard_size is not None:
+            sharded_weights.write(model, path, max_shard_size, skipped)
+        elif writes and is_hdf5:
+            hdf5.write(model, path, skipped)
         elif writes:
             folder = os.path.dirname(path)  # noqa: PTH120 (a text)
             write_state(folder, path, [path])
@@ -42,25 +60,54 @@ def load_weights(model: Model, filepath: Any, skip_mismatch: bool, **kwargs: Any
     """Read the weights of a model; see `Model.load_weights`."""
     path = os.fspath(filepath)
     by_name = kwargs.pop("by_name", None)
-    if kwargs:
-        raise ValueError(f"load_weights: takes no argument {', '.join(sorted(kwargs))}")
+    skipped = _skipped("load_weights", kwargs)
     if path.endswith(".keras"):
         _refuse_names(by_name, path)
-        keras_files.read_weights(model, path, skip_mismatch=skip_mismatch)
+        keras_files.read_weights(model, path, skip_mismatch=skip_mismatch, skipped=skipped)
         return None
     if path.endswith(_HDF5):
-        _read_hdf5(model, path, skip_mismatch, by_name)
+        _read_hdf5(model, path, skip_mismatch, by_name, skipped)
         return None
     _refuse_names(by_name, path)
-    if skip_mismatch:
+    if path.endswith(sharded_weights.ENDING):
+        hdf5.check_built(model)
+        who = f"load_weights: {path!r}"
+        with hdf5_files.explained(who), sharded_weights.reading(path, who) as file:
+            found = hdf5.weights_for(model, file, skip_mismatch=skip_mismatch, skipped=skipped)
+        for variable, value in found:
+            variable.assign(value)
+        return None
+    if skip_mismatch or skipped:
         raise ValueError(
-            f"load_weights: skip_mismatch is for files that end in .h5 or .keras, got {path!r}\n"
-            "  Try: load_weights(path).expect_partial()"
+            "load_weights: skip_mismatch and objects_to_skip are for files that end in .h5 or "
+            f".keras, got {path!r}\n  Try: load_weights(path).expect_partial()"
+        )
+    if not os.path.exists(f"{path}.index") and os.path.splitext(path)[1]:  # noqa: PTH110, PTH122 (a text)
+        raise MissingWeightsError(
+            f"load_weights: File format not supported: {path!r}. It must end in .weights.h5, .keras"
+            " or .weights.json, or be a TensorFlow checkpoint that is there"
         )
     return Checkpoint(root=model).read(path)
 
 
-def _read_hdf5(model: Model, path: str, skip_mismatch: bool, by_name: bool | None) -> None:
+class MissingWeightsError(MissingFileError, ValueError):
+    """There is no checkpoint of that name, and the name has another ending."""
+
+
+def _skipped(who: str, kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    skipped = tuple(kwargs.pop("objects_to_skip", None) or ())
+    if kwargs:
+        raise ValueError(f"{who}: takes no argument {', '.join(sorted(kwargs))}")
+    return skipped
+
+
+def _read_hdf5(
+    model: Model,
+    path: str,
+    skip_mismatch: bool,
+    by_name: bool | None,
+    skipped: tuple[Any, ...],
+) -> None:
     """Put the weights of a file into a model; which of Keras' formats it has says the file."""
     hdf5.check_built(model)
     who = f"load_weights: {path!r}"
@@ -68,7 +115,7 @@ def _read_hdf5(model: Model, path: str, skip_mismatch: bool, by_name: bool | Non
         group = _listed(file)
         if group is None:
             _refuse_names(by_name, path)
-            found = hdf5.weights_for(model, file, skip_mismatch=skip_mismatch)
+            found = hdf5.weights_for(model, file, skip_mismatch=skip_mismatch, skipped=skipped)
         else:
             try:
                 found = listed_weights.weights_for(

@@ -9,6 +9,7 @@ from pinnace.framework.errors import InvalidArgumentError, MissingFileError, OpE
 from pinnace.framework.no_effect import ignored
 from pinnace.keras import registry
 from pinnace.keras.saving import model_files
+from pinnace.keras.saving.unzipped import is_unzipped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +29,37 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, **kwargs: Any)
         **kwargs: see `Model.save`.
     """
     model.save(filepath, overwrite=overwrite, **kwargs)
+
+
+def save_weights(
+    model: Any,
+    filepath: Any,
+    overwrite: bool = True,
+    max_shard_size: float | None = None,
+    **kwargs: Any,
+) -> None:
+    """Write the weights of a model; see `Model.save_weights`.
+
+    Args:
+        model: built.
+        filepath: ends in `.weights.h5`, or in `.weights.json` with a `max_shard_size`.
+        overwrite: whether what is there may be replaced.
+        max_shard_size: gigabytes of variables in one file.
+        **kwargs: `objects_to_skip`.
+    """
+    model.save_weights(filepath, overwrite, max_shard_size, **kwargs)
+
+
+def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> Any:
+    """Put values of a file into the weights of a model; see `Model.load_weights`.
+
+    Args:
+        model: built.
+        filepath: of the file.
+        skip_mismatch: whether weights that do not fit stay as they are, with a warning.
+        **kwargs: `objects_to_skip` and `by_name`.
+    """
+    return model.load_weights(filepath, skip_mismatch, **kwargs)
 
 
 class MissingModelError(MissingFileError, ValueError):
@@ -70,10 +102,16 @@ def load_model(
         # Not above: the files of models import this package.
         from pinnace.keras.saving import saved_folders
 
-        with registry.custom_object_scope(custom_objects or {}):
-            return saved_folders.read(path, compile)
-    if not os.path.exists(path):  # noqa: PTH110 (a text)
-        raise MissingModelError(f"load_model: there is no file or folder {path!r}")
+        if not is_unzipped(path):
+            with registry.custom_object_scope(custom_objects or {}):
+                return saved_folders.read(path, compile)
+    elif not os.path.exists(path):  # noqa: PTH110 (a text)
+        known = path.endswith((".keras", ".h5", ".hdf5"))
+        told = "File not found" if known else "File format not supported"
+        raise MissingModelError(
+            f"load_model: {told}: there is no file or folder {path!r}. Please ensure the file is "
+            "an accessible `.keras` or `.h5` file, or the folder of a SavedModel"
+        )
     ignored("load_model", "nothing that a file holds is run", True, safe_mode=safe_mode)
     try:
         with registry.custom_object_scope(custom_objects or {}):

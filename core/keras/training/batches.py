@@ -65,8 +65,9 @@ class ArrayBatches(Batches):
 
     def __init__(self, parts: Batch, batch_size: int, shuffle: bool | str) -> None:
         self._parts = parts
-        self._arrays: list[Array] = structure.flatten(parts)
-        self.size = len(self._arrays[0])
+        # None stands for an optional input that is left out.
+        self._arrays: list[Array | None] = structure.flatten(parts)
+        self.size = next(len(array) for array in self._arrays if array is not None)
         self.batch_size = batch_size
         self.count = math.ceil(self.size / batch_size)
         self._shuffle = shuffle
@@ -83,16 +84,16 @@ class ArrayBatches(Batches):
         pack = _packer(self._parts)
         if self._generator is None:
             for start in range(0, size, step):
-                yield pack([_tensor_of(array[start : start + step]) for array in self._arrays])
+                yield pack([_slice_of(array, slice(start, start + step)) for array in self._arrays])
         elif self._shuffle == "batch":
             for index in self._generator.permutation(math.ceil(size / step)):
                 start = int(index) * step
-                yield pack([_tensor_of(array[start : start + step]) for array in self._arrays])
+                yield pack([_slice_of(array, slice(start, start + step)) for array in self._arrays])
         else:
             order = self._generator.permutation(size)
             for start in range(0, size, step):
                 chosen = order[start : start + step]
-                yield pack([_tensor_of(array.take(chosen, axis=0)) for array in self._arrays])
+                yield pack([_slice_of(array, chosen) for array in self._arrays])
 
 
 class IterableBatches(Batches):
@@ -273,6 +274,13 @@ def _length(source: Any) -> int | None:
         return len(source)
     except (TypeError, NotImplementedError):
         return None
+
+
+def _slice_of(array: Any, rows: slice | Array) -> Any:
+    """The tensor of some rows of an array; None of none."""
+    if array is None:
+        return None
+    return _tensor_of(array[rows] if isinstance(rows, slice) else array.take(rows, axis=0))
 
 
 def _tensor_of(samples: Any) -> Any:

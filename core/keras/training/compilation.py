@@ -143,7 +143,7 @@ class Compilation(Part):
 
     def note_loss(self, loss: Any, x: Any) -> None:
         """Take a loss into account in its mean, weighted by the number of samples."""
-        first = structure.flatten(x)[0]
+        first = next(part for part in structure.flatten(x) if part is not None)
         size = first.shape[0] if first.shape.rank else 1
         count = samples_of(first) if size is None else float(size)
         if self.tracker is not None:

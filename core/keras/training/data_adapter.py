@@ -185,7 +185,7 @@ def _is_arrays(x: Any) -> bool:
     if isinstance(x, (np.ndarray, Operands, CompositeRows)) or is_composite(x):
         return True
     if isinstance(x, dict):
-        return all(_is_arrays(part) for part in x.values())
+        return all(part is None or _is_arrays(part) for part in x.values())
     if isinstance(x, (list, tuple)):
         return True
     return hasattr(x, "__array__")

@@ -109,8 +109,8 @@ class _Plan:
                 continue
             if not _has(output, key):
                 raise KeyError(
-                    f"compile: `loss` has an entry at {(*path, key)}, which can't be found in the "
-                    f"model's output: there are {_keys(output)}"
+                    f"compile: the entry {(*path, key)}, in the `loss` argument, can't be found "
+                    f"in either the model's output or its labels: there are {_keys(output)}"
                 )
             self.visit(item, output[key], called[key], (*path, key))
 

@@ -50,3 +50,19 @@ def test_rows_of_an_array_are_float64_and_of_a_tensor_a_tensor() -> None:
     assert rows.numpy().tolist() == [[1, 0, 0], [0, 0, 1]]
     mapped = tf.data.Dataset.range(3).map(lambda x: keras.utils.to_categorical(x, 3))
     assert np.stack(list(mapped.as_numpy_iterator())).tolist() == np.eye(3).tolist()
+
+
+def test_a_tensor_is_normalised_as_a_tensor() -> None:
+    x = tf.constant([[3.0, 4.0], [0.0, 0.0]])
+    found = tf.function(tf.keras.utils.normalize)(x)
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0, 0]], rtol=1e-6)
+
+
+def test_a_number_is_no_policy() -> None:
+    with pytest.raises(ValueError, match="Cannot interpret"):
+        keras.dtype_policies.get(123)
+    with pytest.raises(ValueError, match="Invalid `policy` argument"):
+        keras.config.set_dtype_policy(12345)
+    with pytest.raises(ValueError, match="Invalid `policy` argument"):
+        keras.config.set_dtype_policy("mixed_float15")
+    assert keras.config.dtype_policy().name == "float32"

@@ -119,16 +119,16 @@ def test_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"label_mode": "one"}, "label_mode must be"),
-        ({"color_mode": "cmyk"}, "color_mode must be one of"),
-        ({"labels": [1, 2]}, "one entry for each of the 10 files"),
-        ({"labels": "mine"}, "labels must be 'inferred'"),
-        ({"labels": None, "class_names": ["a"]}, "class_names goes with"),
-        ({"class_names": ["c"]}, r"which has \['a', 'b'\], got \['c'\]"),
-        ({"validation_split": 0.5}, "go together"),
+        ({"label_mode": "one"}, "`label_mode` argument must be"),
+        ({"color_mode": "cmyk"}, "`color_mode` must be one of"),
+        ({"labels": [1, 2]}, "to match the number of files, 10 in"),
+        ({"labels": "mine"}, "`labels` argument should be a list"),
+        ({"labels": None, "class_names": ["a"]}, "you can only pass `class_names` if"),
+        ({"class_names": ["c"]}, r"which are \['a', 'b'\], got \['c'\]"),
+        ({"validation_split": 0.5}, "`validation_split` must be set if"),
         ({"validation_split": 1.5, "subset": "both"}, "between 0 and 1, got 1.5"),
-        ({"validation_split": 0.5, "subset": "some"}, "subset must be"),
-        ({"validation_split": 0.5, "subset": "training"}, "give a seed"),
+        ({"validation_split": 0.5, "subset": "some"}, "`subset` must be"),
+        ({"validation_split": 0.5, "subset": "training"}, "you must provide a `seed`"),
         ({"class_names": ["a"], "label_mode": "binary"}, "exactly 2 classes, .* has 1"),
         ({"crop_to_aspect_ratio": True, "pad_to_aspect_ratio": True}, "exclude each other"),
     ],
@@ -141,7 +141,9 @@ def test_what_is_wrong_is_said(pictures: Path, options: dict[str, Any], message:
 def test_an_empty_or_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         read(tmp_path / "nothing")
-    with pytest.raises(ValueError, match=r"no files \.bmp .* in"):
+    with pytest.raises(
+        ValueError, match=r"No images found\. in directory .*: names must end in \.bmp"
+    ):
         read(tmp_path, labels=None)
 
 
@@ -205,3 +207,15 @@ def test_sounds_are_not_resampled(tmp_path: Path) -> None:
         utils.audio_dataset_from_directory(tmp_path, sampling_rate=8000)
     with pytest.raises(ValueError, match="Cannot set both"):
         utils.audio_dataset_from_directory(tmp_path, ragged=True, output_sequence_length=3)
+
+
+def test_without_labels_files_outside_of_folders_count(tmp_path: Path) -> None:
+    for name in ("a/1.txt", "b/2.txt", "3.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    found = tf.keras.utils.text_dataset_from_directory(
+        tmp_path, label_mode=None, shuffle=False, batch_size=None
+    )
+    # As Keras lists them: a folder's own files, then those of the folders in it.
+    assert [x.numpy() for x in found] == [b"3.txt", b"a/1.txt", b"b/2.txt"]
+    assert found.class_names is None

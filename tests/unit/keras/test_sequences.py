@@ -95,11 +95,11 @@ def test_shuffled_windows_are_the_same_windows() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sequence_length": 0}, "sequence_length must be at least 1, got 0"),
-        ({"sampling_rate": 20}, "sampling_rate must be at least 1 and at most 19, got 20"),
-        ({"sequence_stride": 0}, "sequence_stride must be at least 1"),
-        ({"start_index": -1}, "start_index must be at least 0"),
-        ({"start_index": 9, "end_index": 9}, "end_index must be at least 10"),
+        ({"sequence_length": 0}, "`sequence_length` must be at least 1, got 0"),
+        ({"sampling_rate": 20}, "`sampling_rate` must be at least 1 and at most 19, got 20"),
+        ({"sequence_stride": 0}, "`sequence_stride` must be at least 1"),
+        ({"start_index": -1}, "`start_index` must be at least 0"),
+        ({"start_index": 9, "end_index": 9}, "`end_index` must be at least 10"),
     ],
 )
 def test_numbers_that_do_not_fit_are_refused(options: dict[str, int], message: str) -> None:

@@ -124,7 +124,6 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "GroupQueryAttention: flash_attention": (
         lambda: k.GroupQueryAttention(2, 2, 1, flash_attention=True)
     ),
-    "Input: optional": lambda: keras.Input((2,), optional=True),
     "Discretization: epsilon": lambda: k.Discretization([0.0], epsilon=0.5),
     "Model.summary: positions": lambda: small().summary(positions=[0.5, 1.0]),
     "TensorBoard: write_images": lambda: keras.callbacks.TensorBoard(write_images=True),

@@ -9,8 +9,8 @@ from pinnace.framework.tensor import Tensor
 from pinnace.keras import ops, random
 from pinnace.keras.bounding_boxes.formats import convert_format
 from pinnace.keras.bounding_boxes.inputs import dense_boxes
+from pinnace.keras.image_format import checked_format
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.keras.layers.windows import checked_format
 from pinnace.keras.seeds import SeedGenerator
 from pinnace.ops.array import joining
 

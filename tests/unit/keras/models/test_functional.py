@@ -140,7 +140,7 @@ def test_what_cannot_be_is_told() -> None:
         keras.Model(x, layers.Add()([x, z]))
     with pytest.raises(ValueError, match=r"All `inputs` values must be .* got ndarray"):
         keras.Model(X, layers.Dense(1)(x))
-    with pytest.raises(ValueError, match="Model takes 1 inputs, got 2"):
+    with pytest.raises(ValueError, match=r"Model expects 1 input\(s\), got 2"):
         keras.Model(x, layers.Dense(1)(x))([X, X])
     with pytest.raises(ValueError, match="stands for what a layer will give and has no value"):
         bool(x)

@@ -87,11 +87,11 @@ def test_a_clone_has_weights_of_its_own() -> None:
     [
         (
             lambda: keras.Sequential([abs]),
-            r"a layer must be a Layer, got .*\n  Try: Lambda\(function\)",
+            r"Only instances of `keras.Layer` can be added.*, got .*\n  Try: Lambda\(function\)",
         ),
         (
             lambda: keras.Sequential([layers.Dense(1, name="a"), layers.Dense(1, name="a")]),
-            "names must differ, there is a 'a' already",
+            "layers should have unique names, there is a 'a' already",
         ),
         (lambda: keras.Sequential().build((None, 2)), "has no layers: add one"),
         (lambda: keras.Sequential().pop(), "there is no layer to take away"),

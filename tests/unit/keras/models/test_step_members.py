@@ -100,10 +100,3 @@ def test_how_steps_are_joined_is_told_to_have_no_effect() -> None:
     assert (made.unrolled_steps_per_execution, made.distribute_reduction_method) == (1, "auto")
     with pytest.warns(UserWarning, match="unrolled_steps_per_execution has no effect"):
         made.unrolled_steps_per_execution = 4
-
-
-def test_a_file_is_one_archive_and_weights_are_one_file() -> None:
-    with pytest.raises(ValueError, match="zipped must be True or None"):
-        model().save("m.keras", zipped=False)
-    with pytest.raises(ValueError, match="max_shard_size must be None"):
-        model().save_weights("m.weights.h5", max_shard_size=1)

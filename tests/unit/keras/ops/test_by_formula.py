@@ -284,3 +284,37 @@ def test_a_gradient_is_the_slope(name: str) -> None:
         for s in (step, -step)
     ]
     np.testing.assert_allclose(found, (ends[0] - ends[1]) / (2 * step), rtol=2e-5, atol=2e-6)
+
+
+def test_softmax_over_everything() -> None:
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
+    wanted = np.exp(x) / np.exp(x).sum()
+    np.testing.assert_allclose(ops.softmax(x, axis=None), wanted, rtol=1e-5)
+    np.testing.assert_allclose(ops.log_softmax(x, axis=None), np.log(wanted), rtol=1e-5)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+def test_normalize_by_any_norm(order: int) -> None:
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
+    norms = np.linalg.norm(x, order, axis=1, keepdims=True)
+    np.testing.assert_allclose(ops.normalize(x, 1, order), x / norms, rtol=1e-5)
+    with pytest.raises(ValueError, match="Argument `order` must be an int >= 1"):
+        ops.normalize(x, 1, 0)
+
+
+def test_moments_of_halves_do_not_overflow() -> None:
+    x = np.array([300, -300, 400, -400], "float16")
+    mean, variance = ops.moments(x, [0])
+    assert float(mean) == 0
+    # 125000 is more than float16 holds: its largest number stands for it.
+    assert float(variance) == np.finfo("float16").max
+    assert variance.dtype == "float16"
+
+
+@pytest.mark.parametrize("stride", [0, -1, 1.5])
+def test_strides_of_pieces_are_positive_integers(stride: float) -> None:
+    x = np.zeros(16, "float32")
+    with pytest.raises(ValueError, match="`sequence_stride` must be a positive integer"):
+        ops.stft(x, 4, stride, 4)
+    with pytest.raises(ValueError, match="`sequence_stride` must be a positive integer"):
+        ops.istft((np.zeros((4, 3), "float32"),) * 2, 4, stride, 4)
