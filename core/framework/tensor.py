@@ -103,6 +103,12 @@ class Reference:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reference) and self._target is other._target
 
+    def __lt__(self, other: object) -> bool:
+        """An order of no meaning: mappings whose keys these are can be flattened."""
+        if not isinstance(other, Reference):
+            return NotImplemented
+        return id(self._target) < id(other._target)
+
     def __hash__(self) -> int:
         return id(self._target)
 
