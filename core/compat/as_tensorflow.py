@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pinnace.compat.private import MODULES as _PRIVATE
+from pinnace.compat.v1.names import of_graph_mode
 from pinnace.framework import errors, missing_names
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["install", "uninstall"]
 
 _ROOTS = {"tensorflow": "pinnace", "keras": "pinnace.keras", "tf_keras": "pinnace.keras"}
+_PYTHON = {"__future__", "collections.abc", "functools", "typing"}
 _CLASS = re.compile(r"[A-Z]\w*[a-z]\w*")
 _SPOKEN = {"tensorflow": "tf", "keras": "tf.keras", "tf_keras": "tf.keras"}  # in reasons
 # Versions whose names these are, which programs compare; Keras 3's is `pinnace.keras`'s own.
@@ -51,6 +53,8 @@ class _Alias(ModuleType):
             self.__dict__["__version__"] = version
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return _exported(self.__dict__["_target"])
         inside = f"{self.__name__}.{name}"
         if inside in _PRIVATE:
             return importlib.import_module(inside)
@@ -60,6 +64,8 @@ class _Alias(ModuleType):
             for other in self.__dict__["_others"]:
                 if hasattr(other, name):
                     return getattr(other, name)
+            if _public(inside) in _PRIVATE:
+                return importlib.import_module(_public(inside))
             refused = None if isinstance(self.__dict__["_target"], _Missing) else _refused(inside)
             if refused is None:
                 raise
@@ -78,6 +84,18 @@ class _Alias(ModuleType):
 
     def __dir__(self) -> list[str]:
         return dir(self.__dict__["_target"])
+
+
+def _exported(module: ModuleType) -> list[str]:
+    """What `from module import *` gives: public names, but not what the module itself imports."""
+    names = set(getattr(module, "__all__", ()))
+    for name in dir(module):
+        value = getattr(module, name, None)
+        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+        foreign = isinstance(value, ModuleType) or home in _PYTHON
+        if not name.startswith("_") and not (foreign and not str(home).startswith("pinnace.")):
+            names.add(name)
+    return sorted(names)
 
 
 class _Missing(ModuleType):
@@ -150,6 +168,7 @@ def uninstall() -> None:
         del sys.modules[name]
 
 
+@functools.cache
 def _public(name: str) -> str:
     """The public name that a name of TensorFlow's or Keras's stands for."""
     for private in sorted(_PRIVATE, key=len, reverse=True):
@@ -159,23 +178,37 @@ def _public(name: str) -> str:
 
 
 @functools.cache
-def _refused(name: str) -> type | None:
-    """The stand-in for a class that will not be here; None for any other name.
+def _refused(name: str) -> Any:
+    """The stand-in for what will not be here, a class or a function; None for any other name.
 
-    Programs derive from such classes, and ask whether an object is one, without making any.
+    Programs derive from such classes, ask whether an object is one, and hand such functions on,
+    without making or calling any.
     """
     root, *parts = _public(name).split(".")
-    if root not in _SPOKEN:
+    said = _why_not(root, parts)
+    if said is None:
         return None
-    spoken = ".".join([_SPOKEN[root], *parts])
-    if not _CLASS.fullmatch(parts[-1]) or missing_names.reason_of(spoken) is None:
-        return None
-    said = missing_names.explain(spoken)
 
-    def refuse(self: object, *arguments: object, **named: object) -> None:
+    def refuse(*arguments: object, **named: object) -> None:
+        del arguments, named
         raise errors.UnimplementedError(None, None, said)
 
-    return type(parts[-1], (), {"__doc__": said, "__init__": refuse})
+    if _CLASS.fullmatch(parts[-1]) and parts[:-1] != ["raw_ops"]:
+        return type(parts[-1], (), {"__doc__": said, "__init__": refuse})
+    refuse.__name__ = refuse.__qualname__ = parts[-1]
+    refuse.__doc__ = said
+    return refuse
+
+
+def _why_not(root: str, parts: list[str]) -> str | None:
+    """Why a class or an op is not here, or a name of version 1's graphs; None for other names."""
+    if parts[:2] == ["compat", "v1"]:
+        return of_graph_mode(".".join(parts[2:]))
+    spoken = ".".join([_SPOKEN.get(root, root), *parts])
+    if parts[:-1] == ["raw_ops"]:
+        return missing_names.explain(spoken)
+    known = _CLASS.fullmatch(parts[-1]) and missing_names.reason_of(spoken)
+    return missing_names.explain(spoken) if known else None
 
 
 def _found(name: str) -> tuple[ModuleType, ...]:

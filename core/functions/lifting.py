@@ -87,12 +87,14 @@ def _told_by_shapes(node: Node) -> bool:
 
 def _of_shapes(node: Node) -> list[Tensor]:
     """What such a node gives, of any numbers in these shapes."""
-    anything = [
-        wrap(np.broadcast_to(np.zeros((), value.dtype.numpy), value.shape.as_list()), value.dtype)
-        for value in node.inputs
-    ]
+    anything = [_zeros(value) for value in node.inputs]
     inputs = (tuple(anything),) if node.op.inputs[0].number_attr else tuple(anything)
     return list(run_eagerly(node.op, inputs, node.attrs))
+
+
+def _zeros(value: Value) -> Tensor:
+    sizes = [int(size or 0) for size in value.shape]
+    return wrap(np.broadcast_to(np.zeros((), value.dtype.numpy), sizes), value.dtype)
 
 
 def _unknown(tensor: Tensor, what: str) -> ValueError:

@@ -31,9 +31,9 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> D
         text = f"{decorated.__qualname__} is deprecated{_until(date)}: {instructions}"
         if not isinstance(decorated, type):
             return _warning(decorated, lambda _: text)
-        first = decorated.__init__
-        decorated.__init__ = _warning(first, lambda _: text)  # type: ignore[method-assign]
-        return decorated
+        kind: Any = decorated
+        kind.__init__ = _warning(kind.__init__, lambda _: text)
+        return kind
 
     return decorate
 

@@ -172,3 +172,28 @@ def _level(x: Nest) -> Nest:
 
 
 is_sequence = is_nested = structure.is_nested
+
+
+# Private there too; TensorFlow Probability calls them.
+
+
+def _is_namedtuple(instance: object, strict: bool = False) -> bool:
+    del strict
+    return isinstance(instance, tuple) and hasattr(instance, "_fields")
+
+
+def _yield_sorted_items(iterable: Nest) -> Iterator[tuple[Any, Any]]:
+    if isinstance(iterable, Mapping):
+        yield from ((key, iterable[key]) for key in sorted(iterable))
+    elif _is_namedtuple(iterable):
+        yield from zip(iterable._fields, iterable, strict=True)
+    else:
+        yield from enumerate(iterable)
+
+
+def _yield_value(iterable: Nest) -> Iterator[Any]:
+    return (value for _, value in _yield_sorted_items(iterable))
+
+
+def _sequence_like(instance: Nest, args: Any) -> Nest:
+    return structure.pack_sequence_as(_level(instance), list(args))

@@ -10,13 +10,17 @@ from inspect import signature as signature
 from typing import Any
 
 
-def getfullargspec(obj: Any) -> inspect.FullArgSpec:
+def getfullargspec(obj: Any) -> inspect.FullArgSpec:  # type: ignore[no-redef]
     """The arguments of a function, of what it wraps if it wraps one.
 
     Args:
         obj: a function, method or class.
     """
-    return inspect.getfullargspec(inspect.unwrap(obj) if callable(obj) else obj)
+    target = inspect.unwrap(obj) if callable(obj) else obj
+    found = inspect.getfullargspec(target)
+    # TensorFlow's own functions have no annotations, and packages compare theirs with them.
+    ours = str(getattr(target, "__module__", "")).startswith("pinnace.")
+    return found._replace(annotations={}) if ours else found
 
 
 def getargspec(obj: Any) -> inspect.FullArgSpec:

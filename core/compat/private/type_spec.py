@@ -6,10 +6,13 @@ structure; here `component_specs` and the like speak of a flat list (`framework/
 
 from __future__ import annotations
 
+from abc import ABC
 from typing import TYPE_CHECKING, Any
 
 from pinnace.data.value_specs import type_spec_from_value as type_spec_from_value
 from pinnace.framework import composite, structure
+from pinnace.framework.dtypes import DType, as_dtype
+from pinnace.framework.shapes import Shape, as_shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.specs import TypeSpec as TypeSpec
 
@@ -17,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-class _CompositeKind(type):
-    def __instancecheck__(cls, instance: object) -> bool:
-        known = cls is CompositeTensor and isinstance(instance, composite.CompositeTensor)
-        return known or super().__instancecheck__(instance)
-
-
-class CompositeTensor(composite.CompositeTensor, metaclass=_CompositeKind):
+class CompositeTensor(composite.CompositeTensor, ABC):
     """The base of values made of several tensors; a subclass has `_type_spec`."""
+
+    @classmethod
+    def __subclasshook__(cls, kind: type) -> Any:
+        if cls is CompositeTensor and issubclass(kind, composite.CompositeTensor):
+            return True
+        return NotImplemented
 
     @property
     def spec(self) -> TypeSpec:
@@ -65,6 +68,41 @@ class BatchableTypeSpec(composite.CompositeSpec):
         return composite.compatible(mine, theirs)
 
 
+class DenseSpec(BatchableTypeSpec):
+    """The base of specs of what stands for one tensor.
+
+    Args:
+        shape: of the tensor.
+        dtype: of the tensor.
+        name: of the argument.
+    """
+
+    __slots__ = ("_dtype", "_name", "_shape")
+
+    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
+        self._shape = as_shape(shape)
+        self._dtype = as_dtype(dtype)
+        self._name = name
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the tensor, as far as it is known."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._dtype
+
+    @property
+    def name(self) -> str | None:
+        """The name of the argument."""
+        return self._name
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self._shape, self._dtype, self._name
+
+
 def register_type_spec_from_value_converter(
     type_object: type, converter_fn: Callable[[Any], TypeSpec], allow_subclass: bool = False
 ) -> None:
@@ -81,6 +119,7 @@ def register_type_spec_from_value_converter(
 __all__ = [
     "BatchableTypeSpec",
     "CompositeTensor",
+    "DenseSpec",
     "TypeSpec",
     "register_type_spec_from_value_converter",
     "type_spec_from_value",

@@ -9,12 +9,12 @@ from pinnace.framework import composite
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What programs look into to see whether a name is taken.
-_NAME_TO_TYPE_SPEC: dict[str, type] = {}
+# What programs look into to see whether a name is taken, and take a name out of to give it anew.
+_NAME_TO_TYPE_SPEC = composite._registered
 _TYPE_SPEC_TO_NAME: dict[type, str] = {}
 
 
-def register(name: str) -> Callable[[type], type]:
+def register(name: str) -> Callable[[type[composite.CompositeSpec]], type[composite.CompositeSpec]]:
     """A decorator: files hold specs of the class under this name.
 
     Args:
@@ -30,9 +30,8 @@ def register(name: str) -> Callable[[type], type]:
         )
     kept = composite.registered_as(name)
 
-    def decorate(kind: type) -> type:
+    def decorate(kind: type[composite.CompositeSpec]) -> type[composite.CompositeSpec]:
         kept(kind)
-        _NAME_TO_TYPE_SPEC[name] = kind
         _TYPE_SPEC_TO_NAME[kind] = name
         return kind
 

@@ -195,3 +195,40 @@ def test_a_program_with_private_modules_runs(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pinnace.compat.as_tensorflow", str(program)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout == "True CPU [0, 2, 4]\n", done
+
+
+def test_everything_of_a_module_can_be_imported() -> None:
+    said = run(
+        "from tensorflow.keras.layers import *\n"
+        "from tensorflow import *\n"
+        "import pinnace\n"
+        "print(Dense is pinnace.keras.layers.Dense, constant is pinnace.constant,\n"
+        "      'TYPE_CHECKING' in globals(), 'Any' in globals())"
+    )
+    assert said == "True True False False"
+
+
+def test_names_that_packages_reach_inside_of_namespaces() -> None:
+    said = run(
+        "import tensorflow.compat.v2 as tf, tensorflow.compat.v1 as tf1\n"
+        "from tf_keras import __internal__\n"
+        "from tensorflow.python.ops import random_ops, array_ops\n"
+        "print(isinstance(tf.sparse.eye(2), tf.__internal__.CompositeTensor),\n"
+        "      tf.__internal__.nest.is_mapping({}), '__add__' in tf.Tensor.OVERLOADABLE_OPERATORS)\n"
+        "__internal__.utils.register_symbolic_tensor_type(int)\n"
+        "x = random_ops.parameterized_truncated_normal([50], minvals=0., maxvals=.5)\n"
+        "print(x.shape, bool(tf.reduce_all((x >= 0) & (x <= .5))))\n"
+        "with tf1.colocate_with(x):\n    print(array_ops.prevent_gradient(tf.constant(3.)).numpy())\n"
+        "print(int(tf1.Dimension(3)), tf1.Dimension(None).value, tf1.Dimension(2) == 2)\n"
+        "module = tf.Module()\n"
+        "module.hidden = module._no_dependency(tf.Module())\n"
+        "print(len(module._trackable_children()), isinstance(module.hidden, tf.Module))\n"
+        "graph = tf.Graph()\n"
+        "print([graph.unique_name('a', mark_as_used=False), graph.unique_name('a'),\n"
+        "       graph.unique_name('a')])\n"
+        "try:\n    tf1.get_variable('v')\n"
+        "except tf.errors.UnimplementedError as error:\n    print(error)"
+    ).splitlines()
+    assert said[:6] == ["True True True", "(50,) True", "3.0", "3 None True", "0 True", said[5]]
+    assert said[5] == "['a', 'a', 'a_1']"
+    assert said[6].startswith("tf.compat.v1.get_variable is not in pinnace")
