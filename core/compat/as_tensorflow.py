@@ -9,7 +9,9 @@ or, for a whole program: `python -m pinnace.compat.as_tensorflow train.py --epoc
 
 from __future__ import annotations
 
+import functools
 import importlib
+import re
 import runpy
 import sys
 from importlib.abc import Loader, MetaPathFinder
@@ -17,7 +19,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework import missing_names
+from pinnace.compat.private import MODULES as _PRIVATE
+from pinnace.compat.v1.names import of_graph_mode
+from pinnace.framework import errors, missing_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,35 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["install", "uninstall"]
 
 _ROOTS = {"tensorflow": "pinnace", "keras": "pinnace.keras", "tf_keras": "pinnace.keras"}
+_PYTHON = {"__future__", "collections.abc", "functools", "typing"}
+_CLASS = re.compile(r"[A-Z]\w*[a-z]\w*")
 _SPOKEN = {"tensorflow": "tf", "keras": "tf.keras", "tf_keras": "tf.keras"}  # in reasons
 # Versions whose names these are, which programs compare; Keras 3's is `pinnace.keras`'s own.
 _VERSIONS = {"tensorflow": "2.21.0", "tf_keras": "2.21.0"}
-# Private modules that programs import all the same, and where their names are public.
-_PRIVATE = {
-    "keras.src": "keras",
-    "tensorflow._api.v2": "tensorflow",
-    "tensorflow._api.v2.v2": "tensorflow",
-    "tensorflow.python": "tensorflow",
-    "tensorflow.python.eager": "tensorflow",
-    "tensorflow.python.framework": "tensorflow",
-    "tensorflow.python.framework.constant_op": "tensorflow",
-    "tensorflow.python.framework.dtypes": "tensorflow.dtypes",
-    "tensorflow.python.framework.errors": "tensorflow.errors",
-    "tensorflow.python.framework.errors_impl": "tensorflow.errors",
-    "tensorflow.python.framework.ops": "tensorflow",
-    "tensorflow.python.framework.tensor_shape": "tensorflow",
-    "tensorflow.python.framework.tensor_spec": "tensorflow",
-    "tensorflow.python.keras": "tensorflow.keras",
-    "tensorflow.python.ops": "tensorflow",
-    "tensorflow.python.ops.array_ops": "tensorflow",
-    "tensorflow.python.ops.control_flow_ops": "tensorflow",
-    "tensorflow.python.ops.math_ops": "tensorflow.math",
-    "tensorflow.python.ops.nn_ops": "tensorflow.nn",
-    "tensorflow.python.ops.variables": "tensorflow",
-    "tensorflow.python.platform": "tensorflow.io",
-    "tensorflow.python.util": "tensorflow",
-    "tensorflow.python.util.nest": "tensorflow.nest",
-}
 
 
 class _Alias(ModuleType):
@@ -61,30 +41,61 @@ class _Alias(ModuleType):
 
     Args:
         name: the other name.
-        target: the module.
+        targets: the module, then others that are asked for names that it lacks.
     """
 
-    def __init__(self, name: str, target: ModuleType) -> None:
-        super().__init__(name, target.__doc__)
-        self.__dict__["_target"] = target
+    def __init__(self, name: str, targets: tuple[ModuleType, ...]) -> None:
+        super().__init__(name, targets[0].__doc__)
+        self.__dict__["_target"] = targets[0]
+        self.__dict__["_others"] = targets[1:]
         version = _VERSIONS.get(name)
         if version is not None:
             self.__dict__["__version__"] = version
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return _exported(self.__dict__["_target"])
         inside = f"{self.__name__}.{name}"
         if inside in _PRIVATE:
             return importlib.import_module(inside)
-        return getattr(self.__dict__["_target"], name)
+        try:
+            found = getattr(self.__dict__["_target"], name)
+        except AttributeError:
+            for other in self.__dict__["_others"]:
+                if hasattr(other, name):
+                    return getattr(other, name)
+            if _public(inside) in _PRIVATE:
+                return importlib.import_module(_public(inside))
+            refused = None if isinstance(self.__dict__["_target"], _Missing) else _refused(inside)
+            if refused is None:
+                raise
+            return refused
+        if isinstance(found, ModuleType) and found.__name__.startswith("pinnace."):
+            return importlib.import_module(inside)
+        return found
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__"):
             super().__setattr__(name, value)
-        elif not isinstance(value, _Alias):  # importing puts each module into the one above it
+        elif isinstance(value, _Alias):  # importing puts each module into the one above it
+            self.__dict__[name] = value
+        else:
             setattr(self.__dict__["_target"], name, value)
 
     def __dir__(self) -> list[str]:
         return dir(self.__dict__["_target"])
+
+
+def _exported(module: ModuleType) -> list[str]:
+    """What `from module import *` gives: public names, but not what the module itself imports."""
+    names = set(getattr(module, "__all__", ()))
+    for name in dir(module):
+        value = getattr(module, name, None)
+        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+        foreign = isinstance(value, ModuleType) or home in _PYTHON
+        if not name.startswith("_") and not (foreign and not str(home).startswith("pinnace.")):
+            names.add(name)
+    return sorted(names)
 
 
 class _Missing(ModuleType):
@@ -157,14 +168,59 @@ def uninstall() -> None:
         del sys.modules[name]
 
 
-def _found(name: str) -> ModuleType:
-    """The module of pinnace that a name of TensorFlow's or Keras's stands for."""
-    public = name
+@functools.cache
+def _public(name: str) -> str:
+    """The public name that a name of TensorFlow's or Keras's stands for."""
     for private in sorted(_PRIVATE, key=len, reverse=True):
         if name == private or name.startswith(f"{private}."):
-            public = _PRIVATE[private] + name[len(private) :]
-            break
-    root, *parts = public.split(".")
+            return _PRIVATE[private][0] + name[len(private) :]
+    return name
+
+
+@functools.cache
+def _refused(name: str) -> Any:
+    """The stand-in for what will not be here, a class or a function; None for any other name.
+
+    Programs derive from such classes, ask whether an object is one, and hand such functions on,
+    without making or calling any.
+    """
+    root, *parts = _public(name).split(".")
+    said = _why_not(root, parts)
+    if said is None:
+        return None
+
+    def refuse(*arguments: object, **named: object) -> None:
+        del arguments, named
+        raise errors.UnimplementedError(None, None, said)
+
+    if _CLASS.fullmatch(parts[-1]) and parts[:-1] != ["raw_ops"]:
+        return type(parts[-1], (), {"__doc__": said, "__init__": refuse})
+    refuse.__name__ = refuse.__qualname__ = parts[-1]
+    refuse.__doc__ = said
+    return refuse
+
+
+def _why_not(root: str, parts: list[str]) -> str | None:
+    """Why a class or an op is not here, or a name of version 1's graphs; None for other names."""
+    if parts[:2] == ["compat", "v1"]:
+        return of_graph_mode(".".join(parts[2:]))
+    spoken = ".".join([_SPOKEN.get(root, root), *parts])
+    if parts[:-1] == ["raw_ops"]:
+        return missing_names.explain(spoken)
+    known = _CLASS.fullmatch(parts[-1]) and missing_names.reason_of(spoken)
+    return missing_names.explain(spoken) if known else None
+
+
+def _found(name: str) -> tuple[ModuleType, ...]:
+    """The modules of pinnace that a name of TensorFlow's or Keras's stands for."""
+    return tuple(map(_module, _PRIVATE.get(name, (_public(name),))))
+
+
+def _module(name: str) -> ModuleType:
+    """The module of a public name of TensorFlow's or Keras's, or of a name of pinnace's own."""
+    root, *parts = name.split(".")
+    if root not in _ROOTS:
+        return importlib.import_module(name)
     found: Any = importlib.import_module(_ROOTS[root])
     for part in parts:
         try:

@@ -160,6 +160,10 @@ class Strategy:
 
         return structure.map_structure(gathered, value)
 
+    def unwrap(self, value: Any) -> tuple[Any, ...]:
+        """An older name of `experimental_local_results`."""
+        return self.experimental_local_results(value)
+
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """What each replica of this process has of a value, in their order.
 

@@ -28,6 +28,10 @@ class AutoTrackable(Trackable):
     _untracked: ClassVar[frozenset[str]] = frozenset()
     _self_setattr_tracking = True
 
+    def _no_dependency(self, value: object) -> object:
+        """The value as an attribute that is no child; TensorFlow's name, which packages call."""
+        return NoDependency(value)
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         stated = (vars(base).get("_untracked", ()) for base in cls.__mro__)

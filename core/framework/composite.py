@@ -112,7 +112,7 @@ class CompositeSpec(TypeSpec):
         if type(other) is not type(self):
             return False
         mine, theirs = self._serialize(), other._serialize()
-        return len(mine) == len(theirs) and all(map(_compatible, mine, theirs))
+        return len(mine) == len(theirs) and all(map(compatible, mine, theirs))
 
     def is_subtype_of(self, other: object) -> bool:
         """Whether every value of this spec is one of `other`."""
@@ -158,11 +158,12 @@ def _remade(kind: type[CompositeSpec], state: tuple[Any, ...]) -> CompositeSpec:
 _DIFFER = object()
 
 
-def _compatible(mine: Any, theirs: Any) -> bool:
+def compatible(mine: Any, theirs: Any) -> bool:
+    """Whether what one spec is made from is compatible with what another is made from."""
     if isinstance(mine, (Shape, TypeSpec)):
         return bool(mine.is_compatible_with(theirs))
     pairs = _paired(mine, theirs)
-    return bool(mine == theirs) if pairs is None else all(starmap(_compatible, pairs))
+    return bool(mine == theirs) if pairs is None else all(starmap(compatible, pairs))
 
 
 def _subtype(mine: Any, theirs: Any) -> bool:
@@ -304,6 +305,7 @@ def refuse_conversion(value: Any, advice: str) -> NoReturn:
 __all__ = [
     "CompositeSpec",
     "CompositeTensor",
+    "compatible",
     "components_of",
     "gradient_part",
     "is_composite",

@@ -180,15 +180,41 @@ def variables_collected() -> Iterator[list[Variable]]:
         state.collectors = saved
 
 
-@contextlib.contextmanager
-def name_scope(name: str) -> Iterator[str]:
-    """Nodes and variables made inside the block are named `name/...`; yields the whole prefix."""
-    saved = state.scope
-    state.scope = f"{saved}{name}/" if name else ""
-    try:
-        yield state.scope
-    finally:
-        state.scope = saved
+class name_scope(contextlib.AbstractContextManager[str, None]):  # noqa: N801 -- TensorFlow's name
+    """A block in which nodes and variables are named `name/...`; it yields the whole prefix.
+
+    Args:
+        name: below the scope around; with a slash at its end it is the whole prefix itself.
+
+    Raises:
+        ValueError: the name is no string.
+    """
+
+    __slots__ = ("_name", "_outer")
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise ValueError(  # noqa: TRY004 (TensorFlow's class)
+                f"name for name_scope must be a string, got {name!r}"
+            )
+        self._name = name
+        self._outer: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """The name, as it was given."""
+        return self._name
+
+    def __enter__(self) -> str:
+        self._outer.append(state.scope)
+        name = self._name
+        if name and not name.endswith("/"):
+            name = f"{state.scope}{name}/"
+        state.scope = name
+        return name
+
+    def __exit__(self, *raised: object) -> None:
+        state.scope = self._outer.pop()
 
 
 def executing_eagerly() -> bool:

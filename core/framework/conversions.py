@@ -47,6 +47,9 @@ def register_tensor_conversion_function(
         )
     if not callable(conversion_func):
         raise TypeError(f"{who}: conversion_func must be a function, got {conversion_func!r}")
+    for kind in kinds:
+        if getattr(kind, "_is_variable", False):
+            kind._has_conversion = True  # type: ignore[attr-defined]
     bisect.insort(
         _functions, (priority, next(_count), kinds, conversion_func), key=lambda one: one[:2]
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from pinnace.framework.autotrackable import AutoTrackable
-from pinnace.framework.context import state
+from pinnace.framework.context import name_scope, state
 from pinnace.framework.structure import flatten_with_paths
 from pinnace.framework.trackable import is_variable
 
@@ -44,7 +43,10 @@ class Module(AutoTrackable):
         if name is None:
             name = snake_case(type(self).__name__)
         if not _IDENTIFIER.fullmatch(str(name)):
-            raise ValueError(f"Module: name must be a Python identifier, got {name!r}")
+            raise ValueError(
+                f"Module: name must be a Python identifier, got {name!r}\n"
+                f"  {name!r} is not a valid module name"
+            )
         self._name = name
         self._scope_name = f"{state.scope}{name}/"
 
@@ -54,9 +56,9 @@ class Module(AutoTrackable):
         return self._name
 
     @property
-    def name_scope(self) -> contextlib.AbstractContextManager[str]:
+    def name_scope(self) -> name_scope:
         """A context in which variables and nodes are named below this module."""
-        return _scope(self._scope_name)
+        return name_scope(self._scope_name)
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -181,16 +183,6 @@ def _is_trainable(x: object) -> bool:
 
 def _is_not_trainable(x: object) -> bool:
     return is_variable(x) and not getattr(x, "trainable", False)
-
-
-@contextlib.contextmanager
-def _scope(prefix: str) -> Iterator[str]:
-    """The name scope `prefix`, whatever the scope outside."""
-    saved, state.scope = state.scope, prefix
-    try:
-        yield prefix
-    finally:
-        state.scope = saved
 
 
 def snake_case(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -103,6 +103,12 @@ class Reference:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reference) and self._target is other._target
 
+    def __lt__(self, other: object) -> bool:
+        """An order of no meaning: mappings whose keys these are can be flattened."""
+        if not isinstance(other, Reference):
+            return NotImplemented
+        return id(self._target) < id(other._target)
+
     def __hash__(self) -> int:
         return id(self._target)
 
@@ -116,6 +122,16 @@ class Tensor(Operands, TensorMembers):
     Made by `constant`, `convert_to_tensor` and every op; never changes.
     """
 
+    # What classes that act like tensors hand on to one.
+    OVERLOADABLE_OPERATORS: ClassVar[frozenset[str]] = frozenset(
+        f"__{name}__"
+        for name in (
+            *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"),
+            *("radd", "rsub", "rmul", "rtruediv", "rfloordiv", "rmod", "rpow", "rmatmul"),
+            *("and", "or", "xor", "rand", "ror", "rxor", "invert", "neg", "abs", "getitem"),
+            *("lt", "le", "gt", "ge", "eq", "ne"),
+        )
+    )
     # A mask is what Keras layers hang on their outputs.
     __slots__ = ("__weakref__", "_array", "_keras_mask")
     _array: Array
@@ -192,6 +208,8 @@ class Tensor(Operands, TensorMembers):
 
     def __bool__(self) -> bool:
         return bool(self._array)
+
+    __nonzero__ = __bool__  # TensorFlow's tensors have it still
 
     def __int__(self) -> int:
         return int(self._array)

@@ -113,6 +113,8 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
     _is_variable = True
     # Whether reading it is more than reading one resource: copies are summed (`distribute`).
     _is_spread = False
+    # Whether a function is registered that makes tensors of this class (`conversions.py`).
+    _has_conversion = False
     # Whether it is read in the dtype that the layer around computes in: a weight of Keras.
     _autocasts = False
     _constraint: Callable[[Tensor], Tensor] | None

@@ -14,6 +14,7 @@ from pinnace.framework.composite import CompositeSpec, components_of
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
 from pinnace.framework.trackable import Trackable
@@ -116,12 +117,33 @@ class ConcreteFunction(Trackable):
     @property
     def output_dtypes(self) -> Any:
         """The dtypes of the results, in their structure."""
-        return structure.map_structure(lambda spec: spec.dtype, self.structured_outputs)
+        return structure.map_structure(
+            lambda spec: getattr(spec, "dtype", None), self.structured_outputs
+        )
 
     @property
     def output_shapes(self) -> Any:
-        """The shapes of the results, in their structure."""
-        return structure.map_structure(lambda spec: spec.shape, self.structured_outputs)
+        """The shapes of the results, in their structure; an unknown one for what is no tensor."""
+        return structure.map_structure(
+            lambda spec: getattr(spec, "shape", Shape(None)), self.structured_outputs
+        )
+
+    def add_to_graph(self, g: object = None, overwrite: bool = False) -> None:
+        """Have no effect: a graph that calls a function has it.
+
+        Args:
+            g: the graph.
+            overwrite: whether another of that name is replaced.
+        """
+        del g, overwrite
+
+    def add_gradient_functions_to_graph(self, g: object = None) -> None:
+        """Have no effect: gradients are made when they are asked for.
+
+        Args:
+            g: the graph.
+        """
+        del g
 
     @property
     def variables(self) -> tuple[Variable, ...]:

@@ -80,6 +80,9 @@ class Function(Trackable, Generic[P, R]):
         self._traces = 0
         self._warned = False
         functools.update_wrapper(self, python_function, updated=())
+        # Attributes of what is wrapped, of a callable object too, as `functools.wraps` has them.
+        for key, value in getattr(python_function, "__dict__", {}).items():
+            self.__dict__.setdefault(key, value)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """For pickle and deepcopy: the name of a module's function, else how to make it again."""
@@ -120,6 +123,19 @@ class Function(Trackable, Generic[P, R]):
         """A function with these options, of another Python function that takes any arguments."""
         relax, name = self._reduce_retracing, self._name
         return Function(python_function, None, False, relax, name, jit_compile=self._jit_compile)
+
+    def _decorate(self, decorator: Callable[[Any], Any]) -> None:
+        """Put a decorator around the Python function; TensorFlow's name, which packages call.
+
+        Raises:
+            ValueError: it has been traced.
+        """
+        if self._concrete:
+            raise ValueError("Functions cannot be decorated after they have been traced.")
+        self._python_function = decorator(self._python_function)
+        self._spec = FunctionSpec(
+            self._python_function, self._spec.input_signature, self._spec.is_method
+        )
 
     @property
     def converts(self) -> bool:

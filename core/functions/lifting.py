@@ -10,6 +10,8 @@ from pinnace.engine.build import plan_of
 from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
 from pinnace.graph.copying import Copy
 from pinnace.graph.graph import GraphBuilder
+from pinnace.ops.array.constants import PLACEHOLDER
+from pinnace.ops.execute import run_eagerly
 
 if TYPE_CHECKING:
     from pinnace.functions.tracer import FunctionTracer
@@ -42,6 +44,11 @@ def value_now(tensor: SymbolicTensor, tracer: FunctionTracer) -> Tensor:
     copy = Copy(GraphBuilder("initial_value"))
     inputs: list[Tensor] = []
     for node in _nodes_behind(tensor.value):
+        if _told_by_shapes(node):
+            inputs += _of_shapes(node)
+            for value in node.outputs:
+                copy.values[value] = copy.target.add_input(PLACEHOLDER, value.spec, node.name)
+            continue
         if node.op.name != "Placeholder":
             copy.node(node)
             continue
@@ -66,8 +73,28 @@ def _nodes_behind(value: Value) -> list[Node]:
             ordered[node] = None
         elif node not in ordered:
             waiting.append((node, True))
+            if _told_by_shapes(node):
+                continue
             waiting += [(one.node, False) for one in node.inputs if one.node not in ordered]
     return list(ordered)
+
+
+def _told_by_shapes(node: Node) -> bool:
+    """Whether known shapes alone determine what a node gives: a size, zeros like another tensor."""
+    asks = node.op.shape_query or (node.op.fuse is not None and "{" not in node.op.fuse)
+    return asks and all(value.shape.is_fully_defined() for value in node.inputs)
+
+
+def _of_shapes(node: Node) -> list[Tensor]:
+    """What such a node gives, of any numbers in these shapes."""
+    anything = [_zeros(value) for value in node.inputs]
+    inputs = (tuple(anything),) if node.op.inputs[0].number_attr else tuple(anything)
+    return list(run_eagerly(node.op, inputs, node.attrs))
+
+
+def _zeros(value: Value) -> Tensor:
+    sizes = [int(size or 0) for size in value.shape]
+    return wrap(np.broadcast_to(np.zeros((), value.dtype.numpy), sizes), value.dtype)
 
 
 def _unknown(tensor: Tensor, what: str) -> ValueError:

@@ -250,8 +250,19 @@ class GraphBuilder(Readable):
         self.inputs = list(values)
         self.input_names = [names[value] for value in self.inputs]
 
-    def unique_name(self, wanted: str) -> str:
-        """`wanted`, or `wanted_1`, `wanted_2`, ... if a node has that name."""
+    def unique_name(self, wanted: str, mark_as_used: bool = True) -> str:
+        """`wanted`, or `wanted_1`, `wanted_2`, ... if a node has that name.
+
+        Args:
+            wanted: the name to begin with.
+            mark_as_used: whether it is taken from now on.
+        """
+        if not mark_as_used:
+            taken = dict(self._taken)
+            try:
+                return self.unique_name(wanted)
+            finally:
+                self._taken = taken
         wanted = _BAD.sub("_", wanted) or "node"
         if not (wanted[0].isalnum() or wanted[0] == "."):
             wanted = f".{wanted}"

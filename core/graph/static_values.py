@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import array_of
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import SymbolicTensor, Tensor
+from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
 from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
 from pinnace.graph.known import known_value
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pinnace.proto.tensor_pb2 import TensorProto
 
 
-def get_static_value(tensor: Any, partial: bool = False) -> Array | None:
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """The value of a tensor if it is known already, else None.
 
     Args:
@@ -28,14 +28,15 @@ def get_static_value(tensor: Any, partial: bool = False) -> Array | None:
 
     Returns:
         An array of the tensor's shape and dtype; for a symbolic tensor where constants and known
-        shapes determine it.
+        shapes determine it. What is no tensor is given back as it is.
     """
     ignored("get_static_value", "a value is known whole or not", False, partial=partial)
     if isinstance(tensor, SymbolicTensor):
         return known_value(tensor.value)
     if isinstance(tensor, Tensor):
         return np.asarray(tensor._array)
-    return array_of(tensor)
+    # TensorFlow gives what is no tensor back as it is.
+    return array_of(tensor) if isinstance(tensor, Operands) else tensor
 
 
 def make_tensor_proto(

@@ -10,7 +10,7 @@ import numpy as np
 from pinnace import late
 from pinnace.framework import denormals, dtypes, float_warnings
 from pinnace.framework.context import state
-from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.convert import convert_to_tensor, holds_tensor
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
@@ -202,6 +202,10 @@ def _convert(op: OpDef, arg: ArgDef, value: object, wanted: DType | None) -> Ten
         ):
             hint = kinds.default
     try:
+        if hint is not None and isinstance(value, (list, tuple)) and holds_tensor(value):
+            packed = convert_to_tensor(value)
+            allowed = packed.dtype in op.type_sets[arg.type_attr].allowed
+            return packed if allowed else convert_to_tensor(value, hint)
         return convert_to_tensor(value, wanted, hint)
     except (TypeError, ValueError, OverflowError) as error:
         raise type(error)(f"{op.name}: argument {arg.name}: {error}") from None

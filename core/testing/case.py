@@ -321,7 +321,10 @@ def _array(x: Any) -> Array:
         return np.array(x.to_list(), object)
     if isinstance(x, Shape):
         return np.array(x.as_list())
-    return np.asarray(convert_to_tensor(x).numpy())
+    try:
+        return np.asarray(convert_to_tensor(x).numpy())
+    except (TypeError, ValueError):  # objects of Python, which are compared as such
+        return np.array(x, object)
 
 
 def _texts(x: Array, y: Array) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ from pinnace.compat.v1 import graph_util as graph_util
 from pinnace.compat.v1 import tpu as tpu
 from pinnace.compat.v1 import train as train
 from pinnace.compat.v1.behaviour import *  # noqa: F403 (its `__all__` is its names)
+from pinnace.compat.v1.dimension import Dimension as Dimension
 from pinnace.compat.v1.functions import *  # noqa: F403 (likewise)
 from pinnace.compat.v1.names import giver as _giver
 from pinnace.compat.v1.names import lister as _lister
@@ -89,6 +90,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Dimension",
     "Graph",
     "GraphDef",
     "Operation",

@@ -29,6 +29,7 @@ __all__ = [
     "assign_add",
     "assign_sub",
     "batch_to_space",
+    "colocate_with",
     "cond",
     "constant",
     "div",
@@ -290,6 +291,18 @@ def assign_sub(
     """Take from a variable; see `Variable.assign_sub`."""
     del use_locking
     return ref.assign_sub(value, name=name)
+
+
+@contextlib.contextmanager
+def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    """A block whose ops would stand on the device of another: there is one device.
+
+    Args:
+        op: the other.
+        ignore_existing: without effect.
+    """
+    del op, ignore_existing
+    yield
 
 
 @contextlib.contextmanager

@@ -103,11 +103,21 @@ def _is_here(name: str) -> bool:
 
 def _why_not(full: str) -> str:
     shown = f"tf.compat.v1{full.removeprefix('tf')}"
-    short = full.removeprefix("tf.")
+    told = of_graph_mode(full.removeprefix("tf."))
+    return told or f"{shown} is not in pinnace\n  Try: the name that version 2 has for it"
+
+
+def of_graph_mode(name: str) -> str | None:
+    """Why a name will not be here, if it belongs to graphs and sessions alone.
+
+    Args:
+        name: as version 1 has it, `train.Saver`.
+    """
     for reason in _graph_mode():
-        if any(fnmatchcase(short, pattern) for pattern in reason["names"]):
-            return f"{shown} is not in pinnace: {reason['why']}\n  Try: {reason['instead']}"
-    return f"{shown} is not in pinnace\n  Try: the name that version 2 has for it"
+        if any(fnmatchcase(name, pattern) for pattern in reason["names"]):
+            said = f"tf.compat.v1.{name} is not in pinnace: {reason['why']}"
+            return f"{said}\n  Try: {reason['instead']}"
+    return None
 
 
 @functools.cache

@@ -192,6 +192,23 @@ class _Chains(ast.NodeTransformer):
         return made
 
 
+class _NamedErrors(ast.NodeTransformer):
+    """The name in `except X as name` is a node, as malt expects, or text, as Python does."""
+
+    def __init__(self, as_nodes: bool) -> None:
+        self._as_nodes = as_nodes
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> Any:
+        name: Any = node.name
+        if self._as_nodes and name is not None:
+            made = ast.Name(name, ctx=ast.Store())
+            origin_info.copy_origin(node, made)
+            node.name = made  # type: ignore[assignment]
+        elif isinstance(name, ast.Name):
+            node.name = name.id
+        return self.generic_visit(node)
+
+
 class _Conditionals(conditional_expressions.ConditionalExpressionTransformer):  # type: ignore[misc]
     """Also converts conditional expressions inside others."""
 
@@ -224,7 +241,7 @@ class _Transpiler(transpiler.GenericTranspiler):  # type: ignore[misc]
         unsupported_features_checker.verify(node)
         name = getattr(node, "name", "lambda")
         ctx.namer = _Namer(ctx.namer, name)
-        node = _Appends().visit(_Chains().visit(node))
+        node = _NamedErrors(as_nodes=True).visit(_Appends().visit(_Chains().visit(node)))
         graphs = cfg.build(node)
         node = qual_names.resolve(node)
         node = activity.resolve(node, ctx, None)
@@ -240,7 +257,7 @@ class _Transpiler(transpiler.GenericTranspiler):  # type: ignore[misc]
         node = control_flow.transform(node, ctx)
         node = _Conditionals(ctx).visit(node)
         node = logical_expressions.transform(node, ctx)
-        return variables.transform(node, ctx)
+        return _NamedErrors(as_nodes=False).visit(variables.transform(node, ctx))
 
 
 _transpiler = _Transpiler()

@@ -145,7 +145,7 @@ def _shaped(tensor: Tensor, shape: Any) -> Tensor:
 
 def _filled(shape: Any, value: object, dtype: dtypes.DType, name: str | None) -> Tensor:
     if isinstance(shape, Tensor) or (isinstance(shape, (list, tuple)) and holds_tensor(shape)):
-        return fill(convert_to_tensor(shape), constant(_element(value, dtype), dtype), name)
+        return fill(shape, constant(_element(value, dtype), dtype), name)
     sizes = _known_sizes(shape)
     array = np.empty(sizes, dtype.numpy)
     array[...] = _element(value, dtype)

@@ -68,6 +68,8 @@ def reshape(tensor: TensorLike, shape: Any, name: str | None = None) -> Tensor:
 
 
 _INT32_MAX = 2**31
+# TensorFlow's words, which programs look for.
+_VALUES = "Input to reshape is a tensor with {} values, but the requested shape has {}"
 
 
 def _reshape_kernel(tensor: Array, shape: Array) -> Array:
@@ -81,7 +83,11 @@ def _reshape_kernel(tensor: Array, shape: Array) -> Array:
             _refuse_reshape(tensor.shape, target)
         return tensor.reshape(())
     if min(target) < -1:
-        raise InvalidArgumentError(f"Reshape: a size must be at least -1, got {target}")
+        place = next(i for i, size in enumerate(target) if size < -1)
+        raise InvalidArgumentError(
+            f"Reshape: size {place} must be non-negative, not {target[place]}, or -1 for what is "
+            f"left, got {target}"
+        )
     try:
         return tensor.reshape(target)
     except ValueError:
@@ -103,7 +109,7 @@ def _refuse_reshape(shape: tuple[int, ...], target: list[int]) -> NoReturn:
         )
     else:
         product = int(np.prod(target, dtype=np.int64))
-        problem = f"tensor has {count} elements, but shape {target} has {product}"
+        problem = f"{_VALUES.format(count, product)}: {target}"
     raise InvalidArgumentError(f"Reshape: {problem}\n  tensor: shape {list(shape)}")
 
 
@@ -120,7 +126,7 @@ def _infer_reshape(call: InferCall) -> Shape:
     unknown = sizes.count(None)
     if unknown == 0:
         if known != count:
-            call.fail(f"tensor has {count} elements, but shape {sizes} has {known}")
+            call.fail(f"{_VALUES.format(count, known)}: {sizes}")
         return target
     if known and count % known:
         call.fail(

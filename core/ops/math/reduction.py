@@ -267,7 +267,7 @@ def axes_of(x: Tensor, axis: Any) -> Any:
 
 
 def _as_int32(axis: Any, array: Array) -> Array:
-    if array.size and array.dtype.kind not in "iu":
+    if array.size and array.dtype.kind not in "iub":  # True is 1, as for TensorFlow
         raise TypeError(f"axis must be an integer, several, or an integer tensor, got {axis!r}")
     return array.astype(np.int32)
 

@@ -9,6 +9,7 @@ import numpy as np
 from pinnace import late
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
+from pinnace.framework.conversions import converted
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY_VALUE, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
@@ -39,6 +40,10 @@ def read_variable(variable: Variable) -> Tensor:
 
     A weight of a layer in mixed precision is given in the dtype that the layer computes in.
     """
+    if variable._has_conversion:
+        made = converted(variable, None, None)
+        if made is not None:
+            return made
     kind = state.autocast
     if kind is not None and variable._autocasts and variable.dtype.is_floating:
         value = present_value(variable)

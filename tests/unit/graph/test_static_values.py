@@ -60,3 +60,9 @@ def test_static_values_are_what_constants_and_shapes_determine() -> None:
     assert seen["unknown"] is None
     assert tf.get_static_value(tf.constant([1, 2])).tolist() == [1, 2]
     assert tf.get_static_value(4) == 4
+
+
+def test_what_is_no_tensor_is_its_own_static_value() -> None:
+    """As in TensorFlow: packages ask it of dtypes, names and None among their arguments."""
+    for value in (None, "name", tf.float32, [1, 2]):
+        assert tf.get_static_value(value) is value

@@ -1,0 +1,46 @@
+"""Tracked containers: what programs ask whether a value is one, and how attributes become such."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pinnace.framework import containers
+from pinnace.framework.trackable import NoDependency
+
+_KINDS = (containers.ListWrapper, containers.DictWrapper, containers.TupleWrapper)
+ListWrapper = containers.ListWrapper
+
+
+class _TrackedKind(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _KINDS)
+
+
+class TrackableDataStructure(metaclass=_TrackedKind):
+    """What all tracked containers are instances of."""
+
+
+def wrap_or_unwrap(value: Any) -> Any:
+    """The value as an attribute of a tracked object holds it."""
+    return containers.wrap(value)
+
+
+def sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
+    """The value as the object holds it; the object finds its children in its attributes.
+
+    Args:
+        trackable: the object.
+        name: of the attribute.
+        value: what it becomes.
+    """
+    del trackable, name
+    return containers.wrap(value)
+
+
+__all__ = [
+    "ListWrapper",
+    "NoDependency",
+    "TrackableDataStructure",
+    "sticky_attribute_assignment",
+    "wrap_or_unwrap",
+]

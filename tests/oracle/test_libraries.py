@@ -1,0 +1,27 @@
+"""What packages of others rely on beyond the documented calls is as in TensorFlow."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oracle import both
+
+PROGRAMS = Path(__file__).with_name("library_programs.py")
+# Nothing is rounded.
+CLOSE = {"rtol": 0, "atol": 0}
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str
+) -> dict[str, dict[str, Any]]:
+    """Every program run by each library in a process of its own."""
+    return both.outcomes(PROGRAMS, tmp_path_factory, tensorflow_python)
+
+
+@pytest.mark.parametrize("name", both.names(PROGRAMS))
+def test_libraries_find_what_they_rely_on(outcomes: dict[str, dict[str, Any]], name: str) -> None:
+    theirs = outcomes["tensorflow"][name]
+    assert not str(theirs).startswith("error: "), theirs
+    both.same(outcomes["pinnace"][name], theirs, name, **CLOSE)
