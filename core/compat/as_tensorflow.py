@@ -17,6 +17,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from pinnace.compat import private_names
 from pinnace.framework import missing_names
 
 if TYPE_CHECKING:
@@ -28,32 +29,9 @@ _ROOTS = {"tensorflow": "pinnace", "keras": "pinnace.keras", "tf_keras": "pinnac
 _SPOKEN = {"tensorflow": "tf", "keras": "tf.keras", "tf_keras": "tf.keras"}  # in reasons
 # Versions whose names these are, which programs compare; Keras 3's is `pinnace.keras`'s own.
 _VERSIONS = {"tensorflow": "2.21.0", "tf_keras": "2.21.0"}
-# Private modules that programs import all the same, and where their names are public.
-_PRIVATE = {
-    "keras.src": "keras",
-    "tensorflow._api.v2": "tensorflow",
-    "tensorflow._api.v2.v2": "tensorflow",
-    "tensorflow.python": "tensorflow",
-    "tensorflow.python.eager": "tensorflow",
-    "tensorflow.python.framework": "tensorflow",
-    "tensorflow.python.framework.constant_op": "tensorflow",
-    "tensorflow.python.framework.dtypes": "tensorflow.dtypes",
-    "tensorflow.python.framework.errors": "tensorflow.errors",
-    "tensorflow.python.framework.errors_impl": "tensorflow.errors",
-    "tensorflow.python.framework.ops": "tensorflow",
-    "tensorflow.python.framework.tensor_shape": "tensorflow",
-    "tensorflow.python.framework.tensor_spec": "tensorflow",
-    "tensorflow.python.keras": "tensorflow.keras",
-    "tensorflow.python.ops": "tensorflow",
-    "tensorflow.python.ops.array_ops": "tensorflow",
-    "tensorflow.python.ops.control_flow_ops": "tensorflow",
-    "tensorflow.python.ops.math_ops": "tensorflow.math",
-    "tensorflow.python.ops.nn_ops": "tensorflow.nn",
-    "tensorflow.python.ops.variables": "tensorflow",
-    "tensorflow.python.platform": "tensorflow.io",
-    "tensorflow.python.util": "tensorflow",
-    "tensorflow.python.util.nest": "tensorflow.nest",
-}
+_OF_KERAS = "keras.src."  # its private modules
+_KERAS_PRIVATE = "pinnace.compat.keras_private"
+_NOTHING = object()
 
 
 class _Alias(ModuleType):
@@ -62,20 +40,27 @@ class _Alias(ModuleType):
     Args:
         name: the other name.
         target: the module.
+        behind: modules that are asked for what it has not, in this order.
     """
 
-    def __init__(self, name: str, target: ModuleType) -> None:
+    def __init__(self, name: str, target: ModuleType, behind: Sequence[ModuleType] = ()) -> None:
         super().__init__(name, target.__doc__)
         self.__dict__["_target"] = target
+        self.__dict__["_behind"] = behind
         version = _VERSIONS.get(name)
         if version is not None:
             self.__dict__["__version__"] = version
 
     def __getattr__(self, name: str) -> Any:
         inside = f"{self.__name__}.{name}"
-        if inside in _PRIVATE:
+        if inside in private_names.MODULES:
             return importlib.import_module(inside)
-        return getattr(self.__dict__["_target"], name)
+        for module in (self.__dict__["_target"], *self.__dict__["_behind"]):
+            found = getattr(module, name, _NOTHING)
+            if found is not _NOTHING:
+                private = inside.startswith(_OF_KERAS) and isinstance(found, ModuleType)
+                return importlib.import_module(inside) if private else found
+        return getattr(self.__dict__["_target"], name)  # its own error
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__"):
@@ -120,7 +105,7 @@ class _Finder(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The alias."""
-        return _Alias(spec.name, spec.loader_state)
+        return _Alias(spec.name, spec.loader_state, _behind(spec.name))
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing: the module that it stands for was imported."""
@@ -158,25 +143,41 @@ def uninstall() -> None:
 
 
 def _found(name: str) -> ModuleType:
-    """The module of pinnace that a name of TensorFlow's or Keras's stands for."""
+    """The module of pinnace that a name of TensorFlow's or Keras's stands for.
+
+    A private module of Keras's that is no public one stands for the public one that it is in.
+    """
     public = name
-    for private in sorted(_PRIVATE, key=len, reverse=True):
+    for private in sorted(private_names.MODULES, key=len, reverse=True):
         if name == private or name.startswith(f"{private}."):
-            public = _PRIVATE[private] + name[len(private) :]
+            public = private_names.MODULES[private] + name[len(private) :]
             break
     root, *parts = public.split(".")
     found: Any = importlib.import_module(_ROOTS[root])
     for part in parts:
         try:
-            found = getattr(found, part)
+            inner = getattr(found, part)
         except AttributeError as error:
+            if name.startswith(_OF_KERAS) and (part != parts[0] or public != name[:4] + name[8:]):
+                break
             reason = missing_names.explain(".".join([_SPOKEN[root], *parts]))
             if reason is not None:
                 return _Missing(name, reason)
             raise ModuleNotFoundError(f"No module named {name!r}: {error}", name=name) from None
-    if not isinstance(found, ModuleType):
-        raise ModuleNotFoundError(f"No module named {name!r}: it is no module", name=name)
-    return found
+        if not isinstance(inner, ModuleType):
+            raise ModuleNotFoundError(f"No module named {name!r}: it is no module", name=name)
+        found = inner
+    return found  # type: ignore[no-any-return]  # a module, as seen above
+
+
+def _behind(name: str) -> list[ModuleType]:
+    """The modules that are asked for what a private one's public one has not."""
+    found = [importlib.import_module(more) for more in private_names.BEHIND.get(name, ())]
+    if not f"{name}.".startswith(_OF_KERAS):
+        return found
+    # A private module has the names of many: `keras.src.backend.common.variables.Variable`.
+    public = [".".join(name.split(".")[:end]) for end in range(name.count("."), 1, -1)]
+    return [importlib.import_module(_KERAS_PRIVATE), *found, *map(_found, public)]
 
 
 def _main(arguments: Sequence[str]) -> None:
