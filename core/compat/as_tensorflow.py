@@ -41,12 +41,19 @@ class _Alias(ModuleType):
         name: the other name.
         target: the module.
         behind: modules that are asked for what it has not, in this order.
+        ahead: a module that is asked before it.
     """
 
-    def __init__(self, name: str, target: ModuleType, behind: Sequence[ModuleType] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        target: ModuleType,
+        behind: Sequence[ModuleType] = (),
+        ahead: ModuleType | None = None,
+    ) -> None:
         super().__init__(name, target.__doc__)
         self.__dict__["_target"] = target
-        self.__dict__["_behind"] = behind
+        self.__dict__["_asked"] = [*([] if ahead is None else [ahead]), target, *behind]
         version = _VERSIONS.get(name)
         if version is not None:
             self.__dict__["__version__"] = version
@@ -55,7 +62,9 @@ class _Alias(ModuleType):
         inside = f"{self.__name__}.{name}"
         if inside in private_names.MODULES:
             return importlib.import_module(inside)
-        for module in (self.__dict__["_target"], *self.__dict__["_behind"]):
+        if name == "__all__":  # for `from keras import *`
+            return [public for public in dir(self) if not public.startswith("_")]
+        for module in self.__dict__["_asked"]:
             found = getattr(module, name, _NOTHING)
             if found is not _NOTHING:
                 private = inside.startswith(_OF_KERAS) and isinstance(found, ModuleType)
@@ -105,7 +114,9 @@ class _Finder(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The alias."""
-        return _Alias(spec.name, spec.loader_state, _behind(spec.name))
+        ahead = private_names.AHEAD.get(spec.name)
+        first = None if ahead is None else importlib.import_module(ahead)
+        return _Alias(spec.name, spec.loader_state, _behind(spec.name), first)
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing: the module that it stands for was imported."""
@@ -147,10 +158,10 @@ def _found(name: str) -> ModuleType:
 
     A private module of Keras's that is no public one stands for the public one that it is in.
     """
-    public = name
+    public, known = name, ""
     for private in sorted(private_names.MODULES, key=len, reverse=True):
         if name == private or name.startswith(f"{private}."):
-            public = private_names.MODULES[private] + name[len(private) :]
+            public, known = private_names.MODULES[private] + name[len(private) :], private
             break
     root, *parts = public.split(".")
     found: Any = importlib.import_module(_ROOTS[root])
@@ -158,7 +169,9 @@ def _found(name: str) -> ModuleType:
         try:
             inner = getattr(found, part)
         except AttributeError as error:
-            if name.startswith(_OF_KERAS) and (part != parts[0] or public != name[:4] + name[8:]):
+            # A folder of Keras's that shows nothing under its name, such as `keras.src.trainers`,
+            # is told above; a first part that is told nowhere is no module.
+            if name.startswith(_OF_KERAS) and (part is not parts[0] or known != "keras.src"):
                 break
             reason = missing_names.explain(".".join([_SPOKEN[root], *parts]))
             if reason is not None:

@@ -6,13 +6,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
-from pinnace.keras.saving import hdf5_files
-from pinnace.keras.saving.own_variables import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,38 +64,3 @@ def any_symbolic_tensors(args: Any = None, kwargs: Any = None) -> bool:
     from pinnace.keras.symbolic import KerasTensor  # late: it is asked rarely
 
     return any(isinstance(x, KerasTensor) for x in structure.flatten((args or (), kwargs or {})))
-
-
-class H5IOStore:
-    """Arrays in an HDF5 file, in the groups that Keras' files of weights have.
-
-    Args:
-        path_or_io: a path, or an open file.
-        archive: must be None.
-        mode: "r" to read, "w" to write.
-    """
-
-    def __init__(self, path_or_io: Any, archive: Any = None, mode: str = "r") -> None:
-        if archive is not None or mode not in {"r", "w"}:
-            raise ValueError(
-                "H5IOStore: mode must be 'r' or 'w', and archive None, got "
-                f"mode={mode!r}, archive={archive!r}"
-            )
-        path = path_or_io if hasattr(path_or_io, "read") else os.fspath(path_or_io)
-        self._open = contextlib.ExitStack()
-        if mode == "r":
-            self._file = self._open.enter_context(hdf5_files.reading(path, "H5IOStore"))
-        else:
-            self._file = self._open.enter_context(hdf5_files.library().File(path, "w"))
-
-    def make(self, path: str) -> Store:
-        """A new group for the arrays of one layer, to write to."""
-        return Store(self._file.create_group(f"{path}/vars" if path else "vars"))
-
-    def get(self, path: str) -> Store:
-        """The arrays of one layer; empty if there are none."""
-        return Store(hdf5_files.entry(self._file, f"{path}/vars" if path else "vars"))
-
-    def close(self) -> None:
-        """Close the file."""
-        self._open.close()

@@ -42,3 +42,5 @@ BEHIND = {
     "tensorflow.python.eager.context": ("pinnace.ops.random.seeds",),
     "tensorflow.python.framework.config": ("pinnace.framework.config",),
 }
+# Private module -> the module of pinnace that has names of it that mean something else elsewhere.
+AHEAD = {"keras.src.saving.saving_lib": "pinnace.compat.saving_lib"}

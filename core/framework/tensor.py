@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from pinnace.framework.errors import OperatorNotAllowedInGraphError
 from pinnace.framework.shapes import Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Protocol
 
     from pinnace.framework.dtypes import DType
@@ -40,6 +40,9 @@ class Operands:
     __slots__ = ()
     # NumPy arrays give way: array + tensor is a tensor.
     __array_priority__ = 100
+    # The dtype that two operands of different ones meet in, where one of them says so; else they
+    # must have one dtype.
+    _meet_dtype: ClassVar[Callable[[DType, DType], DType] | None] = None
 
     if TYPE_CHECKING:
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pinnace.keras import piecewise, registry
+from pinnace.keras.described_activations import describable
 from pinnace.keras.piecewise import celu as celu
 from pinnace.keras.piecewise import glu as glu
 from pinnace.keras.piecewise import hard_shrink as hard_shrink
@@ -33,6 +34,7 @@ def linear(x: Any) -> Any:
     return x
 
 
+@describable
 def relu(
     x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
 ) -> Tensor:
@@ -53,11 +55,13 @@ def relu(
     return selecting.where(comparison.greater(x, threshold), above, below)
 
 
+@describable
 def relu6(x: Any) -> Tensor:
     """min(max(x, 0), 6)."""
     return rectifiers.relu6(x)
 
 
+@describable
 def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
     """x where it is positive, else negative_slope x.
 
@@ -71,6 +75,7 @@ def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
     return rectifiers.leaky_relu(x, negative_slope)
 
 
+@describable
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
     """x where it is positive, else alpha (exp(x) - 1).
 
@@ -87,11 +92,13 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
     return selecting.where(comparison.greater(x, 0.0), y, y * alpha)
 
 
+@describable
 def selu(x: Any) -> Tensor:
     """The elu that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
     return smooth.selu(x)
 
 
+@describable
 def gelu(x: Any, approximate: bool = False) -> Tensor:
     """x times the normal distribution function of x.
 
@@ -102,36 +109,43 @@ def gelu(x: Any, approximate: bool = False) -> Tensor:
     return smooth.gelu(x, approximate)
 
 
+@describable
 def silu(x: Any) -> Tensor:
     """x sigmoid(x)."""
     return smooth.silu(x)
 
 
+@describable
 def sigmoid(x: Any) -> Tensor:
     """1 / (1 + exp(-x))."""
     return exponents.sigmoid(x)
 
 
+@describable
 def hard_sigmoid(x: Any) -> Tensor:
     """min(max(x / 6 + 1/2, 0), 1)."""
     return rectifiers.relu6(x + 3.0) / 6.0
 
 
+@describable
 def hard_silu(x: Any) -> Tensor:
     """x hard_sigmoid(x)."""
     return arithmetic.multiply(x, hard_sigmoid(x))
 
 
+@describable
 def log_sigmoid(x: Any) -> Tensor:
     """log(sigmoid(x))."""
     return smooth.log_sigmoid(x)
 
 
+@describable
 def tanh(x: Any) -> Tensor:
     """The hyperbolic tangent."""
     return trigonometry.tanh(x)
 
 
+@describable
 def softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis, or along several.
 
@@ -149,6 +163,7 @@ def softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     return powers / reduction.reduce_sum(powers, list(axis), keepdims=True)
 
 
+@describable
 def log_softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     """log(softmax(x)).
 
@@ -167,21 +182,25 @@ def log_softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     return arithmetic.subtract(shifted, exponents.log(total))
 
 
+@describable
 def softplus(x: Any) -> Tensor:
     """log(1 + exp(x))."""
     return smooth.softplus(x)
 
 
+@describable
 def softsign(x: Any) -> Tensor:
     """x / (1 + abs(x))."""
     return smooth.softsign(x)
 
 
+@describable
 def exponential(x: Any) -> Tensor:
     """exp(x)."""
     return exponents.exp(x)
 
 
+@describable
 def mish(x: Any) -> Tensor:
     """x tanh(softplus(x))."""
     return arithmetic.multiply(x, trigonometry.tanh(smooth.softplus(x)))

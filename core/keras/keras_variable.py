@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework import dtypes
 from pinnace.framework.variable import Variable
+from pinnace.keras.result_types import result_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Tensor
+
+
+def _meet(first: DType, second: DType) -> DType:
+    return dtypes.as_dtype(result_type(first, second))
 
 
 class KerasVariable(Variable):
@@ -18,6 +25,9 @@ class KerasVariable(Variable):
     Keras 3 wraps a `tf.Variable`, and gives that by `value`; here it is one itself, so that both
     ways of writing work: `value.numpy()`, and `value()` of programs that know `tf.Variable`s.
     """
+
+    # Keras: float32 times a weight of a layer that computes in float16 is float32.
+    _meet_dtype = staticmethod(_meet)
 
     _regularizer: Any = None
     _is_overwritten = False

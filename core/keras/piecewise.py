@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.described_activations import describable
 from pinnace.ops.array import casting, constants, joining, reshaping, selecting, shapes, sorting
 from pinnace.ops.math import (
     arithmetic,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor, TensorLike
 
 
+@describable
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
     """x above 0, alpha (exp(x / alpha) - 1) below.
 
@@ -37,6 +39,7 @@ def celu(x: Any, alpha: float = 1.0) -> Tensor:
     return arithmetic.maximum(x, 0.0) + alpha * below
 
 
+@describable
 def glu(x: Any, axis: int = -1) -> Tensor:
     """The first half of an axis times the sigmoid of the second.
 
@@ -58,6 +61,7 @@ def glu(x: Any, axis: int = -1) -> Tensor:
     return value * exponents.sigmoid(gate)
 
 
+@describable
 def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
     """x where abs(x) is above the threshold, else 0.
 
@@ -73,11 +77,13 @@ def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
     return selecting.where(kept, x, constants.zeros_like(x))
 
 
+@describable
 def hard_tanh(x: Any) -> Tensor:
     """x between -1 and 1, which it does not leave."""
     return clipping.clip_by_value(x, -1.0, 1.0)  # type: ignore[no-any-return]
 
 
+@describable
 def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
     """x moved towards 0 by the threshold, and 0 where it would get past.
 
@@ -93,6 +99,7 @@ def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
     return above + below
 
 
+@describable
 def sparse_plus(x: Any) -> Tensor:
     """0 below -1, x above 1, (x + 1)² / 4 between."""
     x = convert_to_tensor(x)
@@ -101,11 +108,13 @@ def sparse_plus(x: Any) -> Tensor:
     return selecting.where(comparison.less_equal(x, -1.0), constants.zeros_like(x), above)
 
 
+@describable
 def sparse_sigmoid(x: Any) -> Tensor:
     """0 below -1, 1 above 1, (x + 1) / 2 between."""
     return clipping.clip_by_value((convert_to_tensor(x) + 1.0) * 0.5, 0.0, 1.0)  # type: ignore[no-any-return]
 
 
+@describable
 def sparsemax(x: Any, axis: int = -1) -> Tensor:
     """The probabilities nearest to x along an axis, many of which are 0.
 
@@ -140,6 +149,7 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
     return arithmetic.maximum(x - limit, 0.0)
 
 
+@describable
 def squareplus(x: TensorLike, b: float = 4) -> Tensor:
     """(x + sqrt(x² + b)) / 2: a smooth max(x, 0).
 
@@ -154,12 +164,14 @@ def squareplus(x: TensorLike, b: float = 4) -> Tensor:
     return (x + exponents.sqrt(arithmetic.square(x) + float(b))) * 0.5
 
 
+@describable
 def tanh_shrink(x: TensorLike) -> Tensor:
     """x - tanh(x)."""
     x = convert_to_tensor(x)
     return x - trigonometry.tanh(x)
 
 
+@describable
 def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
     """x where it is above the threshold, else another value.
 

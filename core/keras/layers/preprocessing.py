@@ -72,6 +72,7 @@ class Resizing(Layer):
         fill_value: see above.
         antialias: whether what is made smaller is smoothed first.
         data_format: `channels_last` or `channels_first`.
+        bounding_box_format: of boxes beside pictures; kept as an attribute.
         **options: see Layer.
     """
 
@@ -86,6 +87,7 @@ class Resizing(Layer):
         fill_value: float = 0.0,
         antialias: bool = False,
         data_format: str | None = None,
+        bounding_box_format: str | None = None,
         **options: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**options)
@@ -107,6 +109,7 @@ class Resizing(Layer):
         self.fill_mode = fill_mode
         self.fill_value = fill_value
         self.antialias = antialias
+        self.bounding_box_format = bounding_box_format
         self._build_at_init()
 
     def call(self, x: Tensor) -> Tensor:

@@ -231,6 +231,9 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         """What a functional model ends with, in its structure."""
         return self._known_topology("output").outputs
 
+    _inputs_struct = input  # as Keras has it, which packages read
+    _outputs_struct = output
+
     @property
     def input_shape(self) -> Any:
         """The shape of the input; of several ones, in whatever structure, a list."""
