@@ -690,6 +690,9 @@ class Layer(LayerMembers, Module):
     def from_config(cls, config: dict[str, Any]) -> Self:
         """The layer with that configuration."""
         arguments = {key: registry.deserialize_keras_object(value) for key, value in config.items()}
+        dtype = arguments.get("dtype")
+        if type(dtype) is policies.DTypePolicy:
+            arguments["dtype"] = dtype.name  # Keras: constructors may expect a name
         try:
             return cls(**arguments)
         except (TypeError, ValueError) as error:

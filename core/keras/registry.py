@@ -286,10 +286,10 @@ def deserialize_keras_object(
     """
     del printable_module_name
     if module_objects is not None:
-        if isinstance(config, str):
-            found = (custom_objects or {}).get(config, module_objects.get(config, config))
-            return found() if inspect.isclass(found) else found
         custom_objects = {**module_objects, **(custom_objects or {})}
+        if isinstance(config, str):
+            found = custom_objects.get(config, config)
+            return found() if inspect.isclass(found) else found
     if isinstance(config, list):
         return [deserialize_keras_object(x, custom_objects, safe_mode) for x in config]
     if not isinstance(config, dict):
@@ -307,6 +307,11 @@ def deserialize_keras_object(
     found = find_class(config, custom_objects)
     if config["class_name"] in {"function", "class"}:
         return found
+    return _shared_or_made(found, config, custom_objects)
+
+
+def _shared_or_made(found: Any, config: dict[str, Any], custom_objects: Any) -> Any:
+    """The object of a configuration: one that was made for its number, or a new one."""
     with restoring.reading() as reading:
         number = config.get("shared_object_id")
         if number is not None and number in reading.shared:

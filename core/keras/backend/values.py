@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
-from pinnace.keras.dtype_policy import DTypePolicy, floatx
+from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.symbolic import KerasTensor
 from pinnace.ops.array import casting, constants
 from pinnace.ops.linalg import bands
@@ -192,11 +192,9 @@ def dtype(x: Any) -> str:
 
 
 def standardize_dtype(dtype: Any) -> str:
-    """The name of a type or policy; the default float for None, `int64` for Python's integers."""
+    """The name of a type; the default float for None, `int64` for Python's integers."""
     if dtype is None:
         return floatx()
-    if isinstance(dtype, DTypePolicy):
-        dtype = dtype.name
     return "int64" if dtype in (int, "int") else str(dtypes.as_dtype(dtype).name)
 
 
