@@ -91,6 +91,8 @@ TABLE: dict[str, str] = {
     "Dataset": "pinnace.data.dataset:Dataset",
     # keras: operators of symbolic inputs are layers; models are saved, exported and loaded.
     "apply_operator": "pinnace.keras.layers.operators:apply_operator",
+    # keras: operations are made of activations, those of symbolic inputs of operations.
+    "described_activation": "pinnace.keras.ops.activation_nodes:described_activation",
     "saved_model": "pinnace.saved_model",
     "load_keras_objects": "pinnace.saved_model.keras_objects:load_keras_objects",
     "onnx": "pinnace.deploy.onnx",
@@ -124,6 +126,7 @@ if TYPE_CHECKING:  # the table again
     from pinnace.graph.operation import consumers_of as consumers_of
     from pinnace.graph.operation import operation_of as operation_of
     from pinnace.keras.layers.operators import apply_operator as apply_operator
+    from pinnace.keras.ops.activation_nodes import described_activation as described_activation
     from pinnace.linear_operators.composition import (
         LinearOperatorComposition as LinearOperatorComposition,
     )
