@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
+from pinnace.keras.layers.conv import BaseConv as BaseConv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

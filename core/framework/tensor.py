@@ -14,7 +14,7 @@ from pinnace.framework.errors import OperatorNotAllowedInGraphError
 from pinnace.framework.shapes import Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Protocol
 
     from pinnace.framework.dtypes import DType
@@ -42,7 +42,7 @@ class Operands:
     __array_priority__ = 100
     # The dtype that two operands of different ones meet in, where one of them says so; else they
     # must have one dtype.
-    _meet_dtype: ClassVar[Callable[[DType, DType], DType] | None] = None
+    _meet_dtype: ClassVar[Any] = None  # (DType, DType) -> DType
 
     if TYPE_CHECKING:
 

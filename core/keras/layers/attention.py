@@ -361,6 +361,7 @@ class MultiHeadAttention(AttentionMembers, Layer):
         if self.sliding_window is not None:
             seen = both(seen, near_between(query, value, self.sliding_window))
         between = self._query_dense(query), self._key_dense(key), self._value_dense(value)
+        scores: Tensor | None
         if type(self)._compute_attention is MultiHeadAttention._compute_attention:
             # A query sees itself, or the first key: only other masks may leave it none.
             how = (may_see_none, training, return_attention_scores)

@@ -119,7 +119,8 @@ def operation(module: str, keras_name: str, *settings: str) -> Callable[[F], F]:
                 elif (
                     kind is inspect.Parameter.KEYWORD_ONLY
                     or (name in kwargs and named)
-                    or not kept.keys() <= set(cls.leads)  # behind what is not handed on in order
+                    or not kept.keys()
+                    <= set(members["leads"])  # behind what is not handed on in order
                 ):
                     named[name] = value
                 else:

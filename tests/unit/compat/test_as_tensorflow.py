@@ -54,6 +54,7 @@ def test_private_modules_of_keras_have_what_packages_import() -> None:
     said = run(
         "from keras.src.backend import get_keras_mask, set_keras_mask\n"
         "from keras.src.distribution import distribution_lib\n"
+        "from keras.src.layers.convolutional.base_conv import BaseConv\n"
         "from keras.src.losses.losses import LossFunctionWrapper\n"
         "from keras.src.saving import serialization_lib\n"
         "from keras.src.layers.attention.attention import Attention\n"
@@ -74,11 +75,12 @@ def test_private_modules_of_keras_have_what_packages_import() -> None:
         "      Attention is pinnace.keras.layers.Attention, KerasTensor is keras.KerasTensor,\n"
         "      LossFunctionWrapper is pinnace.keras.losses.LossFunctionWrapper,\n"
         "      any_symbolic_tensors(([keras.Input((1,))],)), any_symbolic_tensors((x,)),\n"
-        "      context.global_seed(), context.executing_eagerly(),\n"
+        "      issubclass(keras.layers.Conv2D, BaseConv), context.global_seed(),\n"
+        "      context.executing_eagerly(),\n"
         "      config.is_op_determinism_enabled(), hasattr(keras.src.backend, 'nothing'))"
     )
     assert said == (
-        "True None False None None False (1,) True True True True False 7 True False False"
+        "True None False None None False (1,) True True True True False True 7 True False False"
     )
 
 
