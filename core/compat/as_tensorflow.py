@@ -30,6 +30,8 @@ __all__ = ["install", "uninstall"]
 
 _ROOTS = {"tensorflow": "pinnace", "keras": "pinnace.keras", "tf_keras": "pinnace.keras"}
 _PYTHON = {"__future__", "collections.abc", "functools", "typing"}
+_OF_KERAS = "keras.src."  # its private modules
+_NOTHING = object()
 _CLASS = re.compile(r"[A-Z]\w*[a-z]\w*")
 _SPOKEN = {"tensorflow": "tf", "keras": "tf.keras", "tf_keras": "tf.keras"}  # in reasons
 # Versions whose names these are, which programs compare; Keras 3's is `pinnace.keras`'s own.
@@ -58,21 +60,15 @@ class _Alias(ModuleType):
         inside = f"{self.__name__}.{name}"
         if inside in _PRIVATE:
             return importlib.import_module(inside)
-        try:
-            found = getattr(self.__dict__["_target"], name)
-        except AttributeError:
-            for other in self.__dict__["_others"]:
-                if hasattr(other, name):
-                    return getattr(other, name)
-            if _public(inside) in _PRIVATE:
-                return importlib.import_module(_public(inside))
-            refused = None if isinstance(self.__dict__["_target"], _Missing) else _refused(inside)
-            if refused is None:
-                raise
-            return refused
-        if isinstance(found, ModuleType) and found.__name__.startswith("pinnace."):
-            return importlib.import_module(inside)
-        return found
+        for module in (self.__dict__["_target"], *self.__dict__["_others"]):
+            found = getattr(module, name, _NOTHING)
+            if found is not _NOTHING:
+                own = isinstance(found, ModuleType) and found.__name__.startswith("pinnace.")
+                return importlib.import_module(inside) if own else found
+        if _public(inside) in _PRIVATE:
+            return importlib.import_module(_public(inside))
+        refused = None if isinstance(self.__dict__["_target"], _Missing) else _refused(inside)
+        return getattr(self.__dict__["_target"], name) if refused is None else refused
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__"):
@@ -213,26 +209,43 @@ def _why_not(root: str, parts: list[str]) -> str | None:
 
 def _found(name: str) -> tuple[ModuleType, ...]:
     """The modules of pinnace that a name of TensorFlow's or Keras's stands for."""
-    return tuple(map(_module, _PRIVATE.get(name, (_public(name),))))
+    if not f"{name}.".startswith(_OF_KERAS):
+        return tuple(map(_module, _PRIVATE.get(name, (_public(name),))))
+    # A private module of Keras's has the names of many, `keras.src.backend.common.variables` those
+    # of `keras`: a module that is no public one stands for the public one that it is in.
+    told = any(f"{name}.".startswith(f"{one}.") for one in _PRIVATE if one.startswith(_OF_KERAS))
+    above = [".".join(name.split(".")[:end]) for end in range(name.count("."), 1, -1)]
+    own, *more = _PRIVATE.get(name, (_public(name),))
+    modules = [_module(own, inexact=2 if told else 1), *map(_module, more)]
+    modules.append(importlib.import_module("pinnace.compat.private.keras_names"))
+    return (*modules, *(module for one in above for module in _found(one)))
 
 
-def _module(name: str) -> ModuleType:
-    """The module of a public name of TensorFlow's or Keras's, or of a name of pinnace's own."""
+def _module(name: str, inexact: int = 0) -> ModuleType:
+    """The module of a public name of TensorFlow's or Keras's, or of a name of pinnace's own.
+
+    Args:
+        name: the name.
+        inexact: whether the module that it is in will do: 1 from its second part on, 2 always.
+    """
     root, *parts = name.split(".")
     if root not in _ROOTS:
         return importlib.import_module(name)
     found: Any = importlib.import_module(_ROOTS[root])
     for part in parts:
         try:
-            found = getattr(found, part)
+            inner = getattr(found, part)
         except AttributeError as error:
+            if inexact == 2 or (inexact and part is not parts[0]):
+                break
             reason = missing_names.explain(".".join([_SPOKEN[root], *parts]))
             if reason is not None:
                 return _Missing(name, reason)
             raise ModuleNotFoundError(f"No module named {name!r}: {error}", name=name) from None
-    if not isinstance(found, ModuleType):
-        raise ModuleNotFoundError(f"No module named {name!r}: it is no module", name=name)
-    return found
+        if not isinstance(inner, ModuleType):
+            raise ModuleNotFoundError(f"No module named {name!r}: it is no module", name=name)
+        found = inner
+    return found  # type: ignore[no-any-return]  # a module, as seen above
 
 
 def _main(arguments: Sequence[str]) -> None:

@@ -80,6 +80,10 @@ class StrategyExtended:
         """Whether there are replicas in other processes."""
         return len(self._replica_numbers) < self._num_replicas
 
+    def _in_multi_worker_mode(self) -> bool:
+        """Whether there are replicas in other processes, as packages ask it in TensorFlow."""
+        return self._spans_processes
+
     def _summed(self, tensor: Tensor) -> Tensor:
         """The sum of a tensor over the processes."""
         return tensor

@@ -7,7 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
-from pinnace.framework.context import init_scope
+from pinnace.framework.context import init_scope, state
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
@@ -156,6 +156,8 @@ def prepared_build(build: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(build)
     def prepared(self: Layer, *args: Any, **kwargs: Any) -> None:
+        if not self.built and state.scope != self._scope_name:  # else it is `super().build`
+            self._take_path()
         names = build_parameters(build)
         if alone and "input_shape" in kwargs and not args:
             args = (kwargs.pop("input_shape"),)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework import dtypes
 from pinnace.framework.variable import Variable
+from pinnace.keras.result_types import result_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Tensor
+
+
+def _meet(first: DType, second: DType) -> DType:
+    return dtypes.as_dtype(result_type(first, second))
 
 
 class KerasVariable(Variable):
@@ -21,6 +28,9 @@ class KerasVariable(Variable):
 
     # Whose `add_weight` made it, and how many it had made before.
     _made: tuple[object, int | None] = (None, None)
+
+    # Keras: float32 times a weight of a layer that computes in float16 is float32.
+    _meet_dtype = staticmethod(_meet)
 
     _regularizer: Any = None
     _is_overwritten = False

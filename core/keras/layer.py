@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 import numpy as np
@@ -687,6 +688,9 @@ class Layer(LayerMembers, Module):
     def from_config(cls, config: dict[str, Any]) -> Self:
         """The layer with that configuration."""
         arguments = {key: registry.deserialize_keras_object(value) for key, value in config.items()}
+        dtype = arguments.get("dtype")
+        if type(dtype) is policies.DTypePolicy:
+            arguments["dtype"] = dtype.name  # Keras: constructors may expect a name
         try:
             return cls(**arguments)
         except (TypeError, ValueError) as error:
@@ -720,18 +724,22 @@ class Layer(LayerMembers, Module):
         return self._weight_store.layers()
 
     def _flatten_layers(self, include_self: bool = True, recursive: bool = True) -> list[Layer]:
-        """This layer and those below it, each once, in order."""
-        found: dict[int, Layer] = {id(self): self}
+        """This layer and those below it, each once.
 
-        def visit(layer: Layer) -> None:
-            for inner in layer.layers_inside:
-                if id(inner) not in found:
-                    found[id(inner)] = inner
-                    if recursive:
-                        visit(inner)
-
-        visit(self)
-        return list(found.values())[0 if include_self else 1 :]
+        Source:
+            Keras: packages number layers by this order in their files. What a layer has stands
+            right behind it, the last first; operations are no layers.
+        """
+        found: dict[int, Layer] = {}
+        waiting = deque(self.layers_inside)
+        while waiting:
+            layer = waiting.popleft()
+            if id(layer) in found or getattr(layer, "_is_operation", False):
+                continue
+            found[id(layer)] = layer
+            if recursive:
+                waiting.extendleft(layer.layers_inside)
+        return [self, *found.values()] if include_self else list(found.values())
 
     def _described(self) -> str:
         return f"{type(self).__name__} {self._name!r}"

@@ -25,6 +25,7 @@ class LayerMembers:
 
     built: bool
     _name: str
+    _scope_name: str
     _autocast: bool
     _policy: DTypePolicy
     _remat: rematerialisation.RematScope | None
@@ -37,6 +38,17 @@ class LayerMembers:
     @autocast.setter
     def autocast(self, value: bool) -> None:
         self._autocast = bool(value)
+
+    @property
+    def name(self) -> str:
+        """The name given to, or made by, the constructor, or set since."""
+        return self._name
+
+    @name.setter
+    def name(self, value: str | None) -> None:
+        if value is not None:
+            self._scope_name = self._scope_name.removesuffix(f"{self._name}/") + f"{value}/"
+            self._name = value
 
     @property
     def dtype_policy(self) -> DTypePolicy:

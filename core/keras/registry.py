@@ -266,7 +266,11 @@ class MalformedConfigError(TypeError, ValueError):
 
 
 def deserialize_keras_object(
-    config: Any, custom_objects: Mapping[str, Any] | None = None, safe_mode: bool = True
+    config: Any,
+    custom_objects: Mapping[str, Any] | None = None,
+    safe_mode: bool = True,
+    module_objects: Mapping[str, Any] | None = None,
+    printable_module_name: str = "object",
 ) -> Any:
     """What `serialize_keras_object` was given.
 
@@ -275,10 +279,19 @@ def deserialize_keras_object(
             this library, the registered ones and `custom_objects`.
         custom_objects: further classes and functions by name.
         safe_mode: accepted for Keras' sake: code in a configuration is run in neither mode.
+        module_objects: classes and functions that are found by name, too, behind those. A name
+            alone is a function of them, or a new object of a class; one that is not there stays.
+        printable_module_name: accepted for the sake of Keras 2.
 
     Raises:
         ValueError: a name that stands for nothing; code.
     """
+    del printable_module_name
+    if module_objects is not None:
+        custom_objects = {**module_objects, **(custom_objects or {})}
+        if isinstance(config, str):
+            found = custom_objects.get(config, config)
+            return found() if inspect.isclass(found) else found
     if isinstance(config, list):
         return [deserialize_keras_object(x, custom_objects, safe_mode) for x in config]
     if not isinstance(config, dict):
@@ -296,6 +309,11 @@ def deserialize_keras_object(
     found = find_class(config, custom_objects)
     if config["class_name"] in {"function", "class"}:
         return found
+    return _shared_or_made(found, config, custom_objects)
+
+
+def _shared_or_made(found: Any, config: dict[str, Any], custom_objects: Any) -> Any:
+    """The object of a configuration: one that was made for its number, or a new one."""
     with restoring.reading() as reading:
         number = config.get("shared_object_id")
         if number is not None and number in reading.shared:

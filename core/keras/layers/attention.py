@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework import dtypes
@@ -19,6 +18,7 @@ from pinnace.keras.layers.attention_masks import (
     near_between,
     zero_where_none,
 )
+from pinnace.keras.layers.attention_members import AttentionMembers, equations, of_same_kind
 from pinnace.keras.layers.dropout import Dropout
 from pinnace.keras.layers.einsum_dense import EinsumDense
 from pinnace.keras.seeds import SeedGenerator
@@ -190,7 +190,7 @@ class AdditiveAttention(Attention):
         return reduction.reduce_sum(bent, -1)
 
 
-class MultiHeadAttention(Layer):
+class MultiHeadAttention(AttentionMembers, Layer):
     """Several attentions over projections of query, value and key, and a projection of them all.
 
     Args:
@@ -311,15 +311,19 @@ class MultiHeadAttention(Layer):
         if self.use_gate:
             self._gate_dense = self._projection("gate", query_shape, 1, values)
         self._value_dense = self._projection("value", value_shape, 1, values)
-        rank = len(query_shape)
-        axes = self.attention_axes
-        self._steps = tuple(range(1, rank - 1)) if axes is None else tuple(a % rank for a in axes)
-        self._softmax = Softmax(axis=list(range(-len(self._steps), 0)), dtype=self.dtype_policy)
-        self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype_policy)
-        self._scores_equation, self._output_equation = _equations(rank, self._steps)
+        self._build_attention(len(query_shape) + 1)
         between = type(query_shape)((*query_shape[:-1], self.num_heads, self.value_dim))
         sizes = self.output_shape or [query_shape[-1]]
         self._output_dense = self._projection("attention_output", between, 2, sizes)
+
+    def _build_attention(self, rank: int) -> None:
+        """Make what is between the projections, for queries of this rank, heads included."""
+        rank, axes = rank - 1, self.attention_axes
+        steps = tuple(range(1, rank - 1)) if axes is None else tuple(a % rank for a in axes)
+        self._attention_axes = steps
+        self._softmax = Softmax(axis=list(range(-len(steps), 0)), dtype=self.dtype_policy)
+        self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype_policy)
+        self._dot_product_equation, self._combine_equation = equations(rank, steps)
 
     def _projection(
         self, name: str, shape: Shape, folded: int, sizes: Sequence[int]
@@ -356,29 +360,80 @@ class MultiHeadAttention(Layer):
             seen = both(seen, causal_between(query, value))
         if self.sliding_window is not None:
             seen = both(seen, near_between(query, value, self.sliding_window))
-        scaled = self._query_dense(query) * (1.0 / math.sqrt(self.key_dim))
-        scores = einstein.einsum(self._scores_equation, self._key_dense(key), scaled)
-        rank = scores.shape.rank or 4
-        # A query sees itself, or the first key: only other masks may leave it none. What such a
-        # query gives differs in Keras by how it is computed: the mean of all values, or 0.
-        zeros = may_see_none and (return_attention_scores or self.dropout > 0 or rank != 4)
-        if seen is not None:
-            while len(seen.shape) < rank:
-                seen = reshaping.expand_dims(seen, -len(self._steps) * 2 - 1)
-        if seen is None or (zeros and return_attention_scores):
-            scores = self._softmax(scores, mask=seen)
+        between = self._query_dense(query), self._key_dense(key), self._value_dense(value)
+        scores: Tensor | None
+        if type(self)._compute_attention is MultiHeadAttention._compute_attention:
+            # A query sees itself, or the first key: only other masks may leave it none.
+            how = (may_see_none, training, return_attention_scores)
+            joined, scores = self._attend(*between, seen, *how)
         else:
-            # Attention in this form is one pass of the engine, and one operator of ONNX.
-            scores = self._softmax.shares_where(scores, seen)
-        kept = self._dropout_layer(scores, training=training)
-        joined = einstein.einsum(self._output_equation, kept, self._value_dense(value))
-        if zeros and not return_attention_scores:
-            joined = zero_where_none(joined, seen, len(self._steps))
+            joined, scores = self._compute_attention(
+                *between, seen, training, return_attention_scores
+            )
         if self._gate_dense is not None:
             joined = arithmetic.multiply(joined, self._gate_dense(query))
         result = self._output_dense(joined)
         masks.attach(result, query_mask)
         return (result, scores) if return_attention_scores else result
+
+    def _compute_attention(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Any = None,
+        training: bool | None = None,
+        return_attention_scores: bool = False,
+        use_causal_mask: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The attentions of projections, and the scores: what classes below this one replace.
+
+        Args:
+            query: [batch, steps..., heads, key_dim], as `key`; `value` may have another last size.
+            key: what queries are compared with.
+            value: what is averaged.
+            attention_mask: [batch, steps of queries..., steps of keys...], or with heads; or None.
+            training: whether scores are dropped.
+            return_attention_scores: whether the scores are wanted.
+            use_causal_mask: whether a query sees no step after it.
+        """
+        if attention_mask is not None:
+            attention_mask = casting.cast(attention_mask, "bool")
+        hides = attention_mask is not None
+        if use_causal_mask:
+            attention_mask = both(attention_mask, causal_between(query, value))
+        return self._attend(
+            query, key, value, attention_mask, hides, training, return_attention_scores
+        )
+
+    def _attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        seen: Any,
+        may_see_none: bool,
+        training: bool | None,
+        wants_scores: bool,
+    ) -> tuple[Tensor, Tensor]:
+        scaled = query * self._inverse_sqrt_key_dim
+        scores = einstein.einsum(self._dot_product_equation, key, scaled)
+        rank = scores.shape.rank or 4
+        # What a query that sees nothing gives differs in Keras by how it is computed: the mean of
+        # all values, or 0.
+        zeros = may_see_none and (wants_scores or self.dropout > 0 or rank != 4)
+        if seen is not None:
+            seen = self._for_scores(seen, rank)
+        if seen is None or (zeros and wants_scores):
+            scores = self._softmax(scores, mask=seen)
+        else:
+            # Attention in this form is one pass of the engine, and one operator of ONNX.
+            scores = self._softmax.shares_where(scores, seen)
+        kept = self._dropout_layer(scores, training=training)
+        joined = einstein.einsum(self._combine_equation, kept, value)
+        if zeros and not wants_scores:
+            joined = zero_where_none(joined, seen, len(self._attention_axes))
+        return joined, scores
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """That of the query; the scores have none."""
@@ -426,28 +481,3 @@ def projection_of(
     )
     made.build_inside(shape)
     return made
-
-
-def of_same_kind(initializer: Any) -> Any:
-    """Another one like it: it draws other values if it was given no seed."""
-    return initializer.clone() if hasattr(initializer, "clone") else initializer
-
-
-def _equations(rank: int, steps: Sequence[int]) -> tuple[str, str]:
-    """The sums that give the scores from key and query, and the result from scores and value.
-
-    All have [batch, axes, heads, size]; attention is along the axes `steps`.
-    """
-    letters = iter("abcdefghijklmnopqrstuvwxyz")
-    query = [next(letters) for _ in range(rank + 1)]
-    key = [next(letters) if axis in steps else query[axis] for axis in range(rank)] + [query[-1]]
-    value = [*key[:-1], next(letters)]
-    others = [query[axis] for axis in range(rank - 1) if axis not in steps]
-    head = query[rank - 1]
-    scores = [*others, head, *(query[a] for a in steps), *(key[a] for a in steps)]
-    result = [*query[:-1], value[-1]]
-    join = "".join
-    return (
-        f"{join(key)},{join(query)}->{join(scores)}",
-        f"{join(scores)},{join(value)}->{join(result)}",
-    )

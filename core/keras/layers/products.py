@@ -59,7 +59,11 @@ class ProductLayer(AdaptableLayer):
     def _quantized_product(self, x: Any) -> Tensor:
         """The product; its gradient is that of the floats that the kernel stands for."""
         stored, dtype = self._stored, self.compute_dtype
-        assert stored is not None  # noqa: S101 (for the type checker: only then)
+        if stored is None:
+            raise NotImplementedError(
+                f"{type(self).__name__}: dtype policies of mode {self.quantization_mode!r} are not "
+                "computed with here\n  Try: 'int8' or 'int4'"
+            )
         parts = {name: ops.convert_to_tensor(part) for name, part in self._parts().items()}
         terms = 1
         for axis in stored.form.axes:

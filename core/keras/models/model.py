@@ -246,6 +246,9 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         """What a functional model ends with, in its structure."""
         return self._known_topology("output").outputs
 
+    _inputs_struct = input  # as Keras has it, which packages read
+    _outputs_struct = output
+
     @property
     def input_shape(self) -> Any:
         """The shape of the input; of several ones, in whatever structure, a list."""
@@ -255,11 +258,6 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     def output_shape(self) -> Any:
         """The shape of the output; of several ones, in whatever structure, a list."""
         return _shapes(self.outputs)
-
-    @property
-    def operations(self) -> list[Layer]:
-        """Of a functional model the layers and the functions between them, in order."""
-        return list(self._layers) if self._topology is not None else self.layers
 
     @property
     def input_names(self) -> list[str]:

@@ -343,11 +343,12 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
 
     Args:
         x: a tensor of known rank.
-        indices: the rank of `x`; negative ones count from the end.
+        indices: the rank of `x`; negative ones count from the end. Sizes of 1 of either are
+            repeated where the other's are larger, but along `axis`.
         axis: along which; the flat tensor if None.
 
     Returns:
-        The shape of `indices`, dtype of `x`.
+        The shape of `indices`, repeated like that; dtype of `x`.
     """
     x = as_tensor(x)
     if axis is None:
@@ -355,10 +356,24 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     rank = len(x.shape)
     last = permutations.transpose(x, _last(rank, axis % rank))
     places = permutations.transpose(_from_the_front(x, indices, axis), _last(rank, axis % rank))
+    last, places = _beside(last, places)
     found = gathering.gather(last, places, batch_dims=rank - 1)
     back = list(range(rank - 1))
     back.insert(axis % rank, rank - 1)
     return permutations.transpose(found, back)
+
+
+def _beside(x: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+    """Both with the same sizes but the last: those of 1 are repeated."""
+    front, others = x.shape[:-1], places.shape[:-1]
+    if len(front) != len(others) or tuple(front) == tuple(others):
+        return x, places
+    sizes, other_sizes = _shapes.shape(x), _shapes.shape(places)
+    joint = _shapes.broadcast_dynamic_shape(sizes[:-1], other_sizes[:-1])
+    return tuple(  # type: ignore[return-value]  # two
+        broadcasting.broadcast_to(one, joining.concat([joint, its[-1:]], 0))
+        for one, its in ((x, sizes), (places, other_sizes))
+    )
 
 
 def _last(rank: int, axis: int) -> list[int]:

@@ -116,7 +116,12 @@ def operation(module: str, keras_name: str, *settings: str) -> Callable[[F], F]:
                     given.extend(value)
                 elif name in settings:
                     kept[name] = value
-                elif kind is inspect.Parameter.KEYWORD_ONLY or (name in kwargs and named):
+                elif (
+                    kind is inspect.Parameter.KEYWORD_ONLY
+                    or (name in kwargs and named)
+                    or not kept.keys()
+                    <= set(members["leads"])  # behind what is not handed on in order
+                ):
                     named[name] = value
                 else:
                     given.append(value)

@@ -28,6 +28,11 @@ class _Seeds:
 _seeds = _Seeds()
 
 
+def global_seed() -> int | None:
+    """What `set_seed` was given last, None if nothing."""
+    return _seeds.value
+
+
 def set_seed(seed: int | None) -> None:
     """Make the numbers of stateful random ops reproducible, from here on.
 

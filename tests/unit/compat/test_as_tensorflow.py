@@ -49,6 +49,71 @@ def test_private_modules_that_programs_import_have_their_public_names() -> None:
     assert said == "True True True True"
 
 
+def test_private_modules_of_keras_have_what_packages_import() -> None:
+    """Each of these is a line of a package on PyPI."""
+    said = run(
+        "from keras.src.backend import get_keras_mask, set_keras_mask\n"
+        "from keras.src.distribution import distribution_lib\n"
+        "from keras.src.layers.convolutional.base_conv import BaseConv\n"
+        "from keras.src.losses.losses import LossFunctionWrapper\n"
+        "from keras.src.saving import serialization_lib\n"
+        "from keras.src.layers.attention.attention import Attention\n"
+        "from keras.src.backend.common.keras_tensor import KerasTensor, any_symbolic_tensors\n"
+        "from keras.src.trainers.data_adapters.data_adapter_utils import list_to_tuple\n"
+        "from keras.src.utils.backend_utils import in_grain_data_pipeline\n"
+        "from tensorflow.python.eager import context\n"
+        "from tensorflow.python.framework import config\n"
+        "import keras, pinnace\n"
+        "x = pinnace.ones([2])\n"
+        "set_keras_mask(x, x > 0); seen = get_keras_mask(x) is not None\n"
+        "set_keras_mask(x, None)\n"
+        "with serialization_lib.SafeModeScope(False):\n"
+        "    safe = serialization_lib.in_safe_mode()\n"
+        "pinnace.random.set_seed(7)\n"
+        "print(seen, get_keras_mask(x), safe, serialization_lib.in_safe_mode(),\n"
+        "      distribution_lib.distribution(), in_grain_data_pipeline(), list_to_tuple([1]),\n"
+        "      Attention is pinnace.keras.layers.Attention, KerasTensor is keras.KerasTensor,\n"
+        "      LossFunctionWrapper is pinnace.keras.losses.LossFunctionWrapper,\n"
+        "      any_symbolic_tensors(([keras.Input((1,))],)), any_symbolic_tensors((x,)),\n"
+        "      issubclass(keras.layers.Conv2D, BaseConv), context.global_seed(),\n"
+        "      context.executing_eagerly(),\n"
+        "      config.is_op_determinism_enabled(), hasattr(keras.src.backend, 'nothing'))"
+    )
+    assert said == (
+        "True None False None None False (1,) True True True True False True 7 True False False"
+    )
+
+
+def test_all_public_names_are_imported_at_once() -> None:
+    """Packages write `from keras import *`."""
+    said = run(
+        "from keras import *\nfrom keras.layers import *\nimport pinnace\n"
+        "print(layers is pinnace.keras.layers, Dense is layers.Dense, utils.to_categorical([1]))"
+    )
+    assert said == "True True [[0. 1.]]"
+
+
+def test_models_go_into_open_files_and_weights_into_stores(tmp_path: Path) -> None:
+    said = run(
+        "import io, keras, numpy as np\n"
+        "from keras.src.saving.saving_lib import load_model, save_model\n"
+        "model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])\n"
+        "file = io.BytesIO(); save_model(model, file)\n"
+        "again = load_model(io.BytesIO(file.getvalue()))\n"
+        "x = np.ones((1, 2)); print((model(x) == again(x)).numpy().all())\n"
+        f"path = {str(tmp_path / 'own.h5')!r}\n"
+        "store = keras.src.saving.saving_lib.H5IOStore(path, mode='w')\n"
+        "store.make('lora')['rank'] = 4; store.make('lora/3')['a'] = model.weights[0]\n"
+        "store.close(); store = keras.src.saving.saving_lib.H5IOStore(path)\n"
+        "print(int(store.get('lora')['rank'][()]), store.get('lora/3')['a'].shape,\n"
+        "      len(store.get('lora/4')))\n"
+        "try:\n    keras.src.saving.saving_lib.H5IOStore(path, mode='a')\n"
+        "except ValueError as error:\n    print(error)"
+    ).splitlines()
+    assert said[:2] == ["True", "4 (2, 1) 0"]
+    assert said[2].startswith("H5IOStore: mode must be 'r' or 'w'")
+
+
 def test_what_is_not_there_says_why() -> None:
     """TensorFlow always has `tensorflow.lite`: programs import it before they know they need it."""
     said = run(

@@ -257,3 +257,9 @@ def test_modes_and_kinds_that_cannot_be_are_refused() -> None:
             act()
     own.quantize("int8", type_check=False)
     assert own.kernel.dtype.name == "int8"
+
+
+def test_a_policy_of_float8_says_what_there_is() -> None:
+    layer = keras.layers.Dense(2, dtype=keras.dtype_policies.get("float8_from_float32"))
+    with pytest.raises(NotImplementedError, match=r"(?s)'float8'.*'int8' or 'int4'"):
+        layer(np.ones((1, 3), "float32"))

@@ -1,0 +1,29 @@
+"""What packages on Keras 3 use of it beside its documented names does what it does there."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oracle import both
+
+PROGRAMS = Path(__file__).with_name("keras_package_programs.py")
+# A few float32 operations in another order, of numbers near 1.
+CLOSE = {"rtol": 2e-5, "atol": 2e-5}
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str
+) -> dict[str, dict[str, Any]]:
+    """Every program run by each library in a process of its own."""
+    return both.outcomes(PROGRAMS, tmp_path_factory, tensorflow_python)
+
+
+@pytest.mark.parametrize("name", both.names(PROGRAMS))
+def test_a_program_gives_what_it_gives_in_keras(
+    outcomes: dict[str, dict[str, Any]], name: str
+) -> None:
+    theirs = outcomes["tensorflow"][name]
+    assert not str(theirs).startswith("error: "), theirs
+    both.same(outcomes["pinnace"][name], theirs, name, **CLOSE)
