@@ -57,6 +57,7 @@ def batch_jacobian(
 ) -> Any:
     """[batch, *target, *source]: derivatives of rows of the target by rows of the source."""
     del one_by_one
+    _wants_zeros(unconnected)  # an unknown word is refused here as well
     target, value = _tensor(target), _value(source)
     sizes = (target.shape.rank, value.shape.rank)
     if any(size is None or size < 2 for size in sizes):
@@ -87,7 +88,8 @@ def batch_jacobian(
     (found,) = _mapped(gradients, rows, connected, [source])
     wanted = joining.concat([_shape(target), _shape(value)[1:]], 0)
     if found is None:
-        return constants.zeros(wanted, value.dtype) if _wants_zeros(unconnected) else None
+        # TensorFlow: zeros of the target's dtype, whichever was asked for.
+        return constants.zeros(wanted, target.dtype)
     # [elements, batch, ...] to [batch, elements, ...].
     rank = found.shape.rank
     if rank is None:

@@ -33,3 +33,21 @@ def test_shapes_without_rows_in_common_are_refused(of: list[int], by: list[int],
         x, y = tf.zeros(by), tf.zeros(of)
     with pytest.raises(ValueError, match=said):
         tape.batch_jacobian(y, x)
+
+
+@pytest.mark.parametrize("unconnected", ["none", "zero"])
+def test_a_target_that_does_not_depend_on_the_source_has_zeros(unconnected: str) -> None:
+    x = tf.constant([[1.0, 2.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.ones([1, 3])
+    found = tape.batch_jacobian(y, x, unconnected_gradients=unconnected)
+    np.testing.assert_array_equal(found, np.zeros([1, 3, 2]))
+    assert found.dtype == tf.float32
+
+
+def test_an_unknown_word_for_unconnected_gradients_is_refused() -> None:
+    with tf.GradientTape() as tape:
+        x = tf.zeros([1, 2])
+    with pytest.raises(ValueError, match="unconnected_gradients"):
+        tape.batch_jacobian(x, x, unconnected_gradients="nonsense")
