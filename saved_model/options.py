@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class SaveOptions:
     """How `save` writes.
 
@@ -58,7 +58,7 @@ class SaveOptions:
         ignored("SaveOptions", why, False, experimental_image_format=self.experimental_image_format)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class LoadOptions:
     """How `load` reads.
 

@@ -296,8 +296,8 @@ class GradientTape:
         Args:
             target: [batch, ...].
             source: [batch, ...], a tensor or variable that was watched.
-            unconnected_gradients: what to answer where the target does not depend on the source:
-                "none" or "zero".
+            unconnected_gradients: "none" or "zero"; of a target that does not depend on the source
+                the answer is zeros with both, as in TensorFlow.
             parallel_iterations: accepted for TensorFlow's sake.
             experimental_use_pfor: accepted for TensorFlow's sake.
 

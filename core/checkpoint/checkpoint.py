@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _COUNTER = "save_counter"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class CheckpointOptions:
     """How a checkpoint is written; names and defaults are TensorFlow's.
 

@@ -116,6 +116,10 @@ class Grouped(Stage):
             made = self._make(np.int64(key), Held(spec, tuple(groups[key])))
             yield from made.open(run)
 
+    def cardinality(self) -> int:
+        """Infinite if the source is: how many groups there are depends on the keys."""
+        return INFINITE if self._source.cardinality() == INFINITE else UNKNOWN
+
 
 class BucketPadding(NamedTuple):
     """How the elements of a bucket get one shape: `padded_batch`'s arguments."""

@@ -57,16 +57,19 @@ def batch_jacobian(
 ) -> Any:
     """[batch, *target, *source]: derivatives of rows of the target by rows of the source."""
     del one_by_one
+    _wants_zeros(unconnected)  # an unknown word is refused here as well
     target, value = _tensor(target), _value(source)
     sizes = (target.shape.rank, value.shape.rank)
-    if 0 in sizes or None in sizes:
+    if any(size is None or size < 2 for size in sizes):
         raise ValueError(
-            "batch_jacobian: target and source must have a batch axis, got shapes "
+            "batch_jacobian: target and source must have rank at least 2, a batch axis among them, "
+            "got shapes "
             f"{target.shape.text} and {value.shape.text}"
         )
     if not target.shape[:1].is_compatible_with(value.shape[:1]):
         raise ValueError(
-            "batch_jacobian: target and source must have one batch size, got shapes "
+            "batch_jacobian: target and source must have one batch size. Need first dimension of "
+            "the same size, got shapes "
             f"{target.shape.text} and {value.shape.text}"
         )
     batch = _shape(target)[:1]
@@ -80,11 +83,13 @@ def batch_jacobian(
         return [dense(one) for one in tape._differentiate([target], handles, [seed])]
 
     rows = _unit_rows(count, target)
-    connected = [gradients(rows[0])[0] is not None]
+    # Not the first of the rows: there may be none.
+    connected = [gradients(constants.ones([count], target.dtype))[0] is not None]
     (found,) = _mapped(gradients, rows, connected, [source])
     wanted = joining.concat([_shape(target), _shape(value)[1:]], 0)
     if found is None:
-        return constants.zeros(wanted, value.dtype) if _wants_zeros(unconnected) else None
+        # TensorFlow: zeros of the target's dtype, whichever was asked for.
+        return constants.zeros(wanted, target.dtype)
     # [elements, batch, ...] to [batch, elements, ...].
     rank = found.shape.rank
     if rank is None:

@@ -32,6 +32,8 @@ def _raw(op_name: str) -> Callable[..., Any]:
                 f"raw_ops.{op.name}: no value for {', '.join(missing)} ({op.signature})"
             )
         inputs = [given.pop(n) for n in names]
+        # Attributes are keys of what kernels remember.
+        given = {key: tuple(x) if type(x) is list else x for key, x in given.items()}
         result = execute(op, *inputs, name=name, **given)
         return packed(*result) if packed is not None else result
 

@@ -8,7 +8,10 @@ def normal_axis(op: str, axis: int, rank: int, what: str = "axis") -> int:
     """`axis` from 0 to rank - 1; InvalidArgumentError in the name of `op` if there is none such."""
     if -rank <= axis < rank:
         return axis % rank
-    raise InvalidArgumentError(f"{op}: {what} must be in [{-rank}, {rank}), got {axis}")
+    raise InvalidArgumentError(
+        f"{op}: {what} must be in [{-rank}, {rank}), got {axis}: "
+        f"{what} = {axis} not in [{-rank}, {rank}), it is out of range"
+    )
 
 
 def known_axis(call: InferCall, index: int, rank: int, what: str = "axis") -> int | None:
@@ -18,7 +21,10 @@ def known_axis(call: InferCall, index: int, rank: int, what: str = "axis") -> in
         return None
     axis = int(value.reshape(-1)[0])
     if not -rank <= axis < rank:
-        call.fail(f"{what} must be in [{-rank}, {rank}), got {axis}")
+        call.fail(
+            f"{what} must be in [{-rank}, {rank}), got {axis}: "
+            f"{what} = {axis} not in [{-rank}, {rank}), it is out of range"
+        )
     return axis % rank
 
 

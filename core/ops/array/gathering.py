@@ -15,6 +15,7 @@ from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops import flops
 from pinnace.ops.array.axes import known_axis, normal_axis, require_rank
+from pinnace.ops.array.broadcasting import known_value
 from pinnace.ops.array.direct import finish
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
@@ -205,7 +206,7 @@ GATHER_V2 = define(
 def gather_nd(
     params: TensorLike,
     indices: TensorLike,
-    batch_dims: int = 0,
+    batch_dims: int | Tensor = 0,
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
@@ -225,9 +226,21 @@ def gather_nd(
         InvalidArgumentError: a place is outside of `params`.
     """
     x, places = convert_to_tensor(params), convert_to_tensor(indices)
-    if batch_dims:
-        places = late.with_batch_places(places, int(batch_dims))
+    if count := _batch_count(batch_dims):
+        places = late.with_batch_places(places, count)
     return execute_one(GATHER_ND, x, places, bad_indices_policy=bad_indices_policy, name=name)
+
+
+def _batch_count(batch_dims: Any) -> int:
+    """How many axes: a number, or a tensor of one number that is known."""
+    if not isinstance(batch_dims, Tensor):
+        return int(batch_dims)
+    value = known_value(batch_dims)
+    if value is None or value.size != 1:
+        raise ValueError(
+            f"gather_nd: batch_dims must be one number that is known, got {batch_dims!r}"
+        )
+    return int(value.reshape(-1)[0])
 
 
 _POLICIES = ("", "DEFAULT", "ERROR", "IGNORE")

@@ -219,7 +219,10 @@ def _infer_pack(call: InferCall) -> Shape:
         return merged
     axis, rank = call.attrs["axis"], merged.rank + 1
     if not -rank <= axis < rank:
-        call.fail(f"axis must be in [{-rank}, {rank}), got {axis}")
+        call.fail(
+            f"axis must be in [{-rank}, {rank}), got {axis}: "
+            f"axis = {axis} not in [{-rank}, {rank}), it is out of range"
+        )
     at = axis % rank
     sizes = list(merged)
     return Shape([*sizes[:at], len(call.specs(0)), *sizes[at:]])
@@ -305,7 +308,10 @@ def _infer_unpack(call: InferCall) -> tuple[Shape, ...]:
     if shape.rank is None:
         return (shape,) * num
     if not -shape.rank <= axis < shape.rank:
-        call.fail(f"axis must be in [{-shape.rank}, {shape.rank}), got {axis}")
+        call.fail(
+            f"axis must be in [{-shape.rank}, {shape.rank}), got {axis}: "
+            f"axis = {axis} not in [{-shape.rank}, {shape.rank}), it is out of range"
+        )
     at = axis % shape.rank
     if shape[at] not in {None, num}:
         call.fail(f"num must be the size of axis {at}, got {num} and {shape[at]}")

@@ -9,6 +9,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Tensor, TensorLike
 from pinnace.ops.array import gathering, joining, reshaping, selecting, shapes
+from pinnace.ops.array.broadcasting import known_value
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.math import reduction
 
@@ -24,7 +25,7 @@ def boolean_mask(
     Args:
         tensor: [a, m, b]: groups of axes.
         mask: [m], bool, of known rank, at least 1.
-        axis: where `m` begins in the shape of `tensor`; None is 0.
+        axis: where `m` begins in the shape of `tensor`, a number or a scalar tensor; None is 0.
         name: name of the node while tracing.
 
     Returns:
@@ -37,15 +38,23 @@ def boolean_mask(
     chosen = convert_to_tensor(mask, dtypes.bool)
     width = chosen.shape.rank
     if width is None:
-        raise ValueError("boolean_mask: the rank of mask must be known")
+        raise ValueError(
+            "boolean_mask: the rank of mask must be known: the number of its dimensions must be "
+            "specified"
+        )
     if not width:
         raise ValueError("boolean_mask: mask must have at least one axis, got a scalar")
     first = _first_axis(x, axis, width)
+    if not isinstance(first, int):
+        sizes = shapes.shape(x)
+        x, chosen = _joined(x, sizes, first, width), reshaping.reshape(chosen, [-1])
+        positions = reshaping.reshape(selecting.where(chosen), [-1])
+        return gathering.gather(x, positions, axis=first, name=name)
     part = x.shape[first : first + width] if x.shape.rank is not None else Shape(None)
     if not part.is_compatible_with(chosen.shape):
         raise ValueError(
             f"boolean_mask: mask must have the shape of axes {first} to {first + width - 1} of "
-            "tensor, "
+            "tensor, these are incompatible: "
             f"got {chosen.shape.text} and {part.text}\n  tensor: {x.dtype.name}{x.shape.text}"
         )
     if width > 1:
@@ -55,9 +64,15 @@ def boolean_mask(
     return gathering.gather(x, positions, axis=first, name=name)
 
 
-def _first_axis(x: Tensor, axis: Any, width: int) -> int:
+def _first_axis(x: Tensor, axis: Any, width: int) -> int | Tensor:
+    """A number, or a tensor where only the run will tell."""
     if axis is None:
         return 0
+    if isinstance(axis, Tensor):
+        value = known_value(axis)
+        if value is None:
+            return axis
+        axis = value.reshape(-1)[0]
     first = int(axis)
     if first < 0:
         rank = x.shape.rank
@@ -80,7 +95,10 @@ def _merged(x: Tensor, first: int, width: int) -> Tensor:
         known: list[Any] = x.shape.as_list()
         count = int(np.prod(known[first : first + width], dtype=np.int64))
         return reshaping.reshape(x, [*known[:first], count, *known[first + width :]])
-    sizes = shapes.shape(x)
+    return _joined(x, shapes.shape(x), first, width)
+
+
+def _joined(x: Tensor, sizes: Tensor, first: int | Tensor, width: int) -> Tensor:
     rows = reduction.reduce_prod(sizes[first : first + width], [0])
     parts = [sizes[:first], reshaping.reshape(rows, [1]), sizes[first + width :]]
     return reshaping.reshape(x, joining.concat(parts, 0))

@@ -51,6 +51,10 @@ def _around(
     if not 0 < bits < (64 if signed else 63):
         raise InvalidArgumentError(f"{op}: num_bits must be from 1 to 63, got {bits}")
     dtype = x.dtype
+    if not -1 <= axis < x.ndim:
+        raise InvalidArgumentError(
+            f"{op}: invalid axis {axis}: it must be below the rank, {x.ndim}, or -1 for none"
+        )
     wide = np.float32 if dtype.itemsize == 2 else dtype.type
     x = x.astype(wide, copy=False)
     axes = tuple(i for i in range(x.ndim) if axis < 0 or i != axis)
@@ -110,6 +114,20 @@ def _and_back(name: str, gradient: Any) -> OpDef:
     )
 
 
+def _axis(x: Tensor, axis: int | None) -> int:
+    """What the op is told, for which -1 is no axis at all."""
+    if axis is None:
+        return -1
+    if axis >= 0:
+        return axis
+    rank = x.shape.rank
+    if rank is None:
+        raise ValueError(
+            f"quantize_and_dequantize: the rank of input must be known where axis is {axis}"
+        )
+    return axis % rank if rank else axis
+
+
 def quantize_and_dequantize_v2(
     input: TensorLike,
     input_min: TensorLike,
@@ -134,7 +152,7 @@ def quantize_and_dequantize_v2(
         round_mode: "HALF_TO_EVEN" or "HALF_UP".
         name: name of the node while tracing.
         narrow_range: the lowest integer is left out.
-        axis: an axis with a range for each entry.
+        axis: an axis with a range for each entry; a negative one counts from the last.
     """
     x = convert_to_tensor(input)
     return execute_one(
@@ -147,7 +165,7 @@ def quantize_and_dequantize_v2(
         range_given=range_given,
         round_mode=round_mode,
         narrow_range=narrow_range,
-        axis=-1 if axis is None else axis,
+        axis=_axis(x, axis),
         name=name,
     )
 
@@ -217,7 +235,7 @@ def quantize_and_dequantize(
         range_given=range_given,
         round_mode=round_mode,
         narrow_range=narrow_range,
-        axis=-1 if axis is None else axis,
+        axis=_axis(x, axis),
         name=name,
     )
 

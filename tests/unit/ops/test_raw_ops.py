@@ -46,3 +46,12 @@ def test_what_is_missing_is_named() -> None:
         tf.raw_ops.Square(x=1.0, depth=2)
     assert {"MatMul", "Conv2D"} <= set(dir(tf.raw_ops))
     assert not any(name.startswith("_") for name in dir(tf.raw_ops))
+
+
+def test_attributes_may_be_lists() -> None:
+    ones = tf.ones([1, 2, 2, 2, 1])
+    for steps in ([1, 1, 1, 1, 1], (1, 1, 1, 1, 1)):
+        y = tf.raw_ops.Conv3D(
+            input=ones, filter=3 * ones[:, :1, :1, :1], strides=steps, padding="VALID"
+        )
+        np.testing.assert_array_equal(y, 3 * np.ones([1, 2, 2, 2, 1]))
