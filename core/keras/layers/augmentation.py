@@ -110,7 +110,7 @@ class CenterCrop(FollowedLayer, PictureLayer):
         data_format: str | None = None,
         **options: Unpack[FollowedOptions],
     ) -> None:
-        super().__init__(data_format=data_format, **options)  # type: ignore[misc] # PictureLayer's
+        super().__init__(data_format=data_format, **options)  # type: ignore[call-arg] # of PictureLayer
         self.height = height
         self.width = width
 
@@ -232,4 +232,4 @@ def fitted_picture(layer: Any, x: Tensor) -> Tensor:
         data_format=layer.data_format,
         dtype=layer.dtype_policy,
     )
-    return resizing.call(x)
+    return resizing._picture(x)
