@@ -71,7 +71,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "tensorflow.python.framework.errors": ("tensorflow.errors",),
     "tensorflow.python.framework.errors_impl": ("tensorflow.errors",),
     "tensorflow.python.framework.indexed_slices": _ALL,
-    "tensorflow.python.framework.ops": _ALL,
+    "tensorflow.python.framework.ops": ("tensorflow", "tensorflow.compat.v1"),
     "tensorflow.python.framework.smart_cond": ("pinnace.compat.private.smart_cond",),
     "tensorflow.python.framework.sparse_tensor": ("tensorflow", "tensorflow.sparse"),
     "tensorflow.python.framework.tensor": _ALL,
