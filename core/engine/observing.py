@@ -433,7 +433,7 @@ def _finish(
     check: Callable[[], None],
     *,
     hot: bool,
-) -> Sequence[Array]:
+) -> tuple[Sequence[Array], bool]:
     recorder = here()
     if recorder is None:
         return _plain[2](loops, test, values, check, hot=hot)
@@ -441,7 +441,7 @@ def _finish(
     unit = Unit(
         loops.body, None, Standing("loop", loops.standing, decisions[-1] if decisions else None)
     )
-    found: Sequence[Array] = recorder.loop(
+    found: tuple[Sequence[Array], bool] = recorder.loop(
         unit, lambda: _plain[2](loops, test, values, check, hot=hot)
     )
     return found
