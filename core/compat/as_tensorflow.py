@@ -85,7 +85,7 @@ class _Alias(ModuleType):
 def _exported(module: ModuleType) -> list[str]:
     """What `from module import *` gives: public names, but not what the module itself imports."""
     names = set(getattr(module, "__all__", ()))
-    for name in dir(module):
+    for name in set(dir(module)) - {"TYPE_CHECKING"}:
         value = getattr(module, name, None)
         home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
         foreign = isinstance(value, ModuleType) or home in _PYTHON

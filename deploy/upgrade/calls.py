@@ -118,7 +118,9 @@ def in_new_order(called: Called, call: cst.Call) -> cst.Call:
         called.advise("WARNING", what, "too_many")
         return call
     args = list(call.args)
-    if any(keyword and find(args, keyword) for keyword in order[: len(places)]):
+    new = facts().keywords.get(called.name or "", {})
+    by_name = [one for one in order[: len(places)] if one]
+    if any(find(args, one) or (new.get(one) and find(args, new[one])) for one in by_name):
         what = f"{called.name}() is given an argument both by place and by name."
         called.advise("WARNING", what, "too_many")
         return call

@@ -157,7 +157,22 @@ def files_in_version_1() -> list[Any]:
     ]
 
 
+def one_size() -> Any:
+    """A scalar where a vector of sizes is usual."""
+    sized = tf.function(lambda x: tf.zeros(tf.size(x)))
+    return [
+        tf.fill(3, 2.0),
+        tf.fill(np.int64(2), "a"),
+        tf.zeros(tf.constant(2)),
+        tf.ones(4),
+        tf.reshape(tf.range(4), 4),
+        tf.reshape(tf.ones([2, 2]), tf.constant(-1)),
+        sized(tf.ones([2, 3])),
+    ]
+
+
 PROGRAMS = {
+    "one_size": one_size,
     "split_in_version_1": split_in_version_1,
     "dense_in_version_1": dense_in_version_1,
     "files_in_version_1": files_in_version_1,

@@ -93,14 +93,14 @@ def fill(
     """A tensor of shape `dims`, `value` everywhere.
 
     Args:
-        dims: [rank], int32 or int64, the sizes.
+        dims: [rank], int32 or int64, the sizes; a scalar is the size of the one axis.
         value: a scalar of any dtype.
         name: name of the node while tracing.
         layout: without effect, and told so.
     """
     if layout is not None:
         no_effect("fill", "layout", _WHOLE)
-    return execute_one(FILL, dims, value, name=name)
+    return execute_one(FILL, reshaping.sizes_or_one(dims), value, name=name)
 
 
 def _fill_kernel(dims: Array, value: Array) -> Array:

@@ -35,6 +35,15 @@ def as_sizes(shape: Any) -> Any:
     return shape.as_list() if isinstance(shape, Shape) else shape
 
 
+def sizes_or_one(given: Any) -> Any:
+    """A shape as an op takes it; a scalar is the size of the one axis."""
+    if isinstance(given, Tensor):
+        is_one = given.shape.rank == 0
+    else:
+        is_one = isinstance(given, (int, np.ndarray, np.generic)) and np.ndim(given) == 0
+    return [given] if is_one else as_sizes(given)
+
+
 def _back_to_input(call: OpCall, dy: Tensor) -> tuple[Tensor, None]:
     return reshape(dy, shapes.sizes(call.inputs[0])), None
 
@@ -44,7 +53,8 @@ def reshape(tensor: TensorLike, shape: Any, name: str | None = None) -> Tensor:
 
     Args:
         tensor: [...], any dtype.
-        shape: [rank], int32 or int64; one size may be -1 and is then whatever is left.
+        shape: [rank], int32 or int64; one size may be -1 and is then whatever is left. A scalar is
+            the size of the one axis.
         name: name of the node while tracing.
 
     Returns:
@@ -64,7 +74,7 @@ def reshape(tensor: TensorLike, shape: Any, name: str | None = None) -> Tensor:
                     return wrap(array)
                 sizes = wrap(np.array(shape, np.int32 if array.size < _INT32_MAX else np.int64))
                 return finish(RESHAPE, (tensor, sizes), _NO_ATTRS, array)
-    return execute_one(RESHAPE, tensor, as_sizes(shape), name=name)
+    return execute_one(RESHAPE, tensor, sizes_or_one(shape), name=name)
 
 
 _INT32_MAX = 2**31

@@ -7,7 +7,7 @@ import io
 import tokenize
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pinnace.deploy.upgrade import Level, Options, upgrade_program
@@ -92,6 +92,7 @@ def drawn_programs(draw: st.DrawFn) -> str:
     return f"{HEAD}def g(x):\n  y = {called}({inside}{end})\n"
 
 
+@example(f"{HEAD}def g(x):\n  y = tf.cond(x,x,x,x,x,x,fn1=x)\n")
 @given(drawn_programs())
 def test_calls_in_any_formatting_come_out_whole(text: str) -> None:
     try:

@@ -36,7 +36,8 @@ def test_warps_by_nothing_change_nothing(make: Any, fill: str, interpolation: st
 
 @pytest.mark.parametrize("make", WARPS)
 def test_warps_stay_between_the_darkest_and_the_brightest(make: Any) -> None:
-    y = tf.function(lambda x: make(0.3, seed=2)(x, training=True))(X).numpy()
+    layer = make(0.3, seed=2)
+    y = tf.function(lambda x: layer(x, training=True))(X).numpy()
     assert y.shape == X.shape
     assert X.min() - 1e-5 <= y.min() <= y.max() <= X.max() + 1e-5
     assert not np.allclose(y, X)

@@ -122,9 +122,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "qr": (lambda: ops.qr(X, "raw"), ValueError, "reduced or complete, got 'raw'"),
     "lstsq": (lambda: ops.lstsq(X, X.T), ValueError, "b must be"),
     "fft": (lambda: ops.fft(X), ValueError, "must be a pair"),
-    "stft": (lambda: ops.stft(X, 4, 2, 3), ValueError, "must not be below"),
+    "stft": (lambda: ops.stft(X, 4, 2, 3), ValueError, "must equal or be larger"),
     "stft_dtype": (lambda: ops.stft(X.astype(int), 2, 2, 2), TypeError, "float32 or float64"),
-    "window": (lambda: ops.stft(X, 2, 2, 2, "flat"), ValueError, "hann, hamming or numbers"),
+    "window": (lambda: ops.stft(X, 2, 2, 2, "flat"), ValueError, "must be hann or hamming"),
     "scan": (lambda: ops.scan(lambda c, x: (c, x), 1.0), ValueError, "xs or length"),
     "scan_function": (lambda: ops.scan(3, 1.0, X), TypeError, "must be a function"),
     "associative_scan": (

@@ -19,7 +19,7 @@ def _op(name: str, *arguments: Any, **attrs: Any) -> Any:
 
 # A call on x: float32[2, 3], and what its message says.
 REFUSED: list[tuple[Callable[[Any], Any], list[str]]] = [
-    (lambda x: array.reshape(x, [4, 2]), ["Reshape", "6 elements", "[4, 2]", "8"]),
+    (lambda x: array.reshape(x, [4, 2]), ["Reshape", "6 values", "[4, 2]", "8"]),
     (lambda x: array.reshape(x, [4, -1]), ["Reshape", "6 elements", "no multiple of 4"]),
     (lambda x: array.expand_dims(x, 3), ["ExpandDims", "[-3, 3), got 3"]),
     (lambda x: array.squeeze(x, [0]), ["Squeeze", "axis 0 must be of size 1, got 2"]),
