@@ -120,7 +120,7 @@ def in_new_order(called: Called, call: cst.Call) -> cst.Call:
     args = list(call.args)
     new = facts().keywords.get(called.name or "", {})
     by_name = [one for one in order[: len(places)] if one]
-    if any(find(args, one) or (new.get(one) and find(args, new[one])) for one in by_name):
+    if any(find(args, one) or find(args, new.get(one) or one) for one in by_name):
         what = f"{called.name}() is given an argument both by place and by name."
         called.advise("WARNING", what, "too_many")
         return call
