@@ -271,7 +271,8 @@ def _layout(batch: Batch) -> object:
             return ("dict", tuple((key, layout(part[key])) for key in sorted(part)))
         if isinstance(part, (list, tuple)):
             return (type(part).__name__, tuple([layout(item) for item in part]))
-        return None if part is None else len(part.shape)
+        shape = getattr(part, "shape", None)  # parts of replicas have none
+        return type(part).__name__ if shape is None else len(shape)
 
     return tuple([layout(part) for part in batch])
 

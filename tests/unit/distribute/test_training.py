@@ -69,6 +69,20 @@ def test_training_on_replicas_is_training_on_the_whole_batch(strategy: Any, name
     )
 
 
+def test_a_distributed_dataset_trains_as_the_dataset_does(strategy: Any) -> None:
+    rows = tf.data.Dataset.from_tensor_slices((X, Y)).batch(8)
+    found = []
+    for distributed in (False, True):
+        with strategy.scope():
+            made = model(OPTIMIZERS["momentum"])
+        data = strategy.experimental_distribute_dataset(rows) if distributed else rows
+        made.fit(data, epochs=2, steps_per_epoch=4, shuffle=False, verbose=0)
+        found.append(made.get_weights())
+    for ours, wanted in zip(*found, strict=True):
+        # The same sums, in float32.
+        np.testing.assert_allclose(ours, wanted, rtol=1e-5, atol=1e-6)
+
+
 def test_a_gradient_that_is_not_finite_in_one_replica_stops_the_step(strategy: Any) -> None:
     with strategy.scope():
         v = tf.Variable(1.0)
