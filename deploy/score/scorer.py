@@ -126,7 +126,7 @@ class Scorer:
                 names = reader.columns()
                 kept = self._kept(part, names)
                 binding = bind(specs, self._features, names, part.source.shown)
-            staged = stack.enter_context(self._output.stage(part.target))
+            staged = _create_staged(self._output, part.target, stack)
             sink = _Sink(staged.file, f"{self._output.shown}/{part.target}")
             file = cast("IO[bytes]", sink)
             writer = open_writer(part.format, file, kept, reader, self._batches.outputs)
@@ -206,6 +206,17 @@ class Scorer:
         return done
 
 
+def _create_staged(output: Output, name: str, stack: contextlib.ExitStack) -> Staged:
+    """A new file, which goes when the block of the stack is left, if it was not published.
+
+    `enter_context` would tell the stack of it only once it is there.
+    """
+    staged = output.stage(name)
+    stack.push(staged)
+    staged.create()
+    return staged
+
+
 class _UnreadableError(Exception):
     """The source of a part cannot be read; others may."""
 
@@ -241,7 +252,7 @@ class _Troubles:
     def add(self, row: int, reason: str) -> None:
         """A row, and why it has no result."""
         if self._staged is None:
-            self._staged = self._stack.enter_context(self._output.stage(self._part.bad))
+            self._staged = _create_staged(self._output, self._part.bad, self._stack)
             self._first = (row, reason)
         line = json.dumps({"row": row, "reason": reason}, ensure_ascii=False) + "\n"
         with _writing(f"{self._output.shown}/{self._part.bad}"):

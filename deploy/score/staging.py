@@ -22,19 +22,54 @@ _PREFIX, _ENDING = ".pinnace-score-", ".tmp"
 
 
 class Staged:
-    """A new hidden file, which its process holds locked for as long as it lives.
+    """A hidden file to be, which its process holds locked from `create` for as long as it lives.
+
+    A signal may raise between any two steps of Python. Who must leave no file behind says first
+    that it is to be discarded, and creates it then: `with` does so, and
+    `stack.push(staged); staged.create()`.
 
     Args:
-        folder: where it is; it must exist.
-
-    Raises:
-        OpError: the folder is not writable, or its disk full.
+        folder: where it will be; it must exist.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with explained("write", folder):
-            self.path, self.file = _create(folder)
+        # Known before it is there, so that `discard` finds it whenever it is asked.
+        self.path = _new_path(folder)
+        self._file: IO[bytes] | None = None
+        self._is_published = False
+
+    @property
+    def file(self) -> IO[bytes]:
+        """It, open for reading and writing."""
+        if self._file is None:
+            raise RuntimeError(f"{self.path} is not created")
+        return self._file
+
+    def create(self) -> None:
+        """Have the file.
+
+        Raises:
+            OpError: the folder is not writable, or its disk full.
+        """
+        with explained("write", self._folder):
+            while not self._try_to_create():
+                self.file.close()
+                self.path = _new_path(self._folder)
+
+    def _try_to_create(self) -> bool:
+        """Make a file and lock it; False if another process swept it before it was locked."""
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
+        self._file = os.fdopen(os.open(self.path, flags, 0o666), "w+b")
+        if fcntl is None:
+            return True
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return self.path.stat().st_ino == os.fstat(self._file.fileno()).st_ino
+        except (BlockingIOError, FileNotFoundError):
+            return False
+        except OSError:
+            return True  # a file system without locks: no sweep can lock it either
 
     def publish(self, target: Path) -> None:
         """Give it its name, once it is on disk; what was there is replaced.
@@ -47,6 +82,7 @@ class Staged:
             if fcntl is None:
                 self.file.close()  # Windows gives open files no other name
             self.path.replace(target)
+            self._is_published = True
             self.file.close()
             sync_folder(target.parent)
 
@@ -59,16 +95,25 @@ class Staged:
         with explained("write", self.path):
             self.file.flush()
 
+    def discard(self) -> None:
+        """Remove it, if it is there and was not published."""
+        if not self._is_published:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+        if self._file is not None:
+            with contextlib.suppress(OSError):  # what is not yet written may find no space again
+                self._file.close()
+
     def __enter__(self) -> Self:
+        try:
+            self.create()
+        except BaseException:
+            self.discard()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove it, if it was not published."""
-        if not self.file.closed:
-            with contextlib.suppress(OSError):
-                self.path.unlink()
-            with contextlib.suppress(OSError):  # what is not yet written may find no space again
-                self.file.close()
+        self.discard()
 
 
 def sweep(folder: Path) -> int:
@@ -89,20 +134,5 @@ def sweep(folder: Path) -> int:
     return count
 
 
-def _create(folder: Path) -> tuple[Path, IO[bytes]]:
-    while True:
-        path = folder / f"{_PREFIX}{os.urandom(8).hex()}{_ENDING}"
-        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
-        file = os.fdopen(os.open(path, flags, 0o666), "w+b")
-        if fcntl is None:
-            return path, file
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Another process may have swept it before it was locked.
-            if path.stat().st_ino == os.fstat(file.fileno()).st_ino:
-                return path, file
-        except (BlockingIOError, FileNotFoundError):
-            pass
-        except OSError:
-            return path, file  # a file system without locks: no sweep can lock it either
-        file.close()
+def _new_path(folder: Path) -> Path:
+    return folder / f"{_PREFIX}{os.urandom(8).hex()}{_ENDING}"

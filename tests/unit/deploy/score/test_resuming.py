@@ -1,11 +1,13 @@
 """A run that was ended goes on where it was, and results of two runs do not mix."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -217,3 +219,49 @@ def test_a_run_that_is_asked_to_end_leaves_no_file_in_the_making(
             os.kill(process.pid, signal.SIGKILL)
     assert process.returncode == 128 + signal.SIGTERM
     assert not [name for name in visible_files(tmp_path / "out") if name.endswith(".tmp")]
+
+
+class _AskedToEndError(BaseException):
+    """As what SIGTERM raises."""
+
+
+# Between the system's call and the assignment only the descriptor is left, for the collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_at_any_step_of_making_a_file_leaves_none(tmp_path: Path) -> None:
+    """An exception before each instruction in turn, as a signal may raise."""
+    makers = {name.__code__ for name in (Staged.create, Staged._try_to_create, push_and_create)}
+    steps = left = 0
+
+    def raise_at_last(frame: FrameType, event: str, _: object) -> object:
+        nonlocal left
+        if frame.f_code not in makers:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left < 0:
+                raise _AskedToEndError
+        return raise_at_last
+
+    is_whole = False
+    while not is_whole:
+        left = steps = steps + 1
+        sys.settrace(raise_at_last)  # type: ignore[arg-type]  # it returns itself
+        try:
+            with contextlib.ExitStack() as stack:
+                push_and_create(Staged(tmp_path), stack)
+                sys.settrace(None)
+                is_whole = True
+                assert len(visible_files(tmp_path)) == 1
+        except _AskedToEndError:
+            pass
+        finally:
+            sys.settrace(None)
+        assert not visible_files(tmp_path), steps
+    assert steps > 50
+
+
+def push_and_create(staged: Staged, stack: contextlib.ExitStack) -> None:
+    """As who scores a part does."""
+    stack.push(staged)
+    staged.create()
