@@ -592,7 +592,7 @@ interpreters: wheel ## the same and the tests that the interpreter decides, on P
 # On the tag vVERSION; elsewhere a rehearsal. ARGS="--pythons python3.13" tries it with one interpreter.
 .PHONY: release
 release: docs $(RELEASE)/.installed ## dist/: sdist and wheel, built twice and compared, tried, with SBOM and licences
-	$(VENV)/bin/python tools/release.py --programs $(RELEASE)/bin --site build/site.zip $(ARGS)
+	$(VENV)/bin/python tools/release.py --programs $(RELEASE)/bin --site build/site.tar.xz $(ARGS)
 
 .PHONY: clean
 clean: ## remove what was built (not .venv, .cache and models)

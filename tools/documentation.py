@@ -2,12 +2,13 @@
 
 import argparse
 import json
+import lzma
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ API = TABLES / "api"
 # What tables are written from: one is kept until something there is newer.
 SOURCES = {"onnx_coverage.md": ("core/ops", "deploy/onnx", "tests/cases")}  # it takes a minute
 OTHERS = ("core", "deploy", "serving")
-OLDEST = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can have
 
 
 def main() -> int:
@@ -75,7 +75,7 @@ def build(programs: Path) -> None:
         raise site_pages.PagesError("the site asks other hosts:\n" + "\n".join(others))
     command = [programs / "lychee", "--offline", "--include-fragments", "--no-progress"]
     subprocess.run([*command, "--root-dir", SITE, SITE], check=True, env=quiet)
-    packed = pack(SITE, BUILD / "site.zip")
+    packed = pack(SITE, BUILD / "site.tar.xz")
     print(f"{SITE.relative_to(ROOT)}; {packed.relative_to(ROOT)}: {packed.stat().st_size:,} bytes")
 
 
@@ -108,19 +108,21 @@ def _config(project: dict[str, Any], nav: dict[str, list[str]]) -> Path:
 def pack(site: Path, target: Path) -> Path:
     """The site as one file, with the same bytes each time.
 
+    Its pages are much alike: one stream is a third of what they take compressed one by one.
+
     Args:
         site: folder.
-        target: the zip to write.
+        target: the archive to write.
 
     Returns:
         `target`.
     """
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+    with tarfile.open(target, "w:xz", preset=9 | lzma.PRESET_EXTREME) as packed:
         for file in sorted(path for path in site.rglob("*") if path.is_file()):
-            entry = zipfile.ZipInfo(file.relative_to(site).as_posix(), OLDEST)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o644 << 16
-            packed.writestr(entry, file.read_bytes())
+            entry = tarfile.TarInfo(file.relative_to(site).as_posix())
+            entry.size, entry.mode = file.stat().st_size, 0o644
+            with file.open("rb") as content:
+                packed.addfile(entry, content)
     return target
 
 

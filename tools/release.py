@@ -24,7 +24,7 @@ import archives
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 SMOKE = ROOT / "tests" / "end_to_end" / "wheel_smoke.py"
-SITE = "deploy/cli/site.zip"  # where the package has the documentation
+SITE = "deploy/cli/site.tar.xz"  # where the package has the documentation
 PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
 MIB = 2**20
 # Budgets: what a release may weigh, and how long its import may take beside NumPy's, which it
