@@ -1,8 +1,11 @@
 """What may replace a plan is timed against it first, on the caller's own calls.
 
 Compiled code that has proved right (`trials`) and the plan in its memory take turns, each call by
-one of them. Machine code that is slower, as it may be where arrays are small or BLAS is good, is
-given back: the plan stays, for these shapes. What was measured is kept with them (`Decision`).
+one of them. Short calls come in runs of several by the same one, of which the later ones count: a
+call finds its weights in the cache, and helpers awake, because the one before was its like, and so
+it will be when all calls are. Machine code that is slower, as it may be where arrays are small or
+BLAS is good, is given back: the plan stays, for these shapes. What was measured is kept with them
+(`Decision`).
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 # Calls of each that do not count (weights are packed when they are seen for the third time), and
 # that do; of these the time that a quarter of them are below. No calls: no contest.
 WARM, TIMED = 3, 8
+# Calls of a run that count and those before them that do not, where calls take less than so long.
+_COUNTED, _SETTLING, _SHORT_S = 2, 3, 2e-3
 # What is this much slower is slower. A loss counts if it is seen twice: other processes take turns,
 # too.
 _SLACK, _LOSSES = 1.02, 2
@@ -78,9 +83,13 @@ class Contest:
     def __init__(self, kind: str) -> None:
         self._kind = kind
         self._lock = threading.Lock()
-        self._begun = [0, 0]
+        # Whose turn it is, and how many calls of it are left.
+        self._which, self._left = 1, 0
+        self._ended = [0, 0]
         self._times: tuple[list[float], list[float]] = ([], [])
         self._warm = WARM
+        self._least_s = float("inf")
+        self._settling = 0
         self._losses = 0
         self.decision: Decision | None = None
 
@@ -89,11 +98,11 @@ class Contest:
         with self._lock:
             if self.decision is not None or not TIMED:
                 return None
-            # By turns, and who was first in one pair is second in the next.
-            plain, compiled = self._begun
-            which = int(plain > compiled) if plain != compiled else plain % 2
-            self._begun[which] += 1
-            return which
+            if not self._left:
+                self._which = 1 - self._which
+                self._left = self._settling + _COUNTED if self._settling else 1
+            self._left -= 1
+            return self._which
 
     def end(self, which: int, seconds: float | None) -> None:
         """A call is over; None if it failed."""
@@ -101,20 +110,32 @@ class Contest:
             if seconds is None or self.decision is not None:
                 return
             times = self._times[which]
-            times.append(seconds)
-            wanted = self._warm + TIMED
-            if min(len(one) for one in self._times) < wanted:
+            self._ended[which] += 1
+            if self._ended[which] <= self._warm:
+                self._least_s = min(self._least_s, seconds)
+                self._settle_length()
                 return
-            plan_s, compiled_s = (sorted(one[self._warm :])[TIMED // 4] for one in self._times)
+            at = (self._ended[which] - self._warm - 1) % (self._settling + _COUNTED)
+            if at < self._settling:
+                return
+            times.append(seconds)
+            if min(len(one) for one in self._times) < TIMED:
+                return
+            plan_s, compiled_s = (sorted(one)[TIMED // 4] for one in self._times)
             is_kept = compiled_s <= plan_s * _SLACK
             found = Decision(self._kind, plan_s, compiled_s, is_kept)
             self._losses += not found.is_kept
             if found.is_kept or self._losses == _LOSSES:
                 self.decision = found
             else:
-                self._warm = 0
+                self._warm, self._ended = 0, [0, 0]
                 for one in self._times:
                     one.clear()
+
+    def _settle_length(self) -> None:
+        """Once both are warm: how many calls of a run do not count."""
+        if min(self._ended) == self._warm and self._least_s < _SHORT_S:
+            self._settling, self._left = _SETTLING, 0
 
 
 class Timed:

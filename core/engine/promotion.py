@@ -15,6 +15,7 @@ from pinnace.engine.contests import Contest
 from pinnace.engine.versions import version_of
 from pinnace.engine.waiting import is_tried
 from pinnace.framework import config
+from pinnace.ops.kernels import team
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -59,6 +60,9 @@ class Promotion:
         self._may_be_small = True
         self._small: SmallPlan | None = None
         self._small_trial: SmallTrial | None = None
+        # Whether its regions are tried before one kernel, and whether those have lost.
+        self._regions_first = False
+        self._has_lost = False
         self._fused: Mapping[int, Region | None] | None = None
         self._trial: RegionTrial | None = None
         # Compiled code that has proved right, and its contest with the plan.
@@ -74,13 +78,16 @@ class Promotion:
             return self.challenge
 
     def lost(self, contest: Contest) -> None:
-        """The plan was quicker than one kernel, and regions may be tried; or quicker than those."""
+        """The plan was quicker than what was tried; the other kind may be tried, once."""
         with self._lock:
             if self.challenge is None or self.challenge[0] is not contest:
                 return  # another call has said so
             self.challenge = None
-            if self._may_be_small:
+            if self._regions_first:
+                self._regions_first, self._has_lost = False, True
+            elif self._may_be_small:
                 self._may_be_small = False
+                self.is_over = self._has_lost
             else:
                 self.is_over = True
 
@@ -101,21 +108,38 @@ class Promotion:
             if self._waits and self._fused is None:
                 # Made meanwhile: no later call waits for them if one kernel loses its contest.
                 self._fused = self._wanted(arrays, forced)
+            if self._small is None and self._may_be_small and not self._asks(arrays, forced):
+                return None
+            if self._regions_first:
+                regions = self._by_regions(arrays, forced)
+                if not self.is_over:
+                    return regions
+                self._regions_first, self.is_over, self._has_lost = False, False, True
             if self._may_be_small:
-                found = self._as_one_kernel(arrays, forced)
+                found = self._as_one_kernel(forced)
                 if self._may_be_small:
                     return found
+            if self._has_lost:
+                self.is_over = True
+                return None
             return self._by_regions(arrays, forced)
         finally:
             self._lock.release()
 
-    def _as_one_kernel(self, arrays: Sequence[Array], forced: bool) -> Trial | SmallPlan | None:
-        """As `advance`; clears `_may_be_small` if nothing comes of it."""
+    def _asks(self, arrays: Sequence[Array], forced: bool) -> bool:
+        """Ask for one kernel, and see what is tried first; False if this call cannot tell."""
+        try:
+            self._small = self._ask(arrays)
+        except Exception:  # such as an index out of range: the plan says so, with the node
+            return False
         if self._small is None:
-            try:
-                self._small = self._ask(arrays)
-            except Exception:  # such as an index out of range: the plan says so, with the node
-                return None
+            self._may_be_small = False
+        elif self._small.products >= team.WORTH_OFFERING:
+            self._regions_first = self._is_shared(arrays, forced)
+        return True
+
+    def _as_one_kernel(self, forced: bool) -> Trial | SmallPlan | None:
+        """As `advance`; clears `_may_be_small` if nothing comes of it."""
         small = self._small
         if small is not None and not is_tried(small.kernel, wait=forced or self._waits):
             return None
@@ -133,6 +157,19 @@ class Promotion:
         if verdict.passed:
             return small
         return self._small_trial if verdict.begin() else None
+
+    def _is_shared(self, arrays: Sequence[Array], forced: bool) -> bool:
+        """Whether regions share products among threads, which one kernel does not."""
+        from pinnace.engine.networks.region import Network
+
+        if team.size() < 2:
+            return False
+        if self._fused is None:
+            self._fused = self._wanted(arrays, forced)
+        return any(
+            isinstance(region, Network) and region.products >= team.WORTH_OFFERING
+            for region in self._fused.values()
+        )
 
     def _by_regions(self, arrays: Sequence[Array], forced: bool) -> RegionTrial | Layout | None:
         """As `advance`; sets `is_over` if nothing comes of it."""

@@ -131,6 +131,18 @@ class Shape:
             a == b or a is None or b is None for a, b in zip(mine, theirs, strict=True)
         )
 
+    def takes(self, sizes: tuple[int, ...]) -> bool:
+        """Whether an array of these sizes has this shape."""
+        mine = self._dims
+        if mine is None or mine == sizes:
+            return True
+        if len(mine) != len(sizes):
+            return False
+        for wanted, size in zip(mine, sizes, strict=True):  # a generator takes twice as long
+            if wanted is not None and wanted != size:
+                return False
+        return True
+
     def is_subtype_of(self, other: Shape) -> bool:
         """Whether every tensor of this shape is also one of `other`."""
         mine, theirs = self._dims, other._dims

@@ -328,7 +328,18 @@ class ConcreteFunction(Trackable):
                     found.append((name if leaf is argument else None, leaf))
         return found
 
+    @functools.cached_property
+    def _tensors_by_name(self) -> list[tuple[str, TensorSpec]]:
+        """The arguments that are passed by name, in order; empty if some are no tensors."""
+        specs = sorted(self.structured_input_signature[1].items())
+        return specs if all(isinstance(spec, TensorSpec) for _, spec in specs) else []
+
     def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+        if not args and len(kwargs) == len(self._tensors_by_name):
+            try:
+                return [self._fit(name, spec, kwargs[name]) for name, spec in self._tensors_by_name]
+            except KeyError:
+                pass  # what is missing is told below
         specs: dict[str, Any] = self.structured_input_signature[1]
         if args and len(specs) == 1 and len(args) == 1 and not kwargs:
             kwargs = {next(iter(specs)): args[0]}
@@ -356,7 +367,10 @@ class ConcreteFunction(Trackable):
         return found
 
     def _fit(self, name: str, spec: TensorSpec, value: Any) -> Tensor:
-        if isinstance(value, Variable):
+        if type(value) is Tensor and value.dtype is spec.dtype:
+            if spec.shape.takes(value._array.shape):
+                return value
+        elif isinstance(value, Variable):
             value = value.value()
         try:
             tensor = convert_to_tensor(value, spec.dtype)

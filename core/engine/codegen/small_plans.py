@@ -40,6 +40,9 @@ class SmallPlan:
         plan: of small arrays, without effects but reads of variables.
         arrays: its arguments at some call.
 
+    Attributes:
+        products: multiplications of its products.
+
     Raises:
         UnsupportedError: some step has no statement, or there is too much to do.
     """
@@ -79,7 +82,7 @@ class SmallPlan:
         )
 
     def _check_work(self, nodes: Sequence[Node]) -> None:
-        work = sum(multiplications(node, self._sizes) for node in nodes)
+        self.products = work = sum(multiplications(node, self._sizes) for node in nodes)
         largest = max(
             (math.prod(self._sizes[value]) for node in nodes for value in node.outputs), default=0
         )

@@ -8,12 +8,18 @@ a cache line each, say how many of each share are taken, and how many of the row
 
 Sums of products and channelwise ones are done by `register_tiles`, with what follows them (biases,
 another layer's result, rectifiers) before a sum leaves its register.
+
+Threads meet in a mailbox (`ops.kernels.mailbox`), if the call has one: the caller offers the table
+there while it walks it; a helper (`threads` is 0) walks what is offered until nothing came for a
+while, it is to leave, or its memory is too small. It returns how many tables it walked, and -1
+instead of none if it only waited.
 """
 
 from __future__ import annotations
 
 from pinnace.engine.codegen.attention_walk import ATTENTION
 from pinnace.engine.networks import fields
+from pinnace.ops.kernels.mailbox import GATE, INSIDE, JOB, LEAVE, LIMIT, WAITING
 
 # Numbers (int64) between counters: a cache line. A row has one for each thread, and one behind.
 LINE = 8
@@ -399,12 +405,8 @@ def program_piece(q, programs, tensors, registers, piece):
 '''
 
 _WALK = f"""
-@njit(
-    [void(PLAN, PLAN, PLAN, TABLE, TABLE, WRITTEN, int64, int64)],
-    cache=True, nogil=True, error_model="numpy",
-)
-def kernel(q, programs, tensors, counters, t, registers, me, threads):
-    begin = counters.ctypes.data
+@njit(nogil=True, error_model="numpy")
+def walk(q, programs, tensors, begin, t, registers, me, threads):
     for row in range(q.shape[0]):
         taken = begin + {8 * LINE} * (threads + 1) * row
         done = taken + {8 * LINE} * threads
@@ -438,13 +440,72 @@ def kernel(q, programs, tensors, counters, t, registers, me, threads):
             fetch_add(done, 1)
         while load(done) < pieces:
             pause()
+
+
+@njit(nogil=True, error_model="numpy")
+def matrix(address, rows, columns):
+    return carray(as_integers(address), (rows, columns))
+
+
+@njit(
+    [int64(PLAN, PLAN, PLAN, TABLE, TABLE, WRITTEN, int64, int64, TABLE)],
+    cache=True, nogil=True, error_model="numpy",
+)
+def kernel(q, programs, tensors, counters, t, registers, me, threads, box):
+    begin, b = int64(counters.ctypes.data), int64(box.ctypes.data)
+    waits, offers = threads == 0, threads > 0 and box.size > 0
+    helped, last, looks, leave = 0, -1, 0, 0
+    if waits:
+        fetch_add(b + {8 * WAITING}, 1)
+        looks, leave = box[{LIMIT}], load(b + {8 * LEAVE})
+    if offers:
+        box[{JOB}], box[{JOB + 1}] = int64(q.ctypes.data), q.shape[0]
+        box[{JOB + 2}], box[{JOB + 3}] = int64(programs.ctypes.data), programs.shape[0]
+        box[{JOB + 4}], box[{JOB + 5}] = int64(tensors.ctypes.data), tensors.shape[0]
+        box[{JOB + 6}], box[{JOB + 7}] = begin, threads
+        box[{JOB + 8}], box[{JOB + 9}] = t.size, registers.size
+        fetch_add(b + {8 * GATE}, 1)
+    while True:
+        if waits:
+            gate = load(b + {8 * GATE})
+            if gate % 2 == 0 or gate == last:
+                looks -= 1
+                if looks < 0 or load(b + {8 * LEAVE}) != leave:
+                    break
+                pause()
+                continue
+            last = gate
+            fetch_add(b + {8 * INSIDE}, 1)
+            if fetch_add(b + {8 * GATE}, 0) != gate or me >= box[{JOB + 7}]:
+                fetch_add(b + {8 * INSIDE}, -1)
+                continue
+            if box[{JOB + 8}] > t.size or box[{JOB + 9}] > registers.size:
+                fetch_add(b + {8 * INSIDE}, -1)
+                break
+            q = matrix(box[{JOB}], box[{JOB + 1}], {len(fields.NAMES)})
+            programs = matrix(box[{JOB + 2}], box[{JOB + 3}], {len(fields.INSTRUCTION)})
+            tensors = matrix(box[{JOB + 4}], box[{JOB + 5}], {len(fields.TENSOR_COLUMNS)})
+            begin, threads = box[{JOB + 6}], box[{JOB + 7}]
+        walk(q, programs, tensors, begin, t, registers, me, threads)
+        if not waits:
+            break
+        fetch_add(b + {8 * INSIDE}, -1)
+        helped += 1
+        looks = box[{LIMIT}]
+    if waits:
+        fetch_add(b + {8 * WAITING}, -1)
+    if offers:
+        fetch_add(b + {8 * GATE}, 1)
+        while load(b + {8 * INSIDE}) > 0:
+            pause()
+    return helped if helped > 0 or looks >= 0 else -1
 """
 
 WALK = (
     """
 from numba import carray
 from pinnace.engine.codegen.atomics import fetch_add, load, pause
-from pinnace.engine.codegen.mathematics import as_bytes, as_pointer
+from pinnace.engine.codegen.mathematics import as_bytes, as_integers, as_pointer
 from pinnace.engine.codegen.register_tiles import (
     EIGHT, HALF, HALF_ROWS, NARROW, PANEL, ROWS, WIDE, across, channelwise, clear, eight, four,
     half, move, narrow, one, two, wide,

@@ -114,7 +114,8 @@ class _Search:
         tensors, weights = self._wanted(reader, members)
         self._take_weights(members)
         part = Part(sorted(members), [*tensors, *roots_of(weights, self._variables)], outputs)
-        return Network(reader, part, len(tensors), self._sizes)
+        products = sum(_work(layer, reader) for layer in reader.layers if layer.is_product)
+        return Network(reader, part, len(tensors), self._sizes, products)
 
     def _wanted(self, reader: Reader, members: Collection[int]) -> tuple[list[Value], list[Value]]:
         """The tensors from outside, and the steady values, that layers read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import threading
 import weakref
@@ -18,7 +19,7 @@ from pinnace.engine.networks.steady import Evaluation
 from pinnace.engine.networks.table import Table, products_of
 from pinnace.engine.networks.weighing import Packed, Versions, aligned, pack
 from pinnace.framework import config
-from pinnace.ops.kernels import team, tiles
+from pinnace.ops.kernels import mailbox, team, tiles
 from pinnace.ops.kernels.poison import fill
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 _SPARE, _MOST_SPARE_BYTES = 4, 1 << 28
 # How often rows are timed.
 _PASSES = 5
+# What a helper begins with, before it is offered a table.
+_NO_ROWS = np.zeros((0, 1), np.int64)
+_BYTE = ctypes.c_char
 
 
 class Part:
@@ -62,22 +66,37 @@ class _Form(NamedTuple):
         table: the rows.
         packed: what its addresses of weights belong to.
         threads: that walk the table together.
+        wakes: whether it is so much that helpers are woken for it.
+        follow: what a helper does for as long as it is awake; see `team.Offer`.
     """
 
     versions: Versions
     table: Table
     packed: Sequence[Packed | None]
     threads: int
+    wakes: bool
+    follow: Callable[[Array, int], int]
 
 
 class _Workspace:
-    """Memory of one call: the arena, and the table with its addresses."""
+    """Memory of one call: the arena, and the table with its addresses.
 
-    def __init__(self, form: _Form, size: int, tensors: int) -> None:
+    Args:
+        form: whose table it is.
+        size: numbers in the arena.
+        tensors: how many inputs are tensors.
+        kernel: that walks the table.
+    """
+
+    def __init__(self, form: _Form, size: int, tensors: int, kernel: Callable[..., int]) -> None:
         self.form = form
         self.arena = aligned(np.empty(size, np.float32))
         self.rows = form.table.rows.copy()
         self.tensors = form.table.tensors.copy()
+        lines = len(self.rows) * (form.threads + 1)
+        self.counters = np.zeros(lines * walking.LINE, np.int64)
+        self._kernel = kernel
+        self.offer = team.Offer(self._lead, form.follow)
         # Table, row and column of an address; of which input or output; and from where in it.
         self._outside: list[tuple[Array, int, int, int, int]] = []
         begin = self.arena.ctypes.data
@@ -88,6 +107,22 @@ class _Workspace:
             else:
                 number = storage.number + (0 if storage.where == "input" else tensors)
                 self._outside.append((target, row, column, number, 4 * offset))
+
+    def _lead(self, box: Array) -> None:
+        """Walk the table, and offer it to helpers if there is a box."""
+        table = self.form.table
+        self._kernel(
+            self.rows,
+            table.programs,
+            self.tensors,
+            self.counters,
+            # No more of it than it needs: helpers must have as much.
+            tiles.lend("table", table.scratch, np.int64)[: table.scratch],
+            tiles.lend("registers", table.room, np.float32)[: table.room],
+            0,
+            self.form.threads,
+            box,
+        )
 
     def point(self, begins: Sequence[int]) -> None:
         """Set the addresses of what comes from outside and goes there: inputs, then outputs."""
@@ -103,8 +138,10 @@ class Network:
         part: the steps.
         tensors: how many of the inputs are tensors; the others are variables.
         sizes: the shapes of values.
+        products: multiplications of its products with weights.
 
     Attributes:
+        products: as given.
         blocks: of the batch, each walked by one thread; 1 if all threads walk all of it together.
     """
 
@@ -112,8 +149,11 @@ class Network:
     misses = 0
     needs_blas = False
 
-    def __init__(self, reader: Reader, part: Part, tensors: int, sizes: Sizes) -> None:
+    def __init__(
+        self, reader: Reader, part: Part, tensors: int, sizes: Sizes, products: int = 0
+    ) -> None:
         self.cluster = part
+        self.products = products
         self.kernel = compiler.request(walking.WALK)
         self._tensors = tensors
         self._sizes = sizes
@@ -178,7 +218,7 @@ class Network:
             for value, out in zip(self.cluster.outputs, outs, strict=True)
         ]
         arrays = (*given, *results)
-        begins = [array.ctypes.data for array in arrays]
+        begins = [_address(array) for array in arrays]
         if self.blocks == 1:
             self._walk(form, begins, run)
         else:
@@ -202,27 +242,10 @@ class Network:
 
     def _run(self, workspace: _Workspace) -> None:
         form = workspace.form
-        kernel = self.kernel.function
-        assert kernel is not None  # noqa: S101 - for mypy: a region is called when it is made
-        lines = len(workspace.rows) * (form.threads + 1)
-        counters = np.zeros(lines * walking.LINE, np.int64)
-        programs = form.table.programs
+        workspace.counters.fill(0)
         if config.settings.poison:
             fill(workspace.arena)
-
-        def work(piece: int) -> None:
-            kernel(
-                workspace.rows,
-                programs,
-                workspace.tensors,
-                counters,
-                tiles.lend("table", form.table.scratch, np.int64),
-                tiles.lend("registers", form.table.room, np.float32),
-                piece,
-                form.threads,
-            )
-
-        team.share(form.threads, work, threads=form.threads)
+        team.offer(workspace.offer, form.threads, wakes=form.wakes)
 
     def _run_by_rows(self, workspace: _Workspace) -> list[float]:
         """Seconds of each row, all threads walking one row at a time."""
@@ -247,6 +270,7 @@ class Network:
                     registers,
                     piece,
                     form.threads,
+                    mailbox.NONE,
                 )
                 stamps[piece].append(perf_counter())
 
@@ -261,7 +285,9 @@ class Network:
         except IndexError:
             workspace = None
         if workspace is None or workspace.form is not form:
-            workspace = _Workspace(form, self._memory.size, self._tensors)
+            kernel = self.kernel.function
+            assert kernel is not None  # noqa: S101 - for mypy: a region is called when it is made
+            workspace = _Workspace(form, self._memory.size, self._tensors, kernel)
         return workspace
 
     def _keep(self, workspace: _Workspace) -> None:
@@ -272,10 +298,17 @@ class Network:
 
     def _form_for(self, variables: Sequence[Array]) -> _Form:
         """The table for the variables as they are now."""
+        form = self._form
+        if form is not None:
+            for array, (reference, version) in zip(variables, form.versions, strict=True):
+                one = array.item()
+                if one.version != version or reference() is not one:
+                    break
+            else:
+                return form
         resources = [array.item() for array in variables]
         # By weak references: the number of one that is gone may be another's.
         versions = tuple([(weakref.ref(one), one.version) for one in resources])
-        form = self._form
         if form is None or form.versions != versions:
             with self._lock:
                 form = self._form
@@ -292,10 +325,34 @@ class Network:
             for layer in self._memory.layers
         ]
         products = products_of(self._memory, packed)
-        together = self.blocks == 1 and products >= team.WORTH_PRODUCTS
+        together = self.blocks == 1 and products >= team.WORTH_OFFERING
         threads = team.size() if together else 1
         table = Table(self._memory, packed, self._block_sizes.__getitem__, steady.of, threads)
-        return _Form(versions, table, packed, threads)
+        wakes = products >= team.WORTH_PRODUCTS
+        kernel = self.kernel.function
+        assert kernel is not None  # noqa: S101 - for mypy: a region is called when it is made
+        return _Form(versions, table, packed, threads, wakes, _follower(kernel, table))
+
+
+def _follower(kernel: Callable[..., int], table: Table) -> Callable[[Array, int], int]:
+    """What a helper does while it is awake: it walks tables that need no more memory than this."""
+    scratch, room = table.scratch, table.room
+
+    def follow(box: Array, number: int) -> int:
+        own = tiles.lend("table", scratch, np.int64)
+        registers = tiles.lend("registers", room, np.float32)
+        return kernel(_NO_ROWS, _NO_ROWS, _NO_ROWS, mailbox.NONE, own, registers, number, 0, box)
+
+    return follow
+
+
+def _address(array: Array) -> int:
+    """Where a contiguous array begins."""
+    try:
+        # A third of the time that `array.ctypes` takes.
+        return ctypes.addressof(_BYTE.from_buffer(array))  # type: ignore[arg-type]  # a buffer
+    except (TypeError, ValueError):  # it may not be written to, or is empty
+        return int(array.ctypes.data)
 
 
 def _readable(array: Array) -> Array:

@@ -22,18 +22,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.framework import config, denormals
+from pinnace.ops.kernels import mailbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from pinnace.framework.tensor import Array
 
 
 # Multiplications from which two threads are quicker than one; below, waking a thread (20 to 50 us)
 # costs more than it brings.
 WORTH_PRODUCTS = 3 << 22
+# The same where the thread is awake, in machine code, and the work as well: some 5 us.
+WORTH_OFFERING = 1 << 18
 # What work took longer than the caller alone would have is paid back: so many times as long nobody
 # is woken, a second at most. Where another process wants the cores, trying costs a twentieth. Less
 # than it takes to wake a thread says nothing of other processes, whose turns last milliseconds.
 _REST, _LONGEST_REST, _WAKING_S = 20.0, 1.0, 50e-6
+# Seconds that a helper stays awake in machine code after work that was offered there: the next call
+# of a small network comes in less. How often they look first, till it is known how long that takes.
+_AWAKE_S, _FIRST_LOOKS = 100e-6, 2000
+_FEWEST_LOOKS, _MOST_LOOKS = 100, 1 << 20
+# Seconds between looks for other processes while helpers are awake, and what a call may take, in
+# least ones, until others are to blame.
+_LOOK_S, _MOST_OF_LEAST = 1e-3, 3.0
 
 
 class _Job:
@@ -84,6 +96,26 @@ class _Job:
             self._gate.acquire()
 
 
+class Offer:
+    """Work in machine code that threads share through a mailbox (`kernels.mailbox`).
+
+    Args:
+        lead: the caller's part: it offers the work in the mailbox, if that is one.
+        follow: a helper's part, by its number, which is 1 or more: it takes what is offered in the
+            mailbox until nothing comes for a while; how often it did, -1 if it only waited.
+    """
+
+    __slots__ = ("follow", "lead", "least_s")
+
+    def __init__(
+        self, lead: Callable[[Array], object], follow: Callable[[Array, int], int]
+    ) -> None:
+        self.lead = lead
+        self.follow = follow
+        # Of all calls so far.
+        self.least_s = float("inf")
+
+
 class _Helpers:
     """Sleeping threads, started when there is work for them for the first time."""
 
@@ -95,10 +127,17 @@ class _Helpers:
         self._job: _Job | None = None
         # Nobody is woken before this time.
         self.rest_until = 0.0
+        # Where work in machine code is offered, what the last was, and when it ended; when other
+        # processes were looked for.
+        self._box = mailbox.make()
+        self._box[mailbox.LIMIT] = _FIRST_LOOKS
+        self._following: Callable[[Array, int], int] | None = None
+        self._offered = self._looked = 0.0
 
     def share(self, job: _Job, helpers: int) -> None:
         """The caller and up to `helpers` threads do the job; alone if the threads are taken."""
-        if perf_counter() < self.rest_until or not has_idle_core():
+        awake = int(self._box[mailbox.WAITING])
+        if perf_counter() < self.rest_until or not has_idle_core(awake):
             job.take_part()
             return
         if not self._busy.acquire(blocking=False):
@@ -108,6 +147,7 @@ class _Helpers:
             while len(self._bells) < helpers:
                 self._start()
             self._keep_clear()
+            self._box[mailbox.LEAVE] += 1
             self._job = job
             for bell in self._bells[:helpers]:
                 if bell.locked():
@@ -127,6 +167,43 @@ class _Helpers:
         if job.error is not None:
             raise job.error
 
+    def offer(self, offer: Offer, helpers: int, *, wakes: bool) -> None:
+        """The caller does the work, and helpers that are awake or worth waking take part."""
+        start = perf_counter()
+        if start < self.rest_until or not self._busy.acquire(blocking=False):
+            offer.lead(mailbox.NONE)
+            return
+        try:
+            awake = int(self._box[mailbox.WAITING])
+            if awake and start - self._looked > _LOOK_S:
+                self._looked = start
+                if not has_idle_core(awake):
+                    self.rest_until = start + _LOOK_S
+                    awake = helpers = 0
+            if awake < helpers and (wakes or start - self._offered < _AWAKE_S):
+                awake = self._wake(offer, helpers)
+            offer.lead(self._box if awake else mailbox.NONE)
+            self._offered = perf_counter()
+            if awake:
+                took = self._offered - start
+                offer.least_s = min(offer.least_s, took)
+                self._judge(took, _MOST_OF_LEAST * offer.least_s)
+        finally:
+            self._busy.release()
+
+    def _wake(self, offer: Offer, helpers: int) -> int:
+        """Have helpers follow; how many."""
+        if not has_idle_core():
+            return 0
+        while len(self._bells) < helpers:
+            self._start()
+        self._keep_clear()
+        self._following = offer.follow
+        for bell in self._bells[:helpers]:
+            if bell.locked():
+                bell.release()
+        return helpers
+
     def _judge(self, took: float, alone: float) -> None:
         """Do without helpers for a while where other processes use their cores."""
         if took - alone > _WAKING_S:
@@ -135,8 +212,9 @@ class _Helpers:
     def _start(self) -> None:
         bell = threading.Lock()
         bell.acquire()
+        number = len(self._bells) + 1
         thread = threading.Thread(
-            target=self._serve, args=(bell,), name="pinnace-team", daemon=True
+            target=self._serve, args=(bell, number), name="pinnace-team", daemon=True
         )
         thread.start()
         self._bells.append(bell)
@@ -162,7 +240,7 @@ class _Helpers:
             return  # a hint is all it is
         self._avoided = here
 
-    def _serve(self, bell: threading.Lock) -> None:
+    def _serve(self, bell: threading.Lock, number: int) -> None:
         denormals.flush_thread()
         with np.errstate(all="ignore"):
             while True:
@@ -170,7 +248,22 @@ class _Helpers:
                 job = self._job
                 if job is not None:
                     job.help()
+                else:
+                    self._follow(number)
                 del job
+
+    def _follow(self, number: int) -> None:
+        """Take what is offered until nothing comes for a while."""
+        while self._following is not None and self._job is None:
+            start = perf_counter()
+            times = self._following(self._box, number)
+            if times < 0:
+                # How often it looks follows from how long that took.
+                factor = min(4.0, max(0.25, _AWAKE_S / (perf_counter() - start)))
+                looks = int(self._box[mailbox.LIMIT] * factor)
+                self._box[mailbox.LIMIT] = min(_MOST_LOOKS, max(_FEWEST_LOOKS, looks))
+            if times < 1:
+                return
 
 
 def _core_finder() -> Callable[[], int] | None:
@@ -208,8 +301,8 @@ class _Load:
         except OSError:
             return
 
-    def leaves_room(self) -> bool:
-        """Whether there are fewer than cores; the caller is one of them."""
+    def leaves_room(self, awake: int) -> bool:
+        """Whether there are fewer than cores, without so many; the caller is one of them."""
         if self._file is None:
             return True
         try:
@@ -217,14 +310,17 @@ class _Load:
             running = os.pread(self._file, 64, 0).split()[3].partition(b"/")[0]
         except (OSError, IndexError):
             return True
-        return not running.isdigit() or int(running) < self._cores
+        return not running.isdigit() or int(running) - awake < self._cores
 
 
 _load: _Load | None = None
 
 
-def has_idle_core() -> bool:
+def has_idle_core(awake: int = 0) -> bool:
     """Whether a helper would have a core to itself; True where the system does not say.
+
+    Args:
+        awake: helpers that are running.
 
     A server's event loop, its clients or another process need the core as much: helpers that take
     turns with them make every run slower than it is alone.
@@ -232,7 +328,7 @@ def has_idle_core() -> bool:
     global _load
     if _load is None:
         _load = _Load()
-    return _load.leaves_room()
+    return _load.leaves_room(awake)
 
 
 def _allowed() -> int:
@@ -297,3 +393,23 @@ def share(pieces: int, work: Callable[[int], None], threads: int | None = None) 
     else:
         for piece in range(pieces):
             work(piece)
+
+
+def offer(offer: Offer, threads: int, *, wakes: bool) -> None:
+    """Do work in machine code, with helpers if they are awake.
+
+    Args:
+        offer: the work.
+        threads: at most so many, the caller among them.
+        wakes: wake those that sleep: it is worth it. Else they are woken only where calls follow
+            one another so closely that they will be awake for the next.
+    """
+    if threads < 2:
+        offer.lead(mailbox.NONE)
+        return
+    mode = denormals.begin()
+    try:
+        _helpers.offer(offer, threads - 1, wakes=wakes)
+    finally:
+        if mode is not None:
+            mode.end()

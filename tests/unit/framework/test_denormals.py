@@ -118,7 +118,7 @@ def test_a_thread_that_is_started_in_a_run_begins_with_the_users_setting() -> No
 def test_pieces_of_the_team_are_flushed_whoever_takes_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(team, "has_idle_core", lambda: True)
+    monkeypatch.setattr(team, "has_idle_core", lambda *_: True)
     monkeypatch.setattr(team, "_helpers", team._Helpers())
     both = threading.Barrier(2)
     made: dict[int, float] = {}

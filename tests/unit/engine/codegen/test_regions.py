@@ -134,7 +134,7 @@ def test_threads_share_large_clusters_of_every_shape(
         share(pieces, work, most)
 
     monkeypatch.setattr(fused, "_SHARED", 1)
-    monkeypatch.setattr(team, "has_idle_core", lambda: True)
+    monkeypatch.setattr(team, "has_idle_core", lambda *_: True)
     monkeypatch.setattr(team, "size", lambda: threads)
     monkeypatch.setattr(team, "share", seen)
     x, scale = normal(*shape), np.float32(0.75)
@@ -157,7 +157,7 @@ def test_threads_share_large_clusters_of_every_shape(
 
 def test_the_total_of_one_long_row_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fused, "_SHARED", 1)
-    monkeypatch.setattr(team, "has_idle_core", lambda: True)
+    monkeypatch.setattr(team, "has_idle_core", lambda *_: True)
     monkeypatch.setattr(team, "size", lambda: 2)
     x = normal(1003)
 

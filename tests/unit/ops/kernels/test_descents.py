@@ -183,7 +183,7 @@ def test_a_step_gives_the_same_bits_whoever_helps(
 ) -> None:
     shape = (700, 511)
     values, grads = _state(rule, shape, 3, 0.1), [_drawn(shape, n, 0.1) for n in (5, 6)]
-    monkeypatch.setattr(team, "has_idle_core", lambda: True)
+    monkeypatch.setattr(team, "has_idle_core", lambda *_: True)
     found = []
     for threads in (1, 2, 3, 5):
         monkeypatch.setattr(team, "_opened", threads)

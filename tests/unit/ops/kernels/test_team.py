@@ -29,7 +29,7 @@ def two() -> Iterator[None]:
     opened, worth = team._opened, team.WORTH_PRODUCTS
     team._opened, team.WORTH_PRODUCTS = 2, 1
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(team, "has_idle_core", lambda: True)
+        patch.setattr(team, "has_idle_core", lambda *_: True)
         yield
     team._opened, team.WORTH_PRODUCTS = opened, worth
 
@@ -83,7 +83,7 @@ def test_a_wait_that_is_shorter_than_what_was_done_meanwhile_is_worth_it() -> No
 
 def test_nobody_is_woken_where_no_core_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     team._helpers.rest_until = 0.0
-    monkeypatch.setattr(team, "has_idle_core", lambda: False)
+    monkeypatch.setattr(team, "has_idle_core", lambda *_: False)
     workers: set[int] = set()
     team.share(8, lambda _: workers.add(threading.get_ident()) or time.sleep(0.01))
     assert workers == {threading.get_ident()}
@@ -93,9 +93,10 @@ def test_nobody_is_woken_where_no_core_is_idle(monkeypatch: pytest.MonkeyPatch) 
 def test_a_core_is_idle_while_fewer_threads_run_than_there_are_cores() -> None:
     load = team._Load()
     load._cores = 1 << 20
-    assert load.leaves_room()
+    assert load.leaves_room(0)
     load._cores = 1  # this thread runs
-    assert not load.leaves_room()
+    assert not load.leaves_room(0)
+    assert load.leaves_room(1 << 20)  # all that run are helpers
 
 
 @pytest.mark.parametrize("bad", range(4))

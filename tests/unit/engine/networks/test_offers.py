@@ -1,0 +1,172 @@
+"""Helpers that are awake in machine code walk the caller's table with it: the same bits each time.
+
+Where pieces lie does not depend on who does them, so a network gives the very numbers that it gives
+alone.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.framework import config
+from pinnace.ops.kernels import compiled, mailbox, team
+from unit.engine.networks.test_region import arrays_of, networks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pinnace.framework.tensor import Array
+
+    Call = Callable[[], Array]
+
+
+@pytest.fixture(autouse=True)
+def helpers(monkeypatch: pytest.MonkeyPatch) -> Iterator[team._Helpers]:
+    """A team of two with a helper of its own, whom other processes do not disturb."""
+    monkeypatch.setattr(config.settings, "tier", "compiled")
+    monkeypatch.setattr(compiled, "_spent", compiled._spent)
+    monkeypatch.setattr(team, "has_idle_core", lambda *_: True)
+    monkeypatch.setattr(team, "_MOST", 2)
+    monkeypatch.setattr(team._Helpers, "_judge", lambda *_: None)
+    # A caller that is interrupted for longer is still followed.
+    monkeypatch.setattr(team, "_AWAKE_S", 5e-3)
+    own = team._Helpers()
+    monkeypatch.setattr(team, "_helpers", own)
+    yield own
+    time.sleep(0.05)  # it sleeps, or leaves, before its memory goes
+
+
+def perceptron(rows: int, width: int = 512, seed: int = 0) -> Call:
+    """A network of matrices that is walked by two threads."""
+    random = np.random.default_rng(seed)
+    sizes = [(640, width), (width, width), (width, 10)]
+    weights = [tf.Variable(random.normal(size=s).astype("f") / 25) for s in sizes]
+
+    @tf.function
+    def run(x: Any) -> Any:
+        for weight in weights[:-1]:
+            x = tf.nn.relu(x @ weight + 0.1)
+        return x @ weights[-1]
+
+    x = random.normal(size=(rows, 640)).astype("f")
+    plan, arrays = arrays_of(run, x)
+    (network,) = networks_of(plan, arrays)
+    assert network.kernel.done.wait(120)
+    given = [arrays[plan.graph.inputs.index(value)] for value in network.cluster.inputs]
+
+    def call() -> Array:
+        (found,) = network(given, [None])
+        return found
+
+    wanted = x.astype("d")
+    for weight in weights[:-1]:
+        wanted = np.maximum(wanted @ weight.numpy().astype("d") + np.float32(0.1), 0)
+    # Sums of 640 products of float32 lose some 640 half ulps at most, each way.
+    np.testing.assert_allclose(call(), wanted @ weights[-1].numpy(), rtol=1e-3, atol=1e-3)
+    return call
+
+
+@pytest.fixture
+def helped(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many offers were taken at a time."""
+    counts: list[int] = []
+    original = team.Offer
+
+    class Counted(original):  # type: ignore[misc, valid-type]
+        def __init__(self, lead: Any, follow: Callable[[Array, int], int]) -> None:
+            def counting(box: Array, number: int) -> int:
+                times = follow(box, number)
+                counts.append(times)
+                return times
+
+            super().__init__(lead, counting)
+
+    monkeypatch.setattr(team, "Offer", Counted)
+    return counts
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 32])
+def test_a_helper_that_is_awake_takes_part(rows: int, helped: list[int]) -> None:
+    call = perceptron(rows)
+    alone = call()
+    for _ in range(3000):
+        assert np.array_equal(call(), alone)
+    time.sleep(0.1)  # the helper stops waiting, and tells
+    assert sum(helped) > 100
+
+
+def test_who_waits_for_nothing_goes_to_sleep(helpers: team._Helpers) -> None:
+    call = perceptron(1)
+    for _ in range(50):
+        call()
+    time.sleep(0.3)
+    spent = time.process_time()
+    time.sleep(0.3)
+    assert time.process_time() - spent < 0.1
+    assert helpers._box[mailbox.WAITING] == 0
+    assert helpers._box[mailbox.INSIDE] == 0
+    assert helpers._box[mailbox.GATE] % 2 == 0
+
+
+def test_a_helper_that_waits_comes_to_other_work() -> None:
+    call = perceptron(1)
+    for _ in range(20):
+        for _ in range(20):
+            call()
+        wait = threading.Barrier(2, timeout=30).wait
+        team.share(2, lambda _, wait=wait: wait() and None, threads=2)  # one would wait for ever
+
+
+def test_networks_of_several_sizes_in_turn(helped: list[int]) -> None:
+    """A helper whose memory is too small for what is offered leaves it to the caller."""
+    calls = [perceptron(rows, width, seed) for rows, width, seed in [(1, 512, 1), (40, 544, 2)]]
+    wanted = [call() for call in calls]
+    for _ in range(300):
+        for call, alone in zip(calls, wanted, strict=True):
+            assert np.array_equal(call(), alone)
+    for call, alone in zip(calls, wanted, strict=True):
+        time.sleep(0.1)
+        helped.clear()
+        for _ in range(1000):
+            assert np.array_equal(call(), alone)
+        time.sleep(0.1)
+        assert sum(helped) > 0
+
+
+def test_callers_at_once_do_not_mix() -> None:
+    calls = [perceptron(1 + seed, seed=seed) for seed in range(3)]
+    wanted = [call() for call in calls]
+    wrong: list[bool] = []
+
+    def caller(number: int) -> None:
+        wrong.extend(not np.array_equal(calls[number](), wanted[number]) for _ in range(500))
+
+    callers = [threading.Thread(target=caller, args=(number,)) for number in range(3)]
+    for one in callers:
+        one.start()
+    for one in callers:
+        one.join()
+    assert not any(wrong)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+def test_a_child_has_no_helper_that_is_awake() -> None:
+    call = perceptron(1)
+    alone = call()
+    for _ in range(50):
+        call()
+    child = os.fork()
+    if child == 0:
+        right = all(np.array_equal(call(), alone) for _ in range(50))
+        os._exit(0 if right else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert np.array_equal(call(), alone)
