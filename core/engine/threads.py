@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 
 from pinnace.framework import config
+from pinnace.ops.kernels.blas_threads import libraries
 
 _lock = threading.Lock()
 # What each library began with, by the file it came from.
@@ -16,12 +17,9 @@ _first: dict[str, int] = {}
 
 def limit_threads(count: int) -> None:
     """BLAS uses so many threads from now on; 0 gives it back what it began with."""
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # has no types
-
     with _lock:
-        for library in ThreadpoolController().select(user_api="blas").lib_controllers:
-            began = _first.setdefault(library.filepath, library.get_num_threads())
-            library.set_num_threads(count or began)
+        for library in libraries():
+            library.set(count or _first.setdefault(library.path, library.get()))
 
 
 if config.settings.intra_op_threads:

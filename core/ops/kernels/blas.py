@@ -13,15 +13,17 @@ from __future__ import annotations
 import math
 import threading
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pinnace.ops.kernels import team
+from pinnace.ops.kernels.blas_threads import libraries
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from pinnace.ops.kernels.blas_threads import Library
     from pinnace.ops.kernels.precision import Array
 
 # Multiplications that OpenBLAS does on one thread anyway.
@@ -38,7 +40,7 @@ class OneThread:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
-        self._libraries: list[Any] | None = None
+        self._libraries: list[Library] | None = None
         self._saved: list[int] = []
 
     def __enter__(self) -> None:
@@ -47,9 +49,9 @@ class OneThread:
                 self._libraries = _blas_libraries()
             if self._inside == 0:
                 team.open_team(True)
-                self._saved = [library.get_num_threads() for library in self._libraries]
+                self._saved = [library.get() for library in self._libraries]
                 for library in self._libraries:
-                    library.set_num_threads(1)
+                    library.set(1)
             self._inside += 1
 
     def __exit__(
@@ -63,15 +65,12 @@ class OneThread:
             if self._inside == 0:
                 team.open_team(False)
                 for library, threads in zip(self._libraries or (), self._saved, strict=True):
-                    library.set_num_threads(threads)
+                    library.set(threads)
 
 
-def _blas_libraries() -> list[Any]:
-    """Controllers of the BLAS libraries in this process that use more than one thread."""
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # has no types
-
-    controllers = ThreadpoolController().select(user_api="blas").lib_controllers
-    return [library for library in controllers if library.get_num_threads() > 1]
+def _blas_libraries() -> list[Library]:
+    """The BLAS libraries in this process that use more than one thread."""
+    return [library for library in libraries() if library.get() > 1]
 
 
 one_thread = OneThread()

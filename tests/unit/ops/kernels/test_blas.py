@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # has no types
 
-from pinnace.ops.kernels import blas
+from pinnace.ops.kernels import blas, blas_threads
 
 A = np.ones((64, 128), np.float32)
 B = np.full((128, 64), 2.0, np.float32)
@@ -61,3 +63,39 @@ def test_small_products_are_not_watched(clock: Clock) -> None:
     clock.product_s = 0.03
     blas.matmul(A[:8, :8], B[:8, :8])
     assert blas._alone_until == 0.0
+
+
+def test_plans_of_all_threads_put_blas_on_one_thread_and_the_last_gives_it_back() -> None:
+    """Also where another thread was the first to set a number, and still lives."""
+    found = blas_threads.libraries()
+    assert found
+    before = [library.get() for library in found]
+    for library in found:
+        library.set(2)
+    own = blas.OneThread()
+    inside, leave, left = threading.Event(), threading.Event(), threading.Event()
+
+    def other() -> None:
+        with own:
+            inside.set()
+            leave.wait(30)
+        left.set()
+        leave.clear()
+        leave.wait(30)
+
+    thread = threading.Thread(target=other)
+    try:
+        ThreadpoolController().select(user_api="blas").limit(limits=2)
+        thread.start()
+        assert inside.wait(30)
+        assert [library.get() for library in found] == [1] * len(found)
+        with own:
+            leave.set()
+            assert left.wait(30)
+            assert [library.get() for library in found] == [1] * len(found)
+        assert [library.get() for library in found] == [2] * len(found)
+    finally:
+        leave.set()
+        thread.join(30)
+        for library, threads in zip(found, before, strict=True):
+            library.set(threads)

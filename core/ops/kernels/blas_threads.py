@@ -1,0 +1,54 @@
+"""How many threads BLAS uses, for whichever thread asks.
+
+`threadpoolctl` finds the libraries. Of an OpenBLAS with threads of its own it lets only the first
+thread that set a number set others, for as long as that thread lives: requests of a server's other
+threads would be ignored without a word. The number is the process's, and who sets it here holds a
+lock, so its functions are called as they are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Library(NamedTuple):
+    """A BLAS of this process.
+
+    Attributes:
+        path: the file it came from.
+        get: how many threads it uses.
+        set: have it use so many from now on.
+    """
+
+    path: str
+    get: Callable[[], int]
+    set: Callable[[int], object]
+
+
+def libraries() -> list[Library]:
+    """The BLAS libraries that are loaded."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # has no types
+
+    controllers = ThreadpoolController().select(user_api="blas").lib_controllers
+    return [_library(controller) for controller in controllers]
+
+
+def _library(controller: Any) -> Library:
+    if controller.internal_api == "openblas" and controller.threading_layer != "openmp":
+        import ctypes
+
+        # With the interpreter's lock: it takes less time than to let go of it.
+        opened = ctypes.PyDLL(controller.filepath)
+        for prefix, suffix in itertools.product(("", "scipy_"), ("", "64_", "_64")):
+            try:
+                found = opened[f"{prefix}openblas_get_num_threads{suffix}"]
+                given = opened[f"{prefix}openblas_set_num_threads{suffix}"]
+            except AttributeError:
+                continue
+            given.argtypes, given.restype = [ctypes.c_int], None
+            return Library(controller.filepath, found, given)
+    return Library(controller.filepath, controller.get_num_threads, controller.set_num_threads)
