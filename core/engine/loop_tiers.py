@@ -111,7 +111,7 @@ class LoopTiers:
         if recurrence is None:
             return values, False
         with np.errstate(all="ignore"):
-            values = self._by_recurrence(recurrence, values, check)
+            values, is_ended = self._by_recurrence(recurrence, values, check)
         if recurrence.is_rejected:
             with self._lock:
                 if self.clusters is None and self._recurrence is recurrence:
@@ -120,7 +120,7 @@ class LoopTiers:
                     self.clusters = loop_clusters_of(self._body, values)
                     self._given_back = _paces(recurrence)
                     self._recurrence = None
-        return values, False
+        return values, is_ended
 
     @property
     def body(self) -> Plan:
@@ -186,21 +186,21 @@ class LoopTiers:
 
     def _by_recurrence(
         self, recurrence: Recurrence, values: Sequence[Array], check: Callable[[], None]
-    ) -> Sequence[Array]:
+    ) -> tuple[Sequence[Array], bool]:
         variant: _Variant | None = recurrence.variant(values)
         if variant is None or not is_tried(variant.kernel, wait=self._waits):
-            return values
-        if variant.kernel.function is None or not recurrence.goes_on(values):
-            return values
+            return values, False
+        if variant.kernel.function is None:
+            return values, False
         if self._forced:
             return variant.run(values, check)
         if variant.verdict.passed:
-            return values if variant.pace.is_slower else variant.run(values, check)
-        if not variant.verdict.begin():
-            return values
+            return (values, False) if variant.pace.is_slower else variant.run(values, check)
+        if not recurrence.goes_on(values) or not variant.verdict.begin():
+            return values, False
         pace = variant.pace
         trial = _Trial(self._test, self._body, variant.advance, check, pace, is_exact=False)
-        return trial.run(values, variant.verdict, "recurrence")
+        return trial.run(values, variant.verdict, "recurrence"), False
 
 
 def _paces(recurrence: Recurrence) -> list[Decision]:

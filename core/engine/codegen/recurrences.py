@@ -76,18 +76,6 @@ class Recurrence:
         """What was asked for, one for each set of shapes that has a kernel or may get one."""
         return [one for one in list(self._variants.values()) if one is not None]
 
-    def run(self, values: Sequence[Array], check: Callable[[], None]) -> Sequence[Array]:
-        """The loop variables after as many iterations as the kernel could take.
-
-        Args:
-            values: the loop variables.
-            check: called now and then; raises if the run was cancelled.
-        """
-        variant = self.variant(values)
-        if variant is None or variant.kernel.function is None or not self.goes_on(values):
-            return values
-        return variant.run(values, check)
-
     def goes_on(self, values: Sequence[Array]) -> bool:
         """Whether the condition is true."""
         return bool(self._test.run(values, None)[0])
@@ -151,15 +139,25 @@ class _Variant:
         # What an iteration took when it was last measured; at first, as little as nothing.
         self._iteration_s = 1e-9
 
-    def run(self, values: Sequence[Array], check: Callable[[], None]) -> Sequence[Array]:
-        """The loop variables when the condition is false, or before an iteration it refuses."""
+    def run(
+        self, values: Sequence[Array], check: Callable[[], None]
+    ) -> tuple[Sequence[Array], bool]:
+        """Take iterations until the condition is false, or one is refused.
+
+        Args:
+            values: the loop variables.
+            check: called now and then; raises if the run was cancelled.
+
+        Returns:
+            The loop variables then, and whether the condition is false for them.
+        """
         iteration = self._iteration
         try:
             fixed = iteration.fixed(values)
         except Exception:
-            return values  # the plan says what is wrong
+            return values, False  # the plan says what is wrong
         if not iteration.is_like_before(fixed):
-            return values  # a variable has another shape now
+            return values, False  # a variable has another shape now
         most = self._expected + 1 if iteration.lists.pushed else _ITERATIONS
         total = 0
         while True:
@@ -167,7 +165,7 @@ class _Variant:
             start = perf_counter()
             found = self._advance(values, fixed, most)
             if found is None:
-                return values
+                return values, False
             iterations, failed, values = found
             total += iterations
             if failed or iterations < most:
@@ -176,7 +174,7 @@ class _Variant:
             check()
             most *= 2
         self._expected = max(total, 1)
-        return values
+        return values, not failed
 
     @property
     def is_rejected(self) -> bool:
