@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 # Calls of each that do not count (weights are packed when they are seen for the third time), and
 # that do; of these the time that a quarter of them are below. No calls: no contest.
 WARM, TIMED = 3, 8
-# Calls of a run that count and those before them that do not, where calls take less than so long.
-_COUNTED, _SETTLING, _SHORT_S = 2, 3, 2e-3
+# Where calls are short: those of a run that count, and how long calls before them do not (a helper
+# that is woken may wait for the interpreter's lock till its holder is told to let go, after 5 ms).
+_SHORT_S, _COUNTED, _SETTLING_S = 2e-3, 2, 8e-3
 # What is this much slower is slower. A loss counts if it is seen twice: other processes take turns,
 # too.
 _SLACK, _LOSSES = 1.02, 2
@@ -83,59 +84,51 @@ class Contest:
     def __init__(self, kind: str) -> None:
         self._kind = kind
         self._lock = threading.Lock()
-        # Whose turn it is, and how many calls of it are left.
-        self._which, self._left = 1, 0
-        self._ended = [0, 0]
-        self._times: tuple[list[float], list[float]] = ([], [])
-        self._warm = WARM
+        # Whose run it is, how long its calls took that do not count, and how many count.
+        self._which = 0
+        self._spent_s = 0.0
+        self._counted = 0
+        self._warm_calls = [0, 0]
         self._least_s = float("inf")
-        self._settling = 0
+        self._times: tuple[list[float], list[float]] = ([], [])
         self._losses = 0
         self.decision: Decision | None = None
 
     def begin(self) -> int | None:
         """Which of the two this call is run by; None if it is decided. `end` follows."""
         with self._lock:
-            if self.decision is not None or not TIMED:
-                return None
-            if not self._left:
-                self._which = 1 - self._which
-                self._left = self._settling + _COUNTED if self._settling else 1
-            self._left -= 1
-            return self._which
+            return None if self.decision is not None or not TIMED else self._which
 
     def end(self, which: int, seconds: float | None) -> None:
         """A call is over; None if it failed."""
         with self._lock:
-            if seconds is None or self.decision is not None:
+            if seconds is None or self.decision is not None or which != self._which:
                 return
-            times = self._times[which]
-            self._ended[which] += 1
-            if self._ended[which] <= self._warm:
+            if self._warm_calls[which] < WARM:
+                self._warm_calls[which] += 1
                 self._least_s = min(self._least_s, seconds)
-                self._settle_length()
+                self._which = 1 - which
                 return
-            at = (self._ended[which] - self._warm - 1) % (self._settling + _COUNTED)
-            if at < self._settling:
+            is_short = self._least_s < _SHORT_S
+            if is_short and self._spent_s < _SETTLING_S:
+                self._spent_s += seconds
                 return
-            times.append(seconds)
-            if min(len(one) for one in self._times) < TIMED:
+            self._times[which].append(seconds)
+            self._counted += 1
+            if self._counted < (_COUNTED if is_short else 1):
                 return
-            plan_s, compiled_s = (sorted(one)[TIMED // 4] for one in self._times)
-            is_kept = compiled_s <= plan_s * _SLACK
-            found = Decision(self._kind, plan_s, compiled_s, is_kept)
-            self._losses += not found.is_kept
-            if found.is_kept or self._losses == _LOSSES:
-                self.decision = found
-            else:
-                self._warm, self._ended = 0, [0, 0]
-                for one in self._times:
-                    one.clear()
+            self._which, self._spent_s, self._counted = 1 - which, 0.0, 0
+            if min(len(one) for one in self._times) >= TIMED:
+                self._decide()
 
-    def _settle_length(self) -> None:
-        """Once both are warm: how many calls of a run do not count."""
-        if min(self._ended) == self._warm and self._least_s < _SHORT_S:
-            self._settling, self._left = _SETTLING, 0
+    def _decide(self) -> None:
+        plan_s, compiled_s = (sorted(one)[TIMED // 4] for one in self._times)
+        found = Decision(self._kind, plan_s, compiled_s, compiled_s <= plan_s * _SLACK)
+        self._losses += not found.is_kept
+        if found.is_kept or self._losses == _LOSSES:
+            self.decision = found
+        for one in self._times:
+            one.clear()
 
 
 class Timed:

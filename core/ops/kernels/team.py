@@ -39,9 +39,10 @@ WORTH_OFFERING = 1 << 18
 # is woken, a second at most. Where another process wants the cores, trying costs a twentieth. Less
 # than it takes to wake a thread says nothing of other processes, whose turns last milliseconds.
 _REST, _LONGEST_REST, _WAKING_S = 20.0, 1.0, 50e-6
-# Seconds that a helper stays awake in machine code after work that was offered there: the next call
-# of a small network comes in less. How often they look first, till it is known how long that takes.
-_AWAKE_S, _FIRST_LOOKS = 100e-6, 2000
+# Seconds that a helper stays awake in machine code after work that was offered there: more than a
+# call of a small network takes and what lies between two. Woken anew, it may wait 5 ms for the
+# interpreter's lock. How often helpers look at first, till it is known how long that takes.
+_AWAKE_S, _FIRST_LOOKS = 250e-6, 4000
 _FEWEST_LOOKS, _MOST_LOOKS = 100, 1 << 20
 # Seconds between looks for other processes while helpers are awake, and what a call may take, in
 # least ones, until others are to blame.
@@ -133,6 +134,7 @@ class _Helpers:
         self._box[mailbox.LIMIT] = _FIRST_LOOKS
         self._following: Callable[[Array, int], int] | None = None
         self._offered = self._looked = 0.0
+        self._look_s = float("inf")
 
     def share(self, job: _Job, helpers: int) -> None:
         """The caller and up to `helpers` threads do the job; alone if the threads are taken."""
@@ -258,12 +260,16 @@ class _Helpers:
             start = perf_counter()
             times = self._following(self._box, number)
             if times < 0:
-                # How often it looks follows from how long that took.
-                factor = min(4.0, max(0.25, _AWAKE_S / (perf_counter() - start)))
-                looks = int(self._box[mailbox.LIMIT] * factor)
-                self._box[mailbox.LIMIT] = min(_MOST_LOOKS, max(_FEWEST_LOOKS, looks))
+                self._adjust(perf_counter() - start)
             if times < 1:
                 return
+
+    def _adjust(self, took: float) -> None:
+        """How often helpers look follows from what a look takes."""
+        # The least time counts: who comes back from machine code waits for the interpreter, too.
+        self._look_s = min(self._look_s, took / int(self._box[mailbox.LIMIT]))
+        looks = int(_AWAKE_S / self._look_s)
+        self._box[mailbox.LIMIT] = min(_MOST_LOOKS, max(_FEWEST_LOOKS, looks))
 
 
 def _core_finder() -> Callable[[], int] | None:
