@@ -63,9 +63,10 @@ def pack_keys(q, n, h, room):
                 panel[d * WIDE + s] = key[d * step]
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy", fastmath={"contract"})
 def softmax_scores(q, n, h, query, scores):
     """The softmax of one query's scores, scaled and masked, in their place."""
+    whole_vectors()
     keys, kind, step = q[KEYS], q[MASKING], q[MASK_STEP]
     given = numbers(q[BIAS], 2)
     factor, filler = given[0], given[1]

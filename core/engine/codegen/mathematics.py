@@ -174,6 +174,8 @@ def _whole_vectors_type(context: Any) -> Any:
         del signature, arguments
         # llvmlite's own `add` takes attributes without a value only.
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        # Inside of another function its attribute would be lost.
+        builder.function.attributes.add("noinline")
         return compiled.get_dummy_value()
 
     return types.void(), generate

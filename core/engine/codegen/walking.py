@@ -259,9 +259,10 @@ def mean_piece(q, registers, piece):
         first += count
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy", fastmath={"contract"})
 def softmax_piece(q, piece):
     """A piece of a softmax: some rows of channels."""
+    whole_vectors()
     pieces, width, rows = q[PIECES], q[WIDTH], q[COLUMNS]
     for row in range(rows * piece // pieces, rows * (piece + 1) // pieces):
         x = numbers(q[X] + 4 * row * width, width)
@@ -308,9 +309,10 @@ def place(kind, number, tensors, q, registers, n, r, w):
     return tensors[s, T_AT] + 4 * at
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy", fastmath={"contract"})
 def operate(what, to, x, y, count, width):
     """One instruction on blocks of `count` numbers."""
+    whole_vectors()
     o, a, b = numbers(to, count), numbers(x, count), numbers(y, count)
     if what == OP_ADD:
         for i in range(count):
@@ -359,8 +361,7 @@ def operate(what, to, x, y, count, width):
             o[i] = float32(1) / (float32(1) + exp(-a[i]))
     elif what == OP_SPREAD:
         for at in range(0, count, width):
-            for c in range(width):
-                o[at + c] = a[c]
+            move(to + 4 * at, x, width)
     elif what == OP_SPREAD_ROWS:
         for row in range(count // width):
             for c in range(width):

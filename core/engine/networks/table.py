@@ -38,8 +38,9 @@ _BLOCK_BYTES, _MOST_WINDOWS, _TILE_ROWS = 1 << 18, 2048, 14
 _STAYING_BYTES = 1 << 17
 # Fewest windows of a piece.
 _FEWEST_WINDOWS = 2 * _TILE_ROWS
-# Numbers of a program's block; a register holds four times as many.
-_BLOCK_NUMBERS = 1 << 10
+# Numbers of a program's block; a register holds twice as many. An instruction costs as much as some
+# 500 numbers, whatever it does.
+_BLOCK_NUMBERS = 1 << 11
 
 
 class Patch(NamedTuple):
