@@ -60,7 +60,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "google.protobuf": ("",),
     "typing_extensions": ("",),  # for types only: it is not a dependency
     "ml_dtypes": ("framework",),
-    "threadpoolctl": ("engine", "ops.kernels"),
+    "threadpoolctl": ("ops.kernels",),
     "google_crc32c": ("storage",),
     "re2": ("ops.strings",),
     "fsspec": ("serving.models.remote",),

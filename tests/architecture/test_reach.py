@@ -28,6 +28,7 @@ KNOWN = {
     "ops.io.proto_descriptors": "descriptor files of DecodeProtoV2 and EncodeProto, which say so",
     "ops.io.writers": "tf.io.TFRecordWriter: a class of programs, no op",
     "ops.kernels.candidates": "open: FixedUnigramCandidateSampler with vocab_file, which says so",
+    "ops.kernels.blas_threads": "ctypes: the functions of OpenBLAS that set its threads",
     "ops.kernels.compiled": "os: where compiled kernels are kept",
     "ops.kernels.team": "os: how many cores there are, and how busy",
     "ops.random.generator": "os: chance from the system, for generators of programs",
