@@ -195,7 +195,7 @@ class _Helpers:
 
     def _wake(self, offer: Offer, helpers: int) -> int:
         """Have helpers follow; how many."""
-        if not has_idle_core():
+        if not has_idle_core(int(self._box[mailbox.WAITING])):
             return 0
         while len(self._bells) < helpers:
             self._start()
@@ -410,6 +410,7 @@ def offer(offer: Offer, threads: int, *, wakes: bool) -> None:
         wakes: wake those that sleep: it is worth it. Else they are woken only where calls follow
             one another so closely that they will be awake for the next.
     """
+    threads = min(threads, size())  # settings may have changed since it was cut into pieces
     if threads < 2:
         offer.lead(mailbox.NONE)
         return

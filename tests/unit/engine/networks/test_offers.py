@@ -116,6 +116,17 @@ def test_a_helper_that_is_awake_takes_part(rows: int, helped: list[int]) -> None
     until_helped(call, helped, 0)
 
 
+def test_a_setting_of_one_thread_is_heard_at_once(
+    helped: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = perceptron(1)
+    alone = call()
+    monkeypatch.setattr(config.settings, "intra_op_threads", 1)
+    for _ in range(1000):
+        assert np.array_equal(call(), alone)
+    assert not helped
+
+
 def test_who_waits_for_nothing_goes_to_sleep(helpers: team._Helpers) -> None:
     call = perceptron(1)
     for _ in range(50):
