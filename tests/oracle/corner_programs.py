@@ -1,0 +1,117 @@
+"""Corners of ops that TensorFlow's own unit tests visit; see `both`.
+
+python corner_programs.py tensorflow|pinnace FOLDER
+"""
+
+import importlib
+import json
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+tf: Any = importlib.import_module(sys.argv[1])
+THEIRS = sys.argv[1] == "tensorflow"
+
+
+def plain(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {str(key): plain(value) for key, value in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [plain(item) for item in x]
+    if isinstance(x, bytes):
+        return x.hex()
+    if isinstance(x, float):  # JSON has no infinity
+        return x if np.isfinite(x) else str(x)
+    if x is None or isinstance(x, (str, bool, int)):
+        return x
+    if hasattr(x, "to_list"):
+        return plain(x.to_list())
+    array = np.asarray(x)
+    return [str(array.dtype), list(array.shape), plain(array.reshape(-1).tolist())]
+
+
+def told(call: Any, *phrases: str) -> Any:
+    """What a call gives, or the class of its error and which of the phrases it contains."""
+    try:
+        return plain(call())
+    except (ValueError, tf.errors.InvalidArgumentError) as error:
+        kind = "ValueError"  # here the second is also the first
+        text = str(error)
+    except (tf.errors.OpError, LookupError, RuntimeError, TypeError, AttributeError) as error:
+        kind, text = type(error).__name__, str(error)
+    return [kind, *(phrase for phrase in phrases if phrase in text)]
+
+
+def random(*shape: int) -> Any:
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+
+def cosines_of_unknown_sizes() -> Any:
+    x = random(3, 7)
+    found = []
+    for spec in ([3, None], [None, None]):
+        for kind in (1, 2, 3, 4):
+            for norm in (None, "ortho")[: 1 if kind == 1 else 2]:
+                for n in (None, 5, 9):
+                    # TensorFlow cuts only axes that it knows.
+                    wanted = [3, 7] if n and THEIRS else spec
+
+                    @tf.function(input_signature=[tf.TensorSpec(wanted, tf.float32)])
+                    def run(x: Any, n: Any = n, kind: int = kind, norm: Any = norm) -> Any:
+                        return tf.signal.dct(x, kind, n, norm=norm)
+
+                    found.append(plain(run(x)))
+    there = tf.function(tf.signal.inverse_mdct)
+    frames = tf.signal.mdct(random(64), 16)
+    spec = tf.TensorSpec([None, 8 if THEIRS else None], tf.float32)
+    return [
+        found,
+        plain(there.get_concrete_function(spec)(frames)),
+        told(lambda: tf.signal.dct(x, axis=0)),
+    ]
+
+
+def values_before_the_choice() -> Any:
+    found = []
+    for shape, k, recall, whole in (
+        ([100], 3, 0.95, -1),
+        ([5000], 1, 0.95, -1),
+        ([5000], 10, 0.95, -1),
+        ([5000], 10, 1.0, -1),
+        ([2, 2452], 2, 0.5, 245200),
+        ([2, 700], 2, 0.9, 22900),
+        ([2, 640], 10, 0.99, -1),
+    ):
+        x = np.random.default_rng(1).permutation(int(np.prod(shape))).reshape(shape)
+
+        def run(x: Any, k: int = k, recall: float = recall, whole: int = whole) -> Any:
+            return tf.math.approx_max_k(x, k, -1, recall, whole, False)
+
+        call = tf.function(run, jit_compile=True)
+        values, at = call(tf.constant(x, tf.float32))
+        chosen = np.take_along_axis(x, np.asarray(at), -1)
+        spec = call.get_concrete_function(tf.TensorSpec(shape, tf.float32)).outputs[0].shape
+        found.append([list(values.shape), list(spec), bool(np.all(chosen == values))])
+    return found
+
+
+PROGRAMS = {
+    "cosines of unknown sizes": cosines_of_unknown_sizes,
+    "values before the choice": values_before_the_choice,
+}
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    found = {}
+    for name, program in PROGRAMS.items():
+        try:
+            found[name] = program()
+        except Exception as error:
+            found[name] = f"error: {type(error).__name__}: {error}"
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+main()
