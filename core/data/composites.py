@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.data.dataset_spec import DatasetSpec
 from pinnace.data.elements import Element, Nest, leaf_array, leaves_of, packed, stacked
 from pinnace.framework import dtypes, structure
 from pinnace.framework.composite import CompositeSpec
@@ -32,6 +33,11 @@ Components = tuple[Array, ...]
 def holds_composites(spec: Nest) -> bool:
     """Whether elements hold values made of several tensors."""
     return any(isinstance(leaf, CompositeSpec) for leaf in structure.flatten(spec))
+
+
+def holds_tensors_only(spec: Nest) -> bool:
+    """Whether every part of an element is a tensor."""
+    return all(isinstance(leaf, TensorSpec) for leaf in structure.flatten(spec))
 
 
 def groups_of(spec: Nest) -> list[tuple[Any, slice]]:
@@ -111,6 +117,8 @@ def without_batch_axis(spec: Nest, who: str) -> Nest:
     def row(leaf: Any) -> Any:
         if isinstance(leaf, CompositeSpec):
             return row_spec(leaf, who)
+        if isinstance(leaf, DatasetSpec) and leaf.shape.rank:
+            return DatasetSpec(leaf.element_spec, leaf.shape[1:])
         if not isinstance(leaf, TensorSpec) or leaf.shape.rank == 0:
             raise InvalidArgumentError(f"{who}: every component must have a first axis, got {leaf}")
         return TensorSpec.of(leaf.shape[1:] if leaf.shape.rank else Shape(None), leaf.dtype)
@@ -209,6 +217,9 @@ def rows(element: Element, spec: Nest, who: str) -> Iterator[Element]:
     """The rows of an element of `spec`."""
     parts: list[list[Components]] = []
     for part, place in groups_of(spec):
+        if isinstance(part, DatasetSpec):
+            parts.append([(stage,) for stage in element[place.start]])
+            continue
         leaves = tuple(np.asarray(leaf_array(leaf)) for leaf in element[place])
         if isinstance(part, TensorSpec):
             parts.append([(row,) for row in leaves[0]])

@@ -26,7 +26,7 @@ from pinnace.data.elements import (
     packed,
     spec_of,
 )
-from pinnace.data.stage import Absent, Bindable, Stage
+from pinnace.data.stage import Absent, Bindable, Stage, Stages, shown
 from pinnace.framework import dtypes, structure
 from pinnace.framework.context import state
 from pinnace.framework.errors import OpError
@@ -181,6 +181,13 @@ def holds_datasets(spec: Nest) -> bool:
     return any(isinstance(leaf, DatasetSpec) for leaf in structure.flatten(spec))
 
 
+def _absent(spec: DatasetSpec) -> Stage | Stages:
+    """What stands for a dataset, or a list of them, while a function is traced."""
+    if not spec.shape.rank:
+        return Absent(spec.element_spec)
+    return Stages(Absent(spec.element_spec) for _ in range(spec.shape.num_elements() or 0))
+
+
 class Direct(Bindable):
     """A function of elements that hold datasets, or one that gives them: called as it is."""
 
@@ -207,9 +214,7 @@ class Direct(Bindable):
         def probe(*leaves: Any) -> Any:
             found = iter(leaves)
             arguments = [
-                self._public(Absent(spec.element_spec))
-                if isinstance(spec, DatasetSpec)
-                else next(found)
+                shown(_absent(spec), self._public) if isinstance(spec, DatasetSpec) else next(found)
                 for spec in self._specs
             ]
             packed = structure.pack_sequence_as(self._element_spec, arguments)
@@ -226,7 +231,9 @@ class Direct(Bindable):
     def __call__(self, leaves: Element) -> Element:
         """The result's leaves for an element's."""
         arguments = [
-            self._public(leaf) if isinstance(leaf, Stage) else wrap(leaf_array(leaf), spec.dtype)
+            shown(leaf, self._public)
+            if isinstance(spec, DatasetSpec)
+            else wrap(leaf_array(leaf), spec.dtype)
             for leaf, spec in zip(leaves, self._specs, strict=True)
         ]
         packed = structure.pack_sequence_as(self._element_spec, arguments)
@@ -264,7 +271,7 @@ class StageMaker(Bindable):
     ) -> None:
         user = converted_as_around(function)
         leaves = structure.flatten(spec)
-        self._absent: dict[int, Stage] = {}
+        self._absent: dict[int, Stage | Stages] = {}
         made: list[Stage] = []
 
         def normal(*tensors: Any) -> Any:
@@ -272,15 +279,17 @@ class StageMaker(Bindable):
             arguments: list[Any] = []
             for index, leaf in enumerate(leaves):
                 if isinstance(leaf, DatasetSpec):
-                    self._absent[index] = Absent(leaf.element_spec)
-                    arguments.append(public(self._absent[index]))
+                    self._absent[index] = _absent(leaf)
+                    arguments.append(shown(self._absent[index], public))
                 else:
                     arguments.append(next(found))
             packed = structure.pack_sequence_as(spec, arguments)
             result = user(*arguments_of(packed))
             stage = getattr(result, "stage", None)
             if not isinstance(stage, Stage):
-                raise TypeError(f"{who}: the function must return a Dataset, got {result!r}")
+                raise TypeError(
+                    f"{who}: The `map_func` argument must return a `Dataset` object. Got {result!r}"
+                )
             made.append(stage)
             # Symbols of functions around this one are captures of the graph like any other.
             tracer: Any = state.tracer
@@ -307,7 +316,10 @@ class StageMaker(Bindable):
                 zip(self._symbols, self._concrete.run([*arrays, *self.captures]), strict=True)
             )
         for index, absent in self._held:
-            values[id(absent)] = leaves[index]
+            if isinstance(absent, Stages):
+                values.update((id(a), s) for a, s in zip(absent, leaves[index], strict=True))
+            else:
+                values[id(absent)] = leaves[index]
         return self._template.bound(values)
 
 
@@ -358,7 +370,10 @@ def relaxed(before: Nest, after: Nest, who: str) -> Nest:
                 raise TypeError(f"{who}: the state must stay {old}, becomes {new}")
             return found
         if old.dtype is not new.dtype:
-            raise TypeError(f"{who}: the state must keep its dtype, changes from {old} to {new}")
+            raise TypeError(
+                f"{who}: The element types for the new state must match the initial state. "
+                f"Expected {old}, got {new}"
+            )
         return TensorSpec.of(old.shape.most_specific_compatible_shape(new.shape), old.dtype)
 
     return structure.map_structure(join, before, after)

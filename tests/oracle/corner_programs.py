@@ -64,10 +64,21 @@ def cosines_of_unknown_sizes() -> Any:
 
                     found.append(plain(run(x)))
     there = tf.function(tf.signal.inverse_mdct)
+    windows = [
+        plain(tf.function(lambda n, w=w, p=p: w(n, *p))(tf.constant(n)))
+        for w, p in (
+            (tf.signal.hann_window, (True,)),
+            (tf.signal.hann_window, (False,)),
+            (tf.signal.hamming_window, (True, tf.float64)),
+            (tf.signal.vorbis_window, ()),
+        )
+        for n in (1, 2, 7, 8)
+    ]
     frames = tf.signal.mdct(random(64), 16)
     spec = tf.TensorSpec([None, 8 if THEIRS else None], tf.float32)
     return [
         found,
+        windows,
         plain(there.get_concrete_function(spec)(frames)),
         told(lambda: tf.signal.dct(x, axis=0)),
     ]

@@ -157,14 +157,14 @@ def found_values(size: int, rank: int, k: int, recall_target: float, whole_size:
         return size
     if k == 1:
         return tile
-    least = min(max((1 - k) / math.log(recall_target), tile), size)
+    least: float = min(max((1 - k) / math.log(recall_target), tile), size)
     folds = int((size if whole_size < 0 else whole_size) / least)
     if folds < 2:
         return size
     tiles = -(-size // tile)
     # All but one tile are folded at most, into one.
-    halvings = min(folds.bit_length() - 1, (tiles - 2).bit_length())
-    return min(-(-tiles // 2**halvings) * tile, size)
+    halvings: int = min(folds.bit_length() - 1, (tiles - 2).bit_length())
+    return min(-(-tiles // (1 << halvings)) * tile, size)
 
 
 def _kernel(
