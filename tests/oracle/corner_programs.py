@@ -108,7 +108,16 @@ def values_before_the_choice() -> Any:
     return found
 
 
+def horizons() -> Any:
+    found = [tf.compat.forward_compatible(2020, 1, 1), tf.compat.forward_compatible(2090, 1, 1)]
+    with tf.compat.forward_compatibility_horizon(2090, 1, 2):
+        found.append(tf.compat.forward_compatible(2090, 1, 1))
+        found.append(tf.compat.forward_compatible(2090, 1, 2))
+    return [*found, tf.compat.forward_compatible(2090, 1, 1)]
+
+
 PROGRAMS = {
+    "horizons": horizons,
     "cosines of unknown sizes": cosines_of_unknown_sizes,
     "values before the choice": values_before_the_choice,
 }
