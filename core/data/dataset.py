@@ -29,6 +29,7 @@ from pinnace.data.elements import (
     UNKNOWN,
     Element,
     Nest,
+    normalised,
     parallel_calls,
     text_of,
     whole_number,
@@ -40,7 +41,6 @@ from pinnace.data.options import Options
 from pinnace.data.stage import SeedSource, Stage
 from pinnace.data.variants import variant_of
 from pinnace.framework import dtypes, structure
-from pinnace.framework.composite import is_composite
 from pinnace.framework.context import state
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.no_effect import ignored
@@ -185,10 +185,10 @@ class Dataset:
             ValueError: first axes that differ, or a scalar.
         """
         del name
-        leaves = structure.flatten(tensors)
-        if any(is_composite(leaf) or isinstance(leaf, Dataset) for leaf in leaves):
-            return Dataset(batches.SliceOf(sources.Single(tensors)))
-        return Dataset(sources.Slices(tensors))
+        parts = normalised(tensors, sources.as_part)
+        if all(isinstance(leaf, Tensor) for leaf in structure.flatten(parts)):
+            return Dataset(sources.Slices(parts))
+        return Dataset(batches.SliceOf(sources.Single(parts)))
 
     @staticmethod
     def from_generator(

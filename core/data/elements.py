@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pinnace.framework import dtypes, structure
-from pinnace.framework.composite import CompositeSpec, is_composite
+from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.framework.specs import TensorSpec
+from pinnace.framework.specs import TensorSpec, TypeSpec
 from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
+from pinnace.ops.composites.sparse.tensor import SparseTensor, SparseTensorValue
 
 if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
@@ -35,6 +36,8 @@ UNKNOWN = -2
 
 def as_leaf(value: Any) -> Any:
     """Convert to a tensor; ragged and sparse tensors stay as they are."""
+    if isinstance(value, SparseTensorValue):
+        return SparseTensor(*value)
     return value if is_composite(value) else convert_to_tensor(value)
 
 
@@ -57,7 +60,7 @@ def normalised(value: Nest, convert: Callable[[Any], Any] = as_leaf) -> Nest:
     """
     if isinstance(value, Mapping):
         return _like(value, {key: normalised(item, convert) for key, item in value.items()})
-    if isinstance(value, tuple):
+    if isinstance(value, tuple) and not isinstance(value, SparseTensorValue):
         items = [normalised(item, convert) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     return convert(value)
@@ -98,7 +101,7 @@ def spec_of(tensor: Any) -> Any:
     """The spec of a tensor, without a name; of a composite value its own."""
     if is_composite(tensor):
         return tensor.spec
-    if isinstance(tensor, CompositeSpec):
+    if isinstance(tensor, TypeSpec) and not isinstance(tensor, TensorSpec):
         return tensor
     return TensorSpec.of(tensor.shape, tensor.dtype)
 

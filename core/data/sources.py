@@ -53,8 +53,10 @@ def stage_in(value: Any) -> Stage | None:
     return stage if isinstance(stage, Stage) else None
 
 
-def _as_part(value: Any) -> Any:
+def as_part(value: Any) -> Any:
     """A leaf of an element: a tensor, a composite value, a stage, or several."""
+    if isinstance(value, (Stage, Stages)):
+        return value
     stage = stage_in(value)
     if stage is not None:
         return stage
@@ -82,7 +84,7 @@ class Single(Stage):
     """One element."""
 
     def __init__(self, tensors: Nest) -> None:
-        value = normalised(tensors, _as_part)
+        value = normalised(tensors, as_part)
         super().__init__(structure.map_structure(_part_spec, value))
         self.arrays = arrays_of(leaves_of(value))
 

@@ -22,6 +22,8 @@ def plain(x: Any) -> Any:
         return [plain(item) for item in x]
     if hasattr(x, "element_spec"):
         return [plain(item) for item in x]
+    if isinstance(x, bytes):
+        return x.decode()
     if hasattr(x, "to_list"):
         return plain(x.to_list())
     if x is None or isinstance(x, (str, bool, int, float)):
@@ -128,7 +130,47 @@ def padded() -> Any:
     return [*(told(*case) for case in found), plain(three.padded_batch(2, [4])), plain(d.take(1))]
 
 
+def arrays() -> Any:
+    d = D.range(4)
+    array = tf.TensorArray(tf.int64, 0, dynamic_size=True)
+
+    @tf.function
+    def doubled(d: Any) -> Any:
+        array = tf.TensorArray(tf.int64, 0, dynamic_size=True)
+        for x in d:
+            array = array.write(array.size(), x * 2)
+        return array.stack()
+
+    def running(array: Any, x: Any) -> Any:
+        array = array.write(array.size(), x)
+        return array, tf.reduce_sum(array.stack())
+
+    start = tf.TensorArray(tf.int64, 0, dynamic_size=True)
+    return [
+        plain(doubled(d)),
+        plain(d.reduce(array, lambda array, x: array.write(array.size(), x)).stack()),
+        plain(d.scan(start, running)),
+    ]
+
+
+def sparse_arrays() -> Any:
+    value = tf.compat.v1.SparseTensorValue([[0, 1]], [5], [2, 3])
+    d = D.from_tensors((value, 7))
+    case = tf.test.TestCase()
+    sparse = case.evaluate(tf.sparse.from_dense([[0, 3]]))
+    return [
+        repr(d.element_spec),
+        plain([tf.sparse.to_dense(x) for x, _ in d]),
+        plain([tf.sparse.to_dense(x) for x in D.from_tensor_slices(value)]),
+        [type(sparse).__name__, plain(sparse.indices), plain(sparse.values)],
+        plain(tf.ragged.cross([value, tf.constant([["a"], ["b"]])])),
+        plain(tf.raw_ops.Cast(x=[1.5], DstT=3)),
+    ]
+
+
 PROGRAMS = {
+    "arrays": arrays,
+    "sparse arrays": sparse_arrays,
     "of datasets": of_datasets,
     "by number": by_number,
     "other batches": other_batches,

@@ -8,7 +8,8 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.ops.array import casting
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
-from pinnace.ops.composites.sparse.tensor import SparseTensor
+from pinnace.ops.composites.sparse.functions import as_sparse
+from pinnace.ops.composites.sparse.tensor import SparseTensor, SparseTensorValue
 from pinnace.ops.execute import execute
 from pinnace.ops.ragged import crossing
 
@@ -61,9 +62,9 @@ def _crossed(inputs: Any, hashed: bool, buckets: int, key: int, name: str | None
             order += "R"
             values.append(_whole(given.values))
             splits.append(given.row_splits)
-        elif isinstance(given, SparseTensor):
+        elif isinstance(given, (SparseTensor, SparseTensorValue)):
             order += "S"
-            sparse.append(given)
+            sparse.append(as_sparse(given, "ragged.cross"))
         else:
             order += "D"
             dense.append(_whole(convert_to_tensor(given)))
