@@ -116,7 +116,51 @@ def horizons() -> Any:
     return [*found, tf.compat.forward_compatible(2090, 1, 1)]
 
 
+def integers_of_other_ranges() -> Any:
+    kinds = (tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32)
+    numbers = (-1, 300, 70000, 2**31, 2**32 + 5, -(2**40), 2**63 - 1)
+    found = [told(lambda d=d, v=v: tf.constant(v, d)) for d in kinds for v in numbers]
+    wide = (2**63, -(2**63) - 1)
+    return [
+        found,
+        [told(lambda d=d: tf.constant([[2**40, -1], [3, 4]], d)) for d in kinds],
+        [told(lambda d=d: tf.ones([1], d) + 300) for d in kinds],
+        [told(lambda d=d: tf.Variable([-1], dtype=d)) for d in kinds],
+        [told(tf.function(lambda d=d: tf.constant([-1, 2**33], d))) for d in kinds],
+        [told(lambda v=v: tf.constant(v), "out-of-range integer") for v in wide],
+        told(lambda: tf.constant([1, 2.5], tf.int32)),
+        plain(tf.pad(np.array([1], np.uint8), [[1, 1]], constant_values=-123)),
+    ]
+
+
+def empty_and_odd() -> Any:
+    ends = tf.constant([-1e40, 1e40, np.inf, -np.inf, 2.0], tf.float64)
+    example = tf.train.Example().SerializeToString()
+    feature = tf.io.FixedLenFeature([1, 3], tf.int64, [42, 43, 44])
+    solve = tf.linalg.tridiagonal_solve
+    singular = tf.constant([[[3.0, 0.0], [1.0, 3.0], [0.0, 1.0]], [[3.0, 0.0], [1.0, 5.0], [0, 1]]])
+    return [
+        told(lambda: tf.reshape(tf.zeros([0, 6]), [0, -1, 3])),
+        told(lambda: tf.reshape(tf.zeros([0, 6]), [-1, 0])),
+        told(lambda: tf.reshape(tf.zeros([0, 6]), [-1, 3])),
+        told(lambda: tf.reshape(tf.zeros([0, 6]), [0, -1, 4])),
+        [plain(f(tf.saturate_cast(ends, tf.complex64))) for f in (tf.math.real, tf.math.imag)],
+        plain(tf.math.imag(tf.saturate_cast(tf.constant([1 - 1e40j]), tf.complex64))),
+        [told(lambda: tf.reduce_all([])), told(lambda: tf.reduce_any([]))],
+        plain(
+            tf.raw_ops.ScatterNdNonAliasingAdd(
+                input=[True, False, False], indices=[[1], [1]], updates=[True, False]
+            )
+        ),
+        plain(tf.io.parse_example([example], {"a": feature})["a"]),
+        told(lambda: solve(singular, tf.constant([[1.0, 4.0], [1.0, 4.0]]))),
+        told(lambda: solve(tf.zeros([3, 1]), tf.constant([1.0]))),
+    ]
+
+
 PROGRAMS = {
+    "integers of other ranges": integers_of_other_ranges,
+    "empty and odd": empty_and_odd,
     "horizons": horizons,
     "cosines of unknown sizes": cosines_of_unknown_sizes,
     "values before the choice": values_before_the_choice,

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.framework.dtypes import ANY_VALUE, INDEX, NUMBERS, REAL, int16, uint16
+from pinnace.framework.dtypes import ANY_VALUE, INDEX, NUMBERS, REAL, bool_, int16, uint16
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -249,7 +249,7 @@ SCATTER_ND_NON_ALIASING_ADD = register(
     OpDef(
         name="ScatterNdNonAliasingAdd",
         signature="input: T, indices: Tindices, updates: T -> output: T",
-        types={"T": NUMBERS, "Tindices": INDEX},
+        types={"T": NUMBERS | {bool_}, "Tindices": INDEX},
         attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
         infer=_infer_scattered,
         kernel=_non_aliasing_kernel,
