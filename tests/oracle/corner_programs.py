@@ -158,7 +158,39 @@ def empty_and_odd() -> Any:
     ]
 
 
+def phrases() -> Any:
+    x, m = tf.constant([1.0, 2.0]), tf.constant([[1, 2], [3, 4]])
+    n = tf.constant(np.arange(24).reshape(2, 3, 4))
+    ids = tf.constant([0, 2, 1])
+    s = tf.SparseTensor([[1, 9], [0, 0]], [1, 2], [2, 3])
+    seven = list(range(7))
+    cases = [
+        (lambda: tf.math.segment_sum([1, 2, 3], ids), "segment ids are not increasing"),
+        (lambda: tf.math.segment_sum([1, 2, 3], tf.constant([-1, 0, 1])), ""),
+        (
+            lambda: tf.math.unsorted_segment_sum([1, 2], [0, 5], 2),
+            "segment_ids[1] = 5 is out of range [0, 2)",
+        ),
+        (lambda: tf.constant(seven, shape=[10]), ""),
+        (lambda: tf.constant(seven, shape=[5]), ""),
+        (lambda: tf.gather_nd(m, [[0, 7]]), "does not index into param shape"),
+        (lambda: tf.roll(m, [1], [0, 1]), "must have the same size"),
+        (lambda: tf.roll(m, [[1]], [0]), "must be a scalar or a 1-D vector"),
+        (lambda: tf.roll(tf.constant(1), 1, 0), "must be 1-D or higher"),
+        (lambda: tf.transpose(n, [[0, 1, 2]]), ""),
+        (lambda: tf.pad(x, [[-1, 0]]), "must be non-negative"),
+        (lambda: tf.pad(x, [[1, 0], [1, 1]]), "must be the rank of inputs"),
+        (lambda: tf.pad(x, [[1]]), "must be a matrix with 2 columns"),
+        (lambda: tf.scatter_nd([[0, 0]], [1], [0, 3]), "updates specified for empty"),
+        (lambda: tf.sets.size(tf.SparseTensor([[1, 0], [0, 0]], [1, 2], [2, 3])), "out of order"),
+        (lambda: tf.sparse.to_dense(s), "is out of bounds"),
+        (lambda: tf.math.bincount([-1]), "non-negative"),
+    ]
+    return [told(*case) for case in cases]
+
+
 PROGRAMS = {
+    "phrases": phrases,
     "integers of other ranges": integers_of_other_ranges,
     "empty and odd": empty_and_odd,
     "horizons": horizons,

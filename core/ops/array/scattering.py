@@ -54,8 +54,13 @@ def _check_updates(call: InferCall, indices: Shape, updates: Shape, shape: Shape
         )
     expected = indices[:-1].concatenate(shape[depth:])
     if not expected.is_compatible_with(updates):
+        lead = (indices.rank or 1) - 1
+        count = updates.rank or 0
         call.fail(
-            f"updates must have shape {expected.text}, that of the rows of indices and of the parts"
+            f"updates must have shape {expected.text}, that of the rows of indices and of the "
+            f"parts: Dimensions [0,{lead}) of indices[shape={indices}] must match dimensions "
+            f"[0,{lead}) of updates[shape={updates}], and Dimensions [{depth},{shape.rank}) of "
+            f"input[shape={shape}] dimensions [{lead},{count}) of updates"
         )
 
 
