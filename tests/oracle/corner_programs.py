@@ -5,8 +5,10 @@ python corner_programs.py tensorflow|pinnace FOLDER
 
 import importlib
 import json
+import shutil
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -189,7 +191,26 @@ def phrases() -> Any:
     return [told(*case) for case in cases]
 
 
+def folders_of_others() -> Any:
+    folder = Path(sys.argv[2], "managed")
+    shutil.rmtree(folder, ignore_errors=True)
+    first = tf.train.Checkpoint(v=tf.Variable(1.0))
+    paths = [first.save(str(folder / "unusual")) for _ in range(2)]
+    second = tf.train.Checkpoint(v=tf.Variable(2.0))
+    manager = tf.train.CheckpointManager(second, str(folder), max_to_keep=2)
+    second.restore(manager.latest_checkpoint)
+    found = [Path(manager.latest_checkpoint).name, len(manager.checkpoints), second.v.numpy()]
+    paths += [manager.save() for _ in range(3)]
+    found.append([Path(path).name for path in manager.checkpoints])
+    third = tf.train.CheckpointManager(second, str(folder), max_to_keep=1)
+    found.append([Path(path).name for path in third.checkpoints])
+    paths.append(third.save())
+    there = [bool(tf.io.gfile.exists(f"{path}.index")) for path in paths]
+    return plain([*found[:2], float(found[2]), *found[3:], there])
+
+
 PROGRAMS = {
+    "folders of others": folders_of_others,
     "phrases": phrases,
     "integers of other ranges": integers_of_other_ranges,
     "empty and odd": empty_and_odd,

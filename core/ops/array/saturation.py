@@ -33,8 +33,8 @@ def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Ten
         part = dtypes.float32 if kind is dtypes.complex64 else dtypes.float64
         if not x.dtype.is_complex:
             return casting.cast(saturate_cast(x, part), kind, name)
-        parts = (saturate_cast(take(x), part) for take in (complexes.real, complexes.imag))
-        return complexes.complex(*parts, name=name)
+        real, imag = (saturate_cast(take(x), part) for take in (complexes.real, complexes.imag))
+        return complexes.complex(real, imag, name=name)
     if x.dtype.is_complex:
         x = complexes.real(x)
     if kind.is_integer or kind.is_floating:

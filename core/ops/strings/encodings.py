@@ -119,7 +119,7 @@ def _widths(points: Array, encoding: str) -> Array:
     if encoding == "utf-8":
         return 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)  # type: ignore[no-any-return]
     if encoding in {"utf-16-be", "utf-16-le"}:
-        return 2 + 2 * (points >= 0x10000)  # type: ignore[no-any-return]
+        return 2 + 2 * (points >= 0x10000)
     return np.full(points.shape, 4 if encoding in {"utf-32-be", "utf-32-le"} else 1)
 
 
