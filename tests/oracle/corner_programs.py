@@ -209,7 +209,57 @@ def folders_of_others() -> Any:
     return plain([*found[:2], float(found[2]), *found[3:], there])
 
 
+@tf.function
+def changes_dtype(n: Any) -> Any:
+    while n < 3:
+        n = tf.cast(n, tf.float32) + 1.0
+    return n
+
+
+@tf.function
+def changes_shape(n: Any) -> Any:
+    t = tf.constant([0])
+    for _ in tf.range(n):
+        t = tf.concat([t, t], 0)[:2]
+        t = tf.ensure_shape(t, [2])
+    return t
+
+
+@tf.function
+def half(x: Any) -> Any:
+    if x > 0:
+        y = 1
+    return y
+
+
+@tf.function
+def half_of_a_dict(x: Any) -> Any:
+    d = {}
+    if x > 0:
+        d["b"] = 1
+    return d["b"]
+
+
+@tf.function
+def returns_half(x: Any) -> Any:
+    if x > 0:
+        return 1
+    return None
+
+
+def loop_words() -> Any:
+    one = tf.constant(1)
+    return [
+        told(lambda: changes_dtype(one), "'n' has dtype int32 before the loop, but dtype float32"),
+        told(lambda: changes_shape(one), "'t' has shape (1,) before the loop, but shape (2,)"),
+        told(lambda: half(one), "'y' must also be initialized in the else branch"),
+        told(lambda: half_of_a_dict(one), "'d['b']' must also be initialized in the else"),
+        told(lambda: returns_half(one)),
+    ]
+
+
 PROGRAMS = {
+    "loop words": loop_words,
     "folders of others": folders_of_others,
     "phrases": phrases,
     "integers of other ranges": integers_of_other_ranges,

@@ -153,7 +153,7 @@ def _check_sides(body: Split, orelse: Split, names: Sequence[str]) -> None:
                 )
             if is_nothing(what):
                 raise ValueError(
-                    f"{name!r} must also be initialized in the {place} branch: which one runs "
+                    f"'{name}' must also be initialized in the {place} branch: which one runs "
                     "is not known while the function is traced"
                 )
         if a is not b and not (is_nothing(a) and is_nothing(b)) and not equal(a, b):
