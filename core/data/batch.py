@@ -23,6 +23,7 @@ from pinnace.data.elements import (
     refuse_ragged,
     whole_number,
 )
+from pinnace.data.nothing import NoneTensorSpec
 from pinnace.data.stage import Indices, Rows, Run, Stage, exactly
 from pinnace.framework import structure
 from pinnace.framework.convert import convert_to_tensor
@@ -107,7 +108,7 @@ class Batched(Stage):
         """Batches, gathered at once where the source has rows."""
         size = whole_number(int(self._size), "batch", "batch_size", 1)
         full = size if self._drop else 1
-        if composites.holds_composites(self._source.spec):
+        if not composites.holds_tensors_only(self._source.spec):
             spec = self._source.spec
             return Stacked(
                 self._source.open(run),
@@ -183,11 +184,15 @@ class PaddedBatched(Stage):
         self._shapes = _padded_shapes(source, padded_shapes)
         self._values = _padding_values(source, padding_values)
         front = Shape((known(self._size) if self._drop else None,))
-        specs = [
+        specs = iter(
             TensorSpec.of(front + shape, leaf.dtype)
             for shape, leaf in zip(self._shapes, source.leaves, strict=True)
-        ]
-        super().__init__(structure.pack_sequence_as(source.spec, specs))
+        )
+        super().__init__(
+            structure.map_structure(
+                lambda leaf: leaf if isinstance(leaf, NoneTensorSpec) else next(specs), source.spec
+            )
+        )
 
     def elements(self, run: Run) -> Iterator[Element]:
         """Padded batches."""
@@ -212,7 +217,7 @@ def _check_padded(spec: Nest) -> None:
     for leaf in structure.flatten(spec):
         if isinstance(leaf, DatasetSpec):
             raise TypeError(f"`padded_batch` is not supported for datasets of datasets, got {spec}")
-        if not isinstance(leaf, TensorSpec):
+        if not isinstance(leaf, (TensorSpec, NoneTensorSpec)):
             raise TypeError(
                 "`padded_batch` is only supported for datasets that produce tensor elements but "
                 "type spec of elements in the input dataset is not a subclass of TensorSpec: "
@@ -454,7 +459,8 @@ class Rebatched(Stage):
             return None
         if self._drop:
             return size
-        given = [composites.first_size(part) for part in structure.flatten(self._source.spec)]
+        parts = structure.flatten(self._source.spec)
+        given = [composites.first_size(p) for p in parts if not isinstance(p, NoneTensorSpec)]
         return size if all(n is not None and n % size == 0 for n in given) else None
 
     def elements(self, run: Run) -> Iterator[Element]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from pinnace.data.nothing import NoneTensorSpec
 from pinnace.framework import dtypes, structure
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
@@ -42,8 +43,11 @@ def as_leaf(value: Any) -> Any:
 
 
 def leaves_of(value: Nest) -> list[Any]:
-    """The leaves of a structure; of ragged and sparse tensors, or their specs, the components."""
-    return structure.flatten(value, expand_composites=True)
+    """The leaves of a structure; of ragged and sparse tensors, or their specs, the components.
+
+    None is no leaf, nor is its spec.
+    """
+    return [leaf for leaf in structure.flatten(value, expand_composites=True) if leaf is not None]
 
 
 def packed(spec: Nest, leaves: Iterable[Any]) -> Nest:
@@ -52,18 +56,22 @@ def packed(spec: Nest, leaves: Iterable[Any]) -> Nest:
 
 
 def normalised(value: Nest, convert: Callable[[Any], Any] = as_leaf) -> Nest:
-    """`value` with every leaf a tensor; lists are leaves.
+    """`value` with every leaf a tensor; lists are leaves, and None in a place of a tuple stays.
 
     Args:
         value: tuples, named tuples and mappings of whatever becomes a tensor.
         convert: makes a tensor of a leaf.
     """
     if isinstance(value, Mapping):
-        return _like(value, {key: normalised(item, convert) for key, item in value.items()})
+        return _like(value, {key: _part(item, convert) for key, item in value.items()})
     if isinstance(value, tuple) and not isinstance(value, SparseTensorValue):
-        items = [normalised(item, convert) for item in value]
+        items = [_part(item, convert) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     return convert(value)
+
+
+def _part(value: Nest, convert: Callable[[Any], Any]) -> Nest:
+    return None if value is None else normalised(value, convert)
 
 
 def _like(mapping: Mapping[Any, Any], items: dict[Any, Any]) -> Mapping[Any, Any]:
@@ -99,6 +107,8 @@ def tensor_arrays(value: Nest) -> Element:
 
 def spec_of(tensor: Any) -> Any:
     """The spec of a tensor, without a name; of a composite value its own."""
+    if tensor is None:
+        return NoneTensorSpec()
     if is_composite(tensor):
         return tensor.spec
     if isinstance(tensor, TypeSpec) and not isinstance(tensor, TensorSpec):

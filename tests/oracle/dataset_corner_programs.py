@@ -168,7 +168,49 @@ def sparse_arrays() -> Any:
     ]
 
 
+def nothing_in_a_place() -> Any:
+    d = D.range(4)
+    n = d.map(lambda x: (x, None))
+
+    @tf.function
+    def total(d: Any) -> Any:
+        found = tf.constant(0, tf.int64)
+        for x, _ in d:
+            found += x
+        return found
+
+    made = [
+        *(n, n.batch(2), n.batch(2).unbatch(), n.batch(4, True).rebatch(2)),
+        *(D.from_tensors((1, None)), D.from_tensors({"a": 1, "b": None}).repeat(2)),
+        *(n.map(lambda a, b: (a + 1, b)), n.filter(lambda a, _: a > 1), n.enumerate()),
+        *(n.flat_map(lambda a, b: D.from_tensors((a, b))), D.zip((n, d)), n.take(2).cache()),
+    ]
+    return [
+        [[repr(one.element_spec), plain(one)] for one in made],
+        plain(list(n.batch(2).as_numpy_iterator())),
+        plain(n.reduce(0, lambda s, _: s + 1)),
+        plain(total(n)),
+    ]
+
+
+def datasets_from_functions() -> Any:
+    d = D.range(4)
+    m = d.map(D.range)
+    ragged = D.from_tensor_slices(tf.ragged.constant([[1, 2], [3], []]))
+    both = d.map(lambda x: (x, D.range(x)))
+    return [
+        repr(m.element_spec),
+        plain(m),
+        repr(m.batch(3).element_spec),
+        plain(m.flat_map(lambda x: x)),
+        plain(both.flat_map(lambda a, d: d.map(lambda x: x + a))),
+        plain(ragged.flat_map(D.from_tensors)),
+    ]
+
+
 PROGRAMS = {
+    "nothing in a place": nothing_in_a_place,
+    "datasets from functions": datasets_from_functions,
     "arrays": arrays,
     "sparse arrays": sparse_arrays,
     "of datasets": of_datasets,
