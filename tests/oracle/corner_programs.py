@@ -258,7 +258,27 @@ def loop_words() -> Any:
     ]
 
 
+def with_asset(path: Path) -> Any:
+    model = tf.Module()
+    model.asset = tf.saved_model.Asset(str(path))
+    model.fn = tf.function(lambda: tf.io.read_file(model.asset))
+    return model
+
+
+def assets() -> Any:
+    folder = Path(sys.argv[2])
+    found = []
+    for label in ("first", "second"):
+        (folder / "asset").write_text(label)
+        model = with_asset(folder / "asset")
+        found.append(plain(model.fn().numpy()))
+        tf.saved_model.save(model, str(folder / "with asset"))
+        found.append(plain(tf.saved_model.load(str(folder / "with asset")).fn().numpy()))
+    return found
+
+
 PROGRAMS = {
+    "assets": assets,
     "loop words": loop_words,
     "folders of others": folders_of_others,
     "phrases": phrases,

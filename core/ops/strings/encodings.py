@@ -117,7 +117,7 @@ def _ordered(text: bytes, encoding: str) -> tuple[str, int]:
 def _widths(points: Array, encoding: str) -> Array:
     """How many bytes each code point has in an encoding of which that is known."""
     if encoding == "utf-8":
-        return 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)  # type: ignore[no-any-return]
+        return 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
     if encoding in {"utf-16-be", "utf-16-le"}:
         return 2 + 2 * (points >= 0x10000)
     return np.full(points.shape, 4 if encoding in {"utf-32-be", "utf-32-le"} else 1)
