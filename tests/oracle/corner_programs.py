@@ -168,7 +168,9 @@ def phrases() -> Any:
     seven = list(range(7))
     cases = [
         (lambda: tf.math.segment_sum([1, 2, 3], ids), "segment ids are not increasing"),
-        (lambda: tf.math.segment_sum([1, 2, 3], tf.constant([-1, 0, 1])), ""),
+        (lambda: tf.math.segment_sum([1, 2, 3], tf.constant([-1, 0, 1])), "Segment id -1 out of"),
+        (lambda: tf.math.segment_sum([1, 2, 3], tf.constant([0, 0, -1])), "must be >= 0"),
+        (lambda: tf.math.segment_sum([1, 2, 3], tf.constant([0, 0, -2])), "must be >= 0"),
         (
             lambda: tf.math.unsorted_segment_sum([1, 2], [0, 5], 2),
             "segment_ids[1] = 5 is out of range [0, 2)",

@@ -153,6 +153,12 @@ def arrays() -> Any:
     ]
 
 
+def letters(codes: Any) -> Any:
+    value = tf.compat.v1.SparseTensorValue
+    places = [[0, n] for n in range(len(codes))]
+    return value(np.array(places, np.int64), np.array(codes), np.array([1, len(codes)], np.int64))
+
+
 def sparse_arrays() -> Any:
     value = tf.compat.v1.SparseTensorValue([[0, 1]], [5], [2, 3])
     d = D.from_tensors((value, 7))
@@ -165,6 +171,14 @@ def sparse_arrays() -> Any:
         [type(sparse).__name__, plain(sparse.indices), plain(sparse.values)],
         plain(tf.ragged.cross([value, tf.constant([["a"], ["b"]])])),
         plain(tf.raw_ops.Cast(x=[1.5], DstT=3)),
+        [plain(f(tf.sparse.from_dense([[0, 3, 0]]))) for f in (tf.shape, tf.size, tf.rank)],
+        plain(tf.shape(tf.sparse.from_dense([[0, 3]]), tf.int64)),
+        plain(tf.edit_distance(letters([1, 2]), letters([1, 2, 3]))),
+        plain(
+            D.from_tensor_slices(tf.sparse.from_dense([[1, 2, 0], [3, 0, 0]])).map(
+                lambda x: tf.shape(x)[0]
+            )
+        ),
     ]
 
 

@@ -57,19 +57,21 @@ def segment_reduce(
             "segment ids must be a vector as long as the data has rows, got shape "
             f"{list(ids.shape)} and {len(data)} rows"
         )
-    last = int(ids[-1]) + 1 if len(ids) else 0
+    last = max(int(ids[-1]) + 1, 0) if len(ids) else 0
     count = last if num_segments is None else num_segments
     neutral = 1 if how == "prod" else 0
     compute = computed_in(data.dtype)
     out = np.full((count, *data.shape[1:]), neutral, compute)
     if len(ids):
         starts = np.flatnonzero(ids[1:] != ids[:-1]) + 1
+        if ids[-1] < 0:
+            raise InvalidArgumentError(f"segment ids must be >= 0, got {ids[-1]}")
         if (ids[1:] < ids[:-1]).any():
             raise InvalidArgumentError("segment ids are not increasing: they must be sorted")
         if ids[0] < 0:
             raise InvalidArgumentError(
                 f"segment ids must be >= 0, got {ids[0]}: Segment id {ids[0]} out of range "
-                f"[0, {count})"
+                f"[0, {count}), possibly because 'segment_ids' input is not sorted."
             )
         if last > count:
             raise InvalidArgumentError(
