@@ -15,7 +15,7 @@ from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.tracer import FunctionTracer
 from pinnace.ops.array import reshaping
 from pinnace.ops.array.constants import PLACEHOLDER
-from pinnace.ops.composites.tensor_array import TensorArraySpec
+from pinnace.ops.composites.tensor_array import TensorArray, TensorArraySpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -96,6 +96,11 @@ def _is_made_of_tensors(spec: Any) -> bool:
     return isinstance(spec, (CompositeSpec, TensorArraySpec))
 
 
+def _stacks(value: Any) -> bool:
+    """Whether it is a list that a loop made, which stands for the tensor of its elements."""
+    return isinstance(value, TensorArray) and hasattr(type(value), "__tf_tensor__")
+
+
 def _note_values(tracer: FunctionTracer, values: Sequence[Any], symbols: Sequence[Any]) -> None:
     """Give the tracer the values of the arguments, for variables initialised with them."""
     if len(values) != len(symbols):
@@ -151,7 +156,7 @@ def _outputs(tracer: FunctionTracer, results: Any, name: str) -> tuple[list[Any]
             return None
         if isinstance(item, Variable):
             item = item.value()
-        if is_composite(item) and _is_made_of_tensors(item.spec):
+        if is_composite(item) and _is_made_of_tensors(item.spec) and not _stacks(item):
             for part in structure.flatten(item, expand_composites=True):
                 leaf(part)
             return item.spec
