@@ -11,6 +11,7 @@ import numpy as np
 from pinnace.data.dataset import Dataset, stage_of
 from pinnace.data.elements import INFINITE, Element, Nest, array_of_tensor, text_of
 from pinnace.data.iterator import packer
+from pinnace.data.prefetch import Cached, CachedInFile
 from pinnace.data.stage import Run, Stage
 from pinnace.data.variants import Readable
 from pinnace.framework import dtypes, structure
@@ -75,10 +76,10 @@ def at(dataset: Dataset, index: Any) -> Any:
     number = int(array_of_tensor(index)) if isinstance(index, Tensor) else int(index)
     stage = stage_of(dataset, "at")
     count = stage.cardinality()
-    if count == INFINITE:
+    if count == INFINITE and not _is_cached(stage):
         raise FailedPreconditionError(
-            "at: only datasets that end have elements by their number, this one has not\n"
-            "  Try: take"
+            "at: only datasets that end, or are cached, have elements by their number\n"
+            "  Try: take, or cache"
         )
     if number >= 0:
         part = dataset.skip(number).take(1).stage
@@ -87,6 +88,11 @@ def at(dataset: Dataset, index: Any) -> Any:
             return packer(stage, Dataset)(element)
     bound = count if count >= 0 else "the number of elements"
     raise OutOfRangeError(f"at: Index out of range [0, {bound}):{number}")
+
+
+def _is_cached(stage: Stage) -> bool:
+    parts = (part for part in vars(stage).values() if isinstance(part, Stage))
+    return isinstance(stage, (Cached, CachedInFile)) or any(map(_is_cached, parts))
 
 
 _orders: weakref.WeakKeyDictionary[Stage, list[int]] = weakref.WeakKeyDictionary()
