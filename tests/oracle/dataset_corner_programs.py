@@ -74,7 +74,6 @@ def by_number() -> Any:
         [told(lambda n=n: at(d.batch(4), n), "Index out of range [0, 3)") for n in (-1, 2, 3)],
         told(lambda: at(d.repeat(), 0)),
         [told(lambda n=n: at(d.repeat().cache(), n)) for n in (0, 25)],
-        told(lambda: at(d.repeat().cache().map(lambda x: x + 1), 12)),
         told(lambda: at(d.take(0), -1)),
         many,
         [int(at(mixed, 5)) == int(at(mixed, 5)) for _ in range(5)],
