@@ -113,7 +113,9 @@ def test_bad_segment_ids_say_what_is_wrong(ids: list[int], message: str) -> None
 
 
 def test_bad_unsorted_ids_say_where() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"segment_ids\[1,0\] = 3 is out of range \[0, 3\)"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"segment_ids\[1,0\] = 3 is out of range \[0, 3\)"
+    ):
         unsorted_segment_reduce(np.zeros((2, 2)), np.array([[0, 1], [3, 0]]), 3, "sum")
     with pytest.raises(InvalidArgumentError, match="start with the shape of the segment ids"):
         unsorted_segment_reduce(np.zeros((2, 2)), np.array([0, 1, 2]), 3, "sum")
