@@ -97,8 +97,8 @@ def _concrete(function: Any, name: str) -> ConcreteFunction:
     if isinstance(function, RestoredFunction) and len(function.concrete_functions) == 1:
         return function.concrete_functions[0]
     raise ValueError(
-        f"save: signature {name!r} must be a function with an input_signature or a concrete "
-        f"function, got {function!r}\n"
+        f"save: Expected a TensorFlow function with an input_signature, or a concrete function, "
+        f"for signature {name!r}, got {function!r}\n"
         "  Try: f.get_concrete_function(TensorSpec([None, 3], float32)), or give `function` an "
         "input_signature"
     )
@@ -143,7 +143,8 @@ def _results(concrete: ConcreteFunction, name: str) -> list[tuple[str, TensorSpe
             if not isinstance(key, str) or not isinstance(value, (TensorSpec, CompositeSpec)):
                 raise ValueError(  # noqa: TRY004 (TensorFlow raises it too)
                     f"save: signature {name!r} must give a tensor, a sequence of tensors or a "
-                    f"dict from names to tensors; {concrete.name!r} gives {key!r}: {value!r}"
+                    f"dict from names to tensors; {concrete.name!r} gives a non-Tensor value at "
+                    f"{key!r}: {value!r}"
                 )
         return [(key, _with_name(results[key], key)) for key in sorted(results)]
     leaves = [] if results is None else structure.flatten(results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import time
@@ -88,11 +89,23 @@ class CheckpointManager:
             return
         paths = list(state.all_model_checkpoint_paths)
         times = list(state.all_model_checkpoint_timestamps)
+        now, self._last_preserved = self._last_preserved, state.last_preserved_timestamp
+        if now < self._last_preserved:
+            logging.getLogger("pinnace").warning(
+                "CheckpointManager: the clock is %.1f s behind the last preserved checkpoint "
+                "timestamp in %r: what is there is kept",
+                self._last_preserved - now,
+                self._directory,
+            )
+            self._last_preserved = now
         if len(times) != len(paths):
-            times = [time.time()] * len(paths)
-        if state.last_preserved_timestamp:
-            self._last_preserved = state.last_preserved_timestamp
-        self._kept = {p: t for p, t in zip(paths, times, strict=True) if checkpoint_exists(p)}
+            times = [self._last_preserved] * len(paths)
+        # What another than a manager wrote, or was kept for good, is not this one's to delete.
+        self._kept = {
+            path: min(written, now)
+            for path, written in zip(paths, times, strict=True)
+            if min(written, now) > self._last_preserved and checkpoint_exists(path)
+        }
         if checkpoint_exists(state.model_checkpoint_path):
             self._latest = state.model_checkpoint_path
 

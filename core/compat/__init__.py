@@ -2,20 +2,55 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 import numbers
 from os import PathLike, fspath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.compat import v1 as v1
 from pinnace.framework.shapes import Shape
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# The day of TensorFlow 2.21, whose files these are; the last one holds.
+_horizon = [dt.date(2026, 1, 16)]
+
 # What `isinstance` takes to know text, whole, real and complex numbers, NumPy's among them.
 bytes_or_text_types = (bytes, str)
 integral_types = (numbers.Integral, np.integer)
 real_types = (numbers.Real, np.integer, np.floating)
 complex_types = (numbers.Complex, np.number)
+
+
+def forward_compatible(year: int, month: int, day: int) -> bool:
+    """Whether programs older than a day need not read what is written now.
+
+    Args:
+        year: of the day after which a form is written that older programs do not know.
+        month: 1 to 12.
+        day: of the month.
+    """
+    return _horizon[-1] > dt.date(year, month, day)
+
+
+@contextlib.contextmanager
+def forward_compatibility_horizon(year: int, month: int, day: int) -> Iterator[None]:
+    """A block in which `forward_compatible` is asked as of that day.
+
+    Args:
+        year: of the day.
+        month: 1 to 12.
+        day: of the month.
+    """
+    _horizon.append(dt.date(year, month, day))
+    try:
+        yield
+    finally:
+        _horizon.pop()
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
@@ -77,6 +112,8 @@ __all__ = [
     "complex_types",
     "dimension_at_index",
     "dimension_value",
+    "forward_compatibility_horizon",
+    "forward_compatible",
     "integral_types",
     "path_to_str",
     "real_types",

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.data.dataset import Dataset, stage_of
-from pinnace.data.elements import Element, Nest, array_of_tensor, text_of
-from pinnace.data.functions import wrapped
+from pinnace.data.elements import INFINITE, Element, Nest, array_of_tensor, text_of
+from pinnace.data.iterator import packer
+from pinnace.data.prefetch import Cached, CachedInFile
 from pinnace.data.stage import Run, Stage
 from pinnace.data.variants import Readable
 from pinnace.framework import dtypes, structure
-from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
+from pinnace.framework.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OutOfRangeError,
+)
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
@@ -64,17 +70,39 @@ def at(dataset: Dataset, index: Any) -> Any:
     """The element at an index; earlier ones are computed too unless the stage has rows.
 
     Raises:
-        OutOfRangeError: there are fewer elements.
-        InvalidArgumentError: a negative index.
+        OutOfRangeError: there is no such element.
+        FailedPreconditionError: the dataset has no end.
     """
     number = int(array_of_tensor(index)) if isinstance(index, Tensor) else int(index)
-    if number < 0:
-        raise InvalidArgumentError(f"at: index must be at least 0, got {number}")
     stage = stage_of(dataset, "at")
-    part = dataset.skip(number).take(1)
-    for element in part.stage.open(Run()):
-        return wrapped(element, stage.leaves, stage.spec)
-    raise OutOfRangeError(f"at: index must be below the number of elements, got {number}")
+    count = stage.cardinality()
+    if count == INFINITE and not _is_cached(stage):
+        raise FailedPreconditionError(
+            "at: only datasets that end, or are cached, have elements by their number\n"
+            "  Try: take, or cache"
+        )
+    if number >= 0:
+        part = dataset.skip(number).take(1).stage
+        # One order for all elements that are asked for: what is shuffled is not shuffled anew.
+        for element in part.open(Run(part, _order_of(stage))):
+            return packer(stage, Dataset)(element)
+    bound = count if count >= 0 else "the number of elements"
+    raise OutOfRangeError(f"at: Index out of range [0, {bound}):{number}")
+
+
+def _is_cached(stage: Stage) -> bool:
+    parts = (part for part in vars(stage).values() if isinstance(part, Stage))
+    return isinstance(stage, (Cached, CachedInFile)) or any(map(_is_cached, parts))
+
+
+_orders: weakref.WeakKeyDictionary[Stage, list[int]] = weakref.WeakKeyDictionary()
+
+
+def _order_of(stage: Stage) -> list[int]:
+    """The seeds of the stages, the same whenever they are asked for."""
+    if stage not in _orders:
+        _orders[stage] = Run(stage).bases(stage)
+    return _orders[stage]
 
 
 def get_next_as_optional(iterator: DatasetIterator) -> Any:

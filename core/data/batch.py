@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnace.data import composites
 from pinnace.data.composites import with_batch_axis, without_batch_axis
+from pinnace.data.dataset_spec import DatasetSpec
 from pinnace.data.elements import (
     INFINITE,
     UNKNOWN,
@@ -22,6 +23,7 @@ from pinnace.data.elements import (
     refuse_ragged,
     whole_number,
 )
+from pinnace.data.nothing import NoneTensorSpec
 from pinnace.data.stage import Indices, Rows, Run, Stage, exactly
 from pinnace.framework import structure
 from pinnace.framework.convert import convert_to_tensor
@@ -106,7 +108,7 @@ class Batched(Stage):
         """Batches, gathered at once where the source has rows."""
         size = whole_number(int(self._size), "batch", "batch_size", 1)
         full = size if self._drop else 1
-        if composites.holds_composites(self._source.spec):
+        if not composites.holds_tensors_only(self._source.spec):
             spec = self._source.spec
             return Stacked(
                 self._source.open(run),
@@ -178,16 +180,19 @@ class PaddedBatched(Stage):
         self._source = source
         self._size = whole_number(size, "padded_batch", "batch_size", 1)
         self._drop = bool(drop_remainder)
-        if composites.holds_composites(source.spec):
-            raise TypeError(f"padded_batch: elements must be tensors, hold {source.spec}")
+        _check_padded(source.spec)
         self._shapes = _padded_shapes(source, padded_shapes)
         self._values = _padding_values(source, padding_values)
         front = Shape((known(self._size) if self._drop else None,))
-        specs = [
+        specs = iter(
             TensorSpec.of(front + shape, leaf.dtype)
             for shape, leaf in zip(self._shapes, source.leaves, strict=True)
-        ]
-        super().__init__(structure.pack_sequence_as(source.spec, specs))
+        )
+        super().__init__(
+            structure.map_structure(
+                lambda leaf: leaf if isinstance(leaf, NoneTensorSpec) else next(specs), source.spec
+            )
+        )
 
     def elements(self, run: Run) -> Iterator[Element]:
         """Padded batches."""
@@ -206,6 +211,18 @@ class PaddedBatched(Stage):
     def cardinality(self) -> int:
         """The source's, divided."""
         return _divided(self._source, self._size, self._drop)
+
+
+def _check_padded(spec: Nest) -> None:
+    for leaf in structure.flatten(spec):
+        if isinstance(leaf, DatasetSpec):
+            raise TypeError(f"`padded_batch` is not supported for datasets of datasets, got {spec}")
+        if not isinstance(leaf, (TensorSpec, NoneTensorSpec)):
+            raise TypeError(
+                "`padded_batch` is only supported for datasets that produce tensor elements but "
+                "type spec of elements in the input dataset is not a subclass of TensorSpec: "
+                f"`{leaf}`."
+            )
 
 
 def _padded(arrays: Sequence[Array], shape: Shape, value: Any, component: int) -> Array:
@@ -238,7 +255,8 @@ def _padded_shapes(source: Stage, given: Nest) -> tuple[Shape, ...]:
         for leaf in source.leaves:
             if not isinstance(leaf, TensorSpec) or leaf.shape.rank is None:
                 raise ValueError(
-                    f"padded_batch: padded_shapes must be given where a rank is unknown, got {leaf}"
+                    "padded_batch: `padded_shapes` must be given where elements have an unknown "
+                    f"rank, got {leaf}"
                 )
         return tuple(leaf.shape for leaf in source.leaves)
     # A shape may be a list, a tuple or a TensorShape: the element's structure tells shapes from
@@ -246,18 +264,45 @@ def _padded_shapes(source: Stage, given: Nest) -> tuple[Shape, ...]:
     parts = structure.flatten_up_to(source.spec, given, check_types=False)
     shapes = []
     for part, leaf in zip(parts, source.leaves, strict=True):
-        sizes = array_of_tensor(part).tolist() if isinstance(part, Tensor) else part
-        shape = (
-            as_shape(sizes)
-            if sizes is None or isinstance(sizes, Shape)
-            else Shape([None if n is None or n == -1 else n for n in sizes])
-        )
-        if shape.rank is None or (leaf.shape.rank is not None and leaf.shape.rank != shape.rank):
+        shape = _padded_shape(part)
+        if shape.rank is None or not _fits(leaf.shape, shape):
             raise ValueError(
-                f"padded_batch: padded shape {shape.text} must have the rank of {leaf.text}"
+                f"padded_batch: The padded shape {_as_tuple(shape)} is not compatible with the "
+                f"shape {_as_tuple(leaf.shape)} of the corresponding input component."
             )
         shapes.append(shape)
     return tuple(shapes)
+
+
+def _padded_shape(given: Any) -> Shape:
+    if given is None or isinstance(given, Shape):
+        return as_shape(given)
+    if isinstance(given, Tensor):
+        given = array_of_tensor(given)
+    sizes = np.asarray([-1 if n is None else n for n in given])
+    if sizes.ndim != 1:
+        raise ValueError(
+            f"padded_batch: Padded shape {given} must be a `tf.int64` vector tensor, "
+            f"but its shape was {sizes.shape}."
+        )
+    if sizes.size and not np.issubdtype(sizes.dtype, np.integer):
+        raise TypeError(
+            f"padded_batch: Padded shape {given} must be a `tf.int64` vector tensor, "
+            f"but its element type was {sizes.dtype.name}."
+        )
+    return Shape([None if n == -1 else int(n) for n in sizes])
+
+
+def _fits(shape: Shape, padded: Shape) -> bool:
+    """Whether elements of a shape may have one of the padded shape, as far as both are known."""
+    if shape.rank is None:
+        return True
+    pairs = zip(shape, padded, strict=True) if shape.rank == padded.rank else ((1, 0),)
+    return all(n is None or wanted is None or n <= wanted for n, wanted in pairs)
+
+
+def _as_tuple(shape: Shape) -> str:
+    return str(None if shape.dims is None else tuple(shape.dims))
 
 
 def _padding_values(source: Stage, given: Nest) -> tuple[Any, ...]:
@@ -296,7 +341,7 @@ class Unbatched(Stage):
 
     def blocks(self, run: Run) -> Iterator[Columns] | None:
         """Each element of the source is a block."""
-        if composites.holds_composites(self._source.spec):
+        if not composites.holds_tensors_only(self._source.spec):
             return None
         return map(_same_length, self._source.open(run))
 
@@ -398,21 +443,31 @@ class Rebatched(Stage):
     def __init__(self, source: Stage, sizes: Any, drop_remainder: bool) -> None:
         numbers = np.asarray(array_of_tensor(convert_to_tensor(sizes, None, np.int64))).ravel()
         self._sizes = tuple(int(n) for n in numbers)
-        if not self._sizes or min(self._sizes) < 1:
-            raise InvalidArgumentError(f"rebatch: batch_size must be at least 1, got {sizes}")
+        if not self._sizes or min(self._sizes) < 0 or not any(self._sizes):
+            raise InvalidArgumentError(
+                f"rebatch: sizes in batch_size must be at least 0, and not all 0, got {sizes}"
+            )
         self._drop = bool(drop_remainder)
         self._source = source
-        if composites.holds_composites(source.spec):
-            raise TypeError(f"rebatch: elements must be tensors, hold {source.spec}")
-        same = len(set(self._sizes)) == 1 and self._drop
-        super().__init__(
-            with_batch_axis(
-                without_batch_axis(source.spec, "rebatch"), self._sizes[0] if same else None
-            )
-        )
+        self._row_spec = without_batch_axis(source.spec, "rebatch")
+        super().__init__(with_batch_axis(self._row_spec, self._known_size()))
+
+    def _known_size(self) -> int | None:
+        """The size of every batch, where it is one and none is left over."""
+        size = self._sizes[0]
+        if len(set(self._sizes)) > 1:
+            return None
+        if self._drop:
+            return size
+        parts = structure.flatten(self._source.spec)
+        given = [composites.first_size(p) for p in parts if not isinstance(p, NoneTensorSpec)]
+        return size if all(n is not None and n % size == 0 for n in given) else None
 
     def elements(self, run: Run) -> Iterator[Element]:
         """Batches whose sizes cycle through the list."""
+        if not composites.holds_tensors_only(self._source.spec):
+            yield from self._batches_of_rows(run)
+            return
         blocks = map(_same_length, self._source.open(run))
         sizes = itertools.cycle(self._sizes)
         wanted = next(sizes)
@@ -431,3 +486,18 @@ class Rebatched(Stage):
                 have += length - start
         if waiting and not self._drop:
             yield _joined(waiting)
+
+    def _batches_of_rows(self, run: Run) -> Iterator[Element]:
+        """The same where elements hold ragged or sparse tensors: row by row."""
+        spec = self._source.spec
+        rows = itertools.chain.from_iterable(
+            composites.rows(element, spec, "rebatch") for element in self._source.open(run)
+        )
+        for size in itertools.cycle(self._sizes):
+            if not size:
+                raise InvalidArgumentError("rebatch: a batch of no rows must be one of tensors")
+            batch = list(itertools.islice(rows, size))
+            if len(batch) == size or (batch and not self._drop):
+                yield composites.joined(batch, self._row_spec, "rebatch")
+            if len(batch) < size:
+                return

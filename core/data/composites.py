@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.data.dataset_spec import DatasetSpec
 from pinnace.data.elements import Element, Nest, leaf_array, leaves_of, packed, stacked
+from pinnace.data.nothing import NoneTensorSpec
+from pinnace.data.stage import Stages
 from pinnace.framework import dtypes, structure
 from pinnace.framework.composite import CompositeSpec
 from pinnace.framework.convert import convert_to_tensor
@@ -32,6 +35,12 @@ Components = tuple[Array, ...]
 def holds_composites(spec: Nest) -> bool:
     """Whether elements hold values made of several tensors."""
     return any(isinstance(leaf, CompositeSpec) for leaf in structure.flatten(spec))
+
+
+def holds_tensors_only(spec: Nest) -> bool:
+    """Whether every part of an element is a tensor, or None."""
+    kinds = (TensorSpec, NoneTensorSpec)
+    return all(isinstance(leaf, kinds) for leaf in structure.flatten(spec))
 
 
 def groups_of(spec: Nest) -> list[tuple[Any, slice]]:
@@ -85,6 +94,8 @@ def row_spec(leaf: Any, who: str) -> Any:
 
 def first_size(part: Any) -> int | None:
     """The size of the first axis of a part of an element, None if it is not known."""
+    if isinstance(part, NoneTensorSpec):
+        return None
     if (encoder := encoder_of(part)) is not None:
         sizes = map(first_size, structure.flatten(encoder.encoding_specs(part)))
         return next((size for size in sizes if size is not None), None)
@@ -98,6 +109,10 @@ def with_batch_axis(spec: Nest, size: int | None) -> Nest:
 
 
 def _batched(leaf: Any, size: int | None) -> Any:
+    if isinstance(leaf, NoneTensorSpec):
+        return leaf
+    if isinstance(leaf, DatasetSpec):
+        return DatasetSpec(leaf.element_spec, Shape.of((size,)) + leaf.shape)
     if isinstance(leaf, CompositeSpec):
         return batched_spec(leaf, size)
     if not isinstance(leaf, TensorSpec):
@@ -111,6 +126,10 @@ def without_batch_axis(spec: Nest, who: str) -> Nest:
     def row(leaf: Any) -> Any:
         if isinstance(leaf, CompositeSpec):
             return row_spec(leaf, who)
+        if isinstance(leaf, NoneTensorSpec):
+            return leaf
+        if isinstance(leaf, DatasetSpec) and leaf.shape.rank:
+            return DatasetSpec(leaf.element_spec, leaf.shape[1:])
         if not isinstance(leaf, TensorSpec) or leaf.shape.rank == 0:
             raise InvalidArgumentError(f"{who}: every component must have a first axis, got {leaf}")
         return TensorSpec.of(leaf.shape[1:] if leaf.shape.rank else Shape(None), leaf.dtype)
@@ -125,6 +144,11 @@ def joined(elements: Sequence[Element], spec: Nest, who: str) -> Element:
     for number, (part, place) in enumerate(groups_of(spec)):
         if isinstance(part, TensorSpec):
             out.append(stacked(columns[place.start], part, number, who))
+            continue
+        if isinstance(part, NoneTensorSpec):
+            continue
+        if isinstance(part, DatasetSpec):
+            out.append(Stages(columns[place.start]))
             continue
         if encoder_of(part) is not None:
             out.extend(_joined_encoded([element[place] for element in elements], part, who))
@@ -209,6 +233,11 @@ def rows(element: Element, spec: Nest, who: str) -> Iterator[Element]:
     """The rows of an element of `spec`."""
     parts: list[list[Components]] = []
     for part, place in groups_of(spec):
+        if isinstance(part, NoneTensorSpec):
+            continue
+        if isinstance(part, DatasetSpec):
+            parts.append([(stage,) for stage in element[place.start]])
+            continue
         leaves = tuple(np.asarray(leaf_array(leaf)) for leaf in element[place])
         if isinstance(part, TensorSpec):
             parts.append([(row,) for row in leaves[0]])

@@ -233,7 +233,7 @@ class Concatenated(Stage):
         spec = merged(first.spec, second.spec)
         if spec is None:
             raise TypeError(
-                "concatenate: both datasets must have elements of one structure and dtypes\n"
+                "concatenate: Incompatible dataset elements: one structure and dtypes are needed\n"
                 f"  {spec_text(first.spec)}   {spec_text(second.spec)}"
             )
         super().__init__(spec)

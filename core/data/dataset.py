@@ -29,6 +29,7 @@ from pinnace.data.elements import (
     UNKNOWN,
     Element,
     Nest,
+    normalised,
     parallel_calls,
     text_of,
     whole_number,
@@ -40,7 +41,6 @@ from pinnace.data.options import Options
 from pinnace.data.stage import SeedSource, Stage
 from pinnace.data.variants import variant_of
 from pinnace.framework import dtypes, structure
-from pinnace.framework.composite import is_composite
 from pinnace.framework.context import state
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.no_effect import ignored
@@ -88,12 +88,12 @@ class Dataset:
             InvalidArgumentError: there is none, or more than one.
         """
         del name
+        if state.tracer is not None:
+            return traced_iterator.only(self.variant_tensor, self.element_spec)
         found = list(itertools.islice(iter(self), 2))
         if len(found) != 1:
-            what = "more than one" if found else "none"
-            raise InvalidArgumentError(
-                f"get_single_element: exactly one element is required, got {what}"
-            )
+            what = "Dataset had more than one element." if found else "Dataset was empty."
+            raise InvalidArgumentError(f"get_single_element: exactly one is required: {what}")
         return found[0]
 
     def cardinality(self, name: str | None = None) -> Tensor:
@@ -169,9 +169,9 @@ class Dataset:
 
     @staticmethod
     def from_tensors(tensors: Nest, name: str | None = None) -> Dataset:
-        """One element: `tensors`."""
+        """One element: `tensors`, a structure of tensors, arrays and datasets."""
         del name
-        return Dataset(sources.Single(_stages_refused(tensors)))
+        return Dataset(sources.Single(tensors))
 
     @staticmethod
     def from_tensor_slices(tensors: Nest, name: str | None = None) -> Dataset:
@@ -185,10 +185,10 @@ class Dataset:
             ValueError: first axes that differ, or a scalar.
         """
         del name
-        if any(is_composite(leaf) for leaf in structure.flatten(tensors)):
-            whole = sources.Single(_stages_refused(tensors))
-            return Dataset(batches.SliceOf(whole))
-        return Dataset(sources.Slices(_stages_refused(tensors)))
+        parts = normalised(tensors, sources.as_part)
+        if all(isinstance(leaf, Tensor) for leaf in structure.flatten(parts)):
+            return Dataset(sources.Slices(parts))
+        return Dataset(batches.SliceOf(sources.Single(parts)))
 
     @staticmethod
     def from_generator(
@@ -828,12 +828,3 @@ def stage_of(dataset: Any, who: str) -> Stage:
     if not isinstance(dataset, Dataset):
         raise TypeError(f"{who}: a Dataset is required, got {dataset!r} ({type(dataset).__name__})")
     return dataset.stage
-
-
-def _stages_refused(tensors: Nest) -> Nest:
-    for leaf in structure.flatten(tensors):
-        if isinstance(leaf, Dataset):
-            raise TypeError(
-                "a Dataset cannot be part of from_tensors or from_tensor_slices\n  Try: zip"
-            )
-    return tensors

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from pinnace.data.nothing import NoneTensorSpec
 from pinnace.framework import dtypes, structure
-from pinnace.framework.composite import CompositeSpec, is_composite
+from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.framework.specs import TensorSpec
+from pinnace.framework.specs import TensorSpec, TypeSpec
 from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
+from pinnace.ops.composites.sparse.tensor import SparseTensor, SparseTensorValue
 
 if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
@@ -35,12 +37,17 @@ UNKNOWN = -2
 
 def as_leaf(value: Any) -> Any:
     """Convert to a tensor; ragged and sparse tensors stay as they are."""
+    if isinstance(value, SparseTensorValue):
+        return SparseTensor(*value)
     return value if is_composite(value) else convert_to_tensor(value)
 
 
 def leaves_of(value: Nest) -> list[Any]:
-    """The leaves of a structure; of ragged and sparse tensors, or their specs, the components."""
-    return structure.flatten(value, expand_composites=True)
+    """The leaves of a structure; of ragged and sparse tensors, or their specs, the components.
+
+    None is no leaf, nor is its spec.
+    """
+    return [leaf for leaf in structure.flatten(value, expand_composites=True) if leaf is not None]
 
 
 def packed(spec: Nest, leaves: Iterable[Any]) -> Nest:
@@ -49,18 +56,22 @@ def packed(spec: Nest, leaves: Iterable[Any]) -> Nest:
 
 
 def normalised(value: Nest, convert: Callable[[Any], Any] = as_leaf) -> Nest:
-    """`value` with every leaf a tensor; lists are leaves.
+    """`value` with every leaf a tensor; lists are leaves, and None in a place of a tuple stays.
 
     Args:
         value: tuples, named tuples and mappings of whatever becomes a tensor.
         convert: makes a tensor of a leaf.
     """
     if isinstance(value, Mapping):
-        return _like(value, {key: normalised(item, convert) for key, item in value.items()})
-    if isinstance(value, tuple):
-        items = [normalised(item, convert) for item in value]
+        return _like(value, {key: _part(item, convert) for key, item in value.items()})
+    if isinstance(value, tuple) and not isinstance(value, SparseTensorValue):
+        items = [_part(item, convert) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     return convert(value)
+
+
+def _part(value: Nest, convert: Callable[[Any], Any]) -> Nest:
+    return None if value is None else normalised(value, convert)
 
 
 def _like(mapping: Mapping[Any, Any], items: dict[Any, Any]) -> Mapping[Any, Any]:
@@ -96,9 +107,11 @@ def tensor_arrays(value: Nest) -> Element:
 
 def spec_of(tensor: Any) -> Any:
     """The spec of a tensor, without a name; of a composite value its own."""
+    if tensor is None:
+        return NoneTensorSpec()
     if is_composite(tensor):
         return tensor.spec
-    if isinstance(tensor, CompositeSpec):
+    if isinstance(tensor, TypeSpec) and not isinstance(tensor, TensorSpec):
         return tensor
     return TensorSpec.of(tensor.shape, tensor.dtype)
 

@@ -26,7 +26,8 @@ from pinnace.data.elements import (
     packed,
     spec_of,
 )
-from pinnace.data.stage import Absent, Bindable, Stage
+from pinnace.data.nothing import NoneTensorSpec
+from pinnace.data.stage import Absent, Bindable, Stage, Stages, shown
 from pinnace.framework import dtypes, structure
 from pinnace.framework.context import state
 from pinnace.framework.errors import OpError
@@ -39,7 +40,7 @@ from pinnace.functions.tracing import trace
 from pinnace.ops.batch_rules import UnbatchableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pinnace.functions.concrete import ConcreteFunction
     from pinnace.functions.tracer import FunctionTracer
@@ -71,7 +72,8 @@ class Traced(Bindable):
             result = tuple(result) if type(result) is list else result
             return normalised(result, lambda leaf: _tensor(leaf, who))
 
-        self.concrete, created = trace(normal, tuple(specs), {}, self.name)
+        given = structure.map_structure(_none_of_its_spec, tuple(specs))
+        self.concrete, created = trace(normal, given, {}, self.name)
         if created:
             raise ValueError(
                 f"{who}: the function made variable {created[0].name!r}\n  Try: make it outside"
@@ -102,6 +104,10 @@ class Traced(Bindable):
             self._of_many["found"] = of_many(self.concrete)
         found = self._of_many["found"]
         return None if found is None else BatchedFunction(self, *found)
+
+
+def _none_of_its_spec(spec: Any) -> Any:
+    return None if isinstance(spec, NoneTensorSpec) else spec
 
 
 class BatchedFunction:
@@ -163,11 +169,17 @@ def of_many(one: ConcreteFunction) -> tuple[ConcreteFunction, list[bool]] | None
     return None if all(constant) or function.captured else (function, constant)
 
 
+class DatasetGivenError(TypeError):
+    """A function gave a dataset where only some may."""
+
+
 def _tensor(leaf: Any, who: str) -> Any:
     if leaf is None:
         raise TypeError(f"{who}: the function must return tensors, got None")
     if hasattr(leaf, "stage") and isinstance(leaf.stage, Stage):
-        raise TypeError(f"{who}: the function must return tensors, got {leaf!r}\n  Try: flat_map")
+        raise DatasetGivenError(
+            f"{who}: the function must return tensors, got {leaf!r}\n  Try: flat_map"
+        )
     return as_leaf(leaf)
 
 
@@ -179,6 +191,24 @@ def arguments_of(spec: Nest) -> tuple[Nest, ...]:
 def holds_datasets(spec: Nest) -> bool:
     """Whether elements hold datasets."""
     return any(isinstance(leaf, DatasetSpec) for leaf in structure.flatten(spec))
+
+
+def _part_of(part: Any, tensors: Iterator[Any]) -> Any:
+    """A part of an element, of the next tensors."""
+    return packed(part, [next(tensors) for _ in leaves_of(part)])
+
+
+def _tensor_specs(parts: Sequence[Any]) -> list[TensorSpec]:
+    """The specs of the tensors that the parts of an element are made of, but for datasets."""
+    kept = [part for part in parts if not isinstance(part, DatasetSpec)]
+    return [leaf for part in kept for leaf in leaves_of(part)]
+
+
+def _absent(spec: DatasetSpec) -> Stage | Stages:
+    """What stands for a dataset, or a list of them, while a function is traced."""
+    if not spec.shape.rank:
+        return Absent(spec.element_spec)
+    return Stages(Absent(spec.element_spec) for _ in range(spec.shape.num_elements() or 0))
 
 
 class Direct(Bindable):
@@ -207,36 +237,41 @@ class Direct(Bindable):
         def probe(*leaves: Any) -> Any:
             found = iter(leaves)
             arguments = [
-                self._public(Absent(spec.element_spec))
-                if isinstance(spec, DatasetSpec)
-                else next(found)
-                for spec in self._specs
+                shown(_absent(part), self._public)
+                if isinstance(part, DatasetSpec)
+                else _part_of(part, found)
+                for part in self._specs
             ]
-            packed = structure.pack_sequence_as(self._element_spec, arguments)
+            element = structure.pack_sequence_as(self._element_spec, arguments)
             result = normalised(
-                self._function(*arguments_of(packed)),
+                self._function(*arguments_of(element)),
                 lambda leaf: leaf if hasattr(leaf, "stage") else _tensor(leaf, self._who),
             )
             specs.append(structure.map_structure(leaf_spec, result))
             return ()
 
-        trace(probe, tuple(s for s in self._specs if isinstance(s, TensorSpec)), {}, self._who)
+        trace(probe, tuple(_tensor_specs(self._specs)), {}, self._who)
         return specs[0]
 
     def __call__(self, leaves: Element) -> Element:
         """The result's leaves for an element's."""
+        found = iter(leaves)
         arguments = [
-            self._public(leaf) if isinstance(leaf, Stage) else wrap(leaf_array(leaf), spec.dtype)
-            for leaf, spec in zip(leaves, self._specs, strict=True)
+            shown(next(found), self._public)
+            if isinstance(part, DatasetSpec)
+            else packed(
+                part, [wrap(leaf_array(next(found)), spec.dtype) for spec in leaves_of(part)]
+            )
+            for part in self._specs
         ]
-        packed = structure.pack_sequence_as(self._element_spec, arguments)
+        given = structure.pack_sequence_as(self._element_spec, arguments)
         result = normalised(
-            self._function(*arguments_of(packed)),
+            self._function(*arguments_of(given)),
             lambda leaf: leaf if hasattr(leaf, "stage") else _tensor(leaf, self._who),
         )
         return tuple(
             leaf.stage if hasattr(leaf, "stage") else array_of_tensor(leaf)
-            for leaf in structure.flatten(result)
+            for leaf in leaves_of(result)
         )
 
     def batched(self) -> None:
@@ -249,7 +284,12 @@ def element_function(
     """The function of elements of `spec`, in its fastest form."""
     if holds_datasets(spec):
         return Direct(function, spec, who, public)
-    return Traced(function, arguments_of(spec), who)
+    try:
+        return Traced(function, arguments_of(spec), who)
+    except DatasetGivenError:
+        if who != "map":
+            raise
+    return Direct(function, spec, who, public)
 
 
 class StageMaker(Bindable):
@@ -263,30 +303,34 @@ class StageMaker(Bindable):
         self, function: Callable[..., Any], spec: Nest, who: str, public: Callable[[Stage], Any]
     ) -> None:
         user = converted_as_around(function)
-        leaves = structure.flatten(spec)
-        self._absent: dict[int, Stage] = {}
+        parts, leaves = structure.flatten(spec), leaves_of(spec)
+        self._absent: dict[int, Stage | Stages] = {}
         made: list[Stage] = []
 
         def normal(*tensors: Any) -> Any:
             found = iter(tensors)
             arguments: list[Any] = []
-            for index, leaf in enumerate(leaves):
-                if isinstance(leaf, DatasetSpec):
-                    self._absent[index] = Absent(leaf.element_spec)
-                    arguments.append(public(self._absent[index]))
+            place = 0
+            for part in parts:
+                if isinstance(part, DatasetSpec):
+                    self._absent[place] = _absent(part)
+                    arguments.append(shown(self._absent[place], public))
                 else:
-                    arguments.append(next(found))
-            packed = structure.pack_sequence_as(spec, arguments)
-            result = user(*arguments_of(packed))
+                    arguments.append(_part_of(part, found))
+                place += len(leaves_of(part))
+            element = structure.pack_sequence_as(spec, arguments)
+            result = user(*arguments_of(element))
             stage = getattr(result, "stage", None)
             if not isinstance(stage, Stage):
-                raise TypeError(f"{who}: the function must return a Dataset, got {result!r}")
+                raise TypeError(
+                    f"{who}: The `map_func` argument must return a `Dataset` object. Got {result!r}"
+                )
             made.append(stage)
             # Symbols of functions around this one are captures of the graph like any other.
             tracer: Any = state.tracer
             return tuple(_own(tracer, symbol) for symbol in stage.symbols())
 
-        tensor_specs = tuple(leaf for leaf in leaves if isinstance(leaf, TensorSpec))
+        tensor_specs = tuple(_tensor_specs(parts))
         self._concrete, _ = trace(normal, tensor_specs, {}, who)
         self._template = made[0]
         self._symbols = tuple(id(symbol) for symbol in self._template.symbols())
@@ -307,7 +351,10 @@ class StageMaker(Bindable):
                 zip(self._symbols, self._concrete.run([*arrays, *self.captures]), strict=True)
             )
         for index, absent in self._held:
-            values[id(absent)] = leaves[index]
+            if isinstance(absent, Stages):
+                values.update((id(a), s) for a, s in zip(absent, leaves[index], strict=True))
+            else:
+                values[id(absent)] = leaves[index]
         return self._template.bound(values)
 
 
@@ -358,7 +405,10 @@ def relaxed(before: Nest, after: Nest, who: str) -> Nest:
                 raise TypeError(f"{who}: the state must stay {old}, becomes {new}")
             return found
         if old.dtype is not new.dtype:
-            raise TypeError(f"{who}: the state must keep its dtype, changes from {old} to {new}")
+            raise TypeError(
+                f"{who}: The element types for the new state must match the initial state. "
+                f"Expected {old}, got {new}"
+            )
         return TensorSpec.of(old.shape.most_specific_compatible_shape(new.shape), old.dtype)
 
     return structure.map_structure(join, before, after)

@@ -107,7 +107,7 @@ class Chosen(Stage):
     def __init__(self, sources: Sequence[Stage], choice: Stage, stop_on_empty: bool) -> None:
         if choice.spec != INT64:
             raise TypeError(
-                "choose_from_datasets: choice_dataset must give int64 scalars, "
+                "choose_from_datasets: choice_dataset must give tf.int64 scalars, "
                 f"gives {spec_text(choice.spec)}"
             )
         super().__init__(common_spec(sources, "choose_from_datasets"))

@@ -24,7 +24,7 @@ from pinnace.data.elements import (
     tensors_of,
 )
 from pinnace.data.optionals import Optional, optional_of
-from pinnace.data.stage import Run, Stage
+from pinnace.data.stage import Run, Stage, shown
 from pinnace.framework import dtypes
 from pinnace.framework.composite import CompositeSpec, CompositeTensor
 from pinnace.framework.context import state
@@ -47,7 +47,7 @@ def packer(stage: Stage, public: Callable[[Stage], Any]) -> Packer:
 
     def one(leaf: Any, leaf_spec: Any) -> Any:
         if isinstance(leaf_spec, DatasetSpec):
-            return public(leaf)
+            return shown(leaf, public)
         return wrap(leaf_array(leaf), leaf_spec.dtype)
 
     plain = all(isinstance(leaf, TensorSpec) for leaf in leaves)

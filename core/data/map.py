@@ -272,7 +272,8 @@ class StateFunction:
             result = self.traced.spec
             if not isinstance(result, tuple) or len(result) != 2:
                 raise TypeError(
-                    f"{who}: the function must return (new_state, output), got {result}"
+                    f"{who}: `scan_func` should return a pair consisting of new state and the "
+                    f"output value. Got {result}"
                 )
             wider = relaxed(state_spec, result[0], who)
             if structure.flatten(wider) == structure.flatten(state_spec):

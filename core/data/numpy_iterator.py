@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.data.composites import holds_composites
 from pinnace.data.elements import packed
+from pinnace.data.nothing import NoneTensorSpec
 from pinnace.data.stage import Run, Stage
 from pinnace.framework import structure
 from pinnace.framework.specs import TensorSpec
@@ -30,7 +31,7 @@ class NumpyIterator:
 
     def __init__(self, stage: Stage, public: Callable[[], Iterator[Any]]) -> None:
         for leaf in stage.leaves:
-            if not isinstance(leaf, TensorSpec):
+            if not isinstance(leaf, (TensorSpec, NoneTensorSpec)):
                 raise TypeError(f"as_numpy_iterator: elements must be tensors, one holds {leaf}")
         spec = stage.spec
         self._elements: Iterator[Any]

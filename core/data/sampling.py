@@ -91,6 +91,8 @@ class SampledBy(Stage):
         ended: set[int] = set()
         for (row,) in self._weights.open(run):
             weights = _checked(row, len(opened))
+            if not weights.any():
+                return
             ends = np.cumsum(weights / weights.sum())
             index = min(int(np.searchsorted(ends, generator.random(), "right")), len(opened) - 1)
             element = next(opened[index], None)
@@ -104,10 +106,10 @@ class SampledBy(Stage):
 
 def _checked(weights: Any, count: int) -> Array:
     found = np.asarray(weights, np.float64)
-    if found.shape != (count,) or (found < 0).any() or not found.sum():
+    if found.shape != (count,) or (found < 0).any():
         raise InvalidArgumentError(
-            f"{_WHO}: one weight of at least 0 is required for each of the {count} datasets, "
-            f"got {found.tolist()}"
+            f"{_WHO}: weights and datasets should have the same length, and no weight be below 0; "
+            f"got {found.tolist()} for {count} datasets"
         )
     return found
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.data.dataset_spec import DatasetSpec
 from pinnace.data.elements import (
     INFINITE,
     UNKNOWN,
@@ -16,6 +17,7 @@ from pinnace.data.elements import (
     Element,
     Nest,
     array_of_tensor,
+    as_leaf,
     is_unpacked,
     leaves_of,
     normalised,
@@ -24,7 +26,7 @@ from pinnace.data.elements import (
     text_of,
     whole_number,
 )
-from pinnace.data.stage import Indices, Rows, Run, SeedSource, Stage
+from pinnace.data.stage import Indices, Rows, Run, SeedSource, Stage, Stages
 from pinnace.framework import dtypes, structure
 from pinnace.framework.composite import CompositeSpec, components_of
 from pinnace.framework.convert import convert_to_tensor
@@ -40,18 +42,50 @@ if TYPE_CHECKING:
 
 
 def arrays_of(leaves: Sequence[Any]) -> tuple[Any, ...]:
-    """Arrays of tensors; symbolic ones stay."""
-    return tuple(
-        leaf if isinstance(leaf, SymbolicTensor) else array_of_tensor(leaf) for leaf in leaves
-    )
+    """Arrays of tensors; symbolic ones and stages stay."""
+    kept = (SymbolicTensor, Stage, Stages)
+    return tuple(leaf if isinstance(leaf, kept) else array_of_tensor(leaf) for leaf in leaves)
+
+
+def stage_in(value: Any) -> Stage | None:
+    """The stage of a dataset, None of any other value."""
+    stage = getattr(value, "stage", None)
+    return stage if isinstance(stage, Stage) else None
+
+
+def as_part(value: Any) -> Any:
+    """A leaf of an element: a tensor, a composite value, a stage, or several."""
+    if isinstance(value, (Stage, Stages)):
+        return value
+    stage = stage_in(value)
+    if stage is not None:
+        return stage
+    if type(value) is list and value and all(stage_in(item) is not None for item in value):
+        return Stages(item.stage for item in value)
+    return as_leaf(value)
+
+
+def _part_spec(part: Any) -> Any:
+    if isinstance(part, Stage):
+        return DatasetSpec(part.spec)
+    if isinstance(part, Stages):
+        first, *others = (DatasetSpec(stage.spec) for stage in part)
+        spec = first.most_specific_common_supertype(others)
+        if spec is None:
+            raise ValueError(
+                "datasets of one list must have elements of one structure and dtypes, have "
+                + ", ".join(str(stage.spec) for stage in part)
+            )
+        return DatasetSpec(spec.element_spec, [len(part)])
+    return spec_of(part)
 
 
 class Single(Stage):
     """One element."""
 
     def __init__(self, tensors: Nest) -> None:
-        value = normalised(tensors)
-        super().__init__(structure.map_structure(spec_of, value))
+        value = normalised(tensors, as_part)
+        super().__init__(structure.map_structure(_part_spec, value))
         self.arrays = arrays_of(leaves_of(value))
 
     def elements(self, run: Run) -> Iterator[Element]:
@@ -352,5 +386,5 @@ def matching_files(file_pattern: Any) -> list[str]:
     patterns = [text_of(pattern, "list_files", "file_pattern") for pattern in given]
     found = sorted({path for pattern in patterns for path in glob.glob(pattern)})  # noqa: PTH207 (patterns may be absolute)
     if not found:
-        raise InvalidArgumentError(f"list_files: no file matches {', '.join(patterns)}")
+        raise InvalidArgumentError(f"list_files: No files matched pattern: {', '.join(patterns)}")
     return found

@@ -25,7 +25,7 @@ from pinnace.framework.tensor import Array, SymbolicTensor
 from pinnace.ops.random import seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 # Row numbers: a range where they are consecutive, so that a block is a view.
 Indices: TypeAlias = "range | Array"
@@ -208,6 +208,24 @@ class Stage:
 
 class Bindable:
     """A part of a stage that may capture symbolic tensors: a user's function."""
+
+
+class Stages(Bindable):
+    """The stages of a list of datasets: one leaf of an element, whose rows are stages."""
+
+    def __init__(self, stages: Iterable[Stage]) -> None:
+        self._stages = tuple(stages)
+
+    def __len__(self) -> int:
+        return len(self._stages)
+
+    def __iter__(self) -> Iterator[Stage]:
+        return iter(self._stages)
+
+
+def shown(held: Stage | Stages, public: Callable[[Stage], Any]) -> Any:
+    """A dataset that an element holds, or the list of several."""
+    return [public(stage) for stage in held] if isinstance(held, Stages) else public(held)
 
 
 class Absent(Stage):

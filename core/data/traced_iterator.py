@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.data.elements import packed
 from pinnace.data.optionals import kinds_and_shapes, optional_of
+from pinnace.ops.control.assertions import Assert
 from pinnace.ops.dataset import iterators
+from pinnace.ops.math.logic import logical_not
 
 if TYPE_CHECKING:
     from pinnace.data.elements import Nest
@@ -71,6 +73,17 @@ class TracedIterator:
 
     def __repr__(self) -> str:
         return f"<TracedIterator {self._spec}>"
+
+
+def only(variant: Tensor, spec: Nest) -> Any:
+    """The only element of a dataset, read when the function runs."""
+    iterator = begin(variant, spec)
+    first = iterator.get_next_as_optional()
+    Assert(first.has_value(), ["Dataset was empty."])
+    value = first.get_value()
+    second = iterator.get_next_as_optional()
+    Assert(logical_not(second.has_value()), ["Dataset had more than one element."])
+    return value
 
 
 def begin(variant: Tensor, spec: Nest) -> TracedIterator:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 
+from pinnace.framework.dtypes import as_dtype, string
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.framework.trackable import Trackable
 
@@ -43,6 +45,13 @@ class Asset(Trackable):
     def path(self) -> str:
         """The path."""
         return self._path
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Tensor:
+        """The path, where an op takes a tensor."""
+        del name
+        if dtype is not None and as_dtype(dtype) is not string:
+            raise TypeError(f"an Asset is a tensor of strings, not of {as_dtype(dtype).name}")
+        return self._tensor
 
     def __fspath__(self) -> str:
         return self._path

@@ -19,6 +19,10 @@ from pinnace.framework.tensor import Array, Operands, Tensor, wrap
 _INT32 = np.iinfo(np.int32)
 _OPAQUE = frozenset({dtypes.variant, dtypes.resource})
 _DOUBLES = frozenset({dtypes.float64, dtypes.complex128})
+# Integers of Python lose their high bits in these.
+_WRAPPING = frozenset(
+    {dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32}
+)
 
 
 def array_of(value: object, dtype: DType | None = None, hint: DType | None = None) -> Array:
@@ -26,7 +30,8 @@ def array_of(value: object, dtype: DType | None = None, hint: DType | None = Non
 
     Args:
         value: a Python scalar, string, nested sequence, NumPy array or anything NumPy takes.
-        dtype: the element type it must have; values that do not fit are an error.
+        dtype: the element type it must have; values that do not fit are an error, but integers
+            lose the bits that do not fit into 32 or fewer, as in TensorFlow.
         hint: the element type to take where the value leaves a choice.
 
     Raises:
@@ -37,7 +42,7 @@ def array_of(value: object, dtype: DType | None = None, hint: DType | None = Non
         value = np.asarray(value._array)
     if dtype is None and hint is not None:
         try:
-            return array_of(value, hint)
+            return _as_dtype(value, hint, exact=True)
         except (TypeError, ValueError):
             return array_of(value)
     if dtype is None:
@@ -89,7 +94,9 @@ def _natural_integer(value: int) -> Array:
     try:
         return np.array(value, np.int64)
     except OverflowError:
-        raise ValueError(f"{value} is outside the range of int64\n  Try: give a dtype") from None
+        raise ValueError(
+            f"{value} is outside the range of int64: an out-of-range integer\n  Try: give a dtype"
+        ) from None
 
 
 def _known(array: Array) -> Array:
@@ -142,7 +149,8 @@ def _bytes(item: object) -> bytes:
     raise TypeError(f"expected a string, got {_excerpt(item)} of type {type(item).__name__}")
 
 
-def _as_dtype(value: object, dtype: DType) -> Array:
+def _as_dtype(value: object, dtype: DType, *, exact: bool = False) -> Array:
+    """The array of that dtype; where it must be exact no integer loses bits."""
     if isinstance(value, np.ndarray) and dtype in _OPAQUE:
         return _cast_array(value, dtype, value)
     if is_column(value):
@@ -150,22 +158,25 @@ def _as_dtype(value: object, dtype: DType) -> Array:
     if dtype is dtypes.string:
         return _strings(value)
     if isinstance(value, (bool, int, float, complex)):
-        _check_scalar(value, dtype)
+        _check_scalar(value, dtype, exact)
+        if dtype in _WRAPPING:
+            return _natural(value).astype(dtype.numpy)
         return np.array(value, dtype.numpy)
     array = _natural(value)
     if array.size == 0:
         return array.astype(dtype.numpy)
     if not _holds_numpy(value) and array.dtype == np.float32 and dtype in _DOUBLES:
         return np.array(value, dtype.numpy)  # float32 was only the default for Python floats
-    return _cast_array(array, dtype, value)
+    return _cast_array(array, dtype, value, exact=exact)
 
 
-def _check_scalar(value: complex, dtype: DType) -> None:
+def _check_scalar(value: complex, dtype: DType, exact: bool) -> None:
     if isinstance(value, bool):
         fits = dtype.is_bool or dtype.is_numeric
     elif isinstance(value, int):
         fits = dtype.is_numeric
-        if dtype.is_integer and fits and not dtype.min <= value <= dtype.max:
+        kept = dtype.is_integer and fits and (exact or dtype not in _WRAPPING)
+        if kept and not dtype.min <= value <= dtype.max:
             raise ValueError(
                 f"{value} is outside the range of {dtype.name} ({dtype.min} to {dtype.max})"
             )
@@ -195,8 +206,8 @@ def _cast_column(array: Array, dtype: DType, value: object) -> Array:
         return array.astype(dtype.numpy)
 
 
-def _cast_array(array: Array, dtype: DType, value: object) -> Array:
-    """Kinds that lose nothing: ints to ints that hold them, ints to floats, real to complex."""
+def _cast_array(array: Array, dtype: DType, value: object, *, exact: bool = False) -> Array:
+    """Kinds that lose nothing but high bits: ints to ints, ints to floats, real to complex."""
     if array.dtype == dtype.numpy:
         return np.array(array)
     source = array.dtype.kind
@@ -222,6 +233,7 @@ def _cast_array(array: Array, dtype: DType, value: object) -> Array:
         )
     if (
         dtype.is_integer
+        and (exact or dtype not in _WRAPPING)
         and source != "b"
         and array.size
         and (array.min() < dtype.min or array.max() > dtype.max)

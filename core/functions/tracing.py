@@ -15,6 +15,7 @@ from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.tracer import FunctionTracer
 from pinnace.ops.array import reshaping
 from pinnace.ops.array.constants import PLACEHOLDER
+from pinnace.ops.composites.tensor_array import TensorArray, TensorArraySpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,7 +63,7 @@ def trace(
             )
             symbols.append(tracer.tensor_of(value))
             specs.append(TensorSpec.of(leaf.shape, leaf.dtype, wanted))
-        elif isinstance(spec_of(leaf), CompositeSpec):
+        elif _is_made_of_tensors(spec_of(leaf)):
             specs.append(spec_of(leaf))
             symbols.append(_composite_symbol(tracer, specs[-1], label))
         else:
@@ -88,6 +89,16 @@ def trace(
     graph = tracer.graph.finish()
     concrete = ConcreteFunction(graph, captured, packed, result_specs, _variables_behind(captured))
     return concrete, tracer.created
+
+
+def _is_made_of_tensors(spec: Any) -> bool:
+    """Whether values of a spec are several tensors, or one in a form of its own."""
+    return isinstance(spec, (CompositeSpec, TensorArraySpec))
+
+
+def _stacks(value: Any) -> bool:
+    """Whether it is a list that a loop made, which stands for the tensor of its elements."""
+    return isinstance(value, TensorArray) and hasattr(type(value), "__tf_tensor__")
 
 
 def _note_values(tracer: FunctionTracer, values: Sequence[Any], symbols: Sequence[Any]) -> None:
@@ -145,7 +156,7 @@ def _outputs(tracer: FunctionTracer, results: Any, name: str) -> tuple[list[Any]
             return None
         if isinstance(item, Variable):
             item = item.value()
-        if is_composite(item) and isinstance(item.spec, CompositeSpec):
+        if is_composite(item) and _is_made_of_tensors(item.spec) and not _stacks(item):
             for part in structure.flatten(item, expand_composites=True):
                 leaf(part)
             return item.spec

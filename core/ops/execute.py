@@ -157,6 +157,13 @@ def resolve(  # noqa: C901 (one loop over the arguments, without calls inside it
     for key in attrs:
         if key not in op.attrs and key not in op.type_sets and key not in op.number_attrs:
             raise TypeError(f"{op.name} has no attribute {key!r}")
+        definition = op.attrs.get(key)
+        if definition is not None and definition.allowed and attrs[key] not in definition.allowed:
+            listed = ", ".join(map(repr, definition.allowed))
+            raise InvalidArgumentError(
+                f"{op.name}: Value for attr {key!r} of {attrs[key]!r} is not in the list of "
+                f"allowed values: {listed}"
+            )
     inputs: list[Any] = list(arguments)
     waiting = []
     for index, arg in enumerate(op.inputs):

@@ -6,6 +6,7 @@ import functools
 from collections import namedtuple
 from typing import TYPE_CHECKING
 
+from pinnace.framework.dtypes import as_dtype
 from pinnace.ops import registry
 from pinnace.ops.execute import execute
 
@@ -14,11 +15,24 @@ if TYPE_CHECKING:
     from typing import Any  # here only: `raw_ops.Any` is an op
 
 
+def _attribute(kind: str, value: Any) -> Any:
+    """An attribute as kernels remember it; dtypes may be given by name or number."""
+    if kind == "type":
+        return as_dtype(value)
+    if kind == "list(type)" and isinstance(value, (list, tuple)):
+        return tuple(map(as_dtype, value))
+    return tuple(value) if type(value) is list else value
+
+
 @functools.cache
 def _raw(op_name: str) -> Callable[..., Any]:
     op = registry.lookup(op_name)
     names = [arg.name for arg in op.inputs]
     outputs = [arg.name for arg in op.outputs]
+    kinds = {
+        **{key: "list(type)" if key in op.list_types else "type" for key in op.types},
+        **{key: found.kind for key, found in op.attrs.items()},
+    }
     # Field names of a definition may be words of Python, which a named tuple refuses.
     title = op.name.replace(">", "_")  # TFText>…: a name, and no word of Python
     packed = namedtuple(title, outputs, rename=True) if outputs[1:] else None  # noqa: PYI024
@@ -33,7 +47,7 @@ def _raw(op_name: str) -> Callable[..., Any]:
             )
         inputs = [given.pop(n) for n in names]
         # Attributes are keys of what kernels remember.
-        given = {key: tuple(x) if type(x) is list else x for key, x in given.items()}
+        given = {key: _attribute(kinds.get(key, ""), x) for key, x in given.items()}
         result = execute(op, *inputs, name=name, **given)
         return packed(*result) if packed is not None else result
 

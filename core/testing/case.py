@@ -20,6 +20,7 @@ from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.ops import random
+from pinnace.ops.composites.sparse.tensor import SparseTensor, SparseTensorValue
 from pinnace.testing import benchmarks
 from pinnace.testing.assertions import Assertions
 from pinnace.testing.temporary import TempDir, TempFile, TempFileCleanup
@@ -311,6 +312,8 @@ def _near(a: Any, b: Any, tolerance: float) -> bool:
 
 
 def _value(x: Any) -> Any:
+    if isinstance(x, SparseTensor):
+        return SparseTensorValue(*(_value(part) for part in (x.indices, x.values, x.dense_shape)))
     if is_composite(x):
         return x
     return x.numpy() if hasattr(x, "numpy") else np.asarray(x) if np.isscalar(x) else x

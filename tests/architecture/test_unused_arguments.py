@@ -69,7 +69,6 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".Operation.run": ({"feed_dict", "session"}, "it is refused, whatever is given"),
     "Members.eval": ({"feed_dict", "session"}, "it is refused, whatever is given"),
     ".from_variant": ({"structure"}, _HOLDS),
-    ".DatasetSpec.": ({"dataset_shape"}, "a dataset is a scalar; saved specs say so"),
     ".colocate_with": ({"op", "ignore_existing"}, "there is one device"),
     ".deserialize_keras_object": ({"printable_module_name"}, "it is a word of an error of Keras 2"),
     ".copy_to_device": ({"source_device", "target_device"}, "there is one device"),

@@ -56,6 +56,17 @@ _MADE = {
     **dict.fromkeys(("AttrValue", "NameAttrList"), "pinnace.proto.attr_value_pb2"),
     "NodeDef": "pinnace.proto.node_def_pb2",
     "string_split": "pinnace.compat.v1.texts",
+    "SparseTensorValue": "pinnace.ops.composites.sparse.tensor",
+    "setdiff1d": "pinnace.ops.array.duplicates",
+    **dict.fromkeys(("batch_gather", "clip_by_average_norm"), "pinnace.compat.v1.gone"),
+    **dict.fromkeys(
+        (
+            *("batch_scatter_update", "scatter_add", "scatter_div", "scatter_max", "scatter_min"),
+            *("scatter_mul", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update"),
+            *("scatter_sub", "scatter_update"),
+        ),
+        "pinnace.compat.v1.scattered",
+    ),
 }
 _INITIALIZERS = {
     "constant_initializer",

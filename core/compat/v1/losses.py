@@ -317,8 +317,8 @@ def _check_weights(weights: Tensor, values: Tensor) -> None:
     )
     if not fits:
         raise ValueError(
-            "weights must be a scalar, or of the rank of the losses with axes that are equal or 1, "
-            f"got {given} for losses of {wanted}"
+            "weights can not be broadcast to values: they must be a scalar, or of the rank of the "
+            f"losses with axes that are equal or 1, got {given} for losses of {wanted}"
         )
 
 

@@ -139,17 +139,21 @@ def _check_sides(body: Split, orelse: Split, names: Sequence[str]) -> None:
         if isinstance(b, Variable) and mine:
             raise _MixedError
         if mine != theirs:
-            side = "else" if mine else "if"
+            side, place = ("else", "else") if mine else ("if", "main")
             what = b if mine else a
             if name == "retval_" or name.startswith("retval_"):
                 raise ValueError(
-                    f"a value must also be returned on the {side} side: which side runs is not "
-                    "known "
-                    "while the function is traced"
+                    f"the {place} branch must also have a return statement, with a value: which "
+                    "branch runs is not known while the function is traced"
+                )
+            if what is None:
+                raise ValueError(
+                    f"{name!r} is None at the end of the {side} branch, and a tensor at the end of "
+                    "the other\n  Try: a tensor in both"
                 )
             if is_nothing(what):
                 raise ValueError(
-                    f"{name!r} must also be given a value in the {side} branch: which one runs "
+                    f"'{name}' must also be initialized in the {place} branch: which one runs "
                     "is not known while the function is traced"
                 )
         if a is not b and not (is_nothing(a) and is_nothing(b)) and not equal(a, b):

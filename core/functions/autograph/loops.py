@@ -163,7 +163,7 @@ def _typed(name: str, before: Any, after: Any, made: Any) -> Any:
         except (TypeError, ValueError):
             pass
     raise TypeError(
-        f"{name!r} has dtype {wanted.name} before the loop, but {made.dtype.name} after one "
+        f"{name!r} has dtype {wanted.name} before the loop, but dtype {made.dtype.name} after one "
         "iteration.\n"
         f"  Try: begin with a tensor of {made.dtype.name}"
     )

@@ -28,7 +28,7 @@ class Undefined:
 
     def read(self) -> Any:
         """Refused, as Python does."""
-        raise UnboundLocalError(f"local variable {self.symbol_name!r} referenced before assignment")
+        raise UnboundLocalError(f"{self.symbol_name!r} is used before assignment")
 
     def __repr__(self) -> str:
         return f"<undefined {self.symbol_name}>"

@@ -190,14 +190,23 @@ def _widened(
             wider = spec.shape.most_specific_compatible_shape(shape)
             found.append(TensorSpec.of(wider, spec.dtype))
         else:
-            which = index if names is None else repr(names[index])
+            which = index if names is None else f"'{names[index]}'"
+            what = (
+                f"has shape {_as_tuple(shape)} after one iteration, which does not conform with "
+                f"the shape invariant {_as_tuple(spec.shape)}"
+                if held
+                else f"has shape {_as_tuple(spec.shape)} before the loop, but shape "
+                f"{_as_tuple(shape)} after one iteration"
+            )
             raise ValueError(
-                f"while_loop: loop variable {which} enters the loop with shape "
-                f"{spec.shape.text}, but has "
-                f"shape {shape.text} after one iteration.\n  Try: shape_invariants, or "
+                f"while_loop: loop variable {which} {what}.\n  Try: shape_invariants, or "
                 "autograph.experimental.set_loop_options(shape_invariants=…)"
             )
     return found
+
+
+def _as_tuple(shape: Shape) -> str:
+    return "<unknown>" if shape.dims is None else str(tuple(shape.dims))
 
 
 class _Loop:

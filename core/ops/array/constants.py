@@ -1,5 +1,6 @@
 """Constants and arguments: Const, Placeholder, Fill, zeros and ones."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,8 @@ def constant(
 
     Raises:
         TypeError: the value cannot become that dtype.
-        ValueError: a ragged sequence, or values that do not fill `shape`.
+        TypeError: values that do not fill `shape`.
+        ValueError: a ragged sequence.
     """
     if isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and holds_tensor(value)):
         made = convert_to_tensor(value, dtype)
@@ -53,7 +55,8 @@ def constant(
         if array.size == 1 and array.shape != sizes:
             array = np.broadcast_to(array.reshape(()), sizes)
         elif array.size != int(np.prod(sizes, dtype=np.int64)):
-            raise ValueError(f"constant: {array.size} values cannot fill shape {list(sizes)}")
+            many = "Too many elements provided. " if array.size > math.prod(sizes) else ""
+            raise TypeError(f"constant: {many}{array.size} values cannot fill shape {list(sizes)}")
         else:
             array = array.reshape(sizes)
     if state.tracer is None:

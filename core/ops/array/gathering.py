@@ -269,10 +269,10 @@ def _gather_nd_kernel(params: Array, indices: Array, *, bad_indices_policy: str)
     wrong = bad.any(axis=-1)
     if bad_indices_policy != "IGNORE":
         at = np.unravel_index(int(wrong.argmax()), lead) if lead else ()
-        where = ", ".join(str(int(i)) for i in at)
+        where = ",".join(str(int(i)) for i in at)
         raise InvalidArgumentError(
-            f"GatherNd: indices[{where}] = {indices[at].tolist()} does not index into params of "
-            f"shape {list(params.shape)}"
+            f"GatherNd: indices[{where}] = {indices[at].tolist()} does not index into param shape "
+            f"{list(params.shape)}"
         )
     out = np.zeros((*lead, *rest), params.dtype)
     good = ~wrong

@@ -23,7 +23,7 @@ _MODES = ("REFLECT", "SYMMETRIC")
 def _pairs(op: str, x: Array, paddings: Array) -> list[list[int]]:
     if paddings.shape != (x.ndim, 2) or (paddings.size and paddings.min() < 0):
         raise InvalidArgumentError(
-            f"{op}: paddings must hold a pair of numbers of at least 0 per axis, got "
+            f"{op}: paddings must be non-negative, a pair of numbers per axis, got "
             f"{paddings.tolist()}\n  input: shape {list(x.shape)}"
         )
     return paddings.tolist()  # type: ignore[no-any-return]
@@ -39,7 +39,10 @@ def _padded(op: str, x: Array, paddings: Array, value: Any) -> Array:
 def _check_paddings(call: InferCall) -> tuple[Shape, Array | None]:
     shape, pairs = call.spec(0).shape, call.spec(1).shape
     if not pairs.is_compatible_with([shape.rank, 2]):
-        call.fail("paddings must hold a pair of numbers per axis of input")
+        call.fail(
+            "paddings must be a matrix with 2 columns, a pair of numbers per axis: "
+            "paddings must be the rank of inputs"
+        )
     if shape.rank is None and pairs.rank == 2:
         shape = unknown_shape(pairs[0])
     value = call.constant(1)

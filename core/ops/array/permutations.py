@@ -182,10 +182,11 @@ def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = Non
 def _roll_kernel(input: Array, shift: Array, axis: Array) -> Array:
     shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
     if input.ndim < 1:
-        raise InvalidArgumentError("Roll: input must have at least one axis, got a scalar")
+        raise InvalidArgumentError("Roll: input must be 1-D or higher, got a scalar")
     if len(shifts) != len(axes):
         raise InvalidArgumentError(
-            f"Roll: shift must hold one number per axis, got {shifts} for axes {axes}"
+            "Roll: shift and axis must have the same size: one number per axis, got "
+            f"{shifts} for axes {axes}"
         )
     out = input
     totals: dict[int, int] = {}
@@ -203,9 +204,16 @@ def _roll_kernel(input: Array, shift: Array, axis: Array) -> Array:
 
 def _infer_roll(call: InferCall) -> Shape:
     if call.spec(0).shape.rank == 0:
-        call.fail("input must have at least one axis")
+        call.fail("input must be 1-D or higher: Shape must be at least rank 1 but is rank 0")
+    for index, what in ((1, "shift"), (2, "axis")):
+        rank = call.spec(index).shape.rank
+        if rank is not None and rank > 1:
+            call.fail(
+                f"{what} must be a scalar or a 1-D vector: Shape must be at most rank 1 but is "
+                f"rank {rank}"
+            )
     if not call.spec(1).shape.is_compatible_with(call.spec(2).shape):
-        call.fail("shift must hold one number per axis")
+        call.fail("shift and axis must have the same size, both shapes must be equal")
     return call.spec(0).shape
 
 
@@ -277,7 +285,7 @@ def _axes_of(perm: list[int], rank: int) -> list[int] | None:
 def _infer_transpose(call: InferCall) -> Shape:
     shape, perm = call.spec(0).shape, call.spec(1).shape
     if perm.rank not in {None, 1}:
-        call.fail("perm must be a vector of axes")
+        call.fail("perm must be rank 1, a vector of axes")
     length = perm[0] if perm.rank == 1 else None
     if shape.rank is None:
         return unknown_shape(length)

@@ -1,5 +1,6 @@
 """Other shapes for the same elements: Reshape, ExpandDims, Squeeze."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -99,9 +100,18 @@ def _reshape_kernel(tensor: Array, shape: Array) -> Array:
             f"left, got {target}"
         )
     try:
-        return tensor.reshape(target)
+        return tensor.reshape(_inferred(tensor.shape, target))
     except ValueError:
         _refuse_reshape(tensor.shape, target)
+
+
+def _inferred(shape: tuple[int, ...], target: list[int]) -> list[int]:
+    """The sizes; beside a 0 the -1 is what sizes that are not 0 leave for it, as in TensorFlow."""
+    if 0 not in target or target.count(-1) != 1 or 0 not in shape:
+        return target
+    have = math.prod(n for n in shape if n)
+    rest = math.prod(n for n in target if n > 0)
+    return [have // rest if n == -1 else n for n in target]
 
 
 def _refuse_reshape(shape: tuple[int, ...], target: list[int]) -> NoReturn:

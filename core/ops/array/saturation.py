@@ -29,7 +29,13 @@ def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Ten
     """
     kind = dtypes.as_dtype(dtype)
     x = convert_to_tensor(value)
-    if x.dtype.is_complex and not kind.is_complex:
+    if kind.is_complex:
+        part = dtypes.float32 if kind is dtypes.complex64 else dtypes.float64
+        if not x.dtype.is_complex:
+            return casting.cast(saturate_cast(x, part), kind, name)
+        real, imag = (saturate_cast(take(x), part) for take in (complexes.real, complexes.imag))
+        return complexes.complex(real, imag, name=name)
+    if x.dtype.is_complex:
         x = complexes.real(x)
     if kind.is_integer or kind.is_floating:
         low, high = _limits(x.dtype, kind)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.framework.dtypes import ANY_VALUE, INDEX, NUMBERS, REAL, int16, uint16
+from pinnace.framework.dtypes import ANY_VALUE, INDEX, NUMBERS, REAL, bool_, int16, uint16
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -54,8 +54,13 @@ def _check_updates(call: InferCall, indices: Shape, updates: Shape, shape: Shape
         )
     expected = indices[:-1].concatenate(shape[depth:])
     if not expected.is_compatible_with(updates):
+        lead = (indices.rank or 1) - 1
+        count = updates.rank or 0
         call.fail(
-            f"updates must have shape {expected.text}, that of the rows of indices and of the parts"
+            f"updates must have shape {expected.text}, that of the rows of indices and of the "
+            f"parts: Dimensions [0,{lead}) of indices[shape={indices}] must match dimensions "
+            f"[0,{lead}) of updates[shape={updates}], and Dimensions [{depth},{shape.rank}) of "
+            f"input[shape={shape}] dimensions [{lead},{count}) of updates"
         )
 
 
@@ -249,7 +254,7 @@ SCATTER_ND_NON_ALIASING_ADD = register(
     OpDef(
         name="ScatterNdNonAliasingAdd",
         signature="input: T, indices: Tindices, updates: T -> output: T",
-        types={"T": NUMBERS, "Tindices": INDEX},
+        types={"T": NUMBERS | {bool_}, "Tindices": INDEX},
         attrs={"bad_indices_policy": attr("string", default="", allowed=_POLICIES)},
         infer=_infer_scattered,
         kernel=_non_aliasing_kernel,

@@ -45,8 +45,11 @@ def shape(input: TensorLike, out_type: Any = None, name: str | None = None) -> T
     """
     if out_type is None and type(input) is Tensor and state.tracer is None:
         return wrap(np.array(input._array.shape, _INT32))
-    x = convert_to_tensor(input)
     kind = int32 if out_type is None else dtypes.as_dtype(out_type)
+    sizes = getattr(input, "dense_shape", None)
+    if sizes is not None:  # a sparse tensor
+        return late.cast(convert_to_tensor(sizes), kind)
+    x = convert_to_tensor(input)
     if x.shape.is_fully_defined():
         return late.constant(np.array(x.shape.as_list(), kind.numpy), kind, name=name)
     return execute_one(SHAPE, x, out_type=kind, name=name)
@@ -111,7 +114,7 @@ SHAPE_N = define(
 )
 
 
-@takes_composites(ragged="shaping:rank")
+@takes_composites(ragged="shaping:rank", sparse="sizes:rank")
 def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of axes of `input`, an int32 scalar; a constant where it is known.
 
@@ -136,7 +139,7 @@ RANK = define(
 )
 
 
-@takes_composites(ragged="shaping:size")
+@takes_composites(ragged="shaping:size", sparse="sizes:size")
 def size(input: TensorLike, out_type: Any = None, name: str | None = None) -> Tensor:
     """The number of elements of `input`, a scalar; a constant where it is known.
 

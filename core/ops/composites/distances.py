@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pinnace.ops.composites.sparse.tensor import SparseTensor
+from pinnace.ops.composites.sparse.functions import as_sparse
 from pinnace.ops.execute import execute_one
 from pinnace.ops.sparse import distances
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
+    from pinnace.ops.composites.sparse.tensor import SparseTensor
 
 __all__ = ["edit_distance"]
 
@@ -38,11 +39,8 @@ def edit_distance(
     Source:
         TensorFlow op `EditDistance` (array_ops.cc).
     """
-    for what, value in (("hypothesis", hypothesis), ("truth", truth)):
-        if not isinstance(value, SparseTensor):
-            raise TypeError(
-                f"edit_distance: {what} must be a SparseTensor, got {type(value).__name__}"
-            )
+    hypothesis = as_sparse(hypothesis, "edit_distance: hypothesis")
+    truth = as_sparse(truth, "edit_distance: truth")
     return execute_one(
         distances.EDIT_DISTANCE,
         hypothesis.indices,

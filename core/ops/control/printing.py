@@ -235,7 +235,8 @@ def string_format(
         # A brace of the user's own text: nothing is replaced but ours.
         count = template.count(placeholder)
         raise ValueError(
-            f"string format: {len(tensors)} tensors for {count} placeholders in {template!r}"
+            f"string format: The template expects {count} tensors, but the inputs only has "
+            f"{len(tensors)}.\n  template: {template!r}"
         )
     if not tensors:
         return constants.constant(template)

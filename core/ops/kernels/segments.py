@@ -57,15 +57,22 @@ def segment_reduce(
             "segment ids must be a vector as long as the data has rows, got shape "
             f"{list(ids.shape)} and {len(data)} rows"
         )
-    last = int(ids[-1]) + 1 if len(ids) else 0
+    last = max(int(ids[-1]) + 1, 0) if len(ids) else 0
     count = last if num_segments is None else num_segments
     neutral = 1 if how == "prod" else 0
     compute = computed_in(data.dtype)
     out = np.full((count, *data.shape[1:]), neutral, compute)
     if len(ids):
         starts = np.flatnonzero(ids[1:] != ids[:-1]) + 1
-        if ids[0] < 0 or (ids[1:] < ids[:-1]).any():
-            raise InvalidArgumentError("segment ids must be sorted and not negative")
+        if ids[-1] < 0:
+            raise InvalidArgumentError(f"segment ids must be >= 0, got {ids[-1]}")
+        if (ids[1:] < ids[:-1]).any():
+            raise InvalidArgumentError("segment ids are not increasing: they must be sorted")
+        if ids[0] < 0:
+            raise InvalidArgumentError(
+                f"segment ids must be >= 0, got {ids[0]}: Segment id {ids[0]} out of range "
+                f"[0, {count}), possibly because 'segment_ids' input is not sorted."
+            )
         if last > count:
             raise InvalidArgumentError(
                 f"segment ids must be below the number of segments, got {last - 1} and {count}"
@@ -125,8 +132,8 @@ def unsorted_segment_reduce(data: Array, ids: Indices, num_segments: int, how: R
             first = int(np.argmax(flat_ids >= num_segments))
             at = [int(i) for i in np.unravel_index(first, ids.shape)]
             raise InvalidArgumentError(
-                f"segment ids must be below the number of segments, got {flat_ids[first]} at {at} "
-                f"and {num_segments}"
+                f"segment_ids[{','.join(map(str, at))}] = {flat_ids[first]} is out of range "
+                f"[0, {num_segments}), the number of segments"
             )
         if flat_ids.min() < 0:
             keep = flat_ids >= 0
@@ -189,6 +196,7 @@ def flat_places(indices: Indices, shape: Sequence[int]) -> npt.NDArray[np.intp]:
         at = [int(i) for i in np.unravel_index(first, indices.shape[:-1])]
         raise InvalidArgumentError(
             f"indices{at} = {tuples[first].tolist()} does not index into shape {list(shape)}"
+            + (": Indices and updates specified for empty output" if 0 in shape else "")
         )
     places = np.zeros(len(tuples), np.intp)
     for axis in range(depth):

@@ -110,7 +110,7 @@ def _place_along(
             raise InvalidArgumentError(
                 f"window along spatial axis {axis} must not be longer than the padded input, "
                 f"got {reach} ({window} taps, dilation {dilation}) and {padded}: "
-                "Computed output size would be zero or negative."
+                "Computed output size would be zero or negative. Negative dimension size."
             )
         return pads, (padded - reach) // stride + 1
     if size is None:

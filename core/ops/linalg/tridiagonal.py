@@ -134,7 +134,7 @@ def _solve_kernel(diagonals: Array, rhs: Array, *, partial_pivoting: bool) -> Ar
         other = (down.copy(), main[..., i + 1].copy(), above[..., i + 1].copy())
         one = [np.where(swap, b, a) for a, b in zip(first, other, strict=True)]
         two = [np.where(swap, a, b) for a, b in zip(first, other, strict=True)]
-        _check_pivot(one[0])
+        _check_pivot(one[0], x)
         factor = two[0] / one[0]
         main[..., i], above[..., i], second[..., i] = one
         main[..., i + 1] = two[1] - factor * one[1]
@@ -144,7 +144,7 @@ def _solve_kernel(diagonals: Array, rhs: Array, *, partial_pivoting: bool) -> Ar
         x[..., i, :] = np.where(wide, there, here)
         x[..., i + 1, :] = np.where(wide, here, there) - factor[..., None] * x[..., i, :]
     if size:
-        _check_pivot(main[..., -1])
+        _check_pivot(main[..., -1], x)
     for i in range(size - 1, -1, -1):
         for step, diagonal in ((1, above), (2, second)):
             if i + step < size:
@@ -153,11 +153,12 @@ def _solve_kernel(diagonals: Array, rhs: Array, *, partial_pivoting: bool) -> Ar
     return x
 
 
-def _check_pivot(pivot: Array) -> None:
-    if not pivot.all():
-        raise InvalidArgumentError(
-            "TridiagonalSolve: the matrix must be invertible, and was found not to be"
-        )
+def _check_pivot(pivot: Array, x: Array) -> None:
+    """What matrices that cannot be inverted leave: nothing that is a number, as in TensorFlow."""
+    gone = pivot == 0
+    if gone.any():
+        x[gone] = np.nan
+        pivot[gone] = 1
 
 
 def _infer_solve(call: InferCall) -> Shape:

@@ -41,7 +41,7 @@ def _require_size(name: str, size: Array) -> int:
 def _counts(name: str, values: Array, size: int, weights: Array, binary: bool) -> Array:
     """The counts of one row."""
     if values.size and values.min() < 0:
-        raise InvalidArgumentError(f"{name}: values must not be negative, got {int(values.min())}")
+        raise InvalidArgumentError(f"{name}: values must be non-negative, got {int(values.min())}")
     inside = values < size
     out = np.zeros(size, weights.dtype)
     if binary:
@@ -122,11 +122,13 @@ def _dense_kernel(input: Array, size: Array, weights: Array, *, binary_output: b
 def _infer_dense(call: InferCall) -> Shape:
     shape = call.spec(0).shape
     if call.spec(1).shape.rank not in {None, 0}:
-        call.fail("size must be a scalar")
+        call.fail(
+            f"size must be a scalar: Shape must be rank 0 but is rank {call.spec(1).shape.rank}"
+        )
     if shape.rank is None:
         return Shape(None)
     if shape.rank > 2:
-        call.fail("input must have at most two axes")
+        call.fail("input must have at most two axes: Shape must be at most rank 2")
     count = call.constant(1)
     last = Shape([None if count is None else int(count)])
     return last if shape.rank <= 1 else shape[:1].concatenate(last)

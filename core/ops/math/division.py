@@ -84,7 +84,7 @@ REAL_DIV = register(
 def _no_zero(name: str, x: Array, y: Array) -> None:
     if x.size and y.dtype.kind in "iu" and not y.all():  # where nothing is divided, zeros may stand
         raise InvalidArgumentError(
-            f"{name}: integer division by zero\n  y: {y.dtype}{list(y.shape)}"
+            f"{name}: Integer division by zero\n  y: {y.dtype}{list(y.shape)}"
         )
 
 

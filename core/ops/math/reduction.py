@@ -10,7 +10,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor, holds_tensor
-from pinnace.framework.dtypes import REAL, int32
+from pinnace.framework.dtypes import REAL, bool_, int32
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike, wrap
 from pinnace.ops import flops
 from pinnace.ops.array import (
@@ -170,7 +170,7 @@ def reduce_all(
     Raises:
         InvalidArgumentError: there is no such axis.
     """
-    return _reduced(ALL, input_tensor, axis, keepdims, name)
+    return _reduced(ALL, _truths(input_tensor), axis, keepdims, name)
 
 
 @takes_composites(ragged="reduction:reduce_any")
@@ -191,7 +191,7 @@ def reduce_any(
     Raises:
         InvalidArgumentError: there is no such axis.
     """
-    return _reduced(ANY, input_tensor, axis, keepdims, name)
+    return _reduced(ANY, _truths(input_tensor), axis, keepdims, name)
 
 
 def reduce_euclidean_norm(
@@ -212,6 +212,11 @@ def reduce_euclidean_norm(
         InvalidArgumentError: there is no such axis.
     """
     return _reduced(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name)
+
+
+def _truths(value: TensorLike) -> Tensor:
+    """The tensor; of an empty list bools, which Python's has none of."""
+    return convert_to_tensor(value, dtype_hint=bool_)
 
 
 def _reduced(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,9 +38,10 @@ def approx_max_k(
         operand: [..., n, ...], float16, bfloat16 or float32.
         k: how many.
         reduction_dimension: the axis.
-        recall_target: the share that must be right; it changes nothing here.
-        reduction_input_size_override: likewise.
-        aggregate_to_topk: must be True: it is for computers whose parts search on their own.
+        recall_target: the share that must be right; here all are.
+        reduction_input_size_override: the size of the whole axis, where operand is a part of it.
+        aggregate_to_topk: False gives all values that a TPU's parts would find, of which the `k`
+            are a few: how many they are depends on the size, on `k` and on the two arguments above.
         name: name of the node while tracing.
 
     Returns:
@@ -47,7 +49,6 @@ def approx_max_k(
 
     Raises:
         InvalidArgumentError: no such axis, or fewer than `k` values along it.
-        UnimplementedError: `aggregate_to_topk` is False.
     """
     return execute(  # type: ignore[no-any-return]
         APPROX_TOP_K,
@@ -77,9 +78,9 @@ def approx_min_k(
         operand: [..., n, ...], float16, bfloat16 or float32.
         k: how many.
         reduction_dimension: the axis.
-        recall_target: the share that must be right; it changes nothing here.
-        reduction_input_size_override: likewise.
-        aggregate_to_topk: must be True.
+        recall_target: the share that must be right; here all are.
+        reduction_input_size_override: the size of the whole axis, where operand is a part of it.
+        aggregate_to_topk: see `approx_max_k`.
         name: name of the node while tracing.
 
     Returns:
@@ -114,10 +115,10 @@ def approx_top_k(
         input: [..., n, ...], float16, bfloat16 or float32.
         k: how many.
         reduction_dimension: the axis.
-        recall_target: the share that must be right; it changes nothing here.
+        recall_target: the share that must be right; here all are.
         is_max_k: whether the greatest values are wanted, or the least.
-        reduction_input_size_override: changes nothing here.
-        aggregate_to_topk: must be True.
+        reduction_input_size_override: the size of the whole axis, where input is a part of it.
+        aggregate_to_topk: see `approx_max_k`.
         name: name of the node while tracing.
 
     Returns:
@@ -136,15 +137,51 @@ def approx_top_k(
     )
 
 
+def found_values(size: int, rank: int, k: int, recall_target: float, whole_size: int = -1) -> int:
+    """How many values the parts of a TPU keep of `size`, before the `k` are chosen among them.
+
+    Each keeps the best of every 2^n tiles, with the greatest n that reaches the share.
+
+    Args:
+        size: of the axis.
+        rank: of the operand; vectors have tiles of 1024 values, others of 128.
+        k: how many are wanted.
+        recall_target: the share of them that must be found.
+        whole_size: of the axis of which this is a part; -1 if it is the whole.
+
+    Source:
+        The approximate top-k of Chern et al., "TPU-KNN" (2022); sizes as XLA has them.
+    """
+    tile = 1024 if rank == 1 else 128
+    if size <= tile or recall_target == 1:
+        return size
+    if k == 1:
+        return tile
+    least: float = min(max((1 - k) / math.log(recall_target), tile), size)
+    folds = int((size if whole_size < 0 else whole_size) / least)
+    if folds < 2:
+        return size
+    tiles = -(-size // tile)
+    # All but one tile are folded at most, into one.
+    halvings: int = min(folds.bit_length() - 1, (tiles - 2).bit_length())
+    return min(-(-tiles // (1 << halvings)) * tile, size)
+
+
 def _kernel(
-    x: Array, *, k: int, reduction_dimension: int, is_max_k: bool, aggregate_to_topk: bool
+    x: Array,
+    *,
+    k: int,
+    reduction_dimension: int,
+    recall_target: float,
+    is_max_k: bool,
+    reduction_input_size_override: int,
+    aggregate_to_topk: bool,
 ) -> tuple[Array, Array]:
-    if not aggregate_to_topk:
-        raise UnimplementedError(
-            "ApproxTopK: aggregate_to_topk must be True: a CPU has no parts to collect from"
-        )
     keys = x.astype(np.float32)
     order = np.argsort(-keys if is_max_k else keys, axis=reduction_dimension, kind="stable")
+    size = x.shape[reduction_dimension]
+    if not aggregate_to_topk:
+        k = found_values(size, x.ndim, k, recall_target, reduction_input_size_override)
     at = np.take(order, range(k), axis=reduction_dimension)
     return np.take_along_axis(x, at, reduction_dimension), at.astype(np.int32)
 
@@ -156,11 +193,22 @@ def _infer(call: InferCall) -> tuple[Shape, Shape]:
     axis = call.attrs["reduction_dimension"]
     if not -shape.rank <= axis < shape.rank:
         call.fail(f"reduction_dimension must be in [{-shape.rank}, {shape.rank}), got {axis}")
+    recall = call.attrs["recall_target"]
+    if not 0 < recall <= 1:
+        call.fail(f"recall_target must be in (0, 1], got {recall}")
     sizes = shape.as_list()
     size = sizes[axis]
     if k < 0 or (size is not None and k > size):
         call.fail(f"k must be from 0 to the size of the axis, got {k}")
     sizes[axis] = k
+    if not call.attrs["aggregate_to_topk"]:
+        whole = call.attrs["reduction_input_size_override"]
+        if size is not None and 0 <= whole < size:
+            call.fail(
+                f"reduction_input_size_override must be at least the size of the axis, {size}, "
+                f"got {whole}"
+            )
+        sizes[axis] = None if size is None else found_values(size, shape.rank, k, recall, whole)
     return Shape(sizes), Shape(sizes)
 
 
@@ -179,8 +227,7 @@ def _gradient(call: OpCall, dy: Tensor | None, _: Tensor | None) -> tuple[Tensor
     back = np.argsort(order).tolist()
     places = permutations.transpose(at, order)
     size = shapes.shape(x)[axis]
-    k = call.attr("k")
-    flat = reshaping.reshape(places, [-1, k])
+    flat = reshaping.reshape(places, [-1, shapes.shape(at)[axis]])
     lines = ranges.range(shapes.shape(flat)[0])
     flat = flat + reshaping.reshape(lines * size, [-1, 1])
     turned = gathering.gather(shapes.shape(x), order)

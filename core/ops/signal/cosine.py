@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import complex64, complex128, float64
-from pinnace.framework.errors import UnimplementedError
-from pinnace.ops.array import casting, joining, padding, permutations
-from pinnace.ops.math import complexes
+from pinnace.framework.dtypes import complex64, complex128, float64, int32
+from pinnace.framework.tensor import Tensor
+from pinnace.ops.array import casting, constants, joining, padding, permutations, shapes
+from pinnace.ops.math import arithmetic, complexes, exponents, ranges, trigonometry
 from pinnace.ops.signal import fourier, frames, windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pinnace.framework.tensor import Tensor, TensorLike
+    from pinnace.framework.tensor import TensorLike
 
 __all__ = ["dct", "idct", "inverse_mdct", "mdct"]
 
+_Size: TypeAlias = "int | Tensor"
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 
 
@@ -35,7 +36,7 @@ def dct(
     """The cosine transform of the last axis; of type 2: 2 Σ x[n] cos(π k (2n + 1) / 2N).
 
     Args:
-        input: [..., N], float32 or float64, N known.
+        input: [..., N], float32 or float64.
         type: 1 to 4.
         n: N is cut off or filled up with zeros to it.
         axis: -1.
@@ -46,21 +47,23 @@ def dct(
         [..., N], as `scipy.fft.dct` has it.
 
     Raises:
-        ValueError: another type, axis or norm.
+        ValueError: another type or norm.
+        NotImplementedError: another axis.
     """
     del name
     _check(type, n, axis, norm)
     x = convert_to_tensor(input)
-    size = x.shape[-1] if x.shape.rank else None
-    if size is None:
-        raise UnimplementedError("dct: the last axis must have a known size")
-    if n is not None and n < size:
-        x, size = x[..., :n], n
-    elif n is not None and n > size:
-        x = padding.pad(x, [*[[0, 0]] * ((x.shape.rank or 1) - 1), [0, n - size]])
+    size: _Size | None = x.shape[-1] if x.shape.rank else None
+    if n is not None and (size is None or isinstance(size, int)):
+        if size is None or n < size:
+            x = x[..., :n]
+        if size is None or n > size:
+            x = _filled(x, n - shapes.shape(x)[-1] if size is None else n - size)
         size = n
+    elif size is None:
+        size = shapes.shape(x)[-1]
     if type == 1:
-        if size < 2:
+        if isinstance(size, int) and size < 2:
             raise ValueError(f"dct: type 1 needs at least 2 values, got {size}")
         around = joining.concat([x, permutations.reverse(x[..., 1:-1], [-1])], -1)
         return complexes.real(fourier.rfft(around))
@@ -68,8 +71,8 @@ def dct(
         return _second(x, size, norm)
     if type == 3:
         return _third(x, size, norm)
-    odd = _second(padding.pad(x, [*[[0, 0]] * ((x.shape.rank or 1) - 1), [0, size]]), 2 * size)
-    return odd[..., 1::2] * (math.sqrt(0.5 / size) if norm == "ortho" else 1)
+    odd = _second(_filled(x, size), 2 * size)
+    return odd[..., 1::2] * _root(x, 0.5, size) if norm == "ortho" else odd[..., 1::2]
 
 
 def idct(
@@ -98,7 +101,7 @@ def idct(
 
 def _check(type: Any, n: Any, axis: Any, norm: Any) -> None:
     if axis != -1:
-        raise ValueError(f"dct: axis must be -1, got {axis}")
+        raise NotImplementedError(f"dct: axis must be -1, got {axis}")
     if n is not None and n < 1:
         raise ValueError(f"dct: n must be at least 1, got {n}")
     if type not in _INVERSE:
@@ -109,32 +112,58 @@ def _check(type: Any, n: Any, axis: Any, norm: Any) -> None:
         raise ValueError("dct: type 1 has no orthogonal form")
 
 
-def _turns(x: Tensor, size: int, sign: int) -> Tensor:
+def _filled(x: Tensor, missing: _Size) -> Tensor:
+    """`x` with that many zeros behind the last axis; a negative number adds none."""
+    if isinstance(missing, Tensor):
+        missing = arithmetic.maximum(missing, 0)
+    last = joining.stack([0, missing])
+    if x.shape.rank is None:
+        others = constants.zeros(joining.stack([shapes.rank(x) - 1, 2]), int32)
+    else:
+        others = constants.zeros([x.shape.rank - 1, 2], int32)
+    return padding.pad(x, joining.concat([others, [last]], 0))
+
+
+def _root(x: Tensor, factor: float, size: _Size) -> Any:
+    """√(factor / size), of the dtype of `x`."""
+    if isinstance(size, int):
+        return math.sqrt(factor / size)
+    return exponents.sqrt(factor / casting.cast(size, x.dtype))
+
+
+def _turns(x: Tensor, size: _Size, sign: int) -> Tensor:
     """exp(± i π k / 2N), complex as `x` is real."""
     kind = complex128 if x.dtype is float64 else complex64
-    return convert_to_tensor(np.exp(sign * 0.5j * np.pi * np.arange(size) / size), kind)
+    if isinstance(size, int):
+        return convert_to_tensor(np.exp(sign * 0.5j * np.pi * np.arange(size) / size), kind)
+    places = ranges.range(casting.cast(size, float64), dtype=float64)
+    angles = places * (sign * 0.5 * math.pi) / casting.cast(size, float64)
+    return casting.cast(complexes.complex(trigonometry.cos(angles), trigonometry.sin(angles)), kind)
 
 
-def _second(x: Tensor, size: int, norm: str | None = None) -> Tensor:
+def _second(x: Tensor, size: _Size, norm: str | None = None) -> Tensor:
     half = fourier.rfft(x, [2 * size])[..., :size]
     y = complexes.real(half * _turns(x, size, -1)) * 2
-    return y * _ortho(x, size, math.sqrt(0.25 / size)) if norm == "ortho" else y
+    return y * _ortho(x, size, 0.25) if norm == "ortho" else y
 
 
-def _third(x: Tensor, size: int, norm: str | None) -> Tensor:
+def _third(x: Tensor, size: _Size, norm: str | None) -> Tensor:
     if norm == "ortho":
-        factors = np.full(size, math.sqrt(0.5 / size))
-        factors[0] = math.sqrt(1 / size)
-        x = x * convert_to_tensor(factors, x.dtype)
+        x = x * _ortho(x, size, 1, 0.5)
     turned = casting.cast(x, complex128 if x.dtype is float64 else complex64)
     y = fourier.irfft(turned * _turns(x, size, 1), [2 * size])
-    return y[..., :size] * (2 * size)
+    return y[..., :size] * casting.cast(2 * size, x.dtype)
 
 
-def _ortho(x: Tensor, size: int, first: float) -> Tensor:
-    factors = np.full(size, first * math.sqrt(2))
-    factors[0] = first
-    return convert_to_tensor(factors, x.dtype)
+def _ortho(x: Tensor, size: _Size, first: float, others: float | None = None) -> Tensor:
+    """√(first / size), then √(others / size): factors of the values, twice `first` if not given."""
+    others = 2 * first if others is None else others
+    if isinstance(size, int):
+        factors = np.full(size, math.sqrt(others / size))
+        factors[0] = math.sqrt(first / size)
+        return convert_to_tensor(factors, x.dtype)
+    rest = constants.fill([size - 1], _root(x, others, size))
+    return joining.concat([[_root(x, first, size)], rest], 0)
 
 
 def mdct(
@@ -189,12 +218,12 @@ def inverse_mdct(
         [..., samples].
     """
     x = convert_to_tensor(mdcts)
-    half = x.shape[-1] if x.shape.rank else None
+    half: Any = x.shape[-1] if x.shape.rank else None
     if half is None:
-        raise UnimplementedError("inverse_mdct: the last axis must have a known size")
+        half = shapes.shape(x)[-1]
     y = idct(x, 4, norm=norm)
     if norm is None:
-        y = y * (0.5 / half)
+        y = y * (0.5 / casting.cast(half, y.dtype))
     first, second = joining.split(y, 2, axis=-1)
     flip = permutations.reverse
     whole = joining.concat([second, -flip(second, [-1]), -flip(first, [-1]), -first], -1)

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import FLOATS, as_dtype, float32
+from pinnace.framework.dtypes import FLOATS, as_dtype, float32, float64
 from pinnace.framework.errors import UnimplementedError
-from pinnace.ops.array import broadcasting, constants
+from pinnace.ops.array import broadcasting, casting, constants, selecting
+from pinnace.ops.math import arithmetic, comparison, ranges, trigonometry
 
 if TYPE_CHECKING:
+    from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array, Tensor
 
 __all__ = [
@@ -106,7 +108,12 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
     Returns:
         [window_length], dtype `dtype`.
     """
-    length = _length("vorbis_window", window_length)
+    length = _known("vorbis_window", window_length)
+    if length is None:
+        places, count = _places(window_length)
+        angles = (places + 0.5) * math.pi / arithmetic.maximum(count, 1.0)
+        values = trigonometry.sin(math.pi / 2 * arithmetic.square(trigonometry.sin(angles)))
+        return casting.cast(values, _float("vorbis_window", dtype), name)
     angle = np.pi / max(length, 1) * (np.arange(length) + 0.5)
     return _constant(np.sin(np.pi / 2 * np.sin(angle) ** 2), dtype, "vorbis_window", name)
 
@@ -114,7 +121,16 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
 def _raised_cosine(
     who: str, window_length: Any, periodic: bool, dtype: Any, a: float, b: float, name: str | None
 ) -> Tensor:
-    length = _length(who, window_length)
+    length = _known(who, window_length)
+    if length is None:
+        places, size = _places(window_length)
+        even = comparison.equal(size % 2.0, 0.0) if periodic else False
+        span = arithmetic.maximum(size - 1 + casting.cast(even, float64), 1.0)
+        waves = trigonometry.cos(2 * math.pi * places / span)
+        shaped = selecting.where(
+            comparison.equal(size, 1.0), constants.ones_like(waves), a - b * waves
+        )
+        return casting.cast(shaped, _float(who, dtype), name)
     if length == 1:
         return _constant(np.ones(1), dtype, who, name)
     count = length - 1 + int(bool(periodic) and length % 2 == 0)
@@ -122,19 +138,36 @@ def _raised_cosine(
     return _constant(values, dtype, who, name)
 
 
+def _known(who: str, window_length: Any) -> int | None:
+    """The length, None if it is known only when the traced function runs."""
+    tensor = convert_to_tensor(window_length)
+    if tensor.shape.rank:
+        raise ValueError(f"{who}: window_length must be a scalar, got shape {tensor.shape}")
+    known = broadcasting.known_value(tensor)
+    return None if known is None else int(known)
+
+
 def _length(who: str, window_length: Any) -> int:
-    known = broadcasting.known_value(convert_to_tensor(window_length))
+    known = _known(who, window_length)
     if known is None:
         raise UnimplementedError(
             f"{who}: window_length must be known while tracing; give it as a Python number"
         )
-    if known.ndim:
-        raise ValueError(f"{who}: window_length must be a scalar, got shape {list(known.shape)}")
-    return int(known)
+    return known
 
 
-def _constant(values: Array, dtype: Any, who: str, name: str | None) -> Tensor:
+def _places(length: Any) -> tuple[Tensor, Tensor]:
+    """0, 1, … below a length that is not known yet, and the length."""
+    count = casting.cast(length, float64)
+    return ranges.range(count, dtype=float64), count
+
+
+def _float(who: str, dtype: Any) -> DType:
     kind = as_dtype(dtype)
     if kind not in FLOATS:
         raise ValueError(f"{who}: dtype must be floating point, got {kind.name}")
-    return constants.constant(values, kind, name=name or who)
+    return kind
+
+
+def _constant(values: Array, dtype: Any, who: str, name: str | None) -> Tensor:
+    return constants.constant(values, _float(who, dtype), name=name or who)

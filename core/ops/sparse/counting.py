@@ -37,7 +37,7 @@ def _check_weights(who: str, values: Array, weights: Array) -> None:
 
 def _check_values(who: str, values: Array) -> None:
     if values.size and values.min() < 0:
-        raise InvalidArgumentError(f"{who}: values must not be negative, got {int(values.min())}")
+        raise InvalidArgumentError(f"{who}: values must be non-negative, got {int(values.min())}")
 
 
 def _counted(

@@ -32,7 +32,8 @@ def check_parts(who: str, indices: Array, values: Array, shape: Array) -> None:
     if len(indices) != len(values) or indices.shape[1] != len(shape):
         raise InvalidArgumentError(
             f"{who}: indices must be [values, rank], got {list(indices.shape)} for "
-            f"{len(values)} values and rank {len(shape)}"
+            f"{len(values)} values and rank {len(shape)}: Number of elements in values and indices "
+            "do not match, or Index rank and shape rank do not match"
         )
     if (shape < 0).any():
         raise InvalidArgumentError(f"{who}: sizes must not be negative, got {shape.tolist()}")
@@ -50,7 +51,7 @@ def check_inside(who: str, indices: Array, shape: Sequence[int]) -> None:
     if outside.any():
         at = int(outside.argmax())
         raise InvalidArgumentError(
-            f"{who}: indices[{at}] = {indices[at].tolist()} is outside of shape "
+            f"{who}: indices[{at}] = {indices[at].tolist()} is out of bounds: need 0 <= index < "
             f"{[int(n) for n in shape]}"
         )
 

@@ -118,7 +118,8 @@ def _sparse_sets(
     check_inside(who, indices, shape.tolist())
     if validate and (order_of(indices) != np.arange(len(indices))).any():
         raise InvalidArgumentError(
-            f"{who}: indices of a sparse set must be in row-major order\n  Try: sparse.reorder"
+            f"{who}: indices of a sparse set are out of order: they must be in row-major order\n"
+            "  Try: sparse.reorder"
         )
     found: dict[tuple[int, ...], set[Any]] = {}
     for row, value in zip(indices[:, :-1].tolist(), values.tolist(), strict=True):

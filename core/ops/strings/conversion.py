@@ -71,6 +71,15 @@ def as_string(
     )
 
 
+def _justified(input: Array, width: int, fill: str) -> Array:
+    """Strings of at least `width` bytes: spaces before them, behind them if `fill` is a minus."""
+    if width <= 0:
+        return input
+    if fill == "-":
+        return map_strings(lambda item: item.ljust(width), input)
+    return map_strings(lambda item: item.rjust(width), input)
+
+
 def _as_string_kernel(
     input: Array,
     *,
@@ -82,16 +91,17 @@ def _as_string_kernel(
     T: DType,  # noqa: N803 (the attribute's name)
 ) -> Array:
     if T is dtypes.string:
-        return input
+        return _justified(input, width, fill)
     if fill not in {"", " ", "0", "-", "+"}:
         raise InvalidArgumentError(f"AsString: fill must be a space, 0, - or +, got {fill!r}")
     floating = T.is_floating or T.is_complex
     if (scientific or shortest or precision >= 0) and not floating:
         raise InvalidArgumentError(
-            f"AsString: precision, scientific and shortest are for floating point, got {T.name}"
+            "AsString: scientific and shortest format and precision not supported for datatype "
+            f"{T.name}"
         )
     if scientific and shortest:
-        raise InvalidArgumentError("AsString: scientific and shortest cannot both be true")
+        raise InvalidArgumentError("AsString: Cannot select both scientific and shortest notation")
     spec = (
         "%"
         + (f"{fill}{width}" if width >= 0 else fill)
@@ -322,6 +332,11 @@ def substr(
 
 
 def _substr_kernel(input: Array, pos: Array, len: Array, *, unit: str) -> Array:
+    if pos.shape != len.shape:
+        raise InvalidArgumentError(
+            f"Substr: pos and len should have the same shape, got: {list(pos.shape)} vs. "
+            f"{list(len.shape)}"
+        )
     shape = np.broadcast_shapes(input.shape, pos.shape, len.shape)
     columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in (input, pos, len)]
     # One string may stand for many: where its code points begin is found once.
@@ -337,8 +352,8 @@ def _part(item: bytes, start: int, count: int, steps: Array | None, place: int) 
     size = len(item) if steps is None else len(steps) - 1
     if not -size <= start <= size:
         raise InvalidArgumentError(
-            f"Substr: pos must be in [{-size}, {size}], got {start} for string {shown(item)} at "
-            f"index {place}"
+            f"Substr: pos {start} out of range for string {shown(item)} at index {place}: it must "
+            f"be in [{-size}, {size}]"
         )
     if count < 0 and start < 0 and steps is not None:
         raise InvalidArgumentError(
@@ -353,7 +368,7 @@ def _part(item: bytes, start: int, count: int, steps: Array | None, place: int) 
 
 def _infer_substr(call: InferCall) -> Shape:
     if not call.spec(1).shape.is_compatible_with(call.spec(2).shape):
-        call.fail("pos and len must have one shape")
+        call.fail("pos and len should have the same shape")
     return broadcast(call)
 
 

@@ -128,7 +128,7 @@ def _strong_kernel(input: Array, *, num_buckets: int, key: tuple[int, ...]) -> A
     _check("StringToHashBucketStrong", num_buckets)
     if len(key) != 2:
         raise InvalidArgumentError(
-            f"StringToHashBucketStrong: key must be two integers, got {list(key)}"
+            f"StringToHashBucketStrong: Key must have 2 elements, integers, got {list(key)}"
         )
     low, high = (k % (1 << 64) for k in key)
     return map_numbers(lambda item: sip64(item, (low, high)) % num_buckets, input, np.int64)

@@ -42,7 +42,7 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
 
 def _join_kernel(inputs: tuple[Array, ...], *, separator: str) -> Array:
     shape = next((x.shape for x in inputs if x.ndim), ())
-    columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in inputs]
+    columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in inputs] or [[b""]]
     between = _bytes(separator)
     return strings_of((joined(between, row) for row in zip(*columns, strict=True)), shape)
 
@@ -194,7 +194,10 @@ def _reduce_join_kernel(
     named = reduction_indices.reshape(-1).tolist()
     beyond = [axis for axis in named if not -rank <= axis < rank]
     if beyond:  # unlike other reductions, as TensorFlow's op
-        raise OutOfRangeError(f"ReduceJoin: axis must be in [{-rank}, {rank}), got {beyond[0]}")
+        raise OutOfRangeError(
+            f"ReduceJoin: Invalid reduction dimension {beyond[0]} for input with {rank} "
+            f"dimension(s): axis must be in [{-rank}, {rank})"
+        )
     axes = [axis % rank for axis in named]
     if len(set(axes)) != len(axes):
         raise InvalidArgumentError(

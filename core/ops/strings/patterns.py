@@ -310,7 +310,7 @@ def compiled(op: str, pattern: str | bytes) -> Any:
     except re2.error as error:
         why = _readable(error.args[0]) if error.args else "no reason"
         raise InvalidArgumentError(
-            f"{op}: pattern must be a regular expression, got {_readable(text)!r}: {why}"
+            f"{op}: Invalid pattern: {_readable(text)}, error: {why}"
         ) from None
     re2.purge()  # it would keep more of them than are kept here
     return found

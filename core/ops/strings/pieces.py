@@ -16,7 +16,7 @@ from pinnace.ops.memory import POINTER, claim, counted, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr, typed
 from pinnace.ops.registry import define, same_as_input
 from pinnace.ops.strings.elements import map_strings, strings_of
-from pinnace.ops.strings.splitting import _ENCODINGS, decoded
+from pinnace.ops.strings.encodings import check_replacement, codec_of, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def _encoded(points: Sequence[int], encoding: str, errors: str, replacement: int
                 continue
             point = replacement
         letters.append(chr(point))
-    return "".join(letters).encode(_ENCODINGS[encoding])
+    return "".join(letters).encode(encoding.lower())
 
 
 @takes_composites(values=1)
@@ -57,7 +57,8 @@ def unicode_transcode(
 
     Args:
         input: [...], string.
-        input_encoding: "UTF-8", "UTF-16-BE", "UTF-32-BE", "US-ASCII" or "ISO-8859-1".
+        input_encoding: "UTF-8", "UTF-16", "UTF-32", "US-ASCII", "ISO-8859-1", "Shift_JIS" or
+            another text encoding; a byte order mark tells the order of the second and third.
         output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
         errors: "replace", "strict" or "ignore" what is not of the first encoding.
         replacement_char: the code point that stands for it.
@@ -85,12 +86,8 @@ def _transcode_kernel(
     replacement_char: int,
     replace_control_characters: bool,
 ) -> Array:
-    source = _ENCODINGS.get(input_encoding.upper())
-    if source is None:
-        raise InvalidArgumentError(
-            f"UnicodeTranscode: input_encoding must be one of {sorted(_ENCODINGS)}, got "
-            f"{input_encoding!r}"
-        )
+    source = codec_of(input_encoding, "UnicodeTranscode")
+    check_replacement(replacement_char, "UnicodeTranscode")
 
     def change(item: bytes) -> bytes:
         points, _ = decoded(item, source, errors, replacement_char, replace_control_characters)

@@ -3,20 +3,19 @@
 Their results are the parts of sparse and ragged tensors; the functions that make those stand there.
 """
 
-import codecs
 import itertools
 import re
 
 import numpy as np
 
 from pinnace.framework.dtypes import INDEX, DType, int64
-from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array
 from pinnace.ops.array.axes import require_rank
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import define
-from pinnace.ops.strings.elements import shown, strings_of
+from pinnace.ops.strings.elements import strings_of
+from pinnace.ops.strings.encodings import check_replacement, codec_of, decoded
 
 __all__: list[str] = []
 
@@ -54,57 +53,6 @@ def _parts_of_pieces(text: bytes, separator: bytes) -> list[bytes]:
             parts += found
     return parts + text[begin:].split(separator or None)
 
-
-def decoded(
-    text: bytes, encoding: str, errors: str, replacement: int, controls: bool
-) -> tuple[Array, Array]:
-    """The code points of `text`, and where the bytes of each begin.
-
-    Args:
-        text: bytes.
-        encoding: Python's name of the encoding.
-        errors: "strict", "replace" or "ignore" what is not of that encoding.
-        replacement: the code point that stands for it.
-        controls: also replace, or leave out, the control characters below the space.
-
-    Raises:
-        InvalidArgumentError: `errors` is strict, and there is something that is not of the
-            encoding.
-    """
-    # Half a surrogate pair is of none of these encodings: it marks what is wrong, and how long.
-    whole = text.decode(encoding, _MARKING)
-    points = np.frombuffer(whole.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
-    wrong = (points >= _MARK) & (points < _MARK + _MARKS)
-    if encoding == "utf-8":
-        widths = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
-    elif encoding == "utf-16-be":
-        widths = 2 + 2 * (points >= 0x10000)
-    else:
-        widths = np.full(points.shape, 4 if encoding == "utf-32-be" else 1)
-    widths = np.where(wrong, points - _MARK, widths)
-    starts = np.cumsum(widths) - widths
-    if errors == "strict" and wrong.any():
-        place = int(starts[wrong.argmax()])
-        raise InvalidArgumentError(
-            f"UnicodeDecode: invalid {encoding} at byte {place} of {shown(text)}"
-        )
-    if controls:
-        wrong |= points < ord(" ")
-    if errors == "ignore":
-        return points[~wrong], starts[~wrong]
-    return np.where(wrong, replacement, points), starts
-
-
-def _mark(error: UnicodeError) -> tuple[str, int]:
-    """One character for what cannot be decoded, from which its length can be read."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    return chr(_MARK + error.end - error.start), error.end
-
-
-_MARKING = "pinnace.mark"
-
-codecs.register_error(_MARKING, _mark)
 
 _DECODE_ATTRS = {
     "input_encoding": attr("string"),
@@ -146,22 +94,10 @@ STRING_SPLIT_V2 = define(
 )
 
 
-_MARK, _MARKS = 0xD800, 0x800
-
-
 def _infer_decode(call: InferCall) -> tuple[Shape, ...]:
     count = call.spec(0).shape.num_elements()
     splits = Shape([None if count is None else count + 1])
     return (splits, Shape([None]), Shape([None]))[: len(call.op.outputs)]
-
-
-_ENCODINGS = {
-    "UTF-8": "utf-8",
-    "UTF-16-BE": "utf-16-be",
-    "UTF-32-BE": "utf-32-be",
-    "US-ASCII": "ascii",
-    "ISO-8859-1": "latin-1",
-}
 
 
 def _decode_kernel(
@@ -173,12 +109,8 @@ def _decode_kernel(
     replace_control_characters: bool,
     Tsplits: DType,  # noqa: N803 (the attribute's name)
 ) -> tuple[Array, Array, Array]:
-    encoding = _ENCODINGS.get(input_encoding.upper())
-    if encoding is None:
-        raise InvalidArgumentError(
-            f"UnicodeDecode: input_encoding must be one of {sorted(_ENCODINGS)}, got "
-            f"{input_encoding!r}"
-        )
+    encoding = codec_of(input_encoding, "UnicodeDecode")
+    check_replacement(replacement_char, "UnicodeDecode")
     rows = [
         decoded(item, encoding, errors, replacement_char, replace_control_characters)
         for item in input.reshape(-1).tolist()

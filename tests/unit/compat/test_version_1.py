@@ -101,7 +101,7 @@ def test_weights_of_losses_count_what_is_not_zero() -> None:
     labels, found = np.zeros((2, 2)), np.array([[1.0, 2.0], [3.0, 4.0]])
     assert float(v1.losses.mean_squared_error(labels, found, [[1.0], [0.0]])) == 2.5  # (1 + 4) / 2
     assert float(v1.losses.absolute_difference(labels, found, 0.0)) == 0.0
-    with pytest.raises(ValueError, match="weights must be a scalar, or of the rank"):
+    with pytest.raises(ValueError, match="weights can not be broadcast to values"):
         v1.losses.mean_squared_error(labels, found, [1.0, 2.0])
     with pytest.raises(ValueError, match="reduction must be one of"):
         v1.losses.mean_squared_error(labels, found, reduction="mean")

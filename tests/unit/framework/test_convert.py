@@ -173,11 +173,27 @@ def test_a_value_of_another_kind_is_refused(value: Any, dtype: tf.DType, told: s
 
 
 @pytest.mark.parametrize(
-    ("value", "dtype"), [(300, tf.uint8), (-1, tf.uint8), ([300], tf.int8), (2**31, tf.int32)]
+    ("value", "dtype"), [(2**63, tf.int64), (-1, tf.uint64), ([-1], tf.uint64)]
 )
 def test_a_value_out_of_range_is_refused(value: Any, dtype: tf.DType) -> None:
     with pytest.raises(ValueError, match=f"outside the range of {dtype.name}"):
         tf.convert_to_tensor(value, dtype)
+
+
+@given(
+    value=st.integers(-(2**63), 2**63 - 1),
+    dtype=st.sampled_from([tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32]),
+)
+def test_an_integer_loses_the_bits_that_do_not_fit(value: int, dtype: tf.DType) -> None:
+    # As in TensorFlow: see "integers of other ranges" in tests/oracle/corner_programs.py.
+    low = (value - dtype.min) % (dtype.max - dtype.min + 1) + dtype.min
+    assert int(tf.convert_to_tensor(value, dtype)) == low
+    assert tf.convert_to_tensor([[value, 1]], dtype).numpy().tolist() == [[low, 1]]
+
+
+def test_a_hint_costs_no_bits() -> None:
+    assert tf.convert_to_tensor(2**40, dtype_hint=tf.int32).dtype is tf.int64
+    assert tf.reshape(tf.range(4), [2, 2]).shape == [2, 2]
 
 
 @pytest.mark.parametrize(

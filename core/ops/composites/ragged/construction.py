@@ -62,30 +62,44 @@ def constant(  # noqa: C901 (one case per line)
     rows = _plain(pylist)
     if not isinstance(rows, list):
         if inner_shape is not None or ragged_rank:
+            why = "dim(inner_shape)" if ragged_rank is None else "ragged_rank"
+            given = ragged_rank if inner_shape is None else Shape(inner_shape).rank
             raise ValueError(
-                f"ragged.constant: a list is needed for ragged_rank {ragged_rank} or an inner "
-                f"shape, got {pylist!r}"
+                f"ragged.constant: Invalid pylist={pylist!r}: incompatible with {why}={given}; a "
+                "list is needed"
             )
         return constants.constant(pylist, dtype, name=name)
     depth, full = _depths(rows)
     if full is not None and depth is not None and depth > full:
-        raise ValueError(f"ragged.constant: scalars must be at one depth, got {pylist!r}")
+        raise ValueError(
+            f"ragged.constant: Invalid pylist={pylist!r}: empty list nesting is greater than "
+            "scalar value nesting"
+        )
     inner = (
         None if inner_shape is None else [n for n in Shape(inner_shape).as_list() if n is not None]
     )
     most = depth if depth is not None else 1
     if full is not None:
         most = full
-    if inner is not None and ragged_rank is None:
-        ragged_rank = (most if full is not None else max(most, 1 + len(inner))) - 1 - len(inner)
-        if full is None:
-            ragged_rank = max(most - 1 - len(inner), 0) if most > len(inner) else 0
+    if inner is not None and ragged_rank is not None:
+        wanted = ragged_rank + 1 + len(inner)
+        if depth is not None and ((full is not None and wanted != full) or wanted < depth):
+            raise ValueError(
+                f"ragged.constant: Invalid pylist={pylist!r}: incompatible with "
+                f"ragged_rank={ragged_rank} and dim(inner_shape)={len(inner)}"
+            )
+    elif inner is not None:
+        ragged_rank = max(0, most - 1 - len(inner))
+        if not ragged_rank:  # the inner shape is the whole
+            return constants.constant(rows, dtype, shape=inner, name=name)
     if ragged_rank is None:
         ragged_rank = max(0, most - 1)
-    if ragged_rank < 0 or (full is not None and ragged_rank >= max(full, 1)):
+    if ragged_rank < 0:
+        raise ValueError(f"ragged.constant: Invalid ragged_rank={ragged_rank}: must be nonnegative")
+    if full is not None and ragged_rank >= max(full, 1):
         raise ValueError(
-            f"ragged.constant: ragged_rank must be from 0 to {max(most - 1, 0)} for lists of depth "
-            f"{most}, got {ragged_rank}"
+            f"ragged.constant: pylist has scalar values depth {full}, but "
+            f"ragged_rank={ragged_rank} requires scalar value depth greater than {ragged_rank}"
         )
     nested: list[Any] = []
     level = rows
@@ -124,7 +138,9 @@ def _depths(x: Any) -> tuple[int, int | None]:
     deepest = max((depth for depth, _ in found), default=0)
     full = {depth for _, depth in found if depth is not None}
     if len(full) > 1:
-        raise ValueError(f"ragged.constant: scalars must be at one depth, got {x!r}")
+        raise ValueError(
+            f"ragged.constant: all scalar values must have the same nesting depth, got {x!r}"
+        )
     return deepest + 1, (full.pop() + 1 if full else None)
 
 
@@ -135,7 +151,8 @@ def _inner_shape(items: list[Any], depth: int) -> list[int]:
         sizes = {len(row) for row in level}
         if len(sizes) > 1:
             raise ValueError(
-                "ragged.constant: the lists within ragged rows must have equal lengths, got "
+                "ragged.constant: inner values have inconsistent shape: the lists within ragged "
+                "rows must have equal lengths, got "
                 f"{sorted(sizes)}\n  Try: a higher ragged_rank"
             )
         found.append(sizes.pop() if sizes else 0)
@@ -226,11 +243,23 @@ def from_tensor(
     if isinstance(tensor, RaggedTensor):
         return tensor
     if lengths is not None and padding is not None:
-        raise ValueError("RaggedTensor.from_tensor: give lengths or padding, not both")
+        raise ValueError(
+            "RaggedTensor.from_tensor: Specify argument `lengths` or `padding`, but not both."
+        )
+    if not isinstance(ragged_rank, int):
+        raise TypeError(
+            "RaggedTensor.from_tensor: Argument `ragged_rank` must be an int. Received "
+            f"{ragged_rank}."
+        )
+    if ragged_rank < 1:
+        raise ValueError(
+            "RaggedTensor.from_tensor: Argument `ragged_rank` must be greater than 0. Received "
+            f"{ragged_rank}."
+        )
     x = convert_to_tensor(tensor)
     kind = dtypes.as_dtype(row_splits_dtype)
     rank = x.shape.rank
-    if ragged_rank < 1 or (rank is not None and ragged_rank >= rank):
+    if rank is not None and ragged_rank >= rank:
         raise ValueError(
             f"RaggedTensor.from_tensor: ragged_rank must be from 1 to the rank - 1 "
             f"({rank and rank - 1}), got {ragged_rank}"
@@ -330,7 +359,7 @@ def from_sparse(
         raise TypeError(f"RaggedTensor.from_sparse: a SparseTensor is needed, got {st_input!r}")
     if st_input.shape.rank not in {2, None}:
         raise ValueError(
-            f"RaggedTensor.from_sparse: st_input must have rank 2, got {st_input.shape.text}"
+            f"RaggedTensor.from_sparse: rank(st_input) must be 2, got {st_input.shape.text}"
         )
     kind = dtypes.as_dtype(row_splits_dtype)
     indices = st_input.indices
@@ -343,7 +372,8 @@ def from_sparse(
     in_order = reduction.reduce_all(comparison.less_equal(rows[:-1], rows[1:]))
     require(
         logic.logical_and(in_order, agree(casting.cast(columns, kind), counted)),
-        "RaggedTensor.from_sparse: rows must come in order, their values from column 0 on without "
+        "RaggedTensor.from_sparse: SparseTensor is not right-ragged: rows must come in order, "
+        "their values from column 0 on without "
         "gaps",
         indices,
     )

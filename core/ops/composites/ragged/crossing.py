@@ -6,9 +6,10 @@ from typing import Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.ops.array import casting
+from pinnace.ops.array import casting, constants
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
-from pinnace.ops.composites.sparse.tensor import SparseTensor
+from pinnace.ops.composites.sparse.functions import as_sparse
+from pinnace.ops.composites.sparse.tensor import SparseTensor, SparseTensorValue
 from pinnace.ops.execute import execute
 from pinnace.ops.ragged import crossing
 
@@ -47,8 +48,11 @@ def cross_hashed(
 
 
 def _crossed(inputs: Any, hashed: bool, buckets: int, key: int, name: str | None) -> RaggedTensor:
-    if not isinstance(inputs, (list, tuple)) or not inputs:
-        raise ValueError(f"ragged.cross: inputs must be a list of at least one, got {inputs!r}")
+    if not isinstance(inputs, (list, tuple)):
+        raise ValueError(f"ragged.cross: inputs must be a list, got {inputs!r}")  # noqa: TRY004 (TensorFlow's class)
+    if not inputs:
+        empty = constants.constant([], dtypes.int64 if hashed else dtypes.string)
+        return RaggedTensor(empty, constants.constant([0], dtypes.int64), internal=True)
     order = ""
     values: list[Any] = []
     splits: list[Any] = []
@@ -61,9 +65,9 @@ def _crossed(inputs: Any, hashed: bool, buckets: int, key: int, name: str | None
             order += "R"
             values.append(_whole(given.values))
             splits.append(given.row_splits)
-        elif isinstance(given, SparseTensor):
+        elif isinstance(given, (SparseTensor, SparseTensorValue)):
             order += "S"
-            sparse.append(given)
+            sparse.append(as_sparse(given, "ragged.cross"))
         else:
             order += "D"
             dense.append(_whole(convert_to_tensor(given)))

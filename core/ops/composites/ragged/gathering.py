@@ -150,10 +150,12 @@ def _in_batches(x: Any, at: Any, axis: int, batch: int) -> Any:
         if at.shape.rank == 1:
             # One number per row.
             x = x if isinstance(x, RaggedTensor) else from_tensor(x)
-            if axis > 1:
-                raise ValueError("gather: axis must be batch_dims for one index per ragged row")
             kind = x.row_splits.dtype
             _check_batches(x, shapes.size(at, kind))
+            if axis > 1:
+                # What is below takes the number of its row.
+                below = gathering.gather(at, x.value_rowids())
+                return x.with_values(_in_batches(x.values, below, axis - 1, 1))
             places = _shifted(at, x.row_splits[:-1], x.row_lengths(), kind)
             return _gathered(x.values, places, 0, 0)
         at = from_tensor(at)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Operands, SymbolicTensor
 from pinnace.ops.array import casting, gathering, joining, reshaping, shapes
 from pinnace.ops.composites.ragged.construction import range as ragged_range
@@ -161,7 +162,7 @@ def _inner(x: Any, items: list[Any]) -> Any:
         return cut.with_values(_inner(cut.values, rest)) if rest else cut
     if x._uniform is None:
         raise ValueError(
-            "an integer cannot index an axis whose rows differ in length: "
+            "Cannot index into an inner ragged dimension. Its rows differ in length: "
             f"{first!r} for axis 1 of {x.shape}\n  Try: a slice, or to_tensor() first"
         )
     length: Any = x.uniform_row_length
@@ -169,7 +170,9 @@ def _inner(x: Any, items: list[Any]) -> Any:
     offset = casting.cast(first, kind)
     if isinstance(x._uniform, int) and isinstance(first, int):
         if not -x._uniform <= first < x._uniform:
-            raise ValueError(f"index {first} is outside of an axis of size {x._uniform}")
+            raise InvalidArgumentError(
+                f"slice index {first} is out of bounds of an axis of size {x._uniform}"
+            )
         places = arithmetic.add(x.row_splits[:-1], casting.cast(first % x._uniform, kind))
     else:
         places = arithmetic.add(x.row_splits[:-1], division.floormod(offset, length))
@@ -222,4 +225,8 @@ def _sliced_columns(x: RaggedTensor, key: slice) -> RaggedTensor:
         casting.cast(step, kind),
         row_splits_dtype=kind,
     )
-    return numbers.with_values(_taken(x.values, numbers.values))
+    cut = numbers.with_values(_taken(x.values, numbers.values))
+    known = [part for part in (key.start, key.stop) if part is not None]
+    if isinstance(x._uniform, int) and all(isinstance(part, int) for part in known):
+        cut._uniform = len(range(*slice(key.start, key.stop, step).indices(x._uniform)))
+    return cut

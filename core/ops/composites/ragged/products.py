@@ -80,6 +80,8 @@ def _products(a: Any, b: Any, flips: dict[str, Any]) -> Any:
         raise ValueError(f"matmul: both must have a known rank of at least 2, got {ranks}")
     if max(ranks) == 2:
         return products.matmul(_matrix(left), _matrix(right), **flips)
+    if not isinstance(left, RaggedTensor) and not isinstance(right, RaggedTensor):
+        return products.matmul(left, right, **flips)
     if max(ranks) == 3:
         return _batch(left, right, flips)
     if ranks[0] != ranks[1]:
@@ -101,7 +103,7 @@ def _matrix(x: Any) -> Any:
     lengths = x.row_lengths()
     require(
         reduction.reduce_all(comparison.equal(lengths, lengths[:1])),
-        "matmul: the rows of a matrix must have one length",
+        "matmul: The matrices in `a` and `b` may not be ragged in their innermost dimension.",
         lengths,
     )
     return x.to_tensor()
@@ -133,7 +135,7 @@ class _Sizes:
         require_equal(
             lengths,
             gathering.gather(self.length, rows),
-            "matmul: the rows of a matrix must have one length",
+            "matmul: The matrices in `a` and `b` may not be ragged in their innermost dimension.",
         )
 
     def flipped(self, flip: bool) -> _Sizes:

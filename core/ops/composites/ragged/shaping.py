@@ -31,20 +31,22 @@ __all__ = [
 ]
 
 
-def _known_axis(axis: Any, rank: int | None, who: str) -> int:
+def _known_axis(axis: Any, rank: int | None, who: str, what: str = "axis") -> int:
     if isinstance(axis, Operands):
         if isinstance(axis, SymbolicTensor):
             raise ValueError(f"{who}: axis must be known while tracing for ragged tensors")  # noqa: TRY004 (TensorFlow's class)
         axis = int(axis)  # type: ignore[call-overload]
+    if not hasattr(axis, "__index__"):
+        raise TypeError(f"{who}: {what} must be an int; got {type(axis).__name__}")
     axis = int(axis)
     if axis < 0:
         if rank is None:
             raise ValueError(f"{who}: axis must not be negative where the rank is unknown")
         if axis < -rank:
-            raise ValueError(f"{who}: axis must be in [{-rank}, {rank}), got {axis}")
+            raise ValueError(f"{who}: {what}={axis} out of bounds: expected {-rank}<={what}<{rank}")
         axis += rank
     if rank is not None and axis >= rank:
-        raise ValueError(f"{who}: axis must be in [{-rank}, {rank}), got {axis}")
+        raise ValueError(f"{who}: {what}={axis} out of bounds: expected {-rank}<={what}<{rank}")
     return int(axis)
 
 
@@ -319,11 +321,12 @@ def _squeezed(x: Any, axis: int) -> Any:
 def merge_dims(value: Any, outer_axis: Any, inner_axis: Any) -> Any:
     """The axes from outer_axis to inner_axis as one, of all their values."""
     rank = value.shape.rank
-    outer = _known_axis(outer_axis, rank, "merge_dims")
-    inner = _known_axis(inner_axis, rank, "merge_dims")
+    outer = _known_axis(outer_axis, rank, "merge_dims", "outer_axis")
+    inner = _known_axis(inner_axis, rank, "merge_dims", "inner_axis")
     if outer > inner:
         raise ValueError(
-            f"merge_dims: outer_axis must not be behind inner_axis, got {outer} and {inner}"
+            f"merge_dims: Expected outer_axis ({outer}) to be less than or equal to inner_axis "
+            f"({inner})"
         )
     return _merged(value, outer, inner)
 

@@ -409,7 +409,7 @@ def test_what_one_branch_leaves_undefined_is_an_error() -> None:
             y = x
         return y
 
-    with pytest.raises(ValueError, match="'y' must also be given a value in the else branch"):
+    with pytest.raises(ValueError, match="'y' must also be initialized in the else branch"):
         f(tf.constant(1))
 
     @tf.function
@@ -418,7 +418,7 @@ def test_what_one_branch_leaves_undefined_is_an_error() -> None:
             return x
         return None
 
-    with pytest.raises(ValueError, match="must also be returned on the else side"):
+    with pytest.raises(ValueError, match="else branch must also have a return"):
         g(tf.constant(1))
 
     @tf.function

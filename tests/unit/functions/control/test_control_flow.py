@@ -245,7 +245,7 @@ def test_a_loop_variable_keeps_dtype_and_shape() -> None:
             shape_invariants=invariants,
         )
 
-    with pytest.raises(ValueError, match=r"enters the loop with shape \[1\], but has shape \[2\]"):
+    with pytest.raises(ValueError, match=r"has shape \(1,\) before the loop, but shape \(2,\)"):
         tf.function(lambda n: grow(n, None))(tf.constant(5))
     found = tf.function(lambda n: grow(n, (tf.TensorShape([None]),)))(tf.constant(5))
     assert found[0].shape == (8,)

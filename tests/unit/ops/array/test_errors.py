@@ -45,7 +45,7 @@ REFUSED: list[tuple[Callable[[Any], Any], list[str]]] = [
     (lambda x: array.pad(x, [[2, 0], [0, 0]], "REFLECT"), ["MirrorPad", "axis 0", "at most 1"]),
     (lambda x: array.reverse(x, [0, -2]), ["ReverseV2", "distinct"]),
     (lambda x: array.reverse_sequence(x, [1], 1, 0), ["ReverseSequence", "one length per part"]),
-    (lambda x: array.roll(x, [1], [0, 1]), ["Roll", "one number per axis"]),
+    (lambda x: array.roll(x, [1], [0, 1]), ["Roll", "must have the same size"]),
     (lambda x: array.top_k(x, 4), ["top_k", "4"]),
     (lambda _: array.one_hot([1], -1), ["OneHot", "depth", "-1"]),
     (lambda x: array.dynamic_partition(x, [0, 1, 0], 2), ["DynamicPartition", "begin with"]),

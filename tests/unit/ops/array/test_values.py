@@ -112,8 +112,9 @@ def test_reshape_of_nothing() -> None:
     assert array.reshape(tf.zeros([0, 3]), [-1, 3]).shape == [0, 3]
     assert array.reshape(tf.zeros([1]), []).shape == []
     assert array.reshape(tf.zeros([0]), [0, 5]).shape == [0, 5]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="no value if another size is 0"):
-        array.reshape(tf.zeros([0]), [0, -1])
+    # As in TensorFlow, -1 is what sizes that are not 0 leave for it.
+    assert array.reshape(tf.zeros([0]), [0, -1]).shape == [0, 1]
+    assert array.reshape(tf.zeros([0, 6]), [0, -1, 3]).shape == [0, 2, 3]
 
 
 def test_reshape_takes_tensors_among_its_sizes() -> None:

@@ -55,7 +55,7 @@ def test_counts_keep_to_their_lengths_and_refuse_what_cannot_be() -> None:
     assert np.asarray(found.indices).tolist() == [[1], [3]]
     assert np.asarray(found.dense_shape).tolist() == [4]
     assert np.asarray(tf.sparse.bincount([1], minlength=9).dense_shape).tolist() == [9]
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"must not be negative, got -1"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"must be non-negative, got -1"):
         tf.sparse.bincount([1, -1])
     with pytest.raises(ValueError, match=r"cannot be given together"):
         tf.sparse.bincount([1], weights=[1.0], binary_output=True)

@@ -142,7 +142,9 @@ def test_wrong_parts_are_refused() -> None:
     with pytest.raises(ValueError, match=r"indices must be \[n, rank\]"):
         tf.SparseTensor([[0, 0]], [1, 2], [2, 2])
     outside = tf.SparseTensor([[0, 5]], [1], [2, 2])
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0\] = \[0, 5\] is outside"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"indices\[0\] = \[0, 5\] is out of bounds"
+    ):
         tf.sparse.to_dense(outside)
     twice = tf.SparseTensor([[0, 1], [0, 1]], [1, 2], [2, 2])
     with pytest.raises(tf.errors.InvalidArgumentError, match="is repeated"):

@@ -124,7 +124,7 @@ def test_plain_expressions_are_pythons(text: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["(", "[a", r"a\8", r"(?=a)", r"\p{Nobody}", "[[:nothing:]]"])
 def test_no_expression(pattern: str) -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must be a regular expression"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid pattern"):
         compiled("RegexFullMatch", pattern)
 
 
@@ -216,7 +216,9 @@ def test_as_string(value: Any, options: dict[str, Any], expected: list[bytes]) -
 
 
 def test_as_string_refuses_formats_that_the_dtype_lacks() -> None:
-    with pytest.raises(tf.errors.InvalidArgumentError, match="for floating point, got int32"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="precision not supported for datatype int32"
+    ):
         strings.as_string(1, precision=2)
     with pytest.raises(tf.errors.InvalidArgumentError, match="fill must be"):
         strings.as_string(1, fill="*")
@@ -264,9 +266,7 @@ def test_substr() -> None:
     assert _list(strings.substr(["hello"], -3, 2)) == [b"ll"]
     assert _list(strings.substr(["thirteen"], [1, 2], [2, 9])) == [b"hi", b"irteen"]
     assert _list(strings.substr(["aäö"], 1, 1, "UTF8_CHAR")) == ["ä".encode()]
-    with pytest.raises(
-        tf.errors.InvalidArgumentError, match=r"pos must be in \[-1, 1\], got 2 .* index 1"
-    ):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"pos 2 out of range .* index 1"):
         strings.substr(["abc", "a"], 2, 1)
 
 

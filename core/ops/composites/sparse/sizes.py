@@ -1,0 +1,24 @@
+"""How large a sparse tensor is, zeros counted: size and rank, as of any tensor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.ops.array import shapes
+from pinnace.ops.math import reduction
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+    from pinnace.ops.composites.sparse.tensor import SparseTensor
+
+__all__: list[str] = []
+
+
+def size(input: SparseTensor, out_type: Any = None, name: str | None = None) -> Tensor:
+    """The number of elements, zeros counted; see `tf.size`."""
+    return reduction.reduce_prod(shapes.shape(input, out_type), 0, name=name)
+
+
+def rank(input: SparseTensor, name: str | None = None) -> Tensor:
+    """The number of axes; see `tf.rank`."""
+    return shapes.size(input.dense_shape, name=name)
