@@ -22,6 +22,7 @@ from pinnace.keras import regularizers as regularizers
 from pinnace.keras import saving as saving
 from pinnace.keras import tree as tree
 from pinnace.keras import utils_namespace as _utils_namespace
+from pinnace.keras import variable_operators as variable_operators
 from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy
 from pinnace.keras.function import Function as Function
 from pinnace.keras.initializers import Initializer as Initializer

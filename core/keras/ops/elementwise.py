@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.ops.operation import operation
-from pinnace.keras.ops.promotion import alike, as_kind, float_pair, floating, pair
+from pinnace.keras.ops.promotion import alike, as_kind, float_pair, floating, met, pair
+from pinnace.keras.result_types import result_type
 from pinnace.ops.array import casting, constants, selecting
 from pinnace.ops.math import (
     arithmetic,
@@ -136,7 +137,10 @@ def mod(x1: Any, x2: Any) -> Tensor:
     Returns:
         The broadcast shape, the common dtype.
     """
-    return division.floormod(*pair(x1, x2))
+    a, b = met(x1, x2)
+    if a.dtype.is_bool:
+        a, b = casting.cast(a, dtypes.int32), casting.cast(b, dtypes.int32)
+    return division.floormod(a, b)
 
 
 @operation("numpy", "Power")
@@ -150,7 +154,12 @@ def power(x1: Any, x2: Any) -> Tensor:
     Returns:
         The broadcast shape, the common dtype.
     """
-    return exponents.pow(*pair(x1, x2))
+    a, b = pair(x1, x2)
+    if a.dtype.is_unsigned:  # the op has none of them
+        kind = result_type(a.dtype)
+        power = exponents.pow(casting.cast(a, dtypes.int32), casting.cast(b, dtypes.int32))
+        return casting.cast(power, kind)
+    return exponents.pow(a, b)
 
 
 @operation("numpy", "Maximum")
