@@ -76,10 +76,11 @@ class KerasTensor:
         self.node: Node | None = None
         # What is known of the mask that the tensor will carry; None if it will carry none.
         self.mask_spec: TensorSpec | None = None
+        self._mask: KerasTensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: a topology says which call gives it, so that long chains stay flat."""
-        return {**self.__dict__, "node": None}
+        return {**self.__dict__, "node": None, "_mask": None}
 
     @property
     def shape(self) -> Shape:
@@ -90,6 +91,19 @@ class KerasTensor:
     def dtype(self) -> DType:
         """The element type."""
         return self.spec.dtype  # type: ignore[no-any-return]  # of any form
+
+    @property
+    def _keras_mask(self) -> KerasTensor:
+        """The mask that it will carry.
+
+        Raises:
+            AttributeError: it will carry none.
+        """
+        if self.mask_spec is None:
+            raise AttributeError(f"{self!r} has no mask: attribute '_keras_mask' is not set")
+        if self._mask is None:
+            self._mask = late.mask_of_keras_tensor(self)
+        return self._mask
 
     @property
     def sparse(self) -> bool:

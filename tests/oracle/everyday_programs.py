@@ -171,8 +171,26 @@ def one_size() -> Any:
     ]
 
 
+def identities() -> Any:
+    """Batches of identity matrices whose number a tensor tells."""
+    shapes = []
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3])])
+    def traced(x: Any) -> Any:
+        made = [
+            tf.eye(3, batch_shape=[tf.shape(x)[0], 1]),
+            tf.eye(tf.shape(x)[1], 2, batch_shape=[tf.shape(x)[0], 1]),
+            tf.eye(3, batch_shape=tf.shape(x)),
+        ]
+        shapes.extend(y.shape.as_list() for y in made)
+        return made
+
+    return [traced(tf.ones((2, 3))), shapes, tf.eye(2, batch_shape=[tf.constant(2)])]
+
+
 PROGRAMS = {
     "one_size": one_size,
+    "identities": identities,
     "split_in_version_1": split_in_version_1,
     "dense_in_version_1": dense_in_version_1,
     "files_in_version_1": files_in_version_1,

@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,30 @@ def decompositions() -> Any:
     ]
 
 
+def masked() -> Any:
+    """The mask that a KerasTensor tells is a tensor of the model like any other."""
+    inputs = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(10, 2, mask_zero=True)(inputs)
+    x = keras.layers.Dropout(0.25)(x)
+    mask = x._keras_mask
+    counts = ops.sum(ops.cast(mask, "float32"), axis=1)
+    model = keras.Model(inputs, [keras.layers.LSTM(3)(x), counts])
+    words = np.array([[1, 2, 0], [3, 0, 0]])
+    path = str(Path(sys.argv[2]) / "masked.keras")
+    model.save(path)
+    none = keras.layers.Dense(2)(keras.Input((3,)))
+    return [
+        [list(mask.shape), keras.backend.standardize_dtype(mask.dtype), x._keras_mask is mask],
+        [hasattr(none, "_keras_mask"), hasattr(keras.layers.LSTM(3)(x), "_keras_mask")],
+        [model(words)[1], model.predict(words, verbose=0)[1]],
+        keras.models.load_model(path)(words)[1],
+        keras.models.clone_model(model)(words)[1],
+        len(model.layers),
+    ]
+
+
 PROGRAMS = {
+    "masked": masked,
     "result_types": lambda: [
         [refused_or(lambda a=a, b=b: keras.backend.result_type(a, b)) for b in [*KINDS, int, float]]
         for a in [*KINDS, int, float]

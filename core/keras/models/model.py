@@ -139,8 +139,8 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         del args
         if self._topology is None:
             raise NotImplementedError(
-                f"{type(self).__name__} must define call(self, inputs), or be made from inputs and "
-                "outputs"
+                f"Model {type(self).__name__} does not have a `call()` method implemented: it must "
+                "define call(self, inputs), or be made from inputs and outputs"
             )
         return self._topology.run(inputs)
 
