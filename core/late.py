@@ -126,8 +126,8 @@ if TYPE_CHECKING:  # the table again
     from pinnace.graph.operation import consumers_of as consumers_of
     from pinnace.graph.operation import operation_of as operation_of
     from pinnace.keras.layers.operators import apply_operator as apply_operator
-    from pinnace.keras.mask_operation import mask_of_keras_tensor as mask_of_keras_tensor
     from pinnace.keras.layers.symbolic_activations import apply_activation as apply_activation
+    from pinnace.keras.mask_operation import mask_of_keras_tensor as mask_of_keras_tensor
     from pinnace.linear_operators.composition import (
         LinearOperatorComposition as LinearOperatorComposition,
     )

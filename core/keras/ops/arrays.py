@@ -133,7 +133,13 @@ def squeeze(x: Any, axis: Any = None) -> Tensor:
         axis: an axis of size 1 or several; all of them if None.
     """
     if axis is None:
-        return reshaping.squeeze(x)
+        sizes = as_tensor(x).shape
+        if sizes.rank is None:
+            return reshaping.squeeze(x)
+        # Keras: an axis of unknown size stays.
+        axis = [at for at, size in enumerate(sizes) if size == 1]
+        if not axis:
+            return identities.identity(x)
     return reshaping.squeeze(x, [axis] if isinstance(axis, int) else list(axis))
 
 

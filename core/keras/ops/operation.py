@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pinnace.keras import registry
 from pinnace.keras.operation import Operation
+from pinnace.keras.ops.sparse_rules import takes_sparse
 from pinnace.keras.symbolic import is_symbolic
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def operation(module: str, keras_name: str, *settings: str) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
+        function = takes_sparse(keras_name, function)
         told = (f"keras.src.ops.{module}", keras_name)
         members: dict[str, Any] = {
             "__module__": __name__,
