@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def write(model: Model, path: str, skipped: tuple[Any, ...] = ()) -> None:
-    """Write the weights of a model; the file is there whole, or as it was before.
+    """Write the weights of a model, and of its optimizer; the file is there whole, or as it was.
 
     Args:
         model: built.
@@ -36,7 +36,10 @@ def write(model: Model, path: str, skipped: tuple[Any, ...] = ()) -> None:
         skipped: layers that are left out.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, functools.partial(write_weights, model, skipped=skipped))
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer in skipped or not hasattr(optimizer, "save_own_variables"):
+        optimizer = None
+    write_file(path, functools.partial(write_weights, model, optimizer=optimizer, skipped=skipped))
 
 
 def write_weights(
@@ -189,6 +192,31 @@ def _attributes(layer: Layer) -> Iterator[tuple[str, Any]]:
 def _of_all() -> frozenset[str]:
     """The attributes that every layer has, and those in which models keep their own layers."""
     return frozenset(dir(Layer())) | {*("_layers", "_topology", "_tracked")}
+
+
+def optimizer_values(model: Any, file: Any) -> list[tuple[Variable, Any]]:
+    """The variables of a model's optimizer, each with its value in a file; a warning if others are.
+
+    Args:
+        model: whose optimizer is not built for it.
+        file: open.
+    """
+    group = hdf5_files.entry(file, "optimizer/vars")
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is None or not hasattr(group, "keys") or not len(group):
+        return []
+    if own_variables.says_itself(optimizer):
+        return own_variables.values_of(optimizer, group)
+    variables = optimizer.variables
+    if len(group) != len(variables):
+        warnings.warn(
+            f"load_weights: Skipping variable loading for optimizer {optimizer.name!r}, because it "
+            f"has {len(variables)} variables whereas the saved optimizer has {len(group)} "
+            "variables.\n  Try: optimizer.build(model.trainable_variables) first",
+            stacklevel=6,
+        )
+        return []
+    return list(zip(variables, values_for(group, variables), strict=True))
 
 
 def optimizer_to_restore(model: Any) -> Any:
