@@ -68,8 +68,11 @@ class MovingLayer(ImageLayer):
 
     def _size_told(self, transformation: Any) -> tuple[Any, Any]:
         """Height and width of the images that a transformation was drawn for."""
-        size: tuple[Any, Any] = transformation["size"]
-        return size
+        if "size" in transformation:
+            size: tuple[Any, Any] = transformation["size"]
+            return size
+        sizes = transformation["input_shape"]  # as Keras' transformations tell it
+        return sizes[self._axes[0]], sizes[self._axes[1]]
 
     def _moved_boxes(self, boxes: Tensor, transformation: Any) -> Tensor:
         """Boxes [batch, n, 4] in the format `_box_format` after a transformation."""
@@ -190,15 +193,18 @@ class RandomPerspective(MovingLayer):
             "apply_perspective": chosen,
             "start_points": ops.broadcast_to(start, ops.shape(end)),
             "end_points": end,
-            "size": (height, width),
+            "input_shape": ops.shape(images_of(data)),
         }
 
     def _moved(self, images: Tensor, transformation: Any, interpolation: str) -> Tensor:
-        points = (transformation["start_points"], transformation["end_points"])
-        moved = image_ops.perspective_transform(
-            images, *points, interpolation, self.fill_value, self.data_format
+        start, end = (
+            ops.cast(transformation[f"{at}_points"], "float32") for at in ("start", "end")
         )
-        return ops.where(transformation["apply_perspective"][:, None, None, None], moved, images)
+        moved = image_ops.perspective_transform(
+            images, start, end, interpolation, self.fill_value, self.data_format
+        )
+        chosen = ops.convert_to_tensor(transformation["apply_perspective"])
+        return ops.where(chosen[:, None, None, None], moved, images)
 
     def _moved_boxes(self, boxes: Tensor, transformation: Any) -> Tensor:
         start, end = transformation["start_points"], transformation["end_points"]
@@ -214,7 +220,8 @@ class RandomPerspective(MovingLayer):
         us, vs = found[..., 0] / found[..., 2], found[..., 1] / found[..., 2]
         sides = [ops.min(us, -1), ops.min(vs, -1), ops.max(us, -1), ops.max(vs, -1)]
         around = ops.cast(ops.stack(sides, -1), boxes.dtype)
-        return ops.where(transformation["apply_perspective"][:, None, None], around, boxes)
+        chosen = ops.convert_to_tensor(transformation["apply_perspective"])
+        return ops.where(chosen[:, None, None], around, boxes)
 
 
 class RandomElasticTransform(MovingLayer):
