@@ -144,8 +144,47 @@ def masked() -> Any:
     ]
 
 
+class Two(keras.Model):
+    """Whose call needs two arguments and may have a third."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = keras.layers.Dense(2, kernel_initializer="ones")
+
+    def build(self, x_shape: Any, y_shape: Any) -> None:
+        del y_shape
+        self.dense.build(x_shape)
+        self.built = True
+
+    def call(self, x: Any, y: Any, scale: Any = None) -> Any:
+        z = self.dense(x) + y
+        return z if scale is None else z * scale
+
+
+def exported() -> Any:
+    """With a signature of all arguments that a call needs, by position or by name."""
+    x, y = np.ones((3, 4), "float32"), np.arange(6, dtype="float32").reshape(3, 2)
+    found = []
+    for place, (args, options) in enumerate((((x, y), {}), ((x,), {"y": y}))):
+        model = Two()
+        model(*args, **options)
+        path = str(Path(sys.argv[2]) / f"two_{place}")
+        model.export(path, verbose=False)
+        again = tf.saved_model.load(path)
+        signature = again.signatures["serving_default"]
+        specs = signature.structured_input_signature[1]
+        found += [
+            {name: spec.shape.as_list() for name, spec in specs.items()},
+            signature(**dict(zip(sorted(specs), map(tf.constant, (x, y)), strict=True))),
+            again.serve(tf.constant(x), tf.constant(y)),
+            list(again.serve(tf.ones((5, 4)), tf.ones((5, 2))).shape),
+        ]
+    return found
+
+
 PROGRAMS = {
     "masked": masked,
+    "exported": exported,
     "result_types": lambda: [
         [refused_or(lambda a=a, b=b: keras.backend.result_type(a, b)) for b in [*KINDS, int, float]]
         for a in [*KINDS, int, float]

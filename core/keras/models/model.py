@@ -14,7 +14,7 @@ from pinnace.framework.no_effect import no_effect
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras import masks, optimizers, registry, stateless
 from pinnace.keras.call_context import calls
-from pinnace.keras.call_signature import as_specs
+from pinnace.keras.call_signature import as_specs, needed_arguments
 from pinnace.keras.export.archive import ExportArchive
 from pinnace.keras.forms import with_open_batch
 from pinnace.keras.layer import Layer
@@ -69,7 +69,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {"optimizer"}
     _untracked = frozenset(
         {
-            *("_topology", "_call_specs", "history"),
+            *("_topology", "_call_specs", "_more_call_specs", "history"),
             *("train_function", "test_function", "predict_function"),
         }
     )
@@ -85,8 +85,9 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     _model_trainer: Trainer
     _topology: Topology | None
     _layers: list[Layer]
-    # The specs of the first argument of `call`, the batch axis open.
+    # The specs of the first argument of `call`, the batch axis open; those of the others it needs.
     _call_specs: Any
+    _more_call_specs: tuple[Any, ...]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A Functional for `Model(inputs, outputs)`."""
@@ -97,6 +98,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         vars(made).update(
             _topology=None,
             _call_specs=None,
+            _more_call_specs=(),
             optimizer=None,
             train_function=None,
             test_function=None,
@@ -149,6 +151,8 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     ) -> None:
         first = args[0] if args else next(iter(kwargs.values()), None)
         self._call_specs = structure.map_structure(_open_spec, first)
+        others = needed_arguments(type(self).call, signature, args, kwargs)
+        self._more_call_specs = structure.map_structure(_open_spec, others)
         if type(self).build is Model.build:
             # The layers inside are built as `call` calls them.
             self._build_specs = structure.map_structure(spec_of, first)

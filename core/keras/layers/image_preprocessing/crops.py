@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 class Place(tuple[Any, Any]):
     """Where a part begins, down and across; and the sizes of the images, which Keras leaves out."""
 
+    __slots__ = ()
     sizes: tuple[Any, Any] | None = None
 
 
