@@ -851,18 +851,15 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             filepath: a folder, or a file for ONNX.
             format: `tf_saved_model` or `onnx`.
             **kwargs: `input_signature`: a list with the specs of the arguments of a call, in place
-                of what the model was built for, for a SavedModel: see
-                `keras.export.ExportArchive`; `verbose`: whether to print the endpoints then;
-                others: the writer's.
+                of what the model was built for: see `keras.export.ExportArchive`; `verbose`:
+                whether to print the endpoints then; `opset_version`: of ONNX; others: the writer's.
 
         Raises:
-            ValueError: another format; an `input_signature` for ONNX.
+            ValueError: another format.
         """
         verbose = kwargs.pop("verbose", None)
         specs = kwargs.pop("input_signature", None)
-        if specs is not None:
-            if format != "tf_saved_model":
-                raise ValueError("Model.export: input_signature goes with format='tf_saved_model'")
+        if specs is not None and format == "tf_saved_model":
             _check_folder("Model.export", Path(filepath))
             archive = ExportArchive()
             archive.track_and_add_endpoint("serve", self, specs)
@@ -872,7 +869,13 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             _check_folder("Model.export", Path(filepath))
             self._write(str(filepath), False, kwargs)
         elif format == "onnx":
-            signature = self._default_signatures()["serving_default"]
+            if (opset := kwargs.pop("opset_version", None)) is not None:
+                kwargs["opset"] = opset
+            if specs is None:
+                signature = self._default_signatures()["serving_default"]
+            else:
+                endpoint = ExportArchive().track_and_add_endpoint("serve", self, specs)
+                signature = endpoint.get_concrete_function()
             late.onnx.export(signature, str(filepath), **kwargs)
         else:
             raise ValueError(
