@@ -83,9 +83,13 @@ class KerasTensor:
         return {**self.__dict__, "node": None, "_mask": None}
 
     @property
-    def shape(self) -> Shape:
-        """The sizes of the axes as far as they are known."""
-        return self.spec.shape  # type: ignore[no-any-return]  # of any form
+    def shape(self) -> Any:
+        """The sizes of the axes as a tuple, None where one is unknown.
+
+        Of an unknown rank, which Keras does not have, it is TensorFlow's shape.
+        """
+        shape: Shape = self.spec.shape
+        return shape if shape.rank is None else tuple(shape.as_list())
 
     @property
     def dtype(self) -> DType:

@@ -182,8 +182,23 @@ def exported() -> Any:
     return found
 
 
+def shapes() -> Any:
+    """The shape of a KerasTensor is a tuple."""
+    x = keras.Input((None, 3))
+    tensors = [x, keras.layers.Dense(2)(x), x + 1, ops.sum(x, axis=(0, 1)), keras.KerasTensor(())]
+    return [
+        *([type(y.shape).__name__, list(y.shape), len(y.shape), y.ndim] for y in tensors),
+        list(x.shape + (1,)),  # noqa: RUF005 (what is asked)
+        [2, *x.shape[1:]],
+        x.shape == (None, None, 3),
+        json.dumps(x.shape),
+        keras.tree.flatten({"shape": x.shape}),
+    ]
+
+
 PROGRAMS = {
     "masked": masked,
+    "shapes": shapes,
     "exported": exported,
     "result_types": lambda: [
         [refused_or(lambda a=a, b=b: keras.backend.result_type(a, b)) for b in [*KINDS, int, float]]

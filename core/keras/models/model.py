@@ -958,7 +958,7 @@ def _named_spec(x: KerasTensor) -> Any:
     if not isinstance(x.spec, TensorSpec):
         return x.spec
     given = x.node is not None and getattr(x.node.layer, "_given_name", None)
-    return TensorSpec.of(x.shape, x.dtype, x.name if given else None)
+    return TensorSpec.of(x.spec.shape, x.dtype, x.name if given else None)
 
 
 def _open_spec(x: Any) -> Any:
@@ -988,5 +988,5 @@ def _functional_arguments(
 
 def _shapes(tensors: list[KerasTensor]) -> Any:
     """Their shapes as tuples, that of a single one alone."""
-    found = [x.shape if x.shape.rank is None else tuple(x.shape) for x in tensors]
+    found = [x.shape for x in tensors]
     return found[0] if len(found) == 1 else found

@@ -94,8 +94,9 @@ def _loss_functions(model: Model) -> list[Function]:
 def _known_specs(model: Model) -> Any:
     if model._call_specs is None:
         raise ValueError(
-            f"{model._described()} does not know its inputs yet. It must be built\n"
-            "  Try: call it on data, fit it, or begin a Sequential with Input(shape)"
+            f"{model._described()} does not know its inputs yet\n"
+            "  Try: call it on data, fit it, or begin a Sequential with Input(shape). "
+            "It must be built"
         )
     return model._call_specs
 

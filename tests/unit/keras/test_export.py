@@ -151,7 +151,9 @@ def test_a_layer_of_a_folder_is_not_made_of_a_configuration(model: Any, tmp_path
         keras.layers.TFSMLayer.from_config(layer.get_config())
     again = keras.layers.TFSMLayer.from_config(layer.get_config(), safe_mode=False)
     np.testing.assert_allclose(again(X), expected(X), rtol=1e-6)
-    with pytest.raises(ValueError, match="endpoint 'other' is neither an attribute nor a signature"):
+    with pytest.raises(
+        ValueError, match="endpoint 'other' is neither an attribute nor a signature"
+    ):
         keras.layers.TFSMLayer(str(tmp_path / "out"), "other")
 
 

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 
-class Place(tuple[Any, Any]):
+class Place(tuple[Any, Any]):  # noqa: SLOT001 (a tuple has no room for slots)
     """Where a part begins, down and across; and the sizes of the images, which Keras leaves out."""
 
-    __slots__ = ()
     sizes: tuple[Any, Any] | None = None
 
 
