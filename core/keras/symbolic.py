@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack
 
 from pinnace import late
 from pinnace.framework import structure
@@ -37,6 +37,20 @@ class Node:
         self.kwargs = kwargs
         self.inputs = [x for x in structure.flatten((args, kwargs)) if isinstance(x, KerasTensor)]
         self.outputs: Any = None
+
+
+class KerasHistory(NamedTuple):
+    """Which call of what gave a KerasTensor, and which of its outputs it is.
+
+    Attributes:
+        operation: the layer or operation; None of a tensor that no call gave.
+        node_index: the number of the call among the operation's.
+        tensor_index: the number of the tensor among the outputs of the call.
+    """
+
+    operation: Any
+    node_index: int
+    tensor_index: int
 
 
 class KerasTensor:
@@ -95,6 +109,24 @@ class KerasTensor:
     def dtype(self) -> DType:
         """The element type."""
         return self.spec.dtype  # type: ignore[no-any-return]  # of any form
+
+    @property
+    def _keras_history(self) -> KerasHistory:
+        """Where it comes from.
+
+        Raises:
+            AttributeError: no layer or operation gave it.
+        """
+        node = self.node
+        if node is None:
+            raise AttributeError(f"{self!r} has no attribute '_keras_history': no call gave it")
+        nodes = node.layer._inbound_nodes
+        outputs = structure.flatten(node.outputs)
+        return KerasHistory(
+            node.layer,
+            next((at for at, one in enumerate(nodes) if one is node), 0),
+            next((at for at, one in enumerate(outputs) if one is self), 0),
+        )
 
     @property
     def _keras_mask(self) -> KerasTensor:

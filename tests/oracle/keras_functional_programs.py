@@ -196,7 +196,44 @@ def shapes() -> Any:
     ]
 
 
+def histories() -> Any:
+    """Which call gave a KerasTensor."""
+    x = keras.Input((3,), name="first")
+    layer = keras.layers.Dense(2, name="second")
+    tensors = [x, layer(x), layer(x + 1), *ops.split(keras.Input((4,)), 2, 1)]
+    found = [
+        [type(one.operation).__name__, one.node_index, one.tensor_index, len(one)]
+        for one in (y._keras_history for y in tensors)
+    ]
+    return [found, tensors[1]._keras_history[0] is layer]
+
+
+def refusals() -> Any:
+    """What has no square, whole or single size."""
+    some = keras.KerasTensor((2, None, 3))
+    calls = {
+        "cholesky": lambda: ops.linalg.cholesky(some),
+        "det": lambda: ops.linalg.det(some),
+        "inv": lambda: ops.linalg.inv(some),
+        "argpartition": lambda: ops.argpartition(keras.KerasTensor((2, 3)), (1, 2)),
+        "eye": lambda: ops.eye(3.0),
+        "eye of columns": lambda: ops.eye(3, 2.0),
+        "eye of a tensor": lambda: ops.eye(tf.constant(2.0)),
+    }
+
+    def told(call: Any) -> str:
+        try:
+            call()
+        except (TypeError, ValueError) as error:
+            return "TypeError" if isinstance(error, TypeError) else "ValueError"
+        return "taken"
+
+    return {name: told(call) for name, call in calls.items()}
+
+
 PROGRAMS = {
+    "histories": histories,
+    "refusals": refusals,
     "masked": masked,
     "shapes": shapes,
     "exported": exported,

@@ -42,7 +42,7 @@ def _matrices(name: str, x: Any, square: bool = False, leading: bool = True) -> 
         raise ValueError(f"keras.ops.{name}: x must be {wanted}, got shape {tensor.shape.text}")
     if square and rank is not None:
         rows, columns = tensor.shape[-2], tensor.shape[-1]
-        if None not in {rows, columns} and rows != columns:
+        if rows != columns:  # Keras: also if just one of them is known
             raise ValueError(
                 f"keras.ops.{name}: the matrices must be square, got shape {tensor.shape.text}"
             )
