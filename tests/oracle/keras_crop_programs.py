@@ -125,7 +125,19 @@ def cropped() -> Any:
     return found
 
 
+def rescaled() -> Any:
+    """A scale for each channel, where channels are first."""
+    keras.config.set_image_data_format("channels_first")
+    try:
+        x = np.arange(24, dtype="float32").reshape(1, 3, 2, 4)
+        found = [layers.Rescaling([1.0, 2.0, 3.0], 0.5)(x), layers.Rescaling(2.0)(x)]
+        return [*found, layers.Rescaling([1.0, 2.0, 3.0])(x[0])]
+    finally:
+        keras.config.set_image_data_format("channels_last")
+
+
 PROGRAMS = {
+    "rescaled": rescaled,
     "zoomed": zoomed,
     "zoomed_boxes": zoomed_boxes,
     "seen_in_perspective": seen_in_perspective,
