@@ -96,6 +96,9 @@ def seen_in_perspective() -> Any:
         found.append(layer.transform_bounding_boxes(boxes(), told))
     drawn = layers.RandomPerspective(seed=4).get_random_transformation(X)
     half = layers.RandomPerspective(seed=4, dtype="float16", scale=0.5)
+    told["apply_perspective"] = np.array([True])
+    one = {name: x[:1] if len(x) == 2 else x for name, x in told.items()}
+    found.append(layers.RandomPerspective(seed=4).transform_images(X[0], one))
     return [*found, sorted(drawn), drawn["end_points"], half(X, training=True).shape.as_list()]
 
 

@@ -39,7 +39,15 @@ class MovingLayer(ImageLayer):
         x = self._computed(images)
         if not training or transformation is None:
             return x
-        return self._moved(x, transformation, self.interpolation)
+        return self._moved_all(x, transformation, self.interpolation)
+
+    def _moved_all(self, images: Tensor, transformation: Any, interpolation: str) -> Tensor:
+        """A batch after a transformation, or one image after that of a batch of one."""
+        if len(images.shape) == 4:
+            return self._moved(images, transformation, interpolation)
+        moved = self._moved(ops.expand_dims(images, 0), transformation, interpolation)
+        one: Tensor = ops.squeeze(moved, 0)
+        return one
 
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any, training: bool = True
@@ -49,7 +57,7 @@ class MovingLayer(ImageLayer):
             return segmentation_masks
         masks = ops.convert_to_tensor(segmentation_masks)
         # Projections know few dtypes.
-        moved = self._moved(self._computed(masks), transformation, "nearest")
+        moved = self._moved_all(self._computed(masks), transformation, "nearest")
         return ops.cast(moved, masks.dtype)
 
     def transform_bounding_boxes(
