@@ -153,7 +153,43 @@ def edited() -> Any:
     ]
 
 
+class Plain(keras.Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = layers.Dense(2)
+
+    def call(self, x: Any) -> Any:
+        return self.dense(x)
+
+
+class Renamed(keras.Model):
+    """Whose layer has another name, and the first one, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a_dense = layers.Dense(2)
+
+    @property
+    def dense(self) -> Any:
+        return self.a_dense
+
+    def call(self, x: Any) -> Any:
+        return self.dense(x)
+
+
+def renamed() -> Any:
+    model, other = Plain(), Renamed()
+    path = str(FOLDER / "plain.weights.h5")
+    model(X)
+    other(X)
+    model.dense.kernel.assign(np.arange(6).reshape(3, 2) / 8)
+    model.save_weights(path)
+    other.load_weights(path)
+    return other.a_dense.kernel.numpy().tolist()
+
+
 PROGRAMS = {
+    "renamed": renamed,
     "restored_weights": lambda: restored(".weights.h5"),
     "restored_model_file": lambda: restored(".keras"),
     "edited": edited,

@@ -96,8 +96,12 @@ def weights_for(
         ValueError: a layer's weights do not fit.
     """
     found: list[tuple[Variable, Any]] = []
-    for place, layer in places(model, skipped):
+    others: dict[int, list[str]] = {}
+    for place, layer in list(places(model, skipped, others)):
         group = hdf5_files.entry(file, f"{place}/vars" if place else "vars")
+        # Keras: what was saved as another attribute of the same layer.
+        for other in others.get(id(layer), []) if group is None else []:
+            group = group or hdf5_files.entry(file, f"{other}/vars")
         try:
             if own_variables.says_itself(layer):
                 found.extend(own_variables.values_of(layer, group))
@@ -141,17 +145,22 @@ def value_for(data: Any, name: str, variable: Variable) -> Any:
 # Where layers are.
 
 
-def places(model: Layer, skipped: tuple[Any, ...] = ()) -> Iterator[tuple[str, Layer]]:
+def places(  # noqa: C901 (a walk through layers and one through containers, each calls the other)
+    model: Layer, skipped: tuple[Any, ...] = (), others: dict[int, list[str]] | None = None
+) -> Iterator[tuple[str, Layer]]:
     """Every layer, once, and its path in the file: as Keras walks through attributes.
 
     Args:
         model: the outermost one.
         skipped: layers that are left out, and what is in them alone.
+        others: filled, by the id of a layer, with the further paths that it has.
     """
     seen = {id(layer) for layer in skipped}
 
     def visit(layer: Layer, path: str) -> Iterator[tuple[str, Layer]]:
         if id(layer) in seen:
+            if others is not None:
+                others.setdefault(id(layer), []).append(path)
             return
         seen.add(id(layer))
         yield path, layer
@@ -171,7 +180,8 @@ def places(model: Layer, skipped: tuple[Any, ...] = ()) -> Iterator[tuple[str, L
                 yield from visit(child, f"{path}/{name}_{count}" if count else f"{path}/{name}")
             elif isinstance(child, (list, tuple, dict)):
                 count = counts["container"] = counts.get("container", -1) + 1
-                yield from visit_all(child, f"{path}/container" + (f"_{count}" if count else ""))
+                inner = f"{path}/container" + (f"_{count}" if count else "")
+                yield from visit_all(child, inner)
 
     return visit(model, "")
 
