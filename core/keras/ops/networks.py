@@ -331,7 +331,7 @@ def conv(
 # Products.
 
 
-@operation("numpy", "Matmul")
+@operation("numpy", "Matmul", sparse="matmul")
 def matmul(x1: Any, x2: Any) -> Tensor:
     """The product of the last two axes; a vector is a row on the left, a column on the right.
 

@@ -101,7 +101,7 @@ def count_nonzero(x: Any, axis: Any = None) -> Tensor:
     return statistics.count_nonzero(x, over, dtype=dtypes.int32)
 
 
-@operation("numpy", "Digitize")
+@operation("numpy", "Digitize", sparse="of_values")
 def digitize(x: Any, bins: Any) -> Tensor:
     """The number of the bin that each value falls in: how many ends are not above it.
 

@@ -17,57 +17,20 @@ if TYPE_CHECKING:
 
     F = TypeVar("F", bound=Callable[..., Any])
 
-# Functions of each element by their class in Keras. Of 0 they are 0: the values alone are mapped.
-_KEEPING_ZERO = frozenset(
-    {
-        *("Absolute", "Abs", "Fabs", "Arcsin", "Arcsinh", "Arctan", "Arctanh", "Ceil", "Conj"),
-        *("Conjugate", "Copy", "Expm1", "Floor", "Imag", "Log1p", "Negative", "Real", "Round"),
-        *("Sign", "Signbit", "Sin", "Sinh", "Sqrt", "Square", "Tan", "Tanh", "Digitize"),
-    }
-)
-# Of 0 they are something else, and the result is dense.
-_FILLING = frozenset(
-    {"Arccos", "Arccosh", "Cos", "Cosh", "Exp", "Exp2", "Isfinite", "Log", "Log10", "Log2"}
-    | {"Reciprocal"}
-)
-# The function that does it, in `sparse_pairs` and `sparse_shapes`.
-_PAIRS = {
-    "Add": "add",
-    "Subtract": "subtract",
-    "Maximum": "maximum",
-    "Minimum": "minimum",
-    "Multiply": "multiply",
-    "Divide": "divide",
-    "TrueDivide": "divide",
-}
-_SHAPES = {
-    "Matmul": "matmul",
-    "Concatenate": "concatenate",
-    "ExpandDims": "expand_dims",
-    "Mean": "mean",
-    "Reshape": "reshape",
-    "Squeeze": "squeeze",
-    "Sum": "total",
-    "Take": "take",
-    "Transpose": "transpose",
-}
 
-
-def takes_sparse(name: str, function: F) -> F:
-    """The function, which takes sparse operands if Keras' class of that name does.
+def takes_sparse(rule: str, function: F) -> F:
+    """The function, which takes sparse operands too.
 
     Args:
-        name: of the class in Keras.
+        rule: the function of `sparse_pairs` or `sparse_shapes` that does it then.
         function: of tensors.
     """
-    if not any(name in known for known in (_KEEPING_ZERO, _FILLING, _PAIRS, _SHAPES)):
-        return function
 
     @functools.wraps(function)
     def taking(*args: Any, **kwargs: Any) -> Any:
         for x in (*args, *kwargs.values()):
             if _has_sparse(x):
-                return _rule(name)(function, *args, **kwargs)
+                return _rule(rule)(function, *args, **kwargs)
         return function(*args, **kwargs)
 
     return taking  # type: ignore[return-value]  # of the same signature
@@ -89,11 +52,6 @@ def _rule(name: str) -> Callable[..., Any]:
     # Late: few programs have sparse operands.
     from pinnace.keras.ops import sparse_pairs, sparse_shapes
 
-    if name in _PAIRS:
-        rule = getattr(sparse_pairs, _PAIRS[name])
-    elif name in _SHAPES:
-        rule = getattr(sparse_shapes, _SHAPES[name])
-    else:
-        rule = sparse_pairs.of_values if name in _KEEPING_ZERO else sparse_pairs.of_dense
-    found: Callable[..., Any] = rule
+    home: Any = sparse_pairs if hasattr(sparse_pairs, name) else sparse_shapes
+    found: Callable[..., Any] = getattr(home, name)
     return found
