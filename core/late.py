@@ -91,6 +91,7 @@ TABLE: dict[str, str] = {
     "Dataset": "pinnace.data.dataset:Dataset",
     # keras: operators of symbolic inputs are layers; models are saved, exported and loaded.
     "apply_operator": "pinnace.keras.layers.operators:apply_operator",
+    "mask_of_keras_tensor": "pinnace.keras.mask_operation:mask_of_keras_tensor",
     "apply_activation": "pinnace.keras.layers.symbolic_activations:apply_activation",
     "saved_model": "pinnace.saved_model",
     "load_keras_objects": "pinnace.saved_model.keras_objects:load_keras_objects",
@@ -126,6 +127,7 @@ if TYPE_CHECKING:  # the table again
     from pinnace.graph.operation import operation_of as operation_of
     from pinnace.keras.layers.operators import apply_operator as apply_operator
     from pinnace.keras.layers.symbolic_activations import apply_activation as apply_activation
+    from pinnace.keras.mask_operation import mask_of_keras_tensor as mask_of_keras_tensor
     from pinnace.linear_operators.composition import (
         LinearOperatorComposition as LinearOperatorComposition,
     )

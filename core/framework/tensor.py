@@ -40,9 +40,6 @@ class Operands:
     __slots__ = ()
     # NumPy arrays give way: array + tensor is a tensor.
     __array_priority__ = 100
-    # The dtype that two operands of different ones meet in, where one of them says so; else they
-    # must have one dtype.
-    _meet_dtype: ClassVar[Any] = None  # (DType, DType) -> DType
 
     if TYPE_CHECKING:
 

@@ -227,7 +227,7 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
     @property
     def spec(self) -> TensorSpec:
         """Shape and dtype of the values."""
-        return TensorSpec(self.shape, self.dtype)
+        return TensorSpec(self.shape, self._resource.dtype)
 
     @property
     def trainable(self) -> bool:
@@ -368,7 +368,8 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         )
 
     def __deepcopy__(self, memo: dict[int, object]) -> Variable:
-        copy = type(self).uninitialized(self.dtype, self.shape, self._name, self._trainable)
+        own = self._resource.dtype
+        copy = type(self).uninitialized(own, self.shape, self._name, self._trainable)
         memo[id(self)] = copy
         copy._constraint = self._constraint
         copy._synchronization, copy._aggregation = self._synchronization, self._aggregation

@@ -13,6 +13,7 @@ from pinnace.keras import constraints as constraints
 from pinnace.keras import initializers as initializers
 from pinnace.keras import layers as layers
 from pinnace.keras import losses as losses
+from pinnace.keras import mask_operation as _mask_operation  # noqa: F401 (registers its class)
 from pinnace.keras import metrics as metrics
 from pinnace.keras import models as models
 from pinnace.keras import ops as ops
@@ -22,6 +23,7 @@ from pinnace.keras import regularizers as regularizers
 from pinnace.keras import saving as saving
 from pinnace.keras import tree as tree
 from pinnace.keras import utils_namespace as _utils_namespace
+from pinnace.keras import variable_operators as _variable_operators  # noqa: F401 (binds them)
 from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy
 from pinnace.keras.function import Function as Function
 from pinnace.keras.initializers import Initializer as Initializer

@@ -90,6 +90,22 @@ def plain(method: Any) -> Callable[..., Any]:
     return method  # type: ignore[no-any-return]
 
 
+def needed_arguments(
+    call: Callable[..., Any],
+    signature: CallSignature,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[Any, ...]:
+    """What a call was given behind its first argument, as far as there are no defaults for it."""
+    required = required_build_parameters(plain(call))
+    found = []
+    for place, name in enumerate(signature.names[1:], start=1):
+        if name not in required or name == "training":
+            break
+        found.append(args[place] if place < len(args) else kwargs[name])
+    return tuple(found)
+
+
 @functools.lru_cache(maxsize=1024)
 def build_parameters(build: Callable[..., Any]) -> tuple[str, ...]:
     """The parameters of a `build` method, `self` left out."""

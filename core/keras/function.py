@@ -94,8 +94,8 @@ class Function(Operation):
             ) from error
         for x, own in zip(structure.flatten(inputs), self.inputs, strict=True):
             shape = getattr(x, "shape", None)
-            if shape is not None and not own.shape.is_compatible_with(shape):
+            if shape is not None and not own.spec.shape.is_compatible_with(shape):
                 raise ValueError(
                     f"{self._described()} was passed incompatible inputs: {own.name!r} must have "
-                    f"shape {own.shape.text}, got {list(shape)}"
+                    f"shape {own.spec.shape.text}, got {list(shape)}"
                 )

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework import dtypes
+from pinnace.framework.context import state
 from pinnace.framework.variable import Variable
-from pinnace.keras.result_types import result_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Tensor
-
-
-def _meet(first: DType, second: DType) -> DType:
-    return dtypes.as_dtype(result_type(first, second))
 
 
 class KerasVariable(Variable):
@@ -28,9 +23,6 @@ class KerasVariable(Variable):
 
     # Whose `add_weight` made it, and how many it had made before.
     _made: tuple[object, int | None] = (None, None)
-
-    # Keras: float32 times a weight of a layer that computes in float16 is float32.
-    _meet_dtype = staticmethod(_meet)
 
     _regularizer: Any = None
     _is_overwritten = False
@@ -44,6 +36,13 @@ class KerasVariable(Variable):
     def path(self) -> str:
         """Its name below those of the layers it is in, parted by slashes."""
         return self._name
+
+    @property
+    def dtype(self) -> DType:
+        """The element type that it is read in: in a layer of mixed precision the layer's."""
+        own = self._resource.dtype
+        read = state.autocast
+        return read if read is not None and self._autocasts and own.is_floating else own
 
     @property
     def value(self) -> KerasVariable:

@@ -134,10 +134,11 @@ def _value_for(variable: Variable, value: Any) -> Tensor:
         value = value.__self__  # Keras: `variable.value` is the value, not a method
     if isinstance(value, Variable):
         value = value.read_value()
+    kind = variable.resource.dtype
     if isinstance(value, Tensor):
-        tensor = value if value.dtype is variable.dtype else casting.cast(value, variable.dtype)
+        tensor = value if value.dtype is kind else casting.cast(value, kind)
     else:
-        tensor = convert_to_tensor(value, variable.dtype)
+        tensor = convert_to_tensor(value, kind)
     if not variable.shape.is_compatible_with(tensor.shape):
         raise ValueError(
             f"StatelessScope: the value of variable {variable.name!r} must have shape "

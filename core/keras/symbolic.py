@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack
 
 from pinnace import late
 from pinnace.framework import structure
@@ -37,6 +37,20 @@ class Node:
         self.kwargs = kwargs
         self.inputs = [x for x in structure.flatten((args, kwargs)) if isinstance(x, KerasTensor)]
         self.outputs: Any = None
+
+
+class KerasHistory(NamedTuple):
+    """Which call of what gave a KerasTensor, and which of its outputs it is.
+
+    Attributes:
+        operation: the layer or operation; None of a tensor that no call gave.
+        node_index: the number of the call among the operation's.
+        tensor_index: the number of the tensor among the outputs of the call.
+    """
+
+    operation: Any
+    node_index: int
+    tensor_index: int
 
 
 class KerasTensor:
@@ -76,20 +90,56 @@ class KerasTensor:
         self.node: Node | None = None
         # What is known of the mask that the tensor will carry; None if it will carry none.
         self.mask_spec: TensorSpec | None = None
+        self._mask: KerasTensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: a topology says which call gives it, so that long chains stay flat."""
-        return {**self.__dict__, "node": None}
+        return {**self.__dict__, "node": None, "_mask": None}
 
     @property
-    def shape(self) -> Shape:
-        """The sizes of the axes as far as they are known."""
-        return self.spec.shape  # type: ignore[no-any-return]  # of any form
+    def shape(self) -> Any:
+        """The sizes of the axes as a tuple, None where one is unknown.
+
+        Of an unknown rank, which Keras does not have, it is TensorFlow's shape.
+        """
+        shape: Shape = self.spec.shape
+        return shape if shape.rank is None else tuple(shape.as_list())
 
     @property
     def dtype(self) -> DType:
         """The element type."""
         return self.spec.dtype  # type: ignore[no-any-return]  # of any form
+
+    @property
+    def _keras_history(self) -> KerasHistory:
+        """Where it comes from.
+
+        Raises:
+            AttributeError: no layer or operation gave it.
+        """
+        node = self.node
+        if node is None:
+            raise AttributeError(f"{self!r} has no attribute '_keras_history': no call gave it")
+        nodes = node.layer._inbound_nodes
+        outputs = structure.flatten(node.outputs)
+        return KerasHistory(
+            node.layer,
+            next((at for at, one in enumerate(nodes) if one is node), 0),
+            next((at for at, one in enumerate(outputs) if one is self), 0),
+        )
+
+    @property
+    def _keras_mask(self) -> KerasTensor:
+        """The mask that it will carry.
+
+        Raises:
+            AttributeError: it will carry none.
+        """
+        if self.mask_spec is None:
+            raise AttributeError(f"{self!r} has no mask: attribute '_keras_mask' is not set")
+        if self._mask is None:
+            self._mask = late.mask_of_keras_tensor(self)
+        return self._mask
 
     @property
     def sparse(self) -> bool:

@@ -71,12 +71,6 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
         inputs = resolve(op, arguments, attrs)
     except CompositeGivenError:
         return late.execute_on_composites(op, arguments, name, attrs)
-    except InvalidArgumentError:
-        alike = _alike(op, arguments)
-        if alike is None:
-            raise
-        attrs.pop(op.inputs[0].type_attr, None)
-        return execute(op, *alike, name=name, **attrs)
     if tracer is not None:
         outputs = tracer.add(op, inputs, attrs, name)
     else:
@@ -196,21 +190,6 @@ def _tensor_of(value: Operands, arg: ArgDef) -> Tensor:
     if arg.dtype is dtypes.resource:
         return value.handle  # type: ignore[attr-defined,no-any-return]
     return late.read_variable(value)  # type: ignore[arg-type] # a variable
-
-
-def _alike(op: OpDef, arguments: Sequence[Any]) -> list[Tensor] | None:
-    """Two operands in the dtype that one of them says they meet in; None if neither says one."""
-    args = op.inputs
-    if len(args) != 2 or not args[0].type_attr or args[0].type_attr != args[1].type_attr:
-        return None
-    if not all(isinstance(value, Operands) for value in arguments):
-        return None
-    meet = arguments[0]._meet_dtype or arguments[1]._meet_dtype
-    if meet is None:
-        return None
-    tensors = [_tensor_of(value, arg) for value, arg in zip(arguments, args, strict=True)]
-    kind = meet(*(tensor.dtype for tensor in tensors))
-    return [tensor if tensor.dtype is kind else late.cast(tensor, kind) for tensor in tensors]
 
 
 class CompositeGivenError(Exception):

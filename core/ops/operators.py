@@ -1,7 +1,8 @@
 """The operators of tensors and variables: `x + y` is `add(x, y)`.
 
-The functions are bound here, all of them, to the class that declares them. They are the functions
-themselves, not methods that call them: that would be a tenth of the time of a small sum.
+The functions are bound here, all of them, to the class that declares them. Methods that call them
+would take a tenth of the time of a small sum, so each is the function itself, or one that differs
+from it only in what it does with an error.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Operands, Tensor, TensorLike
 from pinnace.ops.array import slicing
@@ -73,15 +75,46 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     return lambda y, x: function(x, y)
 
 
+def _giving_way(name: str, function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The function; if it cannot take y, then what y's class itself makes of `x operator y`.
+
+    Source:
+        TensorFlow (math_ops.py): an operator that cannot convert y asks y's reflected one.
+    """
+    reflected = f"__r{name}__"
+    # TensorFlow: run at once, these two take a variable of another dtype for an operand of theirs.
+    keeps_variables = name in {"add", "matmul"}
+
+    def operator(x: Any, y: Any) -> Any:
+        try:
+            return function(x, y)
+        except (TypeError, ValueError):
+            theirs = getattr(type(y), reflected, None)
+            if theirs is None or theirs is getattr(Operands, reflected):
+                raise
+            if keeps_variables and isinstance(y, Operands) and state.tracer is None:
+                raise
+            try:
+                answer = theirs(y, x)
+            except (TypeError, ValueError):
+                answer = NotImplemented
+            if answer is NotImplemented:
+                raise
+            return answer
+
+    return operator
+
+
+# Where the function would only pass its operands on to the op's entry, that stands here itself.
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": arithmetic.add,
     "and": and_,
-    "floordiv": division.floordiv,
-    "mod": division.floormod,
-    "mul": arithmetic.multiply,
+    "floordiv": division.FLOOR_DIV.entry,
+    "mod": division.FLOOR_MOD.entry,
+    "mul": arithmetic.MUL.entry,
     "or": or_,
-    "pow": exponents.pow,
-    "sub": arithmetic.subtract,
+    "pow": exponents.POW.entry,
+    "sub": arithmetic.SUB.entry,
     "truediv": division.truediv,
     "xor": xor,
 }
@@ -95,7 +128,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "le": comparison.less_equal,
     "lt": comparison.less,
     # x @ y of tensors alone: to look for composites takes a tenth of the time of a small product.
-    "matmul": inspect.unwrap(products.matmul),
+    "matmul": _giving_way("matmul", inspect.unwrap(products.matmul)),
     "ne": _not_equal,
     "neg": arithmetic.negative,
     "pos": _positive,
@@ -103,7 +136,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
 }
 
 for _name, _function in _BINARY.items():
-    setattr(Operands, f"__{_name}__", _function)
+    setattr(Operands, f"__{_name}__", _giving_way(_name, _function))
     setattr(Operands, f"__r{_name}__", _reflected(_function))
 for _name, _function in _OTHERS.items():
     setattr(Operands, f"__{_name}__", _function)

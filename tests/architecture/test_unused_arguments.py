@@ -83,7 +83,6 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     "lookup.": ({"experimental_is_anonymous"}, _HOLDS),
     ".BackupAndRestore.": ({"double_checkpoint"}, _HOLDS),
     ".argsort": ({"stable"}, _HOLDS),
-    ".argpartition": ({"kth"}, "what is sorted is partitioned at every place"),
     ".isin": ({"assume_unique"}, "a hint for another algorithm"),
     ".apply_channel_shift": ({"channel_axis"}, "all channels get the same number"),
     ".SeedGenerator.next": ({"ordered"}, _HOLDS),

@@ -171,8 +171,41 @@ def one_size() -> Any:
     ]
 
 
+def identities() -> Any:
+    """Batches of identity matrices whose number a tensor tells."""
+    shapes = []
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3])])
+    def traced(x: Any) -> Any:
+        made = [
+            tf.eye(3, batch_shape=[tf.shape(x)[0], 1]),
+            tf.eye(tf.shape(x)[1], 2, batch_shape=[tf.shape(x)[0], 1]),
+            tf.eye(3, batch_shape=tf.shape(x)),
+        ]
+        shapes.extend(y.shape.as_list() for y in made)
+        return made
+
+    return [traced(tf.ones((2, 3))), shapes, tf.eye(2, batch_shape=[tf.constant(2)])]
+
+
+def cut() -> Any:
+    """A float tensor in a list is not cut by `constant`; `convert_to_tensor` cuts it."""
+    given = ([tf.constant(1.5), 2], (tf.Variable(1.5), 2), [[tf.constant(2.5)], [3]])
+
+    def refused(value: Any) -> bool:
+        try:
+            tf.constant(value, tf.int32)
+        except (TypeError, ValueError):
+            return True
+        return False
+
+    return [[refused(value) for value in given], tf.convert_to_tensor(given[0], tf.int32)]
+
+
 PROGRAMS = {
     "one_size": one_size,
+    "cut": cut,
+    "identities": identities,
     "split_in_version_1": split_in_version_1,
     "dense_in_version_1": dense_in_version_1,
     "files_in_version_1": files_in_version_1,

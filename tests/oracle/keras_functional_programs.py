@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,121 @@ def decompositions() -> Any:
     ]
 
 
+def masked() -> Any:
+    """The mask that a KerasTensor tells is a tensor of the model like any other."""
+    inputs = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(10, 2, mask_zero=True)(inputs)
+    x = keras.layers.Dropout(0.25)(x)
+    mask = x._keras_mask
+    counts = ops.sum(ops.cast(mask, "float32"), axis=1)
+    model = keras.Model(inputs, [keras.layers.LSTM(3)(x), counts])
+    words = np.array([[1, 2, 0], [3, 0, 0]])
+    path = str(Path(sys.argv[2]) / "masked.keras")
+    model.save(path)
+    none = keras.layers.Dense(2)(keras.Input((3,)))
+    return [
+        [list(mask.shape), keras.backend.standardize_dtype(mask.dtype), x._keras_mask is mask],
+        [hasattr(none, "_keras_mask"), hasattr(keras.layers.LSTM(3)(x), "_keras_mask")],
+        [model(words)[1], model.predict(words, verbose=0)[1]],
+        keras.models.load_model(path)(words)[1],
+        keras.models.clone_model(model)(words)[1],
+        len(model.layers),
+    ]
+
+
+class Two(keras.Model):
+    """Whose call needs two arguments and may have a third."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = keras.layers.Dense(2, kernel_initializer="ones")
+
+    def build(self, x_shape: Any, y_shape: Any) -> None:
+        del y_shape
+        self.dense.build(x_shape)
+        self.built = True
+
+    def call(self, x: Any, y: Any, scale: Any = None) -> Any:
+        z = self.dense(x) + y
+        return z if scale is None else z * scale
+
+
+def exported() -> Any:
+    """With a signature of all arguments that a call needs, by position or by name."""
+    x, y = np.ones((3, 4), "float32"), np.arange(6, dtype="float32").reshape(3, 2)
+    found = []
+    for place, (args, options) in enumerate((((x, y), {}), ((x,), {"y": y}))):
+        model = Two()
+        model(*args, **options)
+        path = str(Path(sys.argv[2]) / f"two_{place}")
+        model.export(path, verbose=False)
+        again = tf.saved_model.load(path)
+        signature = again.signatures["serving_default"]
+        specs = signature.structured_input_signature[1]
+        found += [
+            {name: spec.shape.as_list() for name, spec in specs.items()},
+            signature(**dict(zip(sorted(specs), map(tf.constant, (x, y)), strict=True))),
+            again.serve(tf.constant(x), tf.constant(y)),
+            list(again.serve(tf.ones((5, 4)), tf.ones((5, 2))).shape),
+        ]
+    return found
+
+
+def shapes() -> Any:
+    """The shape of a KerasTensor is a tuple."""
+    x = keras.Input((None, 3))
+    tensors = [x, keras.layers.Dense(2)(x), x + 1, ops.sum(x, axis=(0, 1)), keras.KerasTensor(())]
+    return [
+        *([type(y.shape).__name__, list(y.shape), len(y.shape), y.ndim] for y in tensors),
+        list(x.shape + (1,)),  # noqa: RUF005 (what is asked)
+        [2, *x.shape[1:]],
+        x.shape == (None, None, 3),
+        json.dumps(x.shape),
+        keras.tree.flatten({"shape": x.shape}),
+    ]
+
+
+def histories() -> Any:
+    """Which call gave a KerasTensor."""
+    x = keras.Input((3,), name="first")
+    layer = keras.layers.Dense(2, name="second")
+    tensors = [x, layer(x), layer(x + 1), *ops.split(keras.Input((4,)), 2, 1)]
+    found = [
+        [type(one.operation).__name__, one.node_index, one.tensor_index, len(one)]
+        for one in (y._keras_history for y in tensors)
+    ]
+    return [found, tensors[1]._keras_history[0] is layer]
+
+
+def refusals() -> Any:
+    """What has no square, whole or single size."""
+    some = keras.KerasTensor((2, None, 3))
+    calls = {
+        "cholesky": lambda: ops.linalg.cholesky(some),
+        "det": lambda: ops.linalg.det(some),
+        "inv": lambda: ops.linalg.inv(some),
+        "argpartition": lambda: ops.argpartition(keras.KerasTensor((2, 3)), (1, 2)),
+        "eye": lambda: ops.eye(3.0),
+        "eye of columns": lambda: ops.eye(3, 2.0),
+        "eye of a tensor": lambda: ops.eye(tf.constant(2.0)),
+    }
+
+    def told(call: Any) -> str:
+        try:
+            call()
+        except (TypeError, ValueError) as error:
+            return "TypeError" if isinstance(error, TypeError) else "ValueError"
+        return "taken"
+
+    return {name: told(call) for name, call in calls.items()}
+
+
 PROGRAMS = {
+    "histories": histories,
+    "refusals": refusals,
+    "masked": masked,
+    "shapes": shapes,
+    "exported": exported,
     "result_types": lambda: [
         [refused_or(lambda a=a, b=b: keras.backend.result_type(a, b)) for b in [*KINDS, int, float]]
         for a in [*KINDS, int, float]

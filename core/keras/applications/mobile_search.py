@@ -186,7 +186,7 @@ def _shape(asked: Arguments) -> tuple[int | None, ...]:
             )
         if isinstance(x, KerasTensor) and x.shape[2] != shape[1]:
             raise ValueError(
-                f"{asked.who}: input_shape must be that of input_tensor, {x.shape.text}, got "
+                f"{asked.who}: input_shape must be that of input_tensor, {x.spec.shape.text}, got "
                 f"{shape}"
             )
     if shape[0] and shape[1] and min(shape[0], shape[1]) < 32:

@@ -129,7 +129,7 @@ def _default_size(asked: Arguments) -> int:
         return usual_size(here[1:], _SIZES)
     if here[2] != asked.input_shape[1]:
         raise ValueError(
-            f"MobileNetV2: input_shape must be that of input_tensor, {here.text}, got "
+            f"MobileNetV2: input_shape must be that of input_tensor, {list(here)}, got "
             f"{tuple(asked.input_shape)}"
         )
     return usual_size(asked.input_shape, _SIZES)

@@ -146,7 +146,7 @@ def _model(
         # A cell asks whether the one before it halved pictures. Keras' models of unknown sizes
         # take it that none did, and fail when they are called.
         raise ValueError(
-            f"{asked.who}: height and width must be known, got {image.shape.text}\n"
+            f"{asked.who}: height and width must be known, got {image.spec.shape.text}\n"
             f"  Try: input_shape=({kind.size}, {kind.size}, 3)"
         )
     x = Conv2D(

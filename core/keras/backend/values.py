@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.shapes import as_shape
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
 from pinnace.keras.dtype_policy import floatx
@@ -217,18 +218,18 @@ def is_keras_tensor(x: Any) -> bool:
 
 def int_shape(x: Any) -> tuple[int | None, ...] | None:
     """The sizes, None for unknown ones; None if not even their number is known."""
-    shape = x.shape
+    shape = as_shape(x.shape)
     return None if shape.rank is None else tuple(shape)
 
 
 def ndim(x: Any) -> int | None:
     """The number of axes."""
-    return x.shape.rank  # type: ignore[no-any-return]
+    return as_shape(x.shape).rank
 
 
 def count_params(x: Any) -> int:
     """The number of elements."""
-    return int(np.prod(x.shape.as_list()))
+    return int(np.prod(tuple(x.shape)))
 
 
 def cast_to_floatx(x: Any) -> Any:

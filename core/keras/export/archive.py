@@ -8,6 +8,7 @@ from pinnace import late
 from pinnace.framework import structure
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.resources import TrackableResource
+from pinnace.framework.shapes import as_shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.trackable import Trackable
@@ -128,7 +129,9 @@ class ExportArchive:
         if kwargs:
             raise ValueError(f"{who}: unknown arguments {', '.join(sorted(kwargs))}")
         if name in self._endpoints or hasattr(self._root, name):
-            raise ValueError(f"{who}: the name is taken\n  taken: {', '.join(self._endpoints)}")
+            raise ValueError(
+                f"{who}: the name is already taken\n  taken: {', '.join(self._endpoints)}"
+            )
         if input_signature is not None:
             specs = structure.map_structure(lambda x: _spec(who, x), list(input_signature))
             plain = fn.python_function if isinstance(fn, Function) else fn
@@ -194,7 +197,10 @@ class ExportArchive:
             ValueError: there is no endpoint.
         """
         if not self._endpoints:
-            raise ValueError("ExportArchive.write_out: there is no endpoint\n  Try: add_endpoint")
+            raise ValueError(
+                "ExportArchive.write_out: there is no endpoint: No endpoints have been set\n"
+                "  Try: add_endpoint"
+            )
         concrete = {name: fn.concrete_functions()[0] for name, fn in self._endpoints.items()}
         self._root._all_variables = _unique(v for f in concrete.values() for v in f.variables)
         self._root._misc_assets = [x for x in _below(self._tracked) if _is_resource(x)]
@@ -214,10 +220,11 @@ def _spec(who: str, x: Any) -> TensorSpec:
         return TensorSpec(x.shape, x.dtype, x.name)
     if isinstance(x, (Tensor, KerasTensor)):
         name = x.name if isinstance(x, KerasTensor) else None
-        return TensorSpec((None, *x.shape[1:]) if x.shape.rank else x.shape, x.dtype, name)
+        shape = as_shape(x.shape)
+        return TensorSpec((None, *shape[1:]) if shape.rank else shape, x.dtype, name)
     raise TypeError(
-        f"{who}: input_signature must hold InputSpecs, TensorSpecs, KerasTensors or tensors, got "
-        f"{type(x).__name__}: {x!r}"
+        f"{who}: Unsupported x={x!r} ({type(x).__name__}): input_signature must hold InputSpecs, "
+        "TensorSpecs, KerasTensors or tensors"
     )
 
 

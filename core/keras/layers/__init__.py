@@ -28,10 +28,9 @@ from pinnace.keras.layers.adaptive_pooling import AdaptiveMaxPooling3D as Adapti
 from pinnace.keras.layers.attention import AdditiveAttention as AdditiveAttention
 from pinnace.keras.layers.attention import Attention as Attention
 from pinnace.keras.layers.attention import MultiHeadAttention as MultiHeadAttention
-from pinnace.keras.layers.augmentation import CenterCrop as CenterCrop
-from pinnace.keras.layers.augmentation import RandomCrop as RandomCrop
 from pinnace.keras.layers.categories import CategoryEncoding as CategoryEncoding
 from pinnace.keras.layers.categories import Hashing as Hashing
+from pinnace.keras.layers.center_crop import CenterCrop as CenterCrop
 from pinnace.keras.layers.conv import Conv1D as Conv1D
 from pinnace.keras.layers.conv import Conv2D as Conv2D
 from pinnace.keras.layers.conv import Conv3D as Conv3D
@@ -147,7 +146,6 @@ from pinnace.keras.layers.text import TextVectorization as TextVectorization
 from pinnace.keras.layers.volumes import Cropping3D as Cropping3D
 from pinnace.keras.layers.volumes import UpSampling3D as UpSampling3D
 from pinnace.keras.layers.volumes import ZeroPadding3D as ZeroPadding3D
-from pinnace.keras.layers.warping import RandomZoom as RandomZoom
 from pinnace.keras.layers.wrapper import TimeDistributed as TimeDistributed
 from pinnace.keras.layers.wrapper import Wrapper as Wrapper
 
@@ -159,6 +157,7 @@ if TYPE_CHECKING:
     from pinnace.keras.layers.image_preprocessing.affine import (
         RandomTranslation as RandomTranslation,
     )
+    from pinnace.keras.layers.image_preprocessing.affine import RandomZoom as RandomZoom
     from pinnace.keras.layers.image_preprocessing.box_counts import (
         MaxNumBoundingBoxes as MaxNumBoundingBoxes,
     )
@@ -183,6 +182,7 @@ if TYPE_CHECKING:
     from pinnace.keras.layers.image_preprocessing.colours import (
         RandomSaturation as RandomSaturation,
     )
+    from pinnace.keras.layers.image_preprocessing.crops import RandomCrop as RandomCrop
     from pinnace.keras.layers.image_preprocessing.filters import (
         RandomGaussianBlur as RandomGaussianBlur,
     )
@@ -215,7 +215,13 @@ if TYPE_CHECKING:
 _LATE = {
     "crossing": ("HashedCrossing",),
     "feature_columns": ("DenseFeatures",),
-    "image_preprocessing.affine": ("RandomRotation", "RandomShear", "RandomTranslation"),
+    "image_preprocessing.affine": (
+        "RandomRotation",
+        "RandomShear",
+        "RandomTranslation",
+        "RandomZoom",
+    ),
+    "image_preprocessing.crops": ("RandomCrop",),
     "image_preprocessing.box_counts": ("MaxNumBoundingBoxes",),
     "image_preprocessing.brightness": (
         "AutoContrast",

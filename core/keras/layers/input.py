@@ -58,7 +58,7 @@ class InputLayer(Layer):
             _check_tensor(input_tensor, shape, batch_size, batch_shape)
             _check_form(input_tensor, dtype=dtype, sparse=sparse, ragged=ragged)
             shape, batch_size = None, None
-            batch_shape, dtype = input_tensor.shape.dims, input_tensor.dtype
+            batch_shape, dtype = input_tensor.spec.shape.dims, input_tensor.dtype
             sparse, ragged = input_tensor.sparse, input_tensor.ragged
         for what, value in (("shape", shape), ("batch_size", batch_size)):
             if value is not None and batch_shape is not None:

@@ -12,7 +12,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras.dtype_policy import epsilon
-from pinnace.keras.image_format import checked_format
+from pinnace.keras.image_format import checked_format, image_data_format
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.followed import FollowedLayer, FollowedOptions, Move
 from pinnace.keras.ops.formats import images_last, images_restored
@@ -50,7 +50,11 @@ class Rescaling(Layer):
         kind = self._policy._compute
         if x.dtype is not kind:
             x = casting.cast(x, kind)
-        y = x * _of_kind(self.scale, kind)
+        scale = _of_kind(self.scale, kind)
+        if len(scale.shape) and image_data_format() == "channels_first":
+            # Keras: the channels are those of [c, h, w]; an offset is given in that shape.
+            scale = reshaping.reshape(scale, [*scale.shape, *[1] * (3 - len(scale.shape))])
+        y = x * scale
         return (
             y
             if isinstance(self.offset, float) and self.offset == 0

@@ -63,7 +63,8 @@ class TFSMLayer(Layer):
         if name in loaded.signatures:
             return loaded.signatures[name]
         raise ValueError(
-            f"TFSMLayer: {str(self.filepath)!r} has neither an attribute nor a signature {name!r}\n"
+            f"TFSMLayer: The endpoint {name!r} is neither an attribute nor a signature of "
+            f"{str(self.filepath)!r}\n"
             f"  signatures: {', '.join(sorted(loaded.signatures)) or 'none'}"
         )
 

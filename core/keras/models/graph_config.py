@@ -157,7 +157,7 @@ def _stored_call(node: Node, places: dict[int, list[Any]]) -> dict[str, Any]:
             return {
                 "class_name": "__keras_tensor__",
                 "config": {
-                    "shape": x.shape.dims,
+                    "shape": x.spec.shape.dims,
                     "dtype": x.dtype.name,
                     "keras_history": places[id(x)],
                 },

@@ -14,7 +14,7 @@ from pinnace.framework.no_effect import no_effect
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras import masks, optimizers, registry, stateless
 from pinnace.keras.call_context import calls
-from pinnace.keras.call_signature import as_specs
+from pinnace.keras.call_signature import as_specs, needed_arguments
 from pinnace.keras.export.archive import ExportArchive
 from pinnace.keras.forms import with_open_batch
 from pinnace.keras.layer import Layer
@@ -69,7 +69,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {"optimizer"}
     _untracked = frozenset(
         {
-            *("_topology", "_call_specs", "history"),
+            *("_topology", "_call_specs", "_more_call_specs", "history"),
             *("train_function", "test_function", "predict_function"),
         }
     )
@@ -85,8 +85,9 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     _model_trainer: Trainer
     _topology: Topology | None
     _layers: list[Layer]
-    # The specs of the first argument of `call`, the batch axis open.
+    # The specs of the first argument of `call`, the batch axis open; those of the others it needs.
     _call_specs: Any
+    _more_call_specs: tuple[Any, ...]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A Functional for `Model(inputs, outputs)`."""
@@ -97,6 +98,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         vars(made).update(
             _topology=None,
             _call_specs=None,
+            _more_call_specs=(),
             optimizer=None,
             train_function=None,
             test_function=None,
@@ -139,8 +141,8 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         del args
         if self._topology is None:
             raise NotImplementedError(
-                f"{type(self).__name__} must define call(self, inputs), or be made from inputs and "
-                "outputs"
+                f"Model {type(self).__name__} does not have a `call()` method implemented: it must "
+                "define call(self, inputs), or be made from inputs and outputs"
             )
         return self._topology.run(inputs)
 
@@ -149,6 +151,8 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     ) -> None:
         first = args[0] if args else next(iter(kwargs.values()), None)
         self._call_specs = structure.map_structure(_open_spec, first)
+        others = needed_arguments(type(self).call, signature, args, kwargs)
+        self._more_call_specs = structure.map_structure(_open_spec, others)
         if type(self).build is Model.build:
             # The layers inside are built as `call` calls them.
             self._build_specs = structure.map_structure(spec_of, first)
@@ -847,18 +851,15 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             filepath: a folder, or a file for ONNX.
             format: `tf_saved_model` or `onnx`.
             **kwargs: `input_signature`: a list with the specs of the arguments of a call, in place
-                of what the model was built for, for a SavedModel: see
-                `keras.export.ExportArchive`; `verbose`: whether to print the endpoints then;
-                others: the writer's.
+                of what the model was built for: see `keras.export.ExportArchive`; `verbose`:
+                whether to print the endpoints then; `opset_version`: of ONNX; others: the writer's.
 
         Raises:
-            ValueError: another format; an `input_signature` for ONNX.
+            ValueError: another format.
         """
         verbose = kwargs.pop("verbose", None)
         specs = kwargs.pop("input_signature", None)
-        if specs is not None:
-            if format != "tf_saved_model":
-                raise ValueError("Model.export: input_signature goes with format='tf_saved_model'")
+        if specs is not None and format == "tf_saved_model":
             _check_folder("Model.export", Path(filepath))
             archive = ExportArchive()
             archive.track_and_add_endpoint("serve", self, specs)
@@ -868,7 +869,13 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             _check_folder("Model.export", Path(filepath))
             self._write(str(filepath), False, kwargs)
         elif format == "onnx":
-            signature = self._default_signatures()["serving_default"]
+            if (opset := kwargs.pop("opset_version", None)) is not None:
+                kwargs["opset"] = opset
+            if specs is None:
+                signature = self._default_signatures()["serving_default"]
+            else:
+                endpoint = ExportArchive().track_and_add_endpoint("serve", self, specs)
+                signature = endpoint.get_concrete_function()
             late.onnx.export(signature, str(filepath), **kwargs)
         else:
             raise ValueError(
@@ -951,7 +958,7 @@ def _named_spec(x: KerasTensor) -> Any:
     if not isinstance(x.spec, TensorSpec):
         return x.spec
     given = x.node is not None and getattr(x.node.layer, "_given_name", None)
-    return TensorSpec.of(x.shape, x.dtype, x.name if given else None)
+    return TensorSpec.of(x.spec.shape, x.dtype, x.name if given else None)
 
 
 def _open_spec(x: Any) -> Any:
@@ -981,5 +988,5 @@ def _functional_arguments(
 
 def _shapes(tensors: list[KerasTensor]) -> Any:
     """Their shapes as tuples, that of a single one alone."""
-    found = [x.shape if x.shape.rank is None else tuple(x.shape) for x in tensors]
+    found = [x.shape for x in tensors]
     return found[0] if len(found) == 1 else found

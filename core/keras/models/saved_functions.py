@@ -31,7 +31,7 @@ def default_signatures(model: Model) -> dict[str, ConcreteFunction]:
     named, rebuild = _named_inputs(model)
 
     def serve(**inputs: Any) -> dict[str, Any]:
-        return _named_outputs(model(rebuild(inputs), training=False))
+        return _named_outputs(model(*rebuild(inputs), training=False))
 
     concrete, _ = trace(serve, (), named, "serving_default")
     concrete.by_name = True
@@ -56,10 +56,14 @@ def functions_for_saving(model: Model) -> dict[str, Any]:
     def call(inputs: Any, training: bool = False) -> Any:
         return model(inputs, training=training)
 
-    function = Function(call, name="__call__")
-    for form in _forms(specs):
+    def call_with_more(*inputs: Any, training: bool = False) -> Any:
+        return model(*inputs, training=training)
+
+    more = model._more_call_specs
+    function = Function(call_with_more if more else call, name="__call__")
+    for form in _forms((specs, *more)):
         for training in (False, True):
-            function.get_concrete_function(form, training=training)
+            function.get_concrete_function(*form, training=training)
     losses = ListWrapper(_loss_functions(model))
     # Keras: an exported model is asked by the name `serve`.
     served = {"serve": function} if calls.exporting else {}
@@ -91,20 +95,24 @@ def _known_specs(model: Model) -> Any:
     if model._call_specs is None:
         raise ValueError(
             f"{model._described()} does not know its inputs yet\n"
-            "  Try: call it on data, fit it, or begin a Sequential with Input(shape)"
+            "  Try: call it on data, fit it, or begin a Sequential with Input(shape). "
+            "It must be built"
         )
     return model._call_specs
 
 
 def _named_inputs(model: Model) -> tuple[dict[str, TensorSpec], Callable[[dict[str, Any]], Any]]:
-    """The inputs by name, and how to get the argument of `call` from them.
+    """The inputs by name, and how to get the arguments of `call` from them.
 
     Source:
         Keras: a signature takes sparse and ragged inputs as dense tensors.
     """
     specs = _known_specs(model)
-    flat = structure.flatten(specs)
-    if isinstance(specs, dict):
+    more = model._more_call_specs
+    flat = structure.flatten((specs, *more))
+    if more:
+        names = [f"args_{index}" for index in range(len(flat))]  # as Keras names them
+    elif isinstance(specs, dict):
         names = [str(key) for key in sorted(specs)]
     else:
         names = [_name_of(model, index, spec) for index, spec in enumerate(flat)]
@@ -117,7 +125,7 @@ def _named_inputs(model: Model) -> tuple[dict[str, TensorSpec], Callable[[dict[s
     }
 
     def rebuild(inputs: dict[str, Any]) -> Any:
-        return structure.pack_sequence_as(specs, [inputs[name] for name in names])
+        return structure.pack_sequence_as((specs, *more), [inputs[name] for name in names])
 
     return named, rebuild
 

@@ -193,7 +193,7 @@ class Sequential(Model):
             if shape.rank:
                 shape = type(shape)((None, *shape[1:]))
             self._input = Input(batch_shape=tuple(shape), dtype=x.dtype)
-        elif not self._input.shape.is_compatible_with(x.shape):
+        elif not self._input.spec.shape.is_compatible_with(x.shape):
             raise ValueError(
                 f"{self._described()} has already been configured for inputs of shape "
                 f"{tuple(self._input.shape)}, got {tuple(x.shape)}"

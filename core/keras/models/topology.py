@@ -205,7 +205,7 @@ def _with_own_inputs(inputs: Any, outputs: Any) -> tuple[Any, Any]:
     for x in structure.flatten(inputs):
         if x.node is not None and x.node.inputs:
             made = InputLayer(
-                batch_shape=x.shape.dims,
+                batch_shape=x.spec.shape.dims,
                 dtype=x.dtype,
                 sparse=x.sparse,
                 ragged=x.ragged,
@@ -278,7 +278,9 @@ def fitted(
     if isinstance(value, KerasTensor) or not (isinstance(value, Operands) or is_composite(value)):
         return value
     # Keras: the batch axis of an Input is for layers that keep a state; a model takes any batch.
-    shape, wanted = value.shape, x.shape if not x.shape.rank else Shape((None, *x.shape[1:]))
+    shape, wanted = value.shape, x.spec.shape
+    if wanted.rank:
+        wanted = Shape((None, *wanted[1:]))
     kind = value.dtype
     if kind is not x.dtype and kind.is_numeric and x.dtype.is_numeric:
         mask = masks.mask_of(value)

@@ -45,7 +45,7 @@ def get_item(x: Any, key: Any) -> Tensor:
     return slicing.getitem(x, picked)
 
 
-@operation("numpy", "Reshape", "newshape")
+@operation("numpy", "Reshape", "newshape", sparse="reshape")
 def reshape(x: Any, newshape: Any) -> Tensor:
     """The elements in another shape; -1 or None is what is left over.
 
@@ -60,7 +60,7 @@ def reshape(x: Any, newshape: Any) -> Tensor:
     return reshaping.reshape(x, [-1 if n is None else n for n in sizes])
 
 
-@operation("numpy", "Transpose", "axes")
+@operation("numpy", "Transpose", "axes", sparse="transpose")
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
     """The axes in another order; the other way round if None.
 
@@ -107,7 +107,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     return permutations.transpose(x, order)
 
 
-@operation("numpy", "ExpandDims", "axis")
+@operation("numpy", "ExpandDims", "axis", sparse="expand_dims")
 def expand_dims(x: Any, axis: Any) -> Tensor:
     """With new axes of size 1.
 
@@ -124,7 +124,7 @@ def expand_dims(x: Any, axis: Any) -> Tensor:
     return x  # type: ignore[no-any-return]  # a tensor
 
 
-@operation("numpy", "Squeeze", "axis")
+@operation("numpy", "Squeeze", "axis", sparse="squeeze")
 def squeeze(x: Any, axis: Any = None) -> Tensor:
     """Without axes of size 1.
 
@@ -133,7 +133,13 @@ def squeeze(x: Any, axis: Any = None) -> Tensor:
         axis: an axis of size 1 or several; all of them if None.
     """
     if axis is None:
-        return reshaping.squeeze(x)
+        sizes = as_tensor(x).shape
+        if sizes.rank is None:
+            return reshaping.squeeze(x)
+        # Keras: an axis of unknown size stays.
+        axis = [at for at, size in enumerate(sizes) if size == 1]
+        if not axis:
+            return identities.identity(x)
     return reshaping.squeeze(x, [axis] if isinstance(axis, int) else list(axis))
 
 
@@ -157,7 +163,7 @@ def broadcast_to(x: Any, shape: Any) -> Tensor:
     return broadcasting.broadcast_to(x, list(shape))
 
 
-@operation("numpy", "Concatenate", "axis")
+@operation("numpy", "Concatenate", "axis", sparse="concatenate")
 def concatenate(xs: Any, axis: int = 0) -> Tensor:
     """One behind the other along an axis.
 
@@ -319,7 +325,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
     return padding.pad(x, pairs, mode.upper())
 
 
-@operation("numpy", "Take", "axis")
+@operation("numpy", "Take", "axis", sparse="take")
 def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     """The elements at these places along an axis; of the flat tensor if None. -1 is the last.
 
@@ -476,7 +482,7 @@ def _of_parts(x: Any, sparse: bool | None, ragged: bool | None) -> Any:
     return as_tensor(x)
 
 
-@operation("numpy", "Copy")
+@operation("numpy", "Copy", sparse="of_values")
 def copy(x: Any) -> Tensor:
     """The same values."""
     return identities.identity(x)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.ops.operation import operation
-from pinnace.keras.ops.promotion import alike, as_kind, float_pair, floating, pair
+from pinnace.keras.ops.promotion import alike, as_kind, float_pair, floating, met, pair
+from pinnace.keras.result_types import result_type
 from pinnace.ops.array import casting, constants, selecting
 from pinnace.ops.math import (
     arithmetic,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 
-@operation("numpy", "Add")
+@operation("numpy", "Add", sparse="add")
 def add(x1: Any, x2: Any) -> Tensor:
     """x1 + x2.
 
@@ -41,7 +42,7 @@ def add(x1: Any, x2: Any) -> Tensor:
     return arithmetic.add(*pair(x1, x2))
 
 
-@operation("numpy", "Subtract")
+@operation("numpy", "Subtract", sparse="subtract")
 def subtract(x1: Any, x2: Any) -> Tensor:
     """x1 - x2.
 
@@ -55,7 +56,7 @@ def subtract(x1: Any, x2: Any) -> Tensor:
     return arithmetic.subtract(*pair(x1, x2))
 
 
-@operation("numpy", "Multiply")
+@operation("numpy", "Multiply", sparse="multiply")
 def multiply(x1: Any, x2: Any) -> Tensor:
     """x1 x2, element by element.
 
@@ -69,7 +70,7 @@ def multiply(x1: Any, x2: Any) -> Tensor:
     return arithmetic.multiply(*pair(x1, x2))
 
 
-@operation("numpy", "Divide")
+@operation("numpy", "Divide", sparse="divide")
 def divide(x1: Any, x2: Any) -> Tensor:
     """x1 / x2; integers become floats.
 
@@ -83,7 +84,7 @@ def divide(x1: Any, x2: Any) -> Tensor:
     return division.divide(*float_pair(x1, x2))
 
 
-@operation("numpy", "TrueDivide")
+@operation("numpy", "TrueDivide", sparse="divide")
 def true_divide(x1: Any, x2: Any) -> Tensor:
     """x1 / x2; integers become floats.
 
@@ -136,7 +137,10 @@ def mod(x1: Any, x2: Any) -> Tensor:
     Returns:
         The broadcast shape, the common dtype.
     """
-    return division.floormod(*pair(x1, x2))
+    a, b = met(x1, x2)
+    if a.dtype.is_bool:
+        a, b = casting.cast(a, dtypes.int32), casting.cast(b, dtypes.int32)
+    return division.floormod(a, b)
 
 
 @operation("numpy", "Power")
@@ -150,10 +154,15 @@ def power(x1: Any, x2: Any) -> Tensor:
     Returns:
         The broadcast shape, the common dtype.
     """
-    return exponents.pow(*pair(x1, x2))
+    a, b = pair(x1, x2)
+    if a.dtype.is_unsigned:  # the op has none of them
+        kind = result_type(a.dtype)
+        power = exponents.pow(casting.cast(a, dtypes.int32), casting.cast(b, dtypes.int32))
+        return casting.cast(power, kind)
+    return exponents.pow(a, b)
 
 
-@operation("numpy", "Maximum")
+@operation("numpy", "Maximum", sparse="maximum")
 def maximum(x1: Any, x2: Any) -> Tensor:
     """The larger of both.
 
@@ -167,7 +176,7 @@ def maximum(x1: Any, x2: Any) -> Tensor:
     return arithmetic.maximum(*pair(x1, x2))
 
 
-@operation("numpy", "Minimum")
+@operation("numpy", "Minimum", sparse="minimum")
 def minimum(x1: Any, x2: Any) -> Tensor:
     """The smaller of both.
 
@@ -181,37 +190,37 @@ def minimum(x1: Any, x2: Any) -> Tensor:
     return arithmetic.minimum(*pair(x1, x2))
 
 
-@operation("numpy", "Negative")
+@operation("numpy", "Negative", sparse="of_values")
 def negative(x: Any) -> Tensor:
     """The opposite."""
     return arithmetic.negative(x)
 
 
-@operation("numpy", "Absolute")
+@operation("numpy", "Absolute", sparse="of_values")
 def absolute(x: Any) -> Tensor:
     """Without the sign."""
     return polar.abs(x)
 
 
-@operation("numpy", "Abs")
+@operation("numpy", "Abs", sparse="of_values")
 def abs(x: Any) -> Tensor:
     """Without the sign."""
     return polar.abs(x)
 
 
-@operation("numpy", "Sign")
+@operation("numpy", "Sign", sparse="of_values")
 def sign(x: Any) -> Tensor:
     """-1, 0 or 1."""
     return polar.sign(x)
 
 
-@operation("numpy", "Square")
+@operation("numpy", "Square", sparse="of_values")
 def square(x: Any) -> Tensor:
     """x times x."""
     return arithmetic.square(x)
 
 
-@operation("numpy", "Sqrt")
+@operation("numpy", "Sqrt", sparse="of_values")
 def sqrt(x: Any) -> Tensor:
     """The square root."""
     return exponents.sqrt(floating(x))
@@ -223,43 +232,43 @@ def rsqrt(x: Any) -> Tensor:
     return exponents.rsqrt(floating(x))
 
 
-@operation("numpy", "Reciprocal")
+@operation("numpy", "Reciprocal", sparse="of_dense")
 def reciprocal(x: Any) -> Tensor:
     """1 / x."""
     return 1.0 / floating(x)
 
 
-@operation("numpy", "Exp")
+@operation("numpy", "Exp", sparse="of_dense")
 def exp(x: Any) -> Tensor:
     """e to the power x."""
     return exponents.exp(floating(x))
 
 
-@operation("numpy", "Expm1")
+@operation("numpy", "Expm1", sparse="of_values")
 def expm1(x: Any) -> Tensor:
     """exp(x) - 1, exact near 0."""
     return exponents.expm1(floating(x))
 
 
-@operation("numpy", "Log")
+@operation("numpy", "Log", sparse="of_dense")
 def log(x: Any) -> Tensor:
     """The natural logarithm."""
     return exponents.log(floating(x))
 
 
-@operation("numpy", "Log1p")
+@operation("numpy", "Log1p", sparse="of_values")
 def log1p(x: Any) -> Tensor:
     """log(1 + x), exact near 0."""
     return exponents.log1p(floating(x))
 
 
-@operation("numpy", "Log2")
+@operation("numpy", "Log2", sparse="of_dense")
 def log2(x: Any) -> Tensor:
     """The logarithm to base 2."""
     return exponents.log(floating(x)) / 0.6931471805599453
 
 
-@operation("numpy", "Log10")
+@operation("numpy", "Log10", sparse="of_dense")
 def log10(x: Any) -> Tensor:
     """The logarithm to base 10."""
     return exponents.log(floating(x)) / 2.302585092994046
@@ -280,19 +289,19 @@ def logaddexp(x1: Any, x2: Any) -> Tensor:
     return arithmetic.maximum(a, b) + exponents.log1p(exponents.exp(-polar.abs(a - b)))
 
 
-@operation("numpy", "Floor")
+@operation("numpy", "Floor", sparse="of_values")
 def floor(x: Any) -> Tensor:
     """The next whole number below."""
     return rounding.floor(floating(x))
 
 
-@operation("numpy", "Ceil")
+@operation("numpy", "Ceil", sparse="of_values")
 def ceil(x: Any) -> Tensor:
     """The next whole number above."""
     return rounding.ceil(floating(x))
 
 
-@operation("numpy", "Round", "decimals")
+@operation("numpy", "Round", "decimals", sparse="of_values")
 def round(x: Any, decimals: int = 0) -> Tensor:
     """The nearest number with so many decimals; of two, the one with an even last digit.
 
@@ -327,37 +336,37 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Tensor:
     return kept
 
 
-@operation("numpy", "Sin")
+@operation("numpy", "Sin", sparse="of_values")
 def sin(x: Any) -> Tensor:
     """The sine of radians."""
     return trigonometry.sin(floating(x))
 
 
-@operation("numpy", "Cos")
+@operation("numpy", "Cos", sparse="of_dense")
 def cos(x: Any) -> Tensor:
     """The cosine of radians."""
     return trigonometry.cos(floating(x))
 
 
-@operation("numpy", "Tan")
+@operation("numpy", "Tan", sparse="of_values")
 def tan(x: Any) -> Tensor:
     """The tangent of radians."""
     return trigonometry.tan(floating(x))
 
 
-@operation("numpy", "Arcsin")
+@operation("numpy", "Arcsin", sparse="of_values")
 def arcsin(x: Any) -> Tensor:
     """The angle whose sine is x."""
     return trigonometry.asin(floating(x))
 
 
-@operation("numpy", "Arccos")
+@operation("numpy", "Arccos", sparse="of_dense")
 def arccos(x: Any) -> Tensor:
     """The angle whose cosine is x."""
     return trigonometry.acos(floating(x))
 
 
-@operation("numpy", "Arctan")
+@operation("numpy", "Arctan", sparse="of_values")
 def arctan(x: Any) -> Tensor:
     """The angle whose tangent is x."""
     return trigonometry.atan(floating(x))
@@ -377,19 +386,19 @@ def arctan2(x1: Any, x2: Any) -> Tensor:
     return trigonometry.atan2(*float_pair(x1, x2))
 
 
-@operation("numpy", "Sinh")
+@operation("numpy", "Sinh", sparse="of_values")
 def sinh(x: Any) -> Tensor:
     """The hyperbolic sine."""
     return trigonometry.sinh(floating(x))
 
 
-@operation("numpy", "Cosh")
+@operation("numpy", "Cosh", sparse="of_dense")
 def cosh(x: Any) -> Tensor:
     """The hyperbolic cosine."""
     return trigonometry.cosh(floating(x))
 
 
-@operation("numpy", "Tanh")
+@operation("numpy", "Tanh", sparse="of_values")
 def tanh(x: Any) -> Tensor:
     """The hyperbolic tangent."""
     return trigonometry.tanh(floating(x))
@@ -533,7 +542,7 @@ def logical_not(x: Any) -> Tensor:
     return logic.logical_not(casting.cast(x, "bool"))
 
 
-@operation("numpy", "Isfinite")
+@operation("numpy", "Isfinite", sparse="of_dense")
 def isfinite(x: Any) -> Tensor:
     """Where it is neither infinite nor NaN."""
     return comparison.is_finite(floating(x))
@@ -616,13 +625,13 @@ def cast(x: Any, dtype: Any) -> Tensor:
     return casting.cast(x, dtype)
 
 
-@operation("numpy", "Real")
+@operation("numpy", "Real", sparse="of_values")
 def real(x: Any) -> Tensor:
     """The real part."""
     return complexes.real(x)
 
 
-@operation("numpy", "Imag")
+@operation("numpy", "Imag", sparse="of_values")
 def imag(x: Any) -> Tensor:
     """The imaginary part."""
     return complexes.imag(x)

@@ -253,7 +253,18 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor: 
 
     Returns:
         [N, M].
+
+    Raises:
+        TypeError: a size is no integer.
     """
+    for name, size in (("N", N), ("M", M)):
+        dtype_of = getattr(size, "dtype", None)
+        whole = isinstance(size, int) if dtype_of is None else "int" in str(dtype_of)
+        if size is not None and not whole:
+            raise TypeError(
+                f"keras.ops.eye: Argument `{name}` must be an integer or an integer tensor, got "
+                f"{size!r}"
+            )
     if isinstance(k, int) and k == 0:
         return bands.eye(N, M, dtype=_kind(dtype))
     return casting.cast(comparison.equal(_offsets(N, N if M is None else M), k), _kind(dtype))

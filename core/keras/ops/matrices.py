@@ -12,10 +12,10 @@ from pinnace.ops.array import (
     casting,
     constants,
     identities,
-    permutations,
     reshaping,
     selecting,
     shapes,
+    sorting,
 )
 from pinnace.ops.linalg import (
     bands,
@@ -42,7 +42,7 @@ def _matrices(name: str, x: Any, square: bool = False, leading: bool = True) -> 
         raise ValueError(f"keras.ops.{name}: x must be {wanted}, got shape {tensor.shape.text}")
     if square and rank is not None:
         rows, columns = tensor.shape[-2], tensor.shape[-1]
-        if None not in {rows, columns} and rows != columns:
+        if rows != columns:  # Keras: also if just one of them is known
             raise ValueError(
                 f"keras.ops.{name}: the matrices must be square, got shape {tensor.shape.text}"
             )
@@ -199,17 +199,18 @@ def lu_factor(x: Any) -> tuple[Tensor, Tensor]:
     """The triangles L and U with L U = the rows of x in another order.
 
     Args:
-        x: [n, n], a float or complex type.
+        x: [..., n, n], a float or complex type.
 
     Returns:
-        L below the diagonal, where it is 1, and U on and above it, [n, n], dtype of `x`; and
-        where each row of `x` went, [n], int32.
+        L below the diagonal, where it is 1, and U on and above it, [..., n, n], dtype of `x`; and
+        where each row of `x` went, [..., n], int32.
 
     Raises:
-        ValueError: not one square matrix.
+        ValueError: the matrices are not square.
     """
-    factors, order = triangles.lu(_matrices("lu_factor", x, square=True, leading=False))
-    return factors, permutations.invert_permutation(order)
+    factors, order = triangles.lu(_matrices("lu_factor", x, square=True))
+    # What sorts a permutation is its inverse.
+    return factors, sorting.argsort(order, axis=-1)
 
 
 @operation("linalg", "Qr", "mode")

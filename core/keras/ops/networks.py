@@ -11,6 +11,7 @@ from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.ops.formats import channels_last, channels_restored
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike, floating, pair
+from pinnace.keras.result_types import result_type
 from pinnace.ops.array import casting, indicators, reshaping
 from pinnace.ops.array.saturation import saturate_cast
 from pinnace.ops.math import arithmetic, division, einstein, exponents, polar, products, reduction
@@ -330,7 +331,7 @@ def conv(
 # Products.
 
 
-@operation("numpy", "Matmul")
+@operation("numpy", "Matmul", sparse="matmul")
 def matmul(x1: Any, x2: Any) -> Tensor:
     """The product of the last two axes; a vector is a row on the left, a column on the right.
 
@@ -342,6 +343,12 @@ def matmul(x1: Any, x2: Any) -> Tensor:
         [..., m, n], without the axis that a vector was given.
     """
     a, b = alike(x1, x2)
+    kind = None
+    if a.dtype.is_bool or (a.dtype.is_integer and a.dtype not in {dtypes.int32, dtypes.int64}):
+        # Keras: through floats, and of two matrices of bytes the sums have four times their bits.
+        bytes_ = a.dtype is dtypes.int8 and min(len(a.shape), len(b.shape)) > 1
+        kind = "int32" if bytes_ and _are_int8(x1, x2) else result_type(a.dtype)
+        a, b = casting.cast(a, floatx()), casting.cast(b, floatx())
     ranks = (len(a.shape), len(b.shape))
     if ranks[0] == 1:
         a = reshaping.expand_dims(a, 0)
@@ -352,7 +359,11 @@ def matmul(x1: Any, x2: Any) -> Tensor:
         y = reshaping.squeeze(y, [-1])
     if ranks[0] == 1:
         y = reshaping.squeeze(y, [-1 if ranks[1] == 1 else -2])
-    return y
+    return y if kind is None else casting.cast(y, kind)
+
+
+def _are_int8(*values: Any) -> bool:
+    return all(getattr(x, "dtype", None) == "int8" for x in values)
 
 
 @operation("numpy", "Dot")

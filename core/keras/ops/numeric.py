@@ -38,19 +38,19 @@ def angle(x: Any) -> Tensor:
     return polar.angle(floating(x))
 
 
-@operation("numpy", "Arccosh")
+@operation("numpy", "Arccosh", sparse="of_dense")
 def arccosh(x: Any) -> Tensor:
     """The number whose hyperbolic cosine is x; NaN below 1."""
     return trigonometry.acosh(floating(x))
 
 
-@operation("numpy", "Arcsinh")
+@operation("numpy", "Arcsinh", sparse="of_values")
 def arcsinh(x: Any) -> Tensor:
     """The number whose hyperbolic sine is x."""
     return trigonometry.asinh(floating(x))
 
 
-@operation("numpy", "Arctanh")
+@operation("numpy", "Arctanh", sparse="of_values")
 def arctanh(x: Any) -> Tensor:
     """The number whose hyperbolic tangent is x; NaN outside of -1 to 1."""
     return trigonometry.atanh(floating(x))
@@ -70,13 +70,13 @@ def cbrt(x: Any) -> Tensor:
     return polar.sign(tensor) * exponents.pow(polar.abs(tensor), 1.0 / 3.0)
 
 
-@operation("numpy", "Conj")
+@operation("numpy", "Conj", sparse="of_values")
 def conj(x: Any) -> Tensor:
     """The complex conjugate; a real number itself."""
     return complexes.conj(x)
 
 
-@operation("numpy", "Conjugate")
+@operation("numpy", "Conjugate", sparse="of_values")
 def conjugate(x: Any) -> Tensor:
     """The complex conjugate; a real number itself."""
     return complexes.conj(x)
@@ -102,14 +102,14 @@ def erfc(x: Any) -> Tensor:
     return error_and_gamma.erfc(floating(x))
 
 
-@operation("numpy", "Exp2")
+@operation("numpy", "Exp2", sparse="of_dense")
 def exp2(x: Any) -> Tensor:
     """2 to the power x."""
     tensor = floating(x)
     return exponents.pow(constants.constant(2.0, tensor.dtype), tensor)
 
 
-@operation("numpy", "Fabs")
+@operation("numpy", "Fabs", sparse="of_values")
 def fabs(x: Any) -> Tensor:
     """Without the sign; integers become floats."""
     return polar.abs(floating(x))
@@ -160,7 +160,7 @@ def isreal(x: Any) -> Tensor:
     return constants.ones_like(tensor, dtypes.bool)
 
 
-@operation("numpy", "Signbit")
+@operation("numpy", "Signbit", sparse="of_values")
 def signbit(x: Any) -> Tensor:
     """Where the sign is negative: of -0.0 too, and of a NaN that has one.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pinnace.keras import registry
 from pinnace.keras.operation import Operation
+from pinnace.keras.ops.sparse_rules import takes_sparse
 from pinnace.keras.symbolic import is_symbolic
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _of_class(module: str, name: str) -> FunctionOperation:
     return kind.__new__(kind)
 
 
-def operation(module: str, keras_name: str, *settings: str) -> Callable[[F], F]:
+def operation(module: str, keras_name: str, *settings: str, sparse: str = "") -> Callable[[F], F]:
     """A decorator: the function gives KerasTensors when it is given some.
 
     Args:
@@ -88,9 +89,12 @@ def operation(module: str, keras_name: str, *settings: str) -> Callable[[F], F]:
         keras_name: of the class.
         *settings: the parameters that Keras keeps in the operation's configuration; the others are
             arguments of the call.
+        sparse: the rule for sparse operands, see `takes_sparse`; empty if it takes none.
     """
 
     def decorate(function: F) -> F:
+        if sparse:
+            function = takes_sparse(sparse, function)
         told = (f"keras.src.ops.{module}", keras_name)
         members: dict[str, Any] = {
             "__module__": __name__,

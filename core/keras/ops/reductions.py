@@ -29,7 +29,7 @@ def _summed(x: Any) -> Tensor:
     return casting.cast(x, dtypes.int32) if small else x
 
 
-@operation("numpy", "Sum", *_AXES)
+@operation("numpy", "Sum", *_AXES, sparse="total")
 def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The sum along axes; of all if None.
 
@@ -55,7 +55,7 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) ->
     return reduction.reduce_prod(x, _axes(axis), keepdims)
 
 
-@operation("numpy", "Mean", *_AXES)
+@operation("numpy", "Mean", *_AXES, sparse="mean")
 def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The mean along axes; of all if None.
 

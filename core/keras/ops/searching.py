@@ -38,8 +38,15 @@ def argpartition(x: Any, kth: int, axis: int | None = -1) -> Tensor:
 
     Returns:
         The shape of `x`, int32; here all places are in sorted order.
+
+    Raises:
+        ValueError: kth is no integer.
     """
-    del kth  # what is sorted is partitioned at every place
+    # What is sorted is partitioned at every place.
+    if not isinstance(kth, int):
+        raise ValueError(  # noqa: TRY004 (Keras' class)
+            f"keras.ops.argpartition: kth must be an integer. Received: kth={kth!r}"
+        )
     tensor: Tensor = convert_to_tensor(x)
     if tensor.dtype is dtypes.bool:
         tensor = casting.cast(tensor, dtypes.int32)
@@ -94,7 +101,7 @@ def count_nonzero(x: Any, axis: Any = None) -> Tensor:
     return statistics.count_nonzero(x, over, dtype=dtypes.int32)
 
 
-@operation("numpy", "Digitize")
+@operation("numpy", "Digitize", sparse="of_values")
 def digitize(x: Any, bins: Any) -> Tensor:
     """The number of the bin that each value falls in: how many ends are not above it.
 

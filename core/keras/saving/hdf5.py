@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def write(model: Model, path: str, skipped: tuple[Any, ...] = ()) -> None:
-    """Write the weights of a model; the file is there whole, or as it was before.
+    """Write the weights of a model, and of its optimizer; the file is there whole, or as it was.
 
     Args:
         model: built.
@@ -36,7 +36,10 @@ def write(model: Model, path: str, skipped: tuple[Any, ...] = ()) -> None:
         skipped: layers that are left out.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, functools.partial(write_weights, model, skipped=skipped))
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer in skipped or not hasattr(optimizer, "save_own_variables"):
+        optimizer = None
+    write_file(path, functools.partial(write_weights, model, optimizer=optimizer, skipped=skipped))
 
 
 def write_weights(
@@ -93,8 +96,12 @@ def weights_for(
         ValueError: a layer's weights do not fit.
     """
     found: list[tuple[Variable, Any]] = []
-    for place, layer in places(model, skipped):
+    others: dict[int, list[str]] = {}
+    for place, layer in list(places(model, skipped, others)):
         group = hdf5_files.entry(file, f"{place}/vars" if place else "vars")
+        # Keras: what was saved as another attribute of the same layer.
+        for other in others.get(id(layer), []) if group is None else []:
+            group = group or hdf5_files.entry(file, f"{other}/vars")
         try:
             if own_variables.says_itself(layer):
                 found.extend(own_variables.values_of(layer, group))
@@ -138,17 +145,22 @@ def value_for(data: Any, name: str, variable: Variable) -> Any:
 # Where layers are.
 
 
-def places(model: Layer, skipped: tuple[Any, ...] = ()) -> Iterator[tuple[str, Layer]]:
+def places(  # noqa: C901 (a walk through layers and one through containers, each calls the other)
+    model: Layer, skipped: tuple[Any, ...] = (), others: dict[int, list[str]] | None = None
+) -> Iterator[tuple[str, Layer]]:
     """Every layer, once, and its path in the file: as Keras walks through attributes.
 
     Args:
         model: the outermost one.
         skipped: layers that are left out, and what is in them alone.
+        others: filled, by the id of a layer, with the further paths that it has.
     """
     seen = {id(layer) for layer in skipped}
 
     def visit(layer: Layer, path: str) -> Iterator[tuple[str, Layer]]:
         if id(layer) in seen:
+            if others is not None:
+                others.setdefault(id(layer), []).append(path)
             return
         seen.add(id(layer))
         yield path, layer
@@ -168,7 +180,8 @@ def places(model: Layer, skipped: tuple[Any, ...] = ()) -> Iterator[tuple[str, L
                 yield from visit(child, f"{path}/{name}_{count}" if count else f"{path}/{name}")
             elif isinstance(child, (list, tuple, dict)):
                 count = counts["container"] = counts.get("container", -1) + 1
-                yield from visit_all(child, f"{path}/container" + (f"_{count}" if count else ""))
+                inner = f"{path}/container" + (f"_{count}" if count else "")
+                yield from visit_all(child, inner)
 
     return visit(model, "")
 
@@ -189,6 +202,31 @@ def _attributes(layer: Layer) -> Iterator[tuple[str, Any]]:
 def _of_all() -> frozenset[str]:
     """The attributes that every layer has, and those in which models keep their own layers."""
     return frozenset(dir(Layer())) | {*("_layers", "_topology", "_tracked")}
+
+
+def optimizer_values(model: Any, file: Any) -> list[tuple[Variable, Any]]:
+    """The variables of a model's optimizer, each with its value in a file; a warning if others are.
+
+    Args:
+        model: whose optimizer is not built for it.
+        file: open.
+    """
+    group = hdf5_files.entry(file, "optimizer/vars")
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is None or not hasattr(group, "keys") or not len(group):
+        return []
+    if own_variables.says_itself(optimizer):
+        return own_variables.values_of(optimizer, group)
+    variables = optimizer.variables
+    if len(group) != len(variables):
+        warnings.warn(
+            f"load_weights: Skipping variable loading for optimizer {optimizer.name!r}, because it "
+            f"has {len(variables)} variables whereas the saved optimizer has {len(group)} "
+            "variables.\n  Try: optimizer.build(model.trainable_variables) first",
+            stacklevel=6,
+        )
+        return []
+    return list(zip(variables, values_for(group, variables), strict=True))
 
 
 def optimizer_to_restore(model: Any) -> Any:

@@ -91,6 +91,7 @@ def read_weights(
         hdf5_files.explained(who),
     ):
         found = hdf5.weights_for(model, file, skip_mismatch=skip_mismatch, skipped=skipped)
+        found += hdf5.optimizer_values(model, file)
     for variable, value in found:
         variable.assign(value)
 

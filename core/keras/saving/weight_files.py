@@ -116,6 +116,7 @@ def _read_hdf5(
         if group is None:
             _refuse_names(by_name, path)
             found = hdf5.weights_for(model, file, skip_mismatch=skip_mismatch, skipped=skipped)
+            found += hdf5.optimizer_values(model, file)
         else:
             try:
                 found = listed_weights.weights_for(

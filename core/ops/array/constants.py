@@ -46,6 +46,8 @@ def constant(
         ValueError: a ragged sequence.
     """
     if isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and holds_tensor(value)):
+        if dtype is not None and not isinstance(value, Tensor):
+            _check_no_cut(value, dtypes.as_dtype(dtype))
         made = convert_to_tensor(value, dtype)
         return made if shape is None else _shaped(made, shape)
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
@@ -62,6 +64,23 @@ def constant(
     if state.tracer is None:
         return wrap(array, wanted)
     return _const(array, wanted, name)
+
+
+def _check_no_cut(value: Any, wanted: dtypes.DType) -> None:
+    """Refuse floats among a list's tensors where whole numbers are wanted.
+
+    TensorFlow's constants take no tensors in a list at all; `convert_to_tensor` does, and cuts.
+    """
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _check_no_cut(item, wanted)
+        return
+    kind = getattr(value, "dtype", None)
+    if isinstance(kind, dtypes.DType) and kind.is_floating and wanted.is_integer:
+        raise ValueError(
+            f"constant: a list for {wanted.name} holds a tensor of {kind.name}: {value!r}\n"
+            f"  Try: cast(convert_to_tensor(list), '{wanted.name}')"
+        )
 
 
 def _const(array: Array, dtype: dtypes.DType | None, name: str | None) -> Tensor:

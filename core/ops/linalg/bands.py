@@ -438,7 +438,8 @@ def eye(
     kind = dtypes.as_dtype(dtype)
     columns = num_rows if num_columns is None else num_columns
     batch = () if batch_shape is None else batch_shape
-    if not any(isinstance(n, Operands) for n in (num_rows, columns, batch)):
+    sizes_of_batch = batch if isinstance(batch, (list, tuple)) else [batch]
+    if not any(isinstance(n, Operands) for n in (num_rows, columns, *sizes_of_batch)):
         one = np.eye(int(num_rows), int(columns), dtype=kind.numpy)  # type: ignore[arg-type]
         lead: Any = Shape(batch).as_list()
         array = np.broadcast_to(one, (*lead, *one.shape))

@@ -569,14 +569,10 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
 
 
 def as_pair(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
-    """Both as tensors of one dtype, that of whichever is a tensor already."""
-    if isinstance(x, Operands):
-        meet = x._meet_dtype or getattr(y, "_meet_dtype", None)
+    """Both as tensors, what is none yet of the other's dtype if it can be."""
+    if isinstance(x, Operands) or not isinstance(y, Operands):
         x = convert_to_tensor(x)
         y = convert_to_tensor(y, dtype_hint=x.dtype)
-        if meet is not None and x.dtype is not y.dtype:
-            kind = meet(x.dtype, y.dtype)
-            return late.cast(x, kind), late.cast(y, kind)
         return x, y
     y = convert_to_tensor(y)
     return convert_to_tensor(x, dtype_hint=y.dtype), y

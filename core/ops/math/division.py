@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, REAL
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.tensor import Array, Tensor, TensorLike
+from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.array import broadcasting, casting, constants
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.math import arithmetic, complexes, rounding
@@ -52,12 +52,20 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         The broadcast shape of both; dtype of `x`, or the float type it becomes.
 
+    Raises:
+        TypeError: their dtypes differ.
+
     Source:
         Python's `/`; TensorFlow op `RealDiv` (math_ops.cc).
     """
     if type(x) is Tensor and x._array.dtype.kind == "f":
         return REAL_DIV.entry(x, y, name)
     x, y = arithmetic.as_pair(x, y)
+    if x.dtype is not y.dtype:
+        raise TypeError(
+            f"truediv: `x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}\n"
+            f"  Try: cast(y, '{x.dtype.name}')"
+        )
     if x.dtype.is_integer or x.dtype.is_bool:
         wide = dtypes.float32 if x.dtype.size < 4 else dtypes.float64
         x, y = casting.cast(x, wide), casting.cast(y, wide)
@@ -312,6 +320,8 @@ def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         The broadcast shape of both; dtype of `x`, or the float type it becomes.
     """
+    if name is None and (isinstance(x, Operands) or isinstance(y, Operands)):
+        return x / y  # type: ignore[operator,return-value] # what y's class makes of it, too
     return truediv(x, y, name)
 
 

@@ -68,7 +68,9 @@ def sparse_read(variable: Variable, indices: TensorLike, name: str | None = None
     if state.stateless is not None:
         return gathering.gather(present_value(variable), indices, axis=0, name=name)
     _watch(variable)
-    return execute_one(RESOURCE_GATHER, variable.handle, indices, dtype=variable.dtype, name=name)
+    return execute_one(
+        RESOURCE_GATHER, variable.handle, indices, dtype=variable.resource.dtype, name=name
+    )
 
 
 def _gather_kernel(resource: Array, indices: Array, *, batch_dims: int) -> Array:
@@ -130,7 +132,7 @@ def gather_nd_of(variable: Variable, indices: TensorLike, name: str | None = Non
         return gathering.gather_nd(present_value(variable), indices, name=name)
     _watch(variable)
     return execute_one(
-        RESOURCE_GATHER_ND, variable.handle, indices, dtype=variable.dtype, name=name
+        RESOURCE_GATHER_ND, variable.handle, indices, dtype=variable.resource.dtype, name=name
     )
 
 
@@ -183,7 +185,7 @@ def assign_slice(variable: Variable, key: Any, value: TensorLike, name: str | No
         variable.handle,
         *slicing._vectors(arguments),
         value,
-        T=variable.dtype,
+        T=variable.resource.dtype,
         name=name,
         **arguments.masks,
     )
@@ -261,7 +263,7 @@ def scatter(
         places = reshaping.expand_dims(indices, -1)
         state.stateless.put(variable, _scattered(how, variable, places, updates))
         return
-    execute(ROWS[how], variable.handle, indices, updates, dtype=variable.dtype, name=name)
+    execute(ROWS[how], variable.handle, indices, updates, dtype=variable.resource.dtype, name=name)
 
 
 def scatter_nd(
@@ -275,7 +277,7 @@ def scatter_nd(
     if state.stateless is not None:
         state.stateless.put(variable, _scattered(how, variable, indices, updates))
         return
-    execute(PLACES[how], variable.handle, indices, updates, T=variable.dtype, name=name)
+    execute(PLACES[how], variable.handle, indices, updates, T=variable.resource.dtype, name=name)
 
 
 def _scattered(how: How, variable: Variable, places: TensorLike, updates: TensorLike) -> Tensor:
@@ -294,7 +296,7 @@ def _scattered(how: How, variable: Variable, places: TensorLike, updates: Tensor
     if how not in functions:
         raise _not_stateless(variable, f"scatter_{how}")
     value = present_value(variable)
-    tensor = convert_to_tensor(updates, variable.dtype)
+    tensor = convert_to_tensor(updates, variable.resource.dtype)
     if tensor.shape.rank == 0:  # one update for all of the rows
         like = gathering.gather_nd(value, places)
         tensor = like * 0 + tensor

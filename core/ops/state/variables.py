@@ -45,7 +45,7 @@ def read_variable(variable: Variable) -> Tensor:
         if made is not None:
             return made
     kind = state.autocast
-    if kind is not None and variable._autocasts and variable.dtype.is_floating:
+    if kind is not None and variable._autocasts and variable.resource.dtype.is_floating:
         value = present_value(variable)
         return value if value.dtype is kind else late.cast(value, kind)
     if variable._is_spread:
@@ -67,7 +67,7 @@ def _read(variable: Variable) -> Tensor:
     if state.tracer is not None:
         for tape in tapes:
             tape.watch_variable(variable)
-        return execute_one(READ_VARIABLE, variable.handle, dtype=variable.dtype)
+        return execute_one(READ_VARIABLE, variable.handle, dtype=variable.resource.dtype)
     resource = variable.resource
     value = wrap(resource.read(), resource.dtype)
     for tape in tapes:
@@ -99,7 +99,7 @@ READ_VARIABLE = define(
 
 
 def _fitting(variable: Variable, value: TensorLike, what: str) -> Tensor:
-    tensor = convert_to_tensor(value, variable.dtype)
+    tensor = convert_to_tensor(value, variable.resource.dtype)
     if not variable.shape.is_compatible_with(tensor.shape):
         raise ValueError(
             f"{what}: the value must fit variable {variable.name!r} of shape "
@@ -129,7 +129,7 @@ def assign(variable: Variable, value: TensorLike, name: str | None = None) -> No
     if state.stateless is not None:
         state.stateless.put(variable, tensor)
         return
-    execute(ASSIGN_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
+    execute(ASSIGN_VARIABLE, variable.handle, tensor, dtype=variable.resource.dtype, name=name)
 
 
 def _kept(resource: Resource, value: Array) -> Array:
@@ -167,7 +167,7 @@ def assign_add(variable: Variable, delta: TensorLike, name: str | None = None) -
     if state.stateless is not None:
         state.stateless.put(variable, present_value(variable) + tensor)
         return
-    execute(ASSIGN_ADD_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
+    execute(ASSIGN_ADD_VARIABLE, variable.handle, tensor, dtype=variable.resource.dtype, name=name)
 
 
 def _assign_add_kernel(resource: Array, value: Array) -> None:
@@ -191,7 +191,7 @@ def assign_sub(variable: Variable, delta: TensorLike, name: str | None = None) -
     if state.stateless is not None:
         state.stateless.put(variable, present_value(variable) - tensor)
         return
-    execute(ASSIGN_SUB_VARIABLE, variable.handle, tensor, dtype=variable.dtype, name=name)
+    execute(ASSIGN_SUB_VARIABLE, variable.handle, tensor, dtype=variable.resource.dtype, name=name)
 
 
 def _assign_sub_kernel(resource: Array, value: Array) -> None:

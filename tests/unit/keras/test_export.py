@@ -142,8 +142,6 @@ def test_an_export_for_other_shapes(model: Any, tmp_path: Path) -> None:
     named = loaded.signatures["serve"].structured_input_signature[1]
     assert {name: spec.shape.as_list() for name, spec in named.items()} == {"given": [2, 3]}
     np.testing.assert_allclose(loaded.serve(tf.constant(X)), expected(X), rtol=1e-6)
-    with pytest.raises(ValueError, match="tf_saved_model"):
-        model.export(tmp_path / "model.onnx", format="onnx", input_signature=[])
 
 
 def test_a_layer_of_a_folder_is_not_made_of_a_configuration(model: Any, tmp_path: Path) -> None:
@@ -153,5 +151,18 @@ def test_a_layer_of_a_folder_is_not_made_of_a_configuration(model: Any, tmp_path
         keras.layers.TFSMLayer.from_config(layer.get_config())
     again = keras.layers.TFSMLayer.from_config(layer.get_config(), safe_mode=False)
     np.testing.assert_allclose(again(X), expected(X), rtol=1e-6)
-    with pytest.raises(ValueError, match="neither an attribute nor a signature 'other'"):
+    with pytest.raises(
+        ValueError, match="endpoint 'other' is neither an attribute nor a signature"
+    ):
         keras.layers.TFSMLayer(str(tmp_path / "out"), "other")
+
+
+def test_onnx_takes_a_signature_and_a_version_of_the_operators(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    model = keras.Sequential([keras.Input((10,)), keras.layers.Dense(2)])
+    path = tmp_path / "model.onnx"
+    spec = keras.InputSpec(name="custom", shape=(3, 10), dtype="float32")
+    model.export(path, format="onnx", input_signature=[spec], opset_version=20)
+    written = onnx.load(path)
+    assert [x.name for x in written.graph.input] == ["custom"]
+    assert written.opset_import[0].version == 20

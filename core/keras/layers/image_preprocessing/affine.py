@@ -12,7 +12,11 @@ from pinnace.keras.layers.image_preprocessing.factors import (
     checked_ends,
     checked_factor,
 )
-from pinnace.keras.layers.image_preprocessing.image_layer import ImageLayerOptions, batch_size
+from pinnace.keras.layers.image_preprocessing.image_layer import (
+    ImageLayerOptions,
+    batch_size,
+    images_of,
+)
 from pinnace.keras.layers.image_preprocessing.warps import FILLS, INTERPOLATIONS, MovingLayer
 from pinnace.keras.ops import image as image_ops
 
@@ -89,7 +93,7 @@ class RandomRotation(_AffineLayer):
     def _matrix(self, transformation: Any) -> Tensor:
         angle = transformation["angle"] * (math.pi / 180.0)
         cosine, sine = ops.cos(angle), ops.sin(angle)
-        height, width = (ops.cast(n, angle.dtype) for n in transformation["size"])
+        height, width = (ops.cast(n, angle.dtype) for n in self._size_told(transformation))
         x, y = (width - 1) * 0.5, (height - 1) * 0.5
         zeros = ops.zeros_like(angle)
         across = [cosine, -sine, x - x * cosine + y * sine]
@@ -100,7 +104,7 @@ class RandomRotation(_AffineLayer):
         angle = transformation["angle"]
         still = ops.zeros_like(angle)
         one = ops.ones_like(angle)
-        size = transformation["size"]
+        size = self._size_told(transformation)
         turned = affine_transform(boxes, angle, still, still, one, still, still, *size)
         return ops.cast(turned, boxes.dtype)
 
@@ -163,6 +167,82 @@ class RandomTranslation(_AffineLayer):
         return boxes + ops.tile(moves, [1, 2])[:, None, :]
 
 
+class RandomZoom(_AffineLayer):
+    """While training, each image is enlarged, or made smaller, about its middle.
+
+    Args:
+        height_factor: the share of rows that is added, between -factor and factor, or between two;
+            below 0 enlarges.
+        width_factor: likewise of columns; None keeps the ratio.
+        fill_mode: what is outside of an image: "reflect", "wrap", "constant" or "nearest".
+        interpolation: "bilinear" or "nearest".
+        seed: of the draws.
+        fill_value: for "constant".
+        data_format: "channels_last" (if None) or "channels_first".
+        **options: see ImageLayer.
+
+    Raises:
+        NotImplementedError: another fill mode or interpolation.
+        ValueError: a factor is not from -1 to 1.
+    """
+
+    def __init__(
+        self,
+        height_factor: Any,
+        width_factor: Any = None,
+        fill_mode: str = "reflect",
+        interpolation: str = "bilinear",
+        seed: int | None = None,
+        fill_value: float = 0.0,
+        data_format: str | None = None,
+        **options: Unpack[ImageLayerOptions],
+    ) -> None:
+        super().__init__(interpolation, fill_mode, fill_value, data_format, seed, options)
+        who = "RandomZoom"
+        self.height_factor, self.width_factor = height_factor, width_factor
+        self._down = checked_ends(who, "height_factor", height_factor, -1.0, 1.0)
+        self._right = None
+        if width_factor is not None:
+            self._right = checked_ends(who, "width_factor", width_factor, -1.0, 1.0)
+
+    def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
+        """How much of the height and the width of each image is seen, [batch, 1]."""
+        if not training:
+            return None
+        shape = [batch_size(data), 1]
+        height = self._uniform(shape, 1.0 + self._down[0], 1.0 + self._down[1], seed)
+        width = height
+        if self._right is not None:
+            width = self._uniform(shape, 1.0 + self._right[0], 1.0 + self._right[1], seed)
+        sizes = ops.shape(images_of(data))
+        return {"height_zoom": height, "width_zoom": width, "input_shape": sizes}
+
+    def _seen(self, transformation: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Shares of width and height, and where what is seen begins, all [batch, 1]."""
+        across, down = (
+            ops.cast(transformation[name], "float32") for name in ("width_zoom", "height_zoom")
+        )
+        height, width = (ops.cast(n, "float32") for n in self._size_told(transformation))
+        left = (width - 1.0) / 2.0 * (1.0 - across)
+        top = (height - 1.0) / 2.0 * (1.0 - down)
+        return across, down, left, top
+
+    def _matrix(self, transformation: Any) -> Tensor:
+        across, down, left, top = self._seen(transformation)
+        zero = ops.zeros_like(across)
+        return ops.concatenate([across, zero, left, zero, down, top, zero, zero], 1)
+
+    def _moved_boxes(self, boxes: Tensor, transformation: Any) -> Tensor:
+        seen = self._seen(transformation)
+        across, down, left, top = (x[:, None] if len(boxes.shape) == 3 else x for x in seen)
+        height, width = (ops.cast(n, "float32") for n in self._size_told(transformation))
+        x1, y1, x2, y2 = ops.split(ops.cast(boxes, "float32"), 4, -1)
+        # What is left of a box in what is seen, as a share of that.
+        xs = [(ops.clip(x, left, left + across * width) - left) / across for x in (x1, x2)]
+        ys = [(ops.clip(y, top, top + down * height) - top) / down for y in (y1, y2)]
+        return ops.cast(ops.concatenate([xs[0], ys[0], xs[1], ys[1]], -1), boxes.dtype)
+
+
 class RandomShear(_AffineLayer):
     """While training, each image is sheared.
 
@@ -219,7 +299,8 @@ class RandomShear(_AffineLayer):
 
     def _moved_boxes(self, boxes: Tensor, transformation: Any) -> Tensor:
         shear = ops.cast(transformation["shear_factor"], boxes.dtype)
-        across, down = (part[:, None] for part in ops.split(shear, 2, 1))
+        parts = ops.split(shear, 2, 1)
+        across, down = (part[:, None] if len(boxes.shape) == 3 else part for part in parts)
         x1, y1, x2, y2 = ops.split(boxes, 4, -1)
         left, right = _slanted(x1, x2, y1, y2, across)
         # Keras: columns are moved by where rows have moved the sides to.

@@ -139,8 +139,9 @@ class ImageLayer(Layer):
         rank = images.shape.rank
         if rank not in {3, 4}:
             raise ValueError(
-                f"{self._described()}: Expected image tensor to have rank 3 (single image) or 4 "
-                f"(batch of images), got shape {images.shape.text}"
+                f"{self._described()}: Expected the input image to be rank 3 or 4. Expected image "
+                "tensor to have rank 3 (single image) or 4 (batch of images), got shape "
+                f"{images.shape.text}"
             )
         drawn = self.get_random_transformation(data, training=training)
         if rank == 3:

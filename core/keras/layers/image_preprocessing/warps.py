@@ -39,7 +39,15 @@ class MovingLayer(ImageLayer):
         x = self._computed(images)
         if not training or transformation is None:
             return x
-        return self._moved(x, transformation, self.interpolation)
+        return self._moved_all(x, transformation, self.interpolation)
+
+    def _moved_all(self, images: Tensor, transformation: Any, interpolation: str) -> Tensor:
+        """A batch after a transformation, or one image after that of a batch of one."""
+        if len(images.shape) == 4:
+            return self._moved(images, transformation, interpolation)
+        moved = self._moved(ops.expand_dims(images, 0), transformation, interpolation)
+        one: Tensor = ops.squeeze(moved, 0)
+        return one
 
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any, training: bool = True
@@ -49,7 +57,7 @@ class MovingLayer(ImageLayer):
             return segmentation_masks
         masks = ops.convert_to_tensor(segmentation_masks)
         # Projections know few dtypes.
-        moved = self._moved(self._computed(masks), transformation, "nearest")
+        moved = self._moved_all(self._computed(masks), transformation, "nearest")
         return ops.cast(moved, masks.dtype)
 
     def transform_bounding_boxes(
@@ -68,8 +76,11 @@ class MovingLayer(ImageLayer):
 
     def _size_told(self, transformation: Any) -> tuple[Any, Any]:
         """Height and width of the images that a transformation was drawn for."""
-        size: tuple[Any, Any] = transformation["size"]
-        return size
+        if "size" in transformation:
+            size: tuple[Any, Any] = transformation["size"]
+            return size
+        sizes = transformation["input_shape"]  # as Keras' transformations tell it
+        return sizes[self._axes[0]], sizes[self._axes[1]]
 
     def _moved_boxes(self, boxes: Tensor, transformation: Any) -> Tensor:
         """Boxes [batch, n, 4] in the format `_box_format` after a transformation."""
@@ -190,15 +201,18 @@ class RandomPerspective(MovingLayer):
             "apply_perspective": chosen,
             "start_points": ops.broadcast_to(start, ops.shape(end)),
             "end_points": end,
-            "size": (height, width),
+            "input_shape": ops.shape(images_of(data)),
         }
 
     def _moved(self, images: Tensor, transformation: Any, interpolation: str) -> Tensor:
-        points = (transformation["start_points"], transformation["end_points"])
-        moved = image_ops.perspective_transform(
-            images, *points, interpolation, self.fill_value, self.data_format
+        start, end = (
+            ops.cast(transformation[f"{at}_points"], "float32") for at in ("start", "end")
         )
-        return ops.where(transformation["apply_perspective"][:, None, None, None], moved, images)
+        moved = image_ops.perspective_transform(
+            images, start, end, interpolation, self.fill_value, self.data_format
+        )
+        chosen = ops.convert_to_tensor(transformation["apply_perspective"])
+        return ops.where(chosen[:, None, None, None], moved, images)
 
     def _moved_boxes(self, boxes: Tensor, transformation: Any) -> Tensor:
         start, end = transformation["start_points"], transformation["end_points"]
@@ -214,7 +228,8 @@ class RandomPerspective(MovingLayer):
         us, vs = found[..., 0] / found[..., 2], found[..., 1] / found[..., 2]
         sides = [ops.min(us, -1), ops.min(vs, -1), ops.max(us, -1), ops.max(vs, -1)]
         around = ops.cast(ops.stack(sides, -1), boxes.dtype)
-        return ops.where(transformation["apply_perspective"][:, None, None], around, boxes)
+        chosen = ops.convert_to_tensor(transformation["apply_perspective"])
+        return ops.where(chosen[:, None, None], around, boxes)
 
 
 class RandomElasticTransform(MovingLayer):

@@ -335,7 +335,7 @@ def test_a_saved_recurrent_model_computes_the_same_in_a_fresh_process(tmp_path: 
 
 def test_a_known_number_of_steps_stays_known() -> None:
     x = layers.Bidirectional(layers.LSTM(3, return_sequences=True))(keras.Input((6, 4)))
-    assert x.shape.as_list() == [None, 6, 6]
+    assert x.shape == (None, 6, 6)
     call = tf.function(layers.GRU(3, return_sequences=True))
     concrete = call.get_concrete_function(tf.TensorSpec([None, 6, 4]))
     assert concrete.structured_outputs.shape.as_list() == [None, 6, 3]

@@ -215,7 +215,7 @@ def test_texts_go_from_a_file_into_an_average_of_vectors(tmp_path: Path) -> None
     text = keras.Input((), dtype="string")
     ids = layers.TextVectorization(vocabulary=["earth", "wind"], ragged=True)(text)
     assert ids.ragged
-    assert ids.shape.as_list() == [None, None]
+    assert ids.shape == (None, None)
     embedding = layers.Embedding(4, 2)
     model = keras.Model(text, layers.GlobalAveragePooling1D()(embedding(ids)))
     table = np.arange(8, dtype=np.float32).reshape(4, 2)

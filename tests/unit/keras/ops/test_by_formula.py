@@ -318,3 +318,12 @@ def test_strides_of_pieces_are_positive_integers(stride: float) -> None:
         ops.stft(x, 4, stride, 4)
     with pytest.raises(ValueError, match="`sequence_stride` must be a positive integer"):
         ops.istft((np.zeros((4, 3), "float32"),) * 2, 4, stride, 4)
+
+
+def test_each_matrix_of_a_batch_has_its_triangles() -> None:
+    x = np.random.default_rng(0).normal(size=(2, 3, 4, 4)).astype("float32")
+    factors, places = (np.asarray(part) for part in ops.lu_factor(x))
+    lower = np.tril(factors, -1) + np.eye(4)
+    rows = np.take_along_axis(x, np.argsort(places)[..., None], -2)
+    assert places.dtype == "int32"
+    np.testing.assert_allclose(lower @ np.triu(factors), rows, rtol=1e-5, atol=1e-5)

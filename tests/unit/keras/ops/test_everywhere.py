@@ -85,7 +85,7 @@ def test_a_functional_model_is_made_of_it(name: str) -> None:
     outputs = MODELS[name](inputs)
     model = tf.keras.Model(inputs, outputs)
     found, wanted = np.asarray(model(x)), np.asarray(MODELS[name](tf.constant(x)))
-    assert outputs.shape.is_compatible_with(wanted.shape)
+    assert tf.TensorShape(outputs.shape).is_compatible_with(wanted.shape)
     assert outputs.dtype.name == wanted.dtype.name
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 

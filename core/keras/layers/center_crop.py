@@ -1,0 +1,110 @@
+"""The middle of pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras.image_format import checked_format
+from pinnace.keras.layers.followed import FollowedLayer, FollowedOptions, Move
+from pinnace.keras.layers.preprocessing import Resizing
+from pinnace.ops.array import casting, shapes
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+class CenterCrop(FollowedLayer):
+    """The middle of pictures, or of those in a dict; smaller ones are resized.
+
+    Args:
+        height: of the result.
+        width: of the result.
+        data_format: `channels_last` or `channels_first`.
+        **options: `bounding_box_format`; see Layer.
+    """
+
+    def __init__(
+        self,
+        height: int,
+        width: int,
+        data_format: str | None = None,
+        **options: Unpack[FollowedOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.data_format = checked_format("CenterCrop", data_format)
+        self.height = height
+        self.width = width
+        self._build_at_init()
+
+    def call(self, x: Any, training: bool = True) -> Any:
+        """The middle; of a dict with what is beside the pictures."""
+        del training
+        return self._with_company(x) if isinstance(x, dict) else self._picture(x)
+
+    def _picture(self, x: Tensor, is_mask: bool = False) -> Tensor:
+        del is_mask  # cut as a picture is
+        kind = self._policy._compute
+        x = x if x.dtype is kind else casting.cast(x, kind)
+        return cut_or_fitted(self, x)
+
+    def _move(self, rows: Any, columns: Any) -> Move:
+        if not (isinstance(rows, int) and isinstance(columns, int)):
+            raise ValueError(  # noqa: TRY004 (a size is no matter of types)
+                f"{self._described()}: the size of pictures with boxes must be known, got "
+                f"{rows} and {columns}"
+            )
+        high, wide = self.height, self.width
+        if rows < high or columns < wide:  # what has the right ratio in the middle
+            high = max(min(rows, int(columns * self.height / self.width)), 1)
+            wide = max(min(columns, int(rows * self.width / self.height)), 1)
+        left, top = (columns - wide) // 2, (rows - high) // 2
+        return {
+            "window": (left, top, left + wide, top + high),
+            "scale": (self.width / wide, self.height / high),
+            "shift": (0.0, 0.0),
+        }
+
+
+def _picture_axes(layer: Any, x: Tensor) -> tuple[int, int]:
+    rank = len(x.shape)
+    last = rank - 1 if layer.data_format == "channels_last" else rank
+    return last - 2, last - 1
+
+
+def cut_or_fitted(layer: Any, x: Tensor) -> Tensor:
+    """The middle of pictures in the size of a layer.
+
+    Args:
+        layer: has height, width and data_format.
+        x: pictures.
+    """
+    rows, columns = _picture_axes(layer, x)
+    known = x.shape.as_list()
+    sizes = shapes.shape(x)
+    if (
+        known[rows] is not None
+        and known[columns] is not None
+        and (known[rows] < layer.height or known[columns] < layer.width)
+    ):
+        return fitted_picture(layer, x)
+    parts: list[Any] = [slice(None)] * len(known)
+    for axis, wanted in ((rows, layer.height), (columns, layer.width)):
+        begin = ((sizes[axis] if known[axis] is None else known[axis]) - wanted) // 2
+        parts[axis] = slice(begin, begin + wanted)
+    y = x[tuple(parts)]
+    after = list(known)
+    after[rows], after[columns] = layer.height, layer.width
+    y.set_shape(after)
+    return y
+
+
+def fitted_picture(layer: Any, x: Tensor) -> Tensor:
+    """What has the right ratio in the middle of pictures, resized."""
+    resizing = Resizing(
+        layer.height,
+        layer.width,
+        crop_to_aspect_ratio=True,
+        data_format=layer.data_format,
+        dtype=layer.dtype_policy,
+    )
+    return resizing._picture(x)

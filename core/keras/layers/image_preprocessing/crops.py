@@ -1,0 +1,140 @@
+"""Parts of images at places drawn while training, with their boxes and masks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pinnace.keras import ops
+from pinnace.keras.bounding_boxes.changes import clip_to_image_size
+from pinnace.keras.layers.image_preprocessing.image_layer import (
+    ImageLayer,
+    ImageLayerOptions,
+)
+from pinnace.keras.ops import image as image_ops
+from pinnace.keras.seeds import make_default_seed
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Tensor
+
+
+class Place(tuple[Any, Any]):  # noqa: SLOT001 (a tuple has no room for slots)
+    """Where a part begins, down and across; and the sizes of the images, which Keras leaves out."""
+
+    sizes: tuple[Any, Any] | None = None
+
+
+class RandomCrop(ImageLayer):
+    """While training, a part of the images, at one place for a batch; resized if they are smaller.
+
+    Args:
+        height: of the result.
+        width: of the result.
+        seed: of the draws.
+        data_format: "channels_last" (if None) or "channels_first".
+        **options: see ImageLayer.
+
+    Source:
+        Keras 3.14 `RandomCrop`: without training, images stay as they are. There boxes are moved
+        by the place with its axes exchanged; here they go where the images go.
+    """
+
+    def __init__(
+        self,
+        height: int,
+        width: int,
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Unpack[ImageLayerOptions],
+    ) -> None:
+        # Keras: a seed is kept, and another drawn for the generator, if none is given.
+        kept = make_default_seed() if seed is None else seed
+        super().__init__(data_format=data_format, seed=seed, **options)
+        self.seed = kept
+        self.height = height
+        self.width = width
+
+    def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
+        """Where the part begins, down and across."""
+        rows, columns = self._size(data)
+        known = isinstance(rows, int) and isinstance(columns, int)
+        top: Any
+        left: Any
+        if training and (not known or (rows > self.height and columns > self.width)):
+            top, left = (
+                self._place(over, seed) for over in (rows - self.height, columns - self.width)
+            )
+        elif known:
+            tall = max(min(rows, int(columns * self.height / self.width)), 1)
+            wide = max(min(columns, int(rows * self.width / self.height)), 1)
+            top, left = (rows - tall) // 2, (columns - wide) // 2
+        else:
+            top = left = 0
+        place = Place((top, left))
+        place.sizes = (rows, columns)
+        return place
+
+    def _place(self, over: Any, seed: Any) -> Any:
+        if isinstance(over, int):
+            return ops.cast(self._uniform([], 0, float(over + 1), seed), "int32")
+        share = self._uniform([], 0.0, 1.0, seed)
+        most = ops.cast(ops.maximum(over, 0) + 1, share.dtype)
+        return ops.cast(share * most, "int32")
+
+    def transform_images(
+        self, images: Any, transformation: Any = None, training: bool = True
+    ) -> Tensor:
+        """The part, in the size of the layer."""
+        if not training or transformation is None:
+            whole: Tensor = ops.convert_to_tensor(images)
+            return whole
+        return self._part(self._computed(images), transformation, "bilinear")
+
+    def _part(self, images: Tensor, transformation: Any, interpolation: str) -> Tensor:
+        parts: list[Any] = [slice(None)] * len(images.shape)
+        begins = (transformation[0], transformation[1])
+        sizes = (self.height, self.width)
+        for axis, begin, size in zip(self._axes, begins, sizes, strict=False):
+            parts[axis] = slice(begin, begin + size)
+        part = images[tuple(parts)]
+        if tuple(part.shape[axis] for axis in self._axes[:2]) == sizes:
+            return part
+        resized = image_ops.resize(part, sizes, interpolation, data_format=self.data_format)
+        return ops.cast(resized, images.dtype)
+
+    def transform_segmentation_masks(
+        self, segmentation_masks: Any, transformation: Any, training: bool = True
+    ) -> Any:
+        """The same part of the masks."""
+        if not training or transformation is None:
+            return segmentation_masks
+        return self._part(ops.convert_to_tensor(segmentation_masks), transformation, "nearest")
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: dict[str, Any], transformation: Any, training: bool = True
+    ) -> dict[str, Any]:
+        """What of the boxes is in the part; label -1 where nothing is."""
+        if not training or transformation is None:
+            return bounding_boxes
+        kind = self.compute_dtype
+        top, left = (ops.cast(place, kind) for place in transformation)
+        rows, columns = getattr(transformation, "sizes", None) or (
+            top + self.height,
+            left + self.width,
+        )
+        tall = ops.minimum(ops.cast(rows, kind) - top, float(self.height))
+        wide = ops.minimum(ops.cast(columns, kind) - left, float(self.width))
+        boxes = self._boxes_as(bounding_boxes, None, "xyxy", (rows, columns))
+        x1, y1, x2, y2 = ops.split(ops.cast(boxes["boxes"], kind), 4, -1)
+        xs = [(x - left) * (self.width / wide) for x in (x1, x2)]
+        ys = [(y - top) * (self.height / tall) for y in (y1, y2)]
+        boxes = {**boxes, "boxes": ops.concatenate([xs[0], ys[0], xs[1], ys[1]], -1)}
+        size = (self.height, self.width)
+        return self._boxes_as(clip_to_image_size(boxes, *size, "xyxy"), "xyxy", None, size)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shape of the images, in the size of the layer."""
+        if isinstance(input_shape, dict):
+            return {**input_shape, "images": self.compute_output_shape(input_shape["images"])}
+        sizes = list(input_shape)
+        sizes[self._axes[0]], sizes[self._axes[1]] = self.height, self.width
+        return tuple(sizes)

@@ -1,0 +1,160 @@
+"""Images cropped, zoomed and seen in perspective, with boxes and masks; see `both`.
+
+python keras_crop_programs.py tensorflow|pinnace FOLDER
+"""
+
+import importlib
+import json
+import os
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+tf: Any = importlib.import_module(sys.argv[1])
+keras = tf.keras
+layers = keras.layers
+
+X = np.arange(60, dtype="float32").reshape(2, 6, 5, 1)
+FILLS = ("reflect", "constant", "nearest", "wrap")
+BOXES = [[[0.0, 0.0, 2.0, 3.0], [1.0, 2.0, 4.0, 5.0]], [[3.0, 1.0, 5.0, 6.0], [0.0, 4.0, 1.0, 6.0]]]
+
+
+def plain(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {name: plain(value) for name, value in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [plain(item) for item in x]
+    if x is None or isinstance(x, (bool, int, float, str)):
+        return x
+    array = np.asarray(x)
+    return [str(array.dtype), list(array.shape), array.astype("float64").tolist()]
+
+
+def boxes() -> Any:
+    return {"boxes": tf.constant(BOXES), "labels": tf.constant([[1, 2], [3, 4]])}
+
+
+def data() -> Any:
+    masks = (np.arange(60).reshape(2, 6, 5, 1) % 3).astype("float32")
+    labels = np.eye(2, dtype="float32")
+    return {"images": X, "labels": labels, "segmentation_masks": masks}
+
+
+def zoomed() -> Any:
+    found = {}
+    for factors in ((0.3,), ((-0.3, 0.2), 0.4), ((-0.5, -0.4), (-0.4, -0.5)), (0.2, 0.1)):
+        for fill in FILLS:
+            for interpolation in ("bilinear", "nearest"):
+                layer = layers.RandomZoom(
+                    *factors, seed=4, fill_mode=fill, interpolation=interpolation, fill_value=2.0
+                )
+                found[f"{factors} {fill} {interpolation}"] = layer(X, training=True)
+    layer = layers.RandomZoom(0.4, 0.3, seed=4, data_format="channels_first")
+    found["channels first"] = layer(X.transpose(0, 3, 1, 2), training=True)
+    layer = layers.RandomZoom(0.4, seed=4)
+    found["one"] = layer(X[0], training=True)
+    found["dict"] = layer(data(), training=True)
+    found["idle"] = layer(X, training=False)
+    found["config"] = {
+        name: value for name, value in layer.get_config().items() if name not in {"dtype", "name"}
+    }
+    return found
+
+
+def zoomed_boxes() -> Any:
+    """By given shares, of boxes with and without a batch."""
+    found = []
+    for share in (0.5, 0.8, 1.0, 1.25):
+        told = {
+            "height_zoom": tf.constant([[share], [1.0]]),
+            "width_zoom": tf.constant([[1.0], [share]]),
+            "input_shape": (2, 6, 5, 1),
+        }
+        for form in ("xyxy", "xywh", "rel_xyxy", "center_xywh"):
+            layer = layers.RandomZoom(0.5, bounding_box_format=form)
+            given = keras.utils.bounding_boxes.convert_format(
+                boxes(), source="xyxy", target=form, height=6, width=5
+            )
+            found.append(layer.transform_bounding_boxes(given, told))
+    return found
+
+
+def seen_in_perspective() -> Any:
+    """Boxes by given corners, as what Keras draws tells them."""
+    found = []
+    start = [[[0.0, 0.0], [4.0, 0.0], [0.0, 5.0], [4.0, 5.0]]] * 2
+    for end in (start[0], [[0.0, 0.0], [5.0, 0.0], [0.5, 4.0], [4.0, 6.0]]):
+        told = {
+            "apply_perspective": np.array([True, False]),
+            "start_points": np.array(start, "float32"),
+            "end_points": np.array([end, end], "float32"),
+            "input_shape": np.array((2, 6, 5, 1)),
+        }
+        layer = layers.RandomPerspective(seed=4, bounding_box_format="xyxy")
+        found.append(layer.transform_bounding_boxes(boxes(), told))
+    drawn = layers.RandomPerspective(seed=4).get_random_transformation(X)
+    half = layers.RandomPerspective(seed=4, dtype="float16", scale=0.5)
+    told["apply_perspective"] = np.array([True])
+    one = {name: x[:1] if len(x) == 2 else x for name, x in told.items()}
+    found.append(layers.RandomPerspective(seed=4).transform_images(X[0], one))
+    return [*found, sorted(drawn), drawn["end_points"], half(X, training=True).shape.as_list()]
+
+
+def cropped() -> Any:
+    found = {}
+    for sizes in ((3, 3), (6, 5), (8, 3), (3, 5), (3, 4), (7, 9)):
+        for training in (True, False):
+            layer = layers.RandomCrop(*sizes, seed=3)
+            found[f"{sizes} {training}"] = layer(X, training=training)
+    layer = layers.RandomCrop(3, 2, seed=3, data_format="channels_first")
+    found["channels first"] = layer(X.transpose(0, 3, 1, 2), training=True)
+    layer = layers.RandomCrop(3, 2, seed=3)
+    found["one"] = layer(X[0], training=True)
+    found["dict"] = layer(data(), training=True)
+    found["place"] = layers.RandomCrop(3, 2, seed=5).get_random_transformation(X)
+    found["shape"] = list(layer.compute_output_shape((None, 6, 5, 1)))
+    x = keras.Input((6, 5, 1))
+    model = keras.Model(x, layers.RandomCrop(3, 2)(x))
+    found["model"] = [
+        list(model.output_shape),
+        list(model(X).shape),
+        list(model.predict(X, verbose=0).shape),
+        list(model(X, training=True).shape),
+    ]
+    pictures = tf.data.Dataset.from_tensors(X).map(layers.RandomCrop(3, 2, seed=3))
+    found["dataset"] = list(next(iter(pictures)).shape)
+    return found
+
+
+def rescaled() -> Any:
+    """A scale for each channel, where channels are first."""
+    keras.config.set_image_data_format("channels_first")
+    try:
+        x = np.arange(24, dtype="float32").reshape(1, 3, 2, 4)
+        found = [layers.Rescaling([1.0, 2.0, 3.0], 0.5)(x), layers.Rescaling(2.0)(x)]
+        return [*found, layers.Rescaling([1.0, 2.0, 3.0])(x[0])]
+    finally:
+        keras.config.set_image_data_format("channels_last")
+
+
+PROGRAMS = {
+    "rescaled": rescaled,
+    "zoomed": zoomed,
+    "zoomed_boxes": zoomed_boxes,
+    "seen_in_perspective": seen_in_perspective,
+    "cropped": cropped,
+}
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    done: dict[str, Any] = {}
+    for name, program in PROGRAMS.items():
+        try:
+            done[name] = plain(program())
+        except Exception as error:
+            done[name] = f"error: {type(error).__name__}: {error}"
+    sys.stdout.write("\n" + json.dumps(done))
