@@ -16,7 +16,8 @@ __all__: list[str] = []
 
 def size(input: SparseTensor, out_type: Any = None, name: str | None = None) -> Tensor:
     """The number of elements, zeros counted; see `tf.size`."""
-    return reduction.reduce_prod(shapes.shape(input, out_type), 0, name=name)
+    sizes = shapes.shape(input, out_type)  # type: ignore[arg-type]  # it takes composites
+    return reduction.reduce_prod(sizes, 0, name=name)
 
 
 def rank(input: SparseTensor, name: str | None = None) -> Tensor:
