@@ -40,7 +40,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
         "SparseSplit",
         (np.int64(0), longs([0, 5]), floats(1), longs(2, 2)),
         {"num_split": 2},
-        r"\[0, 5\] is outside",
+        r"\[0, 5\] is out of bounds",
     ),
     ("SparseReshape", (longs([0, 0]), longs(-2, 1), longs(1, -1)), {}, "no negative size"),
     (
