@@ -7,6 +7,7 @@ from it only in what it does with an error.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -70,13 +71,34 @@ def _not_equal(x: Operands, y: object) -> Tensor | bool:
     return comparison.differs(x, y) if y is not None else True
 
 
-def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """The function of y and x: what y's operator does with x in front of it."""
-    return lambda y, x: function(x, y)
+def _reflected(
+    entry: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any] | None = None
+) -> Callable[[Any, Any], Any]:
+    """The function of y and x: what y's operator does with x in front of it; see `_giving_way`."""
+    if function is None:
+        return lambda y, x: entry(x, y)
+
+    def operator(y: Any, x: Any) -> Any:
+        try:
+            return entry(x, y)
+        except (TypeError, ValueError):
+            if isinstance(x, _PLAIN):
+                raise
+            return function(x, y)
+
+    return operator
 
 
-def _giving_way(name: str, function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """The function; if it cannot take y, then what y's class itself makes of `x operator y`.
+def _giving_way(
+    name: str, entry: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any] | None = None
+) -> Callable[[Any, Any], Any]:
+    """An operator; if it cannot take y, then what y's class itself makes of `x operator y`.
+
+    Args:
+        name: of the operator, without underscores.
+        entry: what tensors are given to.
+        function: the public function, if that is another: it is asked too, for programs may have
+            said what it does with their types (`dispatch_for_api`).
 
     Source:
         TensorFlow (math_ops.py): an operator that cannot convert y asks y's reflected one.
@@ -87,8 +109,11 @@ def _giving_way(name: str, function: Callable[[Any, Any], Any]) -> Callable[[Any
 
     def operator(x: Any, y: Any) -> Any:
         try:
-            return function(x, y)
+            return entry(x, y)
         except (TypeError, ValueError):
+            if function is not None and not isinstance(y, _PLAIN):
+                with contextlib.suppress(TypeError, ValueError):
+                    return function(x, y)
             theirs = getattr(type(y), reflected, None)
             if theirs is None or theirs is getattr(Operands, reflected):
                 raise
@@ -105,18 +130,27 @@ def _giving_way(name: str, function: Callable[[Any, Any], Any]) -> Callable[[Any
     return operator
 
 
-# Where the function would only pass its operands on to the op's entry, that stands here itself.
+# No program says what functions do with these.
+_PLAIN = (Tensor, int, float, complex, str, bytes, list, tuple)
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": arithmetic.add,
     "and": and_,
+    "floordiv": division.floordiv,
+    "mod": division.floormod,
+    "mul": arithmetic.multiply,
+    "or": or_,
+    "pow": exponents.pow,
+    "sub": arithmetic.subtract,
+    "truediv": division.truediv,
+    "xor": xor,
+}
+# Where a function only passes its operands on to the op's entry, operators call that.
+_ENTRIES: dict[str, Callable[[Any, Any], Any]] = {
     "floordiv": division.FLOOR_DIV.entry,
     "mod": division.FLOOR_MOD.entry,
     "mul": arithmetic.MUL.entry,
-    "or": or_,
     "pow": exponents.POW.entry,
     "sub": arithmetic.SUB.entry,
-    "truediv": division.truediv,
-    "xor": xor,
 }
 _OTHERS: dict[str, Callable[..., Any]] = {
     "abs": polar.abs,
@@ -136,7 +170,8 @@ _OTHERS: dict[str, Callable[..., Any]] = {
 }
 
 for _name, _function in _BINARY.items():
-    setattr(Operands, f"__{_name}__", _giving_way(_name, _function))
-    setattr(Operands, f"__r{_name}__", _reflected(_function))
+    _asked = (_ENTRIES[_name], _function) if _name in _ENTRIES else (_function,)
+    setattr(Operands, f"__{_name}__", _giving_way(_name, *_asked))
+    setattr(Operands, f"__r{_name}__", _reflected(*_asked))
 for _name, _function in _OTHERS.items():
     setattr(Operands, f"__{_name}__", _function)

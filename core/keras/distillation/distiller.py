@@ -245,10 +245,10 @@ def _check_models(teacher: Any, student: Any) -> None:
                 f"{len(ours)}"
             )
         for their, our in zip(theirs, ours, strict=True):
-            if not their.shape.is_compatible_with(our.shape):
+            if not their.spec.shape.is_compatible_with(our.spec.shape):
                 raise ValueError(
                     f"Distiller: Teacher and student {what} must have the same shapes, got "
-                    f"{their.shape.text} and {our.shape.text}"
+                    f"{their.spec.shape.text} and {our.spec.shape.text}"
                 )
             if their.dtype is not our.dtype:
                 raise ValueError(
