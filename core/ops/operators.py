@@ -71,22 +71,9 @@ def _not_equal(x: Operands, y: object) -> Tensor | bool:
     return comparison.differs(x, y) if y is not None else True
 
 
-def _reflected(
-    entry: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any] | None = None
-) -> Callable[[Any, Any], Any]:
-    """The function of y and x: what y's operator does with x in front of it; see `_giving_way`."""
-    if function is None:
-        return lambda y, x: entry(x, y)
-
-    def operator(y: Any, x: Any) -> Any:
-        try:
-            return entry(x, y)
-        except (TypeError, ValueError):
-            if isinstance(x, _PLAIN):
-                raise
-            return function(x, y)
-
-    return operator
+def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The function of y and x: what y's operator does with x in front of it."""
+    return lambda y, x: function(x, y)
 
 
 def _giving_way(
@@ -172,6 +159,6 @@ _OTHERS: dict[str, Callable[..., Any]] = {
 for _name, _function in _BINARY.items():
     _asked = (_ENTRIES[_name], _function) if _name in _ENTRIES else (_function,)
     setattr(Operands, f"__{_name}__", _giving_way(_name, *_asked))
-    setattr(Operands, f"__r{_name}__", _reflected(*_asked))
+    setattr(Operands, f"__r{_name}__", _reflected(_asked[0]))
 for _name, _function in _OTHERS.items():
     setattr(Operands, f"__{_name}__", _function)

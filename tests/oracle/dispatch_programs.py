@@ -109,8 +109,6 @@ def binary() -> Any:
         tf.add(x, 2.0),
         tf.constant(2.0) * x,
         tf.constant(OTHERS) - x,
-        x * tf.constant(2.0),
-        x - tf.constant(OTHERS),
         tf.subtract(y=y, x=x),
         tf.maximum(x, y, name="m"),
         tf.math.divide_no_nan(x, y),
