@@ -6,6 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from pinnace.distribute.values import DistributedValues
+from pinnace.framework import dtypes
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.indexed_slices import IndexedSlices
@@ -76,9 +77,10 @@ def divided(value: Any, count: int) -> Any:
     if isinstance(value, IndexedSlices):
         return IndexedSlices(divided(value.values, count), value.indices, value.dense_shape)
     tensor = convert_to_tensor(value)
-    if tensor.dtype.is_floating or tensor.dtype.is_complex:
-        return division.truediv(tensor, casting.cast(count, tensor.dtype))
-    return division.truediv(tensor, count)
+    kind = tensor.dtype
+    if not (kind.is_floating or kind.is_complex):
+        kind = dtypes.float32 if kind.size < 4 else dtypes.float64  # as integers are divided
+    return division.truediv(casting.cast(tensor, kind), casting.cast(count, kind))
 
 
 class CrossDeviceOps:
