@@ -167,12 +167,19 @@ def glimpse(called: Called, call: cst.Call) -> cst.BaseExpression | None:
     places = by_place(call.args)
     if old is None and len(places) > _PLACE_OF_NOISE and not has_star(call.args):
         old = places[_PLACE_OF_NOISE]
-    if old is None or (old.keyword is None and isinstance(old.value, _TEXTS)):
+    if old is None or (old.keyword is None and _is_text(old.value)):
         return None
     called.done(f"{called.name}(): uniform_noise= is noise= now, by name.")
     new = old.with_changes(value=around("'uniform' if _ else 'gaussian'", old.value))
     new = named(new, "noise") if old.keyword is not None else new
     return call.with_changes(args=replaced(call.args, old, new))
+
+
+def _is_text(value: cst.BaseExpression) -> bool:
+    """Whether it is a text, or one of two, as this script writes it."""
+    if isinstance(value, cst.IfExp):
+        return _is_text(value.body) and _is_text(value.orelse)
+    return isinstance(value, _TEXTS)
 
 
 def name_scope(called: Called, call: cst.Call) -> cst.BaseExpression | None:
