@@ -124,6 +124,8 @@ class _Helpers:
         self._busy = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._bells: list[threading.Lock] = []
+        # Of each, whether it does not sleep: in machine code, or on its way there or back.
+        self._up: list[bool] = []
         self._avoided: int | None = None
         self._job: _Job | None = None
         # Nobody is woken before this time.
@@ -138,8 +140,7 @@ class _Helpers:
 
     def share(self, job: _Job, helpers: int) -> None:
         """The caller and up to `helpers` threads do the job; alone if the threads are taken."""
-        awake = int(self._box[mailbox.WAITING])
-        if perf_counter() < self.rest_until or not has_idle_core(awake):
+        if perf_counter() < self.rest_until or not has_idle_core(sum(self._up)):
             job.take_part()
             return
         if not self._busy.acquire(blocking=False):
@@ -179,7 +180,7 @@ class _Helpers:
             awake = int(self._box[mailbox.WAITING])
             if awake and start - self._looked > _LOOK_S:
                 self._looked = start
-                if not has_idle_core(awake):
+                if not has_idle_core(sum(self._up)):
                     self.rest_until = start + _LOOK_S
                     awake = helpers = 0
             if awake < helpers and (wakes or start - self._offered < _AWAKE_S):
@@ -195,7 +196,7 @@ class _Helpers:
 
     def _wake(self, offer: Offer, helpers: int) -> int:
         """Have helpers follow; how many."""
-        if not has_idle_core(int(self._box[mailbox.WAITING])):
+        if not has_idle_core(sum(self._up)):
             return 0
         while len(self._bells) < helpers:
             self._start()
@@ -218,6 +219,7 @@ class _Helpers:
         thread = threading.Thread(
             target=self._serve, args=(bell, number), name="pinnace-team", daemon=True
         )
+        self._up.append(False)
         thread.start()
         self._bells.append(bell)
         self._threads.append(thread)
@@ -246,7 +248,9 @@ class _Helpers:
         denormals.flush_thread()
         with np.errstate(all="ignore"):
             while True:
+                self._up[number - 1] = False
                 bell.acquire()
+                self._up[number - 1] = True
                 job = self._job
                 if job is not None:
                     job.help()
