@@ -17,6 +17,8 @@ import pinnace as tf
 from pinnace.framework import config
 from pinnace.ops.kernels import compiled, mailbox, team
 from support import waiting
+from unit.engine.networks.drawn import Drawn
+from unit.engine.networks.drawn_transformers import DrawnTransformer
 from unit.engine.networks.test_region import arrays_of, networks_of
 
 if TYPE_CHECKING:
@@ -114,6 +116,26 @@ def test_a_helper_that_is_awake_takes_part(rows: int, helped: list[int]) -> None
     for _ in range(2000):
         assert np.array_equal(call(), alone)
     until_helped(call, helped, 0)
+
+
+@pytest.mark.parametrize("kind", [Drawn, DrawnTransformer])
+def test_drawn_networks_give_the_same_bits_with_a_helper(
+    kind: Any, helpers: team._Helpers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However small they are, alone first, then as often as it takes to settle."""
+    monkeypatch.setattr(team, "WORTH_OFFERING", 1)
+    offered = 0
+    for seed in range(12):
+        drawn = kind(seed)
+        given = [tf.constant(one) for one in ([drawn.x] if kind is Drawn else drawn.given)]
+        with monkeypatch.context() as alone:
+            alone.setattr(team, "offer", lambda work, *_, **__: work.lead(mailbox.NONE))
+            wanted = drawn.function(*given).numpy()
+        before = helpers._box[mailbox.GATE]
+        for _ in range(60):
+            assert np.array_equal(drawn.function(*given).numpy(), wanted, equal_nan=True), seed
+        offered += int(helpers._box[mailbox.GATE] > before)
+    assert offered > 3
 
 
 def test_a_setting_of_one_thread_is_heard_at_once(
