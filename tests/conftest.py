@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pinnace.framework import tracebacks
+from pinnace.ops.random.seeds import global_seed, set_seed
 
 # Whoever reads a failure here wants the library's lines.
 tracebacks.disable_traceback_filtering()
@@ -58,6 +59,14 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     finally:
         if before is not None:
             setattr(function, _SETTINGS, before)
+
+
+@pytest.fixture(autouse=True)
+def _no_seed_is_left() -> Generator[None, None, None]:
+    """Take back a global seed that a test set: the next one may draw numbers with its own."""
+    yield
+    if global_seed() is not None:
+        set_seed(None)
 
 
 @pytest.fixture(scope="session")

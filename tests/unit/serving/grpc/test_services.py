@@ -89,7 +89,7 @@ def serving(
                 path: str,
                 request: Message | bytes,
                 kind: type[R],
-                timeout: float | None = 10,
+                timeout: float | None = 60,  # Python may look for garbage, after many tests
                 metadata: tuple[tuple[str, str], ...] = (),
             ) -> R:
                 call = channel.unary_unary(path, response_deserializer=kind.FromString)
