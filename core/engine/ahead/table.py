@@ -26,6 +26,8 @@ _SOURCES = (
     "codegen/objects.py",
     "codegen/products.py",
     "codegen/register_tiles.py",
+    "codegen/vectors.py",
+    "codegen/winograd.py",
     "../ops/kernels/special_functions.py",
 )
 

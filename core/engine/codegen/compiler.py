@@ -323,9 +323,21 @@ def _version() -> str:
     import pinnace.engine.codegen.mathematics as mathematics
     import pinnace.engine.codegen.products as products
     import pinnace.engine.codegen.register_tiles as tiles
+    import pinnace.engine.codegen.vectors as vectors
+    import pinnace.engine.codegen.winograd as winograd
     import pinnace.ops.kernels.special_functions as special_functions
 
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    for module in (atomics, digits, mathematics, products, special_functions, tiles):
+    modules = (
+        atomics,
+        digits,
+        mathematics,
+        products,
+        special_functions,
+        tiles,
+        vectors,
+        winograd,
+    )
+    for module in modules:
         digest.update(Path(str(module.__file__)).read_bytes())
     return digest.hexdigest()[:16]

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import functools
 
-from pinnace.engine.codegen import columns, descents, sliding, streams, walking
+from pinnace.engine.codegen import columns, descents, sliding, streams, walking, winograd_kernels
 
 
 @functools.cache
 def texts() -> dict[str, str]:
     """The text of each kernel that `ops.kernels.compiled` asks for, by its name."""
-    return {**sliding.TEXTS, **columns.TEXTS, **streams.TEXTS, **descents.TEXTS}
+    return {
+        **sliding.TEXTS,
+        **winograd_kernels.TEXTS,
+        **columns.TEXTS,
+        **streams.TEXTS,
+        **descents.TEXTS,
+    }
 
 
 def every() -> dict[str, str]:

@@ -13,37 +13,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import njit, types
-from numba.core import config
 from numba.extending import intrinsic
 
-_FLOAT, _I32, _I64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
-_BYTE = ir.IntType(8)
-# Bits of a tile's mode: add to what c holds; when the sums are complete, add others to them, and
-# rectify them, above 0 or between 0 and 6.
-ACCUMULATE, ADD, RECTIFY, CLIP = 1, 2, 4, 8
+from pinnace.engine.codegen.vectors import (
+    ACCUMULATE,
+    ADD,
+    LANES,
+    ROWS,
+    VECTORS,
+    VectorWriter,
+    integer,
+)
 
-
-def _features() -> set[str]:
-    """The features of the processor that Numba compiles for."""
-    told = config.CPU_FEATURES  # type: ignore[attr-defined] # its stubs lack it
-    if told is not None:
-        return {one[1:] for one in told.split(",") if one.startswith("+")}
-    return {name for name, is_there in binding.get_host_cpu_features().items() if is_there}
-
-
-def _registers() -> tuple[int, int, int]:
-    """(numbers in a vector, rows of a tile, its vectors) for the processor at hand."""
-    features = _features()
-    if "avx512f" in features:
-        return 16, 14, 2
-    if "avx2" in features:
-        return 8, 6, 2
-    return 4, 6, 2
-
-
-LANES, ROWS, VECTORS = _registers()
+_I32, _I64, _BYTE = ir.IntType(32), ir.IntType(64), ir.IntType(8)
 # Masks have registers of their own, and cost nothing. Elsewhere they take those of two vectors, and
 # some processors need tens of cycles to write a masked one: whole tiles are written without.
 _MASKS_ARE_FREE = LANES == 16
@@ -57,68 +41,21 @@ PANEL = 32  # columns of packed weights that lie side by side
 ACROSS = min(64, 8 * LANES)
 
 
-def _integer(value: int) -> Any:
-    return ir.Constant(_I64, value)
-
-
-class _Writer:
-    """One tile in LLVM's language."""
+class _Tile(VectorWriter):
+    """One tile."""
 
     def __init__(
         self, builder: Any, rows: int, vectors: int, lanes: int, channelwise: bool
     ) -> None:
-        self.builder = builder
-        self.rows, self.vectors, self.lanes = rows, vectors, lanes
+        super().__init__(builder, lanes)
+        self.rows, self.vectors = rows, vectors
         self.channelwise = channelwise
-        self.vector = ir.VectorType(_FLOAT, lanes)
-        self.mask = ir.VectorType(ir.IntType(1), lanes)
-
-    def _function(self, name: str, result: Any, arguments: list[Any]) -> Any:
-        module = self.builder.module
-        found = module.globals.get(name)
-        return found or ir.Function(module, ir.FunctionType(result, arguments), name)
-
-    def _number_pointer(self, address: Any) -> Any:
-        return self.builder.inttoptr(address, _FLOAT.as_pointer())
-
-    def _spread(self, scalar: Any, kind: Any) -> Any:
-        one = self.builder.insert_element(
-            ir.Constant(kind, ir.Undefined), scalar, ir.Constant(_I32, 0)
-        )
-        zeros = ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes)
-        return self.builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
-
-    def _load(self, pointer: Any, mask: Any) -> Any:
-        kind = self.vector.as_pointer()
-        if mask is None:
-            return self.builder.load(self.builder.bitcast(pointer, kind), align=4)
-        load = self._function(
-            f"llvm.masked.load.v{self.lanes}f32.p0",
-            self.vector,
-            [kind, _I32, self.mask, self.vector],
-        )
-        zero = ir.Constant(self.vector, [0.0] * self.lanes)
-        at = self.builder.bitcast(pointer, kind)
-        return self.builder.call(load, [at, ir.Constant(_I32, 4), mask, zero])
-
-    def _store(self, value: Any, pointer: Any, mask: Any) -> None:
-        kind = self.vector.as_pointer()
-        if mask is None:
-            self.builder.store(value, self.builder.bitcast(pointer, kind), align=4)
-            return
-        store = self._function(
-            f"llvm.masked.store.v{self.lanes}f32.p0",
-            ir.VoidType(),
-            [self.vector, kind, _I32, self.mask],
-        )
-        at = self.builder.bitcast(pointer, kind)
-        self.builder.call(store, [value, at, ir.Constant(_I32, 4), mask])
 
     def _table(self, address: Any) -> list[Any]:
         """A number of the table per row."""
         table = self.builder.inttoptr(address, _I64.as_pointer())
         return [
-            self.builder.load(self.builder.gep(table, [_integer(row)])) for row in range(self.rows)
+            self.builder.load(self.builder.gep(table, [integer(row)])) for row in range(self.rows)
         ]
 
     def write(self, arguments: list[Any]) -> None:
@@ -126,7 +63,7 @@ class _Writer:
         builder, columns = self.builder, arguments[10]
         if not _MASKS_ARE_FREE:
             whole, cut = (builder.append_basic_block(name) for name in ("whole", "cut"))
-            width = _integer(self.vectors * self.lanes)
+            width = integer(self.vectors * self.lanes)
             builder.cbranch(builder.icmp_signed(">=", columns, width), whole, cut)
             builder.position_at_end(whole)
             self._write(arguments, [None] * self.vectors)
@@ -136,8 +73,8 @@ class _Writer:
         positions = ir.Constant(numbers, list(range(self.lanes)))
         masks = []
         for j in range(self.vectors):
-            left = builder.trunc(builder.sub(columns, _integer(j * self.lanes)), _I32)
-            masks.append(builder.icmp_signed("<", positions, self._spread(left, numbers)))
+            left = builder.trunc(builder.sub(columns, integer(j * self.lanes)), _I32)
+            masks.append(builder.icmp_signed("<", positions, self.spread(left, numbers)))
         self._write(arguments, masks)
         builder.ret_void()
 
@@ -159,11 +96,12 @@ class _Writer:
             mode,
             z,
             z_table,
+            *ahead,
         ) = arguments
         builder, rows, vectors = self.builder, range(self.rows), range(self.vectors)
-        a_pointer, b_pointer = self._number_pointer(a), self._number_pointer(b)
+        a_pointer, b_pointer = self.number_pointer(a), self.number_pointer(b)
         a_rows = [builder.gep(a_pointer, [offset]) for offset in self._table(a_table)]
-        c_pointer = self._number_pointer(c)
+        c_pointer = self.number_pointer(c)
         c_rows = [builder.gep(c_pointer, [offset]) for offset in self._table(c_table)]
         starts = self._starts(c_rows, init, masks, mode)
         section_table = builder.inttoptr(sections, _I64.as_pointer())
@@ -175,89 +113,71 @@ class _Writer:
 
         builder.position_at_end(section)
         s = builder.phi(_I64)
-        s.add_incoming(_integer(0), before)
+        s.add_incoming(integer(0), before)
         b_section = builder.phi(b_pointer.type)
         b_section.add_incoming(b_pointer, before)
-        sums_section = self._phis(starts, before)
+        if ahead:
+            fetched_section = builder.phi(_I64)
+            fetched_section.add_incoming(ahead[0], before)
+        sums_section = self.phis(starts, before)
         offset = builder.load(builder.gep(section_table, [s]))
         builder.branch(inner)
 
         builder.position_at_end(inner)
         k = builder.phi(_I64)
-        k.add_incoming(_integer(0), section)
+        k.add_incoming(integer(0), section)
         at = builder.phi(_I64)
         at.add_incoming(offset, section)
         b_at = builder.phi(b_pointer.type)
         b_at.add_incoming(b_section, section)
-        sums_inner = self._phis(sums_section, section)
-        fma = self._function(f"llvm.fma.v{self.lanes}f32", self.vector, [self.vector] * 3)
+        if ahead:
+            fetched = builder.phi(_I64)
+            fetched.add_incoming(fetched_section, section)
+        sums_inner = self.phis(sums_section, section)
+        if ahead:
+            self.fetch(fetched)
+        fma = self.function(f"llvm.fma.v{self.lanes}f32", self.vector, [self.vector] * 3)
         b_vectors = [
-            self._load(builder.gep(b_at, [_integer(j * self.lanes)]), masks[j]) for j in vectors
+            self.load(builder.gep(b_at, [integer(j * self.lanes)]), masks[j]) for j in vectors
         ]
         sums = []
         for i in rows:
             pointer = builder.gep(a_rows[i], [at])
             if self.channelwise:
-                factor = self._load(pointer, masks[0])
+                factor = self.load(pointer, masks[0])
             else:
-                factor = self._spread(builder.load(pointer), self.vector)
+                factor = self.spread(builder.load(pointer), self.vector)
             sums += [
                 builder.call(fma, [factor, b_vectors[j], sums_inner[i * self.vectors + j]])
                 for j in vectors
             ]
-        k_next = builder.add(k, _integer(1))
+        k_next = builder.add(k, integer(1))
         b_next = builder.gep(b_at, [b_step])
         k.add_incoming(k_next, inner)
         at.add_incoming(builder.add(at, a_step), inner)
         b_at.add_incoming(b_next, inner)
-        self._join(sums_inner, sums, inner)
+        if ahead:
+            fetched_next = builder.add(fetched, ahead[1])
+            fetched.add_incoming(fetched_next, inner)
+        self.join(sums_inner, sums, inner)
         builder.cbranch(builder.icmp_signed("<", k_next, length), inner, after)
 
         builder.position_at_end(after)
-        s_next = builder.add(s, _integer(1))
+        s_next = builder.add(s, integer(1))
         s.add_incoming(s_next, after)
         b_section.add_incoming(b_next, after)
-        self._join(sums_section, sums, after)
+        if ahead:
+            fetched_section.add_incoming(fetched_next, after)
+        self.join(sums_section, sums, after)
         builder.cbranch(builder.icmp_signed("<", s_next, count), section, done)
 
         builder.position_at_end(done)
-        z_pointer = self._number_pointer(z)
+        z_pointer = self.number_pointer(z)
         sums = self._added(sums, z_pointer, z_table, masks, mode)
-        sums = self._rectified(sums, mode)
+        sums = self.rectified(sums, mode)
         for index, value in enumerate(sums):
             i, j = divmod(index, self.vectors)
-            self._store(value, builder.gep(c_rows[i], [_integer(j * self.lanes)]), masks[j])
-
-    def _phis(self, values: list[Any], block: Any) -> list[Any]:
-        made = [self.builder.phi(self.vector) for _ in values]
-        self._join(made, values, block)
-        return made
-
-    @staticmethod
-    def _join(phis: list[Any], values: list[Any], block: Any) -> None:
-        for phi, value in zip(phis, values, strict=True):
-            phi.add_incoming(value, block)
-
-    def _either(self, mode: Any, bit: int, yes: Any, no: Any) -> list[Any]:
-        """The result of `yes` or `no`, as the bit of the mode selects."""
-        builder = self.builder
-        first, second, joined = (
-            builder.append_basic_block(name) for name in ("yes", "no", "joined")
-        )
-        flag = builder.icmp_signed("!=", builder.and_(mode, _integer(bit)), _integer(0))
-        builder.cbranch(flag, first, second)
-        builder.position_at_end(first)
-        values = yes()
-        first = builder.block  # another, if it has branches of its own
-        builder.branch(joined)
-        builder.position_at_end(second)
-        others = no()
-        second = builder.block
-        builder.branch(joined)
-        builder.position_at_end(joined)
-        phis = self._phis(values, first)
-        self._join(phis, others, second)
-        return phis
+            self.store(value, builder.gep(c_rows[i], [integer(j * self.lanes)]), masks[j])
 
     def _starts(self, c_rows: list[Any], init: Any, masks: list[Any], mode: Any) -> list[Any]:
         """The sums before the first step: what c holds, or the same numbers for every row."""
@@ -265,20 +185,20 @@ class _Writer:
 
         def held() -> list[Any]:
             return [
-                self._load(builder.gep(row, [_integer(j * self.lanes)]), masks[j])
+                self.load(builder.gep(row, [integer(j * self.lanes)]), masks[j])
                 for row in c_rows
                 for j in range(self.vectors)
             ]
 
         def given() -> list[Any]:
-            pointer = self._number_pointer(init)
+            pointer = self.number_pointer(init)
             one = [
-                self._load(builder.gep(pointer, [_integer(j * self.lanes)]), masks[j])
+                self.load(builder.gep(pointer, [integer(j * self.lanes)]), masks[j])
                 for j in range(self.vectors)
             ]
             return one * self.rows
 
-        return self._either(mode, ACCUMULATE, held, given)
+        return self.either(mode, ACCUMULATE, held, given)
 
     def _added(
         self, sums: list[Any], z: Any, z_table: Any, masks: list[Any], mode: Any
@@ -291,8 +211,8 @@ class _Writer:
             return [
                 builder.fadd(
                     value,
-                    self._load(
-                        builder.gep(rows[index // self.vectors], [_integer(j * self.lanes)]),
+                    self.load(
+                        builder.gep(rows[index // self.vectors], [integer(j * self.lanes)]),
                         masks[j],
                     ),
                 )
@@ -300,46 +220,31 @@ class _Writer:
                 for j in [index % self.vectors]
             ]
 
-        return self._either(mode, ADD, added, lambda: sums)
-
-    def _rectified(self, sums: list[Any], mode: Any) -> list[Any]:
-        """The sums between 0 and what the mode says; NaN stays."""
-        builder = self.builder
-        zero, six = (ir.Constant(self.vector, [limit] * self.lanes) for limit in (0.0, 6.0))
-
-        def above() -> list[Any]:
-            return [
-                builder.select(builder.fcmp_ordered("<", value, zero), zero, value)
-                for value in sums
-            ]
-
-        def rectified() -> list[Any]:
-            at_least = above()
-
-            def below() -> list[Any]:
-                return [
-                    builder.select(builder.fcmp_ordered(">", value, six), six, value)
-                    for value in at_least
-                ]
-
-            return self._either(mode, CLIP, below, lambda: at_least)
-
-        return self._either(mode, RECTIFY, rectified, lambda: sums)
+        return self.either(mode, ADD, added, lambda: sums)
 
 
-def _tile(rows: int, vectors: int, *, lanes: int = LANES, channelwise: bool = False) -> Any:
+def _tile(
+    rows: int,
+    vectors: int,
+    *,
+    lanes: int = LANES,
+    channelwise: bool = False,
+    fetches: bool = False,
+) -> Any:
     """An intrinsic: a tile of `rows` by `vectors` of `lanes` numbers.
 
     Its arguments: addresses of a, of a's offsets (one per row, in numbers), of c and its offsets;
     address of b and its step from k to k + 1; address of the offsets that sections of the sum add
     to a, how many sections, how many steps each, a's step; how many columns count; address of the
     numbers that sums begin with; mode; addresses of what is added in the end and of its offsets.
+    One that fetches has two more: an address, and bytes from it to the next one with each step of a
+    sum. What lies there is brought to the cache, for a later tile.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         del signature
         # A function of its own, so that a kernel with several tiles keeps its registers apart.
-        name = f"pinnace_tile_{rows}_{vectors}_{lanes}_{int(channelwise)}"
+        name = f"pinnace_tile_{rows}_{vectors}_{lanes}_{int(channelwise)}_{int(fetches)}"
         function = builder.module.globals.get(name)
         if function is None:
             kind = ir.FunctionType(ir.VoidType(), [_I64] * len(arguments))
@@ -347,7 +252,7 @@ def _tile(rows: int, vectors: int, *, lanes: int = LANES, channelwise: bool = Fa
             function.linkage = "internal"
             function.attributes.add("noinline")
             inside = ir.IRBuilder(function.append_basic_block("entry"))
-            _Writer(inside, rows, vectors, lanes, channelwise).write(list(function.args))
+            _Tile(inside, rows, vectors, lanes, channelwise).write(list(function.args))
         builder.call(function, arguments)
         return context.get_dummy_value()
 
@@ -360,7 +265,16 @@ def _tile(rows: int, vectors: int, *, lanes: int = LANES, channelwise: bool = Fa
         kinds = (a, a_table, c, c_table, b, b_step, sections, count, length, a_step, columns)
         return types.void(*kinds, init, mode, z, z_table), generate
 
-    return intrinsic(typed)
+    def typed_with_address(
+        context: Any, a: Any, a_table: Any, c: Any, c_table: Any, b: Any, b_step: Any,
+        sections: Any, count: Any, length: Any, a_step: Any, columns: Any, init: Any, mode: Any,
+        z: Any, z_table: Any, ahead: Any, ahead_step: Any,
+    ) -> Any:  # fmt: skip
+        del context
+        kinds = (a, a_table, c, c_table, b, b_step, sections, count, length, a_step, columns)
+        return types.void(*kinds, init, mode, z, z_table, ahead, ahead_step), generate
+
+    return intrinsic(typed_with_address if fetches else typed)
 
 
 wide: Any = _tile(ROWS, VECTORS)
@@ -368,6 +282,9 @@ narrow: Any = _tile(ROWS, 1)
 half: Any = _tile(HALF_ROWS, 1, lanes=HALF)
 # For what is left of a product with few rows.
 eight: Any = _tile(EIGHT, VECTORS)
+# For weights that do not stay in the cache: while one panel is multiplied, the next one comes.
+wide_fetching: Any = _tile(ROWS, VECTORS, fetches=True)
+eight_fetching: Any = _tile(EIGHT, VECTORS, fetches=True)
 four: Any = _tile(4, VECTORS)
 two: Any = _tile(2, VECTORS)
 one: Any = _tile(1, VECTORS)
@@ -388,7 +305,7 @@ def _move_type(context: Any, target: Any, source: Any, count: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), [byte, byte, _I64, ir.IntType(1)])
         name = "llvm.memcpy.p0.p0.i64"
         copy = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        size = builder.mul(count, _integer(4))
+        size = builder.mul(count, integer(4))
         places = [builder.inttoptr(one, byte) for one in (target, source)]
         builder.call(copy, [*places, size, ir.Constant(ir.IntType(1), 0)])
         return compiled.get_dummy_value()
@@ -409,7 +326,7 @@ def _clear_type(context: Any, target: Any, count: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), [byte, _BYTE, _I64, ir.IntType(1)])
         name = "llvm.memset.p0.i64"
         fill = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        size = builder.mul(arguments[1], _integer(4))
+        size = builder.mul(arguments[1], integer(4))
         place = builder.inttoptr(arguments[0], byte)
         builder.call(fill, [place, ir.Constant(_BYTE, 0), size, ir.Constant(ir.IntType(1), 0)])
         return compiled.get_dummy_value()

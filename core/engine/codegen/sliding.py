@@ -7,7 +7,7 @@ comes in a table of numbers, `q`, whose order is that of `ops.kernels.tiles.Job`
 
 from __future__ import annotations
 
-_BEGIN = """
+BEGIN = """
 from pinnace.engine.codegen.register_tiles import (
     HALF, HALF_ROWS, NARROW, ROWS, WIDE, channelwise, half, narrow, pad, wide,
 )
@@ -28,7 +28,7 @@ def kernel(q, t):
     row_step = reach * channels if padded else x_row
 """
 
-_BLOCKS = """
+BLOCKS = """
     for n in range(q[9], q[10], most_images):
         images = min(most_images, q[10] - n)
         for r in range(first_row, last_row, most_rows):
@@ -99,7 +99,7 @@ def _tile(total: str, **parts: object) -> str:
 
 
 CONVOLVE = (
-    _BEGIN
+    BEGIN
     + """
     limit = q[30]
     flat = gap_along == 1
@@ -115,7 +115,7 @@ CONVOLVE = (
     sections = t[2 * limit :].ctypes.data
     b_step, panel_step = q[34], q[35]
 """
-    + _BLOCKS
+    + BLOCKS
     + _WINDOWS
     + _COLUMNS.format(
         panel="b + 4 * (j // 32 * panel_step + j % 32)",
@@ -133,14 +133,14 @@ CONVOLVE = (
 )
 
 DEPTHWISE = (
-    _BEGIN
+    BEGIN
     + """
     limit = q[30]
     for i in range(taps_down):
         t[2 * limit + i] = i * gap_down * row_step
     sections = t[2 * limit :].ctypes.data
 """
-    + _BLOCKS
+    + BLOCKS
     + _WINDOWS
     + _COLUMNS.replace("WIDE", "NARROW").format(
         panel="b + 4 * j",
@@ -157,7 +157,7 @@ DEPTHWISE = (
 )
 
 CORRELATE = (
-    _BEGIN
+    BEGIN
     + """
     limit, outputs, counts_down = q[30], q[34], q[35]
     begin, end = q[36], q[37]
@@ -174,7 +174,7 @@ CORRELATE = (
     sections = t[2 * limit :].ctypes.data
     held_mode = 0
 """
-    + _BLOCKS
+    + BLOCKS
     + """
             for i in range(images):
                 for row in range(rows):

@@ -18,6 +18,7 @@ instead of none if it only waited.
 from __future__ import annotations
 
 from pinnace.engine.codegen.attention_walk import ATTENTION
+from pinnace.engine.codegen.winograd_walk import WINOGRAD
 from pinnace.engine.networks import fields
 from pinnace.ops.kernels.mailbox import GATE, INSIDE, JOB, LEAVE, LIMIT, WAITING
 
@@ -116,13 +117,21 @@ _TILE = """
                     else:
                         {one}
                         i += 1
-""".format(
-    **{
-        name: f"{name}(q[X], a_table, q[Y] + 4 * j, y_table, panel, 32, sections, q[SECTIONS], "
-        "q[LENGTH], 1, width, q[BIAS] + 4 * j, q[MODE], q[Z] + 4 * j, z_table)"
-        for name in ("half", "narrow", "wide", "eight", "four", "two", "across", "one")
-    }
-)
+"""
+_CALLS = {
+    name: f"{name}(q[X], a_table, q[Y] + 4 * j, y_table, panel, 32, sections, q[SECTIONS], "
+    "q[LENGTH], 1, width, q[BIAS] + 4 * j, q[MODE], q[Z] + 4 * j, z_table)"
+    for name in ("half", "narrow", "wide", "eight", "four", "two", "across", "one")
+}
+_FETCHES = {
+    name: call
+    if name not in {"wide", "eight"}
+    else call.replace(f"{name}(", f"{name}_fetching(").replace(
+        "z_table)", "z_table, ahead, ahead_step)"
+    )
+    + "\n                        ahead += inner * ahead_step"
+    for name, call in _CALLS.items()
+}
 
 _PRODUCT = (
     '''
@@ -134,14 +143,21 @@ def product_piece(q, t, piece):
     some, cut = piece // cuts, piece % cuts
     if cut == 0:
         clear_border(q, some, pieces)
-    windows, outputs, block = q[IMAGES] * q[ROWS_] * q[COLUMNS], q[WIDTH], q[BLOCK]
-    limit = block + ROWS
-    sections = place_sections(q, t, limit)
-    inner = q[SECTIONS] * q[LENGTH]
+    windows, outputs = q[IMAGES] * q[ROWS_] * q[COLUMNS], q[WIDTH]
     step = ((windows + pieces - 1) // pieces + ROWS - 1) // ROWS * ROWS
     first, last = some * step, min(windows, (some + 1) * step)
     panels = (outputs + 31) // 32
     begin_j, end_j = panels * cut // cuts * 32, min(outputs, panels * (cut + 1) // cuts * 32)
+    product_windows(q, t, first, last, begin_j, end_j)
+
+
+@njit(nogil=True, error_model="numpy")
+def product_windows(q, t, first, last, begin_j, end_j):
+    """Some windows of a product or a convolution, by some columns."""
+    block = q[BLOCK]
+    limit = block + ROWS
+    sections = place_sections(q, t, limit)
+    inner = q[SECTIONS] * q[LENGTH]
     for at in range(first, last, block):
         count = min(block, last - at)
         place_windows(q, t, at, count, limit)
@@ -155,16 +171,19 @@ def product_piece(q, t, piece):
                     width = min(span, end_j - j)
                     panel = q[WEIGHTS] + 4 * (j // 32 * 32 * inner + j % 32)
 '''
-    + _TILE
+    + _TILE.format(**_CALLS)
     + """
         else:
+            passes = (count + ROWS - 1) // ROWS
+            ahead_step = (128 + passes - 1) // passes
             for j in range(begin_j, end_j, span):
                 width = min(span, end_j - j)
                 panel = q[WEIGHTS] + 4 * (j // 32 * 32 * inner + j % 32)
+                ahead = panel + 128 * inner
                 i = 0
                 while i < count:
 """
-    + _TILE
+    + _TILE.format(**_FETCHES)
 )
 
 _CHANNELWISE = '''
@@ -436,6 +455,8 @@ def walk(q, programs, tensors, begin, t, registers, me, threads):
                 copy_piece(line, piece)
             elif kind == ATTENTION:
                 attention_piece(line, t, registers, piece)
+            elif kind == WINOGRAD:
+                winograd_piece(line, t, registers, piece)
             else:
                 program_piece(line, programs, tensors, registers, piece)
             fetch_add(done, 1)
@@ -509,8 +530,9 @@ from pinnace.engine.codegen.atomics import fetch_add, load, pause
 from pinnace.engine.codegen.mathematics import as_bytes, as_integers, as_pointer
 from pinnace.engine.codegen.register_tiles import (
     EIGHT, HALF, HALF_ROWS, NARROW, PANEL, ROWS, WIDE, across, channelwise, clear, eight, four,
-    half, move, narrow, one, two, wide,
+    eight_fetching, half, move, narrow, one, two, wide, wide_fetching,
 )
+from pinnace.engine.codegen.winograd import multiply_places, transform_row
 
 TABLE = types.Array(int64, 1, "C")
 PLAN = types.Array(int64, 2, "C")
@@ -524,5 +546,6 @@ LOWEST = np.finfo(np.float32).min
     + _POOLS
     + _PROGRAM
     + ATTENTION
+    + WINOGRAD
     + _WALK
 )

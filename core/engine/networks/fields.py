@@ -43,6 +43,11 @@ NAMES = (
     "BLOCK",
     "WEIGHTS_STAY",
     "MODE",
+    # Winograd's tiles: address of the filters for them, numbers from tile to tile of what is
+    # transformed, and the largest bits of a number that they may read.
+    "TRANSFORMED",
+    "TILE_STEP",
+    "LARGEST",
     # Zeros around each image of y: rows above and below, columns left and right.
     "ABOVE",
     "BELOW",
@@ -88,7 +93,7 @@ PLACE = {name: place for place, name in enumerate(NAMES)}
 
 KINDS = (
     "PRODUCT", "CHANNELWISE", "MAXIMUM", "AVERAGE", "MEAN", "COPY", "PROGRAM", "SOFTMAX",
-    "ATTENTION",
+    "ATTENTION", "WINOGRAD",
 )  # fmt: skip
 KIND = {name: number for number, name in enumerate(KINDS)}
 

@@ -18,6 +18,7 @@ from pinnace.engine.networks.memory import Bordered, Memory
 from pinnace.engine.networks.steady import Evaluation
 from pinnace.engine.networks.table import Table, products_of
 from pinnace.engine.networks.weighing import Packed, Versions, aligned, pack
+from pinnace.engine.networks.winograd_row import is_tiled
 from pinnace.framework import config
 from pinnace.ops.kernels import mailbox, team, tiles
 from pinnace.ops.kernels.poison import fill
@@ -321,7 +322,9 @@ class Network:
         handles = self.cluster.inputs[self._tensors :]
         steady = Evaluation(dict(zip(handles, variables, strict=True)))
         packed = [
-            pack(layer, steady, versions) if layer.is_product else None
+            pack(layer, steady, versions, is_tiled=is_tiled(layer, self._memory))
+            if layer.is_product
+            else None
             for layer in self._memory.layers
         ]
         products = products_of(self._memory, packed)

@@ -13,6 +13,7 @@ from pinnace.engine.networks.fields import PLACE
 from pinnace.engine.networks.layers import NO_BORDER, Image, image_of
 from pinnace.engine.networks.program_lines import Writer
 from pinnace.engine.networks.weighing import aligned
+from pinnace.engine.networks.winograd_row import winograd_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -209,6 +210,11 @@ class Table:
         self.scratch = max(self.scratch, 3 * (row["BLOCK"] + 16) + row["SECTIONS"] + 1)
         read = 4 * row["IMAGES"] * row["ROWS_"] * row["COLUMNS"] * channels
         self._cut(layer, row, inner, read, form.weights.nbytes)
+        if form.transformed is not None:
+            columns = winograd_row(form, x, y, self._threads)
+            row |= columns.row
+            self.scratch = max(self.scratch, columns.scratch)
+            self.room = max(self.room, columns.room)
 
     def _cut(
         self, layer: Layer, row: dict[str, int], inner: int, read: int, weight_bytes: int

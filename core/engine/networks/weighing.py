@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pinnace.ops.kernels import weights
+from pinnace.ops.kernels import weights, winograd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,14 +30,18 @@ class Packed:
         node: of the layer: while this lives, so does what it is known by.
         weights: panels of a product, or [taps, channels].
         bias: what sums begin with.
+        transformed: the filters for Winograd's tiles, [panels, 16, channels, 32], if it has them.
+        largest: bits of the largest number that these may meet.
     """
 
-    __slots__ = ("__weakref__", "bias", "node", "weights")
+    __slots__ = ("__weakref__", "bias", "largest", "node", "transformed", "weights")
 
     def __init__(self, node: Node, weights: Array, bias: Array) -> None:
         self.node = node
         self.weights = weights
         self.bias = bias
+        self.transformed: Array | None = None
+        self.largest = 0
 
 
 # Plans for several batch sizes read the same weights: packed once, kept while anybody has them.
@@ -45,25 +49,26 @@ _packed: weakref.WeakValueDictionary[tuple[object, ...], Packed] = weakref.WeakV
 _lock = threading.Lock()
 
 
-def pack(layer: Layer, steady: Evaluation, versions: Versions) -> Packed:
+def pack(layer: Layer, steady: Evaluation, versions: Versions, *, is_tiled: bool) -> Packed:
     """The weights of a product.
 
     Args:
         layer: the layer.
         steady: computes what it needs.
         versions: of the network's variables.
+        is_tiled: whether they are for Winograd's tiles, too.
     """
     scalings = tuple(id(value) for one in layer.scalings for value in one.values)
     taps = [phase.taps for phase in layer.phases]
-    key = (id(layer.node), scalings, layer.is_transposed, *taps, *versions)
+    key = (id(layer.node), scalings, layer.is_transposed, is_tiled, *taps, *versions)
     with _lock:
         found = _packed.get(key)
         if found is None:
-            found = _packed[key] = _made(layer, steady)
+            found = _packed[key] = _made(layer, steady, is_tiled)
     return found
 
 
-def _made(layer: Layer, steady: Evaluation) -> Packed:
+def _made(layer: Layer, steady: Evaluation, is_tiled: bool) -> Packed:
     assert layer.weights is not None  # noqa: S101 - for mypy: products have weights
     matrix = steady.of(layer.weights)
     if layer.kind == "CHANNELWISE":
@@ -83,7 +88,12 @@ def _made(layer: Layer, steady: Evaluation) -> Packed:
         kept = np.ascontiguousarray(matrix, np.float32)
     else:
         kept = weights.packed(np.asarray(matrix, np.float32))
-    return Packed(layer.node, aligned(kept), bias)
+    made = Packed(layer.node, aligned(kept), bias)
+    if is_tiled:
+        filters = matrix.reshape(3, 3, -1, matrix.shape[-1])
+        made.transformed = aligned(winograd.steady_filters(filters))
+        made.largest = winograd.limit_of(filters.shape[2], filters)
+    return made
 
 
 def _scale(

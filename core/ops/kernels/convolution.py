@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.kernels import blas, compiled, team, tiles
+from pinnace.ops.kernels import blas, compiled, team, tiles, winograd
 from pinnace.ops.kernels.patches import Geometry, PaddedImages, Pads, geometry
 from pinnace.ops.kernels.precision import Array, computed_in
 
@@ -222,7 +222,7 @@ def _conv(x: Array, filter: Array, g: Geometry, out: Array) -> None:
     if _is_pointwise(g) and out.flags.c_contiguous:
         tiles.product(x.reshape(-1, x.shape[-1]), matrix, out.reshape(-1, outputs), filter)
         return
-    if tiles.convolve(x, filter, g, out):
+    if winograd.convolve(x, filter, g, out) or tiles.convolve(x, filter, g, out):
         return
     with compiled.watched:
         _gather_and_multiply(x, matrix, g, out)
@@ -271,7 +271,9 @@ def _filter_gradient(x: Array, dy: Array, g: Geometry) -> Array:
     if _is_pointwise(g):
         columns = x.reshape(-1, channels)
         return blas.matmul(columns.T, dy.reshape(-1, outputs)).reshape(shape)
-    found = tiles.correlate(x, dy, g)
+    found = winograd.correlate(x, dy, g)
+    if found is None:
+        found = tiles.correlate(x, dy, g)
     if found is not None:
         return found
     with compiled.watched:

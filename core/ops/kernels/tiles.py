@@ -33,7 +33,7 @@ _BLOCK_BYTES = 1 << 18
 # it is to stay in the first-level cache.
 _SLOPE_BLOCK_BYTES = 1 << 15
 # Room for the rows that fill a tile up.
-_MOST_ROWS = 16
+MOST_ROWS = 16
 # Rows of a result below which a thread is given columns rather than rows.
 _FEW_ROWS = 128
 # Multiplications below which BLAS is done before a compiled kernel has been entered.
@@ -96,7 +96,7 @@ class Job(NamedTuple):
     scratch: int
 
     def table(self, x: Array, b: Array, out: Array, init: Array) -> Array:
-        """As the kernel reads it; `_call` adds the scratch."""
+        """As the kernel reads it; `call` adds the scratch."""
         table: Array = _table(self).copy()
         table[0], table[1], table[2], table[3] = [a.ctypes.data for a in (x, b, out, init)]
         return table
@@ -104,7 +104,7 @@ class Job(NamedTuple):
 
 # Places in a table: of what is made and the scratch, and of the first and last image, row, column
 # and row of sums.
-_OUT, _SCRATCH = 2, 4
+_OUT, _SCRATCH, _MODE = 2, 4, 5
 _AHEAD = 6
 _IMAGES, _ROWS, _COLUMNS = (
     (_AHEAD + Job._fields.index(f"first_{name}"), _AHEAD + Job._fields.index(f"last_{name}"))
@@ -121,7 +121,7 @@ def _table(job: Job) -> Array:
     return np.array(((0,) * _AHEAD + job[:-3] + job.extra), np.int64)
 
 
-def _fits(*arrays: Array) -> bool:
+def fits(*arrays: Array) -> bool:
     """Whether machine code may read them as they lie."""
     return all(
         array.dtype == np.float32
@@ -132,7 +132,7 @@ def _fits(*arrays: Array) -> bool:
     )
 
 
-def _readable(x: Array) -> bool:
+def readable(x: Array) -> bool:
     """Whether these images are numbers whose channels lie side by side."""
     return bool(
         x.dtype == np.float32
@@ -153,11 +153,7 @@ def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
         out: [batch, *counts, O], its channels side by side.
     """
     kernel = compiled.made("convolve")
-    if (
-        kernel is None
-        or len(g.sizes) != 2
-        or not (_readable(x) and _fits(filter) and _readable(out))
-    ):
+    if kernel is None or len(g.sizes) != 2 or not (readable(x) and fits(filter) and readable(out)):
         return False
     inner, outputs = math.prod(filter.shape[:3]), filter.shape[3]
     if outputs <= PANEL:
@@ -166,8 +162,8 @@ def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
         kept = weights.panels(filter)
         panels = weights.packed(filter.reshape(inner, outputs)) if kept is None else kept
         b_step, panel_step = PANEL, inner * PANEL
-    job = _job(x.shape, x.strides, g, out.shape, out.strides, (b_step, panel_step), _BLOCK_BYTES)
-    _run(kernel, job, (x, panels, out, _zeros(outputs)), inner * outputs)
+    job = job_of(x.shape, x.strides, g, out.shape, out.strides, (b_step, panel_step), _BLOCK_BYTES)
+    run(kernel, job, (x, panels, out, zeros(outputs)), inner * outputs)
     return True
 
 
@@ -183,10 +179,10 @@ def depthwise(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
     if filter.shape[-1] != 1 or len(g.sizes) != 2:
         return False
     kernel = compiled.made("depthwise")
-    if kernel is None or not (_readable(x) and _fits(filter) and _readable(out)):
+    if kernel is None or not (readable(x) and fits(filter) and readable(out)):
         return False
-    job = _job(x.shape, x.strides, g, out.shape, out.strides, (), _BLOCK_BYTES)
-    _run(kernel, job, (x, filter, out, _zeros(x.shape[-1])), filter.size)
+    job = job_of(x.shape, x.strides, g, out.shape, out.strides, (), _BLOCK_BYTES)
+    run(kernel, job, (x, filter, out, zeros(x.shape[-1])), filter.size)
     return True
 
 
@@ -199,21 +195,21 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
         g: two axes.
     """
     kernel = compiled.made("correlate")
-    if kernel is None or len(g.sizes) != 2 or not (_readable(x) and _readable(dy)):
+    if kernel is None or len(g.sizes) != 2 or not (readable(x) and readable(dy)):
         return None
     dy = np.ascontiguousarray(dy)
     channels, outputs = x.shape[-1], dy.shape[-1]
     inner = g.window[0] * g.window[1] * channels
     extra = (outputs, g.counts[0], 0, inner)
-    job = _job(x.shape, x.strides, g, dy.shape, dy.strides, extra, _SLOPE_BLOCK_BYTES)
-    job = job._replace(limit=inner + _MOST_ROWS, sections=job.most_images * job.most_rows)
-    threads = _pieces_of(inner * dy.size)
+    job = job_of(x.shape, x.strides, g, dy.shape, dy.strides, extra, _SLOPE_BLOCK_BYTES)
+    job = job._replace(limit=inner + MOST_ROWS, sections=job.most_images * job.most_rows)
+    threads = pieces_of(inner * dy.size)
     if inner * outputs <= _PARTIAL and job.last_image >= threads > 1:
         return _correlate_images(kernel, job, x, dy, inner, threads).reshape(
             *g.window, channels, -1
         )
     df = np.empty((*g.window, channels, outputs), np.float32)
-    init = _zeros(PANEL)
+    init = zeros(PANEL)
     table = job.table(x, dy, df, init)
     by_rows = inner >= _FEW_ROWS or outputs <= PANEL
     length = inner if by_rows else outputs
@@ -223,7 +219,7 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
     def work(piece: int) -> None:
         mine = table.copy()
         mine[first], mine[last] = piece * step, min(length, (piece + 1) * step)
-        _call(kernel, job, mine)
+        call(kernel, job, mine)
 
     team.share(-(-length // step), work, threads=threads)
     return df
@@ -234,20 +230,31 @@ def _correlate_images(
 ) -> Array:
     """[taps * C, O], each piece summed over some of the images by itself."""
     step = -(-job.last_image // (threads * _PIECES))
-    pieces = -(-job.last_image // step)
-    parts = np.empty((pieces, inner, dy.shape[-1]), np.float32)
-    init = _zeros(PANEL)
-    table, size = job.table(x, dy, parts, init), 4 * parts[0].size
+    parts = np.empty((-(-job.last_image // step), inner, dy.shape[-1]), np.float32)
+    run_images(kernel, job, (x, dy, parts, zeros(PANEL)), step)
+    return np.asarray(parts.sum(axis=0))
+
+
+def run_images(kernel: Callable[..., Any], job: Job, arrays: tuple[Array, ...], step: int) -> int:
+    """Do a job whose pieces are so many images, each with a part of what is made to itself.
+
+    Returns:
+        As `run`.
+    """
+    parts = arrays[2]
+    table, size = job.table(*arrays), 4 * parts[0].size
     first, last = _IMAGES
+    left = [0] * len(parts)
 
     def work(piece: int) -> None:
         mine = table.copy()
         mine[_OUT] += piece * size
         mine[first], mine[last] = piece * step, min(job.last_image, (piece + 1) * step)
-        _call(kernel, job, mine)
+        call(kernel, job, mine)
+        left[piece] = int(mine[_MODE])
 
-    team.share(pieces, work, threads=threads)
-    return np.asarray(parts.sum(axis=0))
+    team.share(len(parts), work)
+    return max(left)
 
 
 def product(a: Array, b: Array, out: Array | None, noted: Array) -> Array:
@@ -282,14 +289,14 @@ def multiply(a: Array, b: Array, out: Array | None, noted: Array) -> Array | Non
         noted: as for `product`.
     """
     rows = len(a)
-    if (out is not None and not _fits(out)) or a.shape[1] != len(b):
+    if (out is not None and not fits(out)) or a.shape[1] != len(b):
         return None
     rows_times = packed_product(a, b.shape[1], noted)
     if rows_times is None:
         return None
     columns = b.shape[1]
     result = np.empty((rows, columns), np.float32) if out is None else out
-    pieces = _pieces_of(rows * b.size)
+    pieces = pieces_of(rows * b.size)
     by_rows = rows >= _FEW_ROWS * pieces
     length = rows if by_rows else columns
     step = _step(length, pieces, _TILE_ROWS if by_rows else PANEL)
@@ -325,16 +332,16 @@ def packed_product(
         kernel: the compiled product, if the caller has it.
     """
     kernel = kernel or compiled.made("multiply")
-    if kernel is None or columns < PANEL or not _fits(a):
+    if kernel is None or columns < PANEL or not fits(a):
         return None
-    if init is not None and not _fits(init):
+    if init is not None and not fits(init):
         return None
     panels = weights.panels(noted, columns)
     inner = a.shape[1]
     if panels is None or panels.shape[1] != inner:
         return None
     begin = np.zeros(columns, np.float32) if init is None else init
-    spread = inner + _MOST_ROWS if inner % _CLASH == 0 else 0
+    spread = inner + MOST_ROWS if inner % _CLASH == 0 else 0
     # As many rows at a time as stay in the cache beside a panel.
     block = max(1, _BLOCK_NUMBERS // (inner * _TILE_ROWS)) * _TILE_ROWS
     addresses = (a.ctypes.data, panels.ctypes.data, begin.ctypes.data)
@@ -382,13 +389,13 @@ def lend_matrix(rows: int, columns: int) -> Array:
 
 
 @functools.lru_cache(maxsize=1024)
-def _zeros(count: int) -> Array:
+def zeros(count: int) -> Array:
     """The initial value of sums."""
     return np.zeros(count, np.float32)
 
 
 @functools.lru_cache(maxsize=1024)
-def _job(
+def job_of(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     g: Geometry,
@@ -450,7 +457,7 @@ def _job(
         most_images=most_images,
         most_rows=most_rows,
         padded=padded,
-        limit=most_images * most_rows * positions + _MOST_ROWS,
+        limit=most_images * most_rows * positions + MOST_ROWS,
         x_image=x_image,
         x_row=x_row,
         x_position=x_position,
@@ -460,7 +467,7 @@ def _job(
     )
 
 
-def _pieces_of(products: int) -> int:
+def pieces_of(products: int) -> int:
     """How many threads are worth waking."""
     return team.size() if products >= team.WORTH_PRODUCTS else 1
 
@@ -470,15 +477,32 @@ def _step(length: int, pieces: int, unit: int) -> int:
     return -(-length // (pieces * unit)) * unit
 
 
-def _run(kernel: Callable[..., Any], job: Job, arrays: tuple[Array, ...], per_window: int) -> None:
-    """The job, cut among threads by images, rows or columns."""
+def run(
+    kernel: Callable[..., Any],
+    job: Job,
+    arrays: tuple[Array, ...],
+    per_window: int,
+    unit_rows: int = 1,
+) -> int:
+    """Do a job, cut among threads by images, rows or columns.
+
+    Args:
+        kernel: the machine code.
+        job: the whole.
+        arrays: x, b, what is made, and what sums begin with.
+        per_window: multiplications.
+        unit_rows: rows of results that stay together.
+
+    Returns:
+        The largest number that a piece left in its table's mode; 0 if they leave it alone.
+    """
     images, rows, columns = job.last_image, job.last_row, job.last_column
     windows = images * rows * job.positions
     table = job.table(*arrays)
-    threads = _pieces_of(windows * per_window)
+    threads = pieces_of(windows * per_window)
     if threads == 1:
-        _call(kernel, job, table)
-        return
+        call(kernel, job, table)
+        return int(table[_MODE])
     # Some pieces more than threads: one that begins late finds others done.
     pieces = threads * max(1, min(_PIECES, windows * per_window // (threads * _PIECE_PRODUCTS)))
     if windows < _FEW_ROWS * threads and columns > PANEL:
@@ -486,18 +510,21 @@ def _run(kernel: Callable[..., Any], job: Job, arrays: tuple[Array, ...], per_wi
     elif images % threads == 0 or images >= 4 * threads:
         (first, last), length, unit = _IMAGES, images, 1
     else:
-        (first, last), length, unit = _ROWS, rows, 1
+        (first, last), length, unit = _ROWS, rows, unit_rows
     step = _step(length, pieces, unit)
+    left = [0] * -(-length // step)
 
     def work(piece: int) -> None:
         mine = table.copy()
         mine[first], mine[last] = piece * step, min(length, (piece + 1) * step)
-        _call(kernel, job, mine)
+        call(kernel, job, mine)
+        left[piece] = int(mine[_MODE])
 
-    team.share(-(-length // step), work, threads=threads)
+    team.share(len(left), work, threads=threads)
+    return max(left)
 
 
-def _call(kernel: Callable[..., Any], job: Job, table: Array) -> None:
+def call(kernel: Callable[..., Any], job: Job, table: Array) -> None:
     """The kernel, with scratch of this thread's."""
     scratch = lend("numbers", job.scratch, np.float32)
     table[_SCRATCH] = scratch.ctypes.data

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pinnace.ops.kernels.precision import Array
 
 # Columns of a panel; every tile's width divides it.
@@ -26,10 +28,12 @@ _PATIENCE = 3
 
 
 class _Entry:
-    __slots__ = ("array", "panels", "seen")
+    __slots__ = ("array", "forms", "panels", "seen")
 
     def __init__(self, array: weakref.ref[Any]) -> None:
         self.array = array
+        # What else was made of it, by name.
+        self.forms: dict[str, Array] = {}
         # By the columns of the matrix that it was taken for.
         self.panels: dict[int, Array] = {}
         self.seen = 0
@@ -74,6 +78,26 @@ def panels(array: Array, columns: int | None = None) -> Array | None:
     found = entry.panels.get(columns)
     if found is None:
         found = entry.panels[columns] = packed(array.reshape(-1, columns))
+    return found
+
+
+def kept(array: Array, name: str, make: Callable[[Array], Array | None]) -> Array | None:
+    """What `make` makes of an array: the same one again if that was noted several times.
+
+    Args:
+        array: the weights.
+        name: of what is made.
+        make: None says that it cannot be made now.
+    """
+    entry = _entries.get(id(array))
+    if entry is None or entry.seen < _PATIENCE or entry.array() is not array:
+        return make(array)
+    found = entry.forms.get(name)
+    if found is None:
+        made = make(array)
+        if made is None:
+            return None
+        found = entry.forms[name] = made
     return found
 
 

@@ -20,6 +20,7 @@ from pinnace.engine.codegen.regions import fuse
 from pinnace.engine.networks.region import Network
 from pinnace.framework import config
 from pinnace.ops.kernels import compiled, team
+from support.winograd import every_small_convolution_by_tiles
 from unit.engine.networks.drawn import Drawn
 
 
@@ -61,6 +62,8 @@ def check(drawn: Drawn, x: Any) -> None:
 @pytest.mark.parametrize("seed", range(150))
 def test_drawn_networks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "poison", seed % 3 == 0)
+    if seed % 2:
+        every_small_convolution_by_tiles(monkeypatch)
     drawn = Drawn(seed)
     check(drawn, drawn.x)
 
@@ -75,7 +78,9 @@ def test_most_drawn_networks_are_one_table() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_numbers_that_are_none(seed: int) -> None:
+def test_numbers_that_are_none(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if seed % 2:
+        every_small_convolution_by_tiles(monkeypatch)
     drawn = Drawn(1000 + seed)
     x = drawn.x.copy()
     flat = x.reshape(-1)

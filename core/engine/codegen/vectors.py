@@ -1,0 +1,163 @@
+"""Vectors of float32 in LLVM's language: how many numbers, and what is done with them.
+
+Importing this module imports Numba.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import binding, ir
+from numba.core import config
+
+_FLOAT, _I32, _I64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
+# Bits of a tile's mode: add to what c holds; when the sums are complete, add others to them, and
+# rectify them, above 0 or between 0 and 6.
+ACCUMULATE, ADD, RECTIFY, CLIP = 1, 2, 4, 8
+
+
+def _features() -> set[str]:
+    """The features of the processor that Numba compiles for."""
+    told = config.CPU_FEATURES  # type: ignore[attr-defined] # its stubs lack it
+    if told is not None:
+        return {one[1:] for one in told.split(",") if one.startswith("+")}
+    return {name for name, is_there in binding.get_host_cpu_features().items() if is_there}
+
+
+def _registers() -> tuple[int, int, int]:
+    """(numbers in a vector, rows of a tile, its vectors) for the processor at hand."""
+    features = _features()
+    if "avx512f" in features:
+        return 16, 14, 2
+    if "avx2" in features:
+        return 8, 6, 2
+    return 4, 6, 2
+
+
+LANES, ROWS, VECTORS = _registers()
+
+
+def integer(value: int) -> Any:
+    """A constant of 64 bits."""
+    return ir.Constant(_I64, value)
+
+
+class VectorWriter:
+    """Writes instructions on vectors of `lanes` numbers."""
+
+    def __init__(self, builder: Any, lanes: int) -> None:
+        self.builder = builder
+        self.lanes = lanes
+        self.vector = ir.VectorType(_FLOAT, lanes)
+        self.mask = ir.VectorType(ir.IntType(1), lanes)
+
+    def function(self, name: str, result: Any, arguments: list[Any]) -> Any:
+        """A function of this module, declared if it is not."""
+        module = self.builder.module
+        found = module.globals.get(name)
+        return found or ir.Function(module, ir.FunctionType(result, arguments), name)
+
+    def number_pointer(self, address: Any) -> Any:
+        """An address as a pointer to numbers."""
+        return self.builder.inttoptr(address, _FLOAT.as_pointer())
+
+    def spread(self, scalar: Any, kind: Any) -> Any:
+        """A vector of this kind, all of whose numbers are the scalar."""
+        one = self.builder.insert_element(
+            ir.Constant(kind, ir.Undefined), scalar, ir.Constant(_I32, 0)
+        )
+        zeros = ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes)
+        return self.builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
+
+    def load(self, pointer: Any, mask: Any) -> Any:
+        """The vector at a pointer, zeros where the mask is not set; None: all of it."""
+        kind = self.vector.as_pointer()
+        if mask is None:
+            return self.builder.load(self.builder.bitcast(pointer, kind), align=4)
+        load = self.function(
+            f"llvm.masked.load.v{self.lanes}f32.p0",
+            self.vector,
+            [kind, _I32, self.mask, self.vector],
+        )
+        zero = ir.Constant(self.vector, [0.0] * self.lanes)
+        at = self.builder.bitcast(pointer, kind)
+        return self.builder.call(load, [at, ir.Constant(_I32, 4), mask, zero])
+
+    def store(self, value: Any, pointer: Any, mask: Any) -> None:
+        """Write a vector where the mask is set; None: all of it."""
+        kind = self.vector.as_pointer()
+        if mask is None:
+            self.builder.store(value, self.builder.bitcast(pointer, kind), align=4)
+            return
+        store = self.function(
+            f"llvm.masked.store.v{self.lanes}f32.p0",
+            ir.VoidType(),
+            [self.vector, kind, _I32, self.mask],
+        )
+        at = self.builder.bitcast(pointer, kind)
+        self.builder.call(store, [value, at, ir.Constant(_I32, 4), mask])
+
+    def fetch(self, address: Any) -> None:
+        """Have what lies at an address brought to the second-level cache."""
+        pointer = self.builder.inttoptr(address, ir.IntType(8).as_pointer())
+        fetch = self.function("llvm.prefetch.p0", ir.VoidType(), [pointer.type, _I32, _I32, _I32])
+        reading, second_level, data = 0, 2, 1
+        given = [ir.Constant(_I32, number) for number in (reading, second_level, data)]
+        self.builder.call(fetch, [pointer, *given])
+
+    def phis(self, values: list[Any], block: Any) -> list[Any]:
+        """Phi nodes that are these values if one comes from this block."""
+        made = [self.builder.phi(self.vector) for _ in values]
+        self.join(made, values, block)
+        return made
+
+    @staticmethod
+    def join(phis: list[Any], values: list[Any], block: Any) -> None:
+        """Phi nodes are these values, too, if one comes from this block."""
+        for phi, value in zip(phis, values, strict=True):
+            phi.add_incoming(value, block)
+
+    def either(self, mode: Any, bit: int, yes: Any, no: Any) -> list[Any]:
+        """The result of `yes` or `no`, as the bit of the mode selects."""
+        builder = self.builder
+        first, second, joined = (
+            builder.append_basic_block(name) for name in ("yes", "no", "joined")
+        )
+        flag = builder.icmp_signed("!=", builder.and_(mode, integer(bit)), integer(0))
+        builder.cbranch(flag, first, second)
+        builder.position_at_end(first)
+        values = yes()
+        first = builder.block  # another, if it has branches of its own
+        builder.branch(joined)
+        builder.position_at_end(second)
+        others = no()
+        second = builder.block
+        builder.branch(joined)
+        builder.position_at_end(joined)
+        phis = self.phis(values, first)
+        self.join(phis, others, second)
+        return phis
+
+    def rectified(self, sums: list[Any], mode: Any) -> list[Any]:
+        """The sums between 0 and what the mode says; NaN stays."""
+        builder = self.builder
+        zero, six = (ir.Constant(self.vector, [limit] * self.lanes) for limit in (0.0, 6.0))
+
+        def above() -> list[Any]:
+            return [
+                builder.select(builder.fcmp_ordered("<", value, zero), zero, value)
+                for value in sums
+            ]
+
+        def rectified() -> list[Any]:
+            at_least = above()
+
+            def below() -> list[Any]:
+                return [
+                    builder.select(builder.fcmp_ordered(">", value, six), six, value)
+                    for value in at_least
+                ]
+
+            return self.either(mode, CLIP, below, lambda: at_least)
+
+        return self.either(mode, RECTIFY, rectified, lambda: sums)

@@ -1,0 +1,497 @@
+"""Winograd's convolution F(2×2, 3×3): four results of sixteen products instead of thirty-six.
+
+A tile of 2×2 results depends on a patch of 4×4 pixels. Patch and filter are transformed, by
+additions of whole channels; the transformed numbers are multiplied place by place, which for all
+channels and all tiles is sixteen products of matrices; and what comes out is transformed back.
+Rounding errors are some three times those of the direct sums, as long as no number overflows on the
+way: whoever transforms patches is told the largest bits in them (`patch_in`), and takes the direct
+sums where these are too large, infinite or NaN.
+
+The transformations, for one axis, with patches d, filters g and products m:
+
+    d0 - d2, d1 + d2, d2 - d1, d1 - d3;   g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2;
+    m0 + m1 + m2, m1 - m2 - m3
+
+Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016.
+
+Importing this module imports Numba.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from pinnace.engine.codegen.register_tiles import (
+    EIGHT,
+    PANEL,
+    WIDE,
+    clear,
+    eight_fetching,
+    four,
+    one,
+    two,
+    wide_fetching,
+)
+from pinnace.engine.codegen.vectors import ADD, LANES, ROWS, VectorWriter, integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Pixels of a patch along an axis, results of a tile, and places of the products.
+PATCH, RESULTS = 4, 2
+PLACES = PATCH * PATCH
+_I32, _I64, _FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
+
+
+class _Transformation(VectorWriter):
+    """A loop over vectors of channels, the last one masked."""
+
+    def loop(self, count: Any, body: Callable[[Any, Any], None]) -> None:
+        """Run `body(offset, mask)` for every vector of `count` channels; mask None: all of it."""
+        builder = self.builder
+        before = builder.block
+        head, whole, rest, cut, done = (
+            builder.append_basic_block(name) for name in ("head", "whole", "rest", "cut", "done")
+        )
+        builder.branch(head)
+        builder.position_at_end(head)
+        at = builder.phi(_I64)
+        at.add_incoming(integer(0), before)
+        after = builder.add(at, integer(self.lanes))
+        builder.cbranch(builder.icmp_signed("<=", after, count), whole, rest)
+        builder.position_at_end(whole)
+        body(at, None)
+        at.add_incoming(after, builder.block)
+        builder.branch(head)
+        builder.position_at_end(rest)
+        builder.cbranch(builder.icmp_signed("<", at, count), cut, done)
+        builder.position_at_end(cut)
+        numbers = ir.VectorType(_I32, self.lanes)
+        left = builder.trunc(builder.sub(count, at), _I32)
+        places = ir.Constant(numbers, list(range(self.lanes)))
+        body(at, builder.icmp_signed("<", places, self.spread(left, numbers)))
+        builder.branch(done)
+        builder.position_at_end(done)
+
+    def patch(self, d: list[Any]) -> list[Any]:
+        """Transformed patch, [4, 4], of one."""
+        return self._both(d, self._patch_axis, PATCH, PATCH)
+
+    def _patch_axis(self, d: list[Any]) -> list[Any]:
+        sub, add = self.builder.fsub, self.builder.fadd
+        return [sub(d[0], d[2]), add(d[1], d[2]), sub(d[2], d[1]), sub(d[1], d[3])]
+
+    def tile(self, m: list[Any]) -> list[Any]:
+        """Results, [2, 2], of the sums at all places, [4, 4]."""
+        return self._both(m, self._tile_axis, PATCH, PATCH)
+
+    def _tile_axis(self, m: list[Any]) -> list[Any]:
+        sub, add = self.builder.fsub, self.builder.fadd
+        return [add(add(m[0], m[1]), m[2]), sub(sub(m[1], m[2]), m[3])]
+
+    def slope(self, y: list[Any]) -> list[Any]:
+        """The gradient of sums, [4, 4], of that of results, [2, 2]: `tile` transposed."""
+        return self._both(y, self._slope_axis, RESULTS, RESULTS)
+
+    def _slope_axis(self, y: list[Any]) -> list[Any]:
+        sub, add = self.builder.fsub, self.builder.fadd
+        negative = self.builder.fneg
+        return [y[0], add(y[0], y[1]), sub(y[0], y[1]), negative(y[1])]
+
+    @staticmethod
+    def _both(
+        values: list[Any], axis: Callable[[list[Any]], list[Any]], rows: int, columns: int
+    ) -> list[Any]:
+        """Along columns first, then along rows: [rows, columns], row by row."""
+        down = [axis([values[i * columns + j] for i in range(rows)]) for j in range(columns)]
+        made = len(down[0])
+        across = [axis([down[j][i] for j in range(columns)]) for i in range(made)]
+        return [one for line in across for one in line]
+
+
+def _function(builder: Any, name: str, result: Any, count: int) -> tuple[Any, bool]:
+    """A function of `count` integers in this module, and whether it is new."""
+    found = builder.module.globals.get(name)
+    if found is not None:
+        return found, False
+    function = ir.Function(builder.module, ir.FunctionType(result, [_I64] * count), name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    return function, True
+
+
+def _patch_in(
+    context: Any, x: Any, down: Any, last_row: Any, along: Any, last_column: Any, v: Any,
+    plane: Any, count: Any,
+) -> Any:  # fmt: skip
+    """Transform a patch, all channels of it; the largest bits of its numbers but for their sign.
+
+    Addresses of x's first pixel and of v; offsets of the second row and the last, of the second
+    column and the last, of v's planes, in numbers; how many channels. The last row and column may
+    be any of the patch where the results that need them are not wanted.
+    """
+    del context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del context, signature
+        function, is_new = _function(builder, "pinnace_winograd_patch", _I64, 8)
+        if is_new:
+            _write_patch(ir.IRBuilder(function.append_basic_block("entry")), list(function.args))
+        return builder.call(function, arguments)
+
+    given = (x, down, last_row, along, last_column, v, plane, count)
+    return types.int64(*given), generate
+
+
+def _write_patch(builder: Any, arguments: list[Any]) -> None:
+    x, down, last_row, along, last_column, v, plane, count = arguments
+    write = _Transformation(builder, LANES)
+    bits = ir.VectorType(_I32, LANES)
+    largest = builder.alloca(bits)
+    builder.store(ir.Constant(bits, [0] * LANES), largest)
+    x_at, v_at = write.number_pointer(x), write.number_pointer(v)
+    twice = builder.shl(down, integer(1)), builder.shl(along, integer(1))
+    rows = [integer(0), down, twice[0], last_row]
+    columns = [integer(0), along, twice[1], last_column]
+
+    def body(at: Any, mask: Any) -> None:
+        most = builder.load(largest)
+        pixels = []
+        for row in rows:
+            for column in columns:
+                offset = builder.add(builder.add(row, column), at)
+                pixel = write.load(builder.gep(x_at, [offset]), mask)
+                pixels.append(pixel)
+                number = builder.bitcast(pixel, bits)
+                unsigned = builder.add(number, number)  # the sign is shifted out
+                most = builder.select(builder.icmp_unsigned(">", unsigned, most), unsigned, most)
+        builder.store(most, largest)
+        for place, value in enumerate(write.patch(pixels)):
+            offset = builder.add(builder.mul(plane, integer(place)), at)
+            write.store(value, builder.gep(v_at, [offset]), mask)
+
+    write.loop(count, body)
+    builder.ret(_most(builder, builder.load(largest)))
+
+
+def _most(builder: Any, vector: Any) -> Any:
+    """The largest of a vector of unsigned numbers, the bits below their sign, as int64."""
+    found = builder.extract_element(vector, ir.Constant(_I32, 0))
+    for lane in range(1, LANES):
+        other = builder.extract_element(vector, ir.Constant(_I32, lane))
+        found = builder.select(builder.icmp_unsigned(">", other, found), other, found)
+    return builder.zext(builder.lshr(found, ir.Constant(_I32, 1)), _I64)
+
+
+patch_in: Any = intrinsic(_patch_in)
+
+
+def _slope_in(
+    context: Any, y: Any, down: Any, along: Any, v: Any, plane: Any, count: Any, rows: Any,
+    columns: Any,
+) -> Any:  # fmt: skip
+    """Transform the gradient of a tile's results; the largest bits, as `patch_in`.
+
+    Addresses of y's first pixel and of v; offsets of the second row, the second column, of v's
+    planes; how many channels; how many rows and columns of the tile there are, 1 or 2: zeros stand
+    for the others.
+    """
+    del context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del context, signature
+        function, is_new = _function(builder, "pinnace_winograd_slope", _I64, 8)
+        if is_new:
+            _write_slope(ir.IRBuilder(function.append_basic_block("entry")), list(function.args))
+        return builder.call(function, arguments)
+
+    return types.int64(y, down, along, v, plane, count, rows, columns), generate
+
+
+def _write_slope(builder: Any, arguments: list[Any]) -> None:
+    y, down, along, v, plane, count, rows, columns = arguments
+    write = _Transformation(builder, LANES)
+    bits = ir.VectorType(_I32, LANES)
+    largest = builder.alloca(bits)
+    builder.store(ir.Constant(bits, [0] * LANES), largest)
+    y_at, v_at = write.number_pointer(y), write.number_pointer(v)
+    zero = integer(0)
+    two_rows = builder.icmp_signed(">", rows, integer(1))
+    two_columns = builder.icmp_signed(">", columns, integer(1))
+    nothing = ir.Constant(write.vector, [0.0] * LANES)
+
+    def body(at: Any, mask: Any) -> None:
+        most = builder.load(largest)
+        pixels = []
+        for i in range(RESULTS):
+            for j in range(RESULTS):
+                # What is not there is read from the first pixel, and left out.
+                row = builder.select(two_rows, down, zero) if i else zero
+                column = builder.select(two_columns, along, zero) if j else zero
+                offset = builder.add(builder.add(row, column), at)
+                pixel = write.load(builder.gep(y_at, [offset]), mask)
+                if i:
+                    pixel = builder.select(two_rows, pixel, nothing)
+                if j:
+                    pixel = builder.select(two_columns, pixel, nothing)
+                pixels.append(pixel)
+                number = builder.bitcast(pixel, bits)
+                unsigned = builder.add(number, number)
+                most = builder.select(builder.icmp_unsigned(">", unsigned, most), unsigned, most)
+        builder.store(most, largest)
+        for place, value in enumerate(write.slope(pixels)):
+            offset = builder.add(builder.mul(plane, integer(place)), at)
+            write.store(value, builder.gep(v_at, [offset]), mask)
+
+    write.loop(count, body)
+    builder.ret(_most(builder, builder.load(largest)))
+
+
+slope_in: Any = intrinsic(_slope_in)
+
+
+def _tile_out(
+    context: Any, m: Any, plane: Any, y: Any, down: Any, along: Any, rows: Any, columns: Any,
+    count: Any, init: Any, mode: Any, z: Any, z_down: Any, z_along: Any,
+) -> Any:  # fmt: skip
+    """Transform the sums of a tile back, add, rectify, and store what there is of it.
+
+    Addresses of the sums, of y's first pixel, of what is added to every pixel, and of what is added
+    to the first (`ADD` in the mode); offsets of sums from place to place, of y's and z's second row
+    and column; how many rows and columns of the tile there are; how many channels.
+    """
+    del context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del signature
+        function, is_new = _function(builder, "pinnace_winograd_tile", ir.VoidType(), 13)
+        if is_new:
+            _write_tile(ir.IRBuilder(function.append_basic_block("entry")), list(function.args))
+        builder.call(function, arguments)
+        return context.get_dummy_value()
+
+    given = (m, plane, y, down, along, rows, columns, count, init, mode, z, z_down, z_along)
+    return types.void(*given), generate
+
+
+def _write_tile(builder: Any, arguments: list[Any]) -> None:
+    m, plane, y, down, along, rows, columns, count, init, mode, z, z_down, z_along = arguments
+    write = _Transformation(builder, LANES)
+    m_at, y_at, z_at = (write.number_pointer(one) for one in (m, y, z))
+    init_at = write.number_pointer(init)
+    zero = integer(0)
+    two_rows = builder.icmp_signed(">", rows, integer(1))
+    two_columns = builder.icmp_signed(">", columns, integer(1))
+    # What is not there is written where the first pixel is, before that: it is the last to be.
+    y_down, y_along = builder.select(two_rows, down, zero), builder.select(two_columns, along, zero)
+    z_down = builder.select(two_rows, z_down, zero)
+    z_along = builder.select(two_columns, z_along, zero)
+
+    def places(second_row: Any, second_column: Any, at: Any) -> list[Any]:
+        across = [zero, second_column]
+        return [
+            builder.add(builder.add(row, column), at)
+            for row in (zero, second_row)
+            for column in across
+        ]
+
+    def body(at: Any, mask: Any) -> None:
+        sums = [
+            write.load(
+                builder.gep(m_at, [builder.add(builder.mul(plane, integer(place)), at)]), mask
+            )
+            for place in range(PLACES)
+        ]
+        bias = write.load(builder.gep(init_at, [at]), mask)
+        found = [builder.fadd(one, bias) for one in write.tile(sums)]
+
+        def added() -> list[Any]:
+            return [
+                builder.fadd(value, write.load(builder.gep(z_at, [place]), mask))
+                for value, place in zip(found, places(z_down, z_along, at), strict=True)
+            ]
+
+        found = write.either(mode, ADD, added, lambda: found)
+        found = write.rectified(found, mode)
+        targets = places(y_down, y_along, at)
+        for value, place in reversed(list(zip(found, targets, strict=True))):
+            write.store(value, builder.gep(y_at, [place]), mask)
+
+    write.loop(count, body)
+    builder.ret_void()
+
+
+tile_out: Any = intrinsic(_tile_out)
+
+
+@njit  # type: ignore[misc,unused-ignore] # Numba has no types
+def transform_row(
+    x: Any, x_row: Any, x_step: Any, y: Any, y_step: Any, z: Any, z_step: Any, rows: Any,
+    columns: Any, channels: Any, v: Any, v_row: Any, v_plane: Any, t: Any, limit: Any, at: Any,
+) -> Any:  # fmt: skip
+    """Transform the patches of one row of tiles, and note in the table what belongs to each.
+
+    Args:
+        x: address of the row's first pixel.
+        x_row: from row to row of x, in numbers.
+        x_step: from pixel to pixel.
+        y: offset of the row's first result.
+        y_step: from result to result.
+        z: offset of what is added to it.
+        z_step: from one of those to the next.
+        rows: of results that there are, 1 or 2.
+        columns: of results.
+        channels: of x.
+        v: address of the transformed numbers, [16, tiles, channels].
+        v_row: from tile to tile.
+        v_plane: from place to place.
+        t: the table: offsets in v, in the sums, in y and in z, and the size of each tile.
+        limit: tiles that it has room for.
+        at: the number of the row's first tile.
+
+    Returns:
+        The largest bits of any number read, without its sign.
+    """
+    most = 0
+    last_row = (rows + 1) * x_row
+    for w in range(0, columns, 2):
+        wide_ = min(2, columns - w)
+        bits = patch_in(
+            x + 4 * w * x_step, x_row, last_row, x_step, (wide_ + 1) * x_step, v + 4 * at * v_row,
+            v_plane, channels,
+        )  # fmt: skip
+        most = max(most, bits)
+        t[at] = at * v_row
+        t[limit + at] = at * PANEL
+        t[2 * limit + at] = y + w * y_step
+        t[3 * limit + at] = z + w * z_step
+        t[4 * limit + at] = 2 * rows + wide_
+        at += 1
+    return most
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def multiply(
+    a: Any, t: Any, a_at: Any, c_at: Any, count: Any, c: Any, b: Any, b_step: Any, section: Any,
+    length: Any, a_step: Any, width: Any, init: Any, mode: Any, ahead: Any,
+) -> None:  # fmt: skip
+    """c = a times b, by register tiles.
+
+    Args:
+        a: address of a.
+        t: the table with the offsets of rows, those of the last row repeated for a tile.
+        a_at: where those of a begin.
+        c_at: where those of c begin.
+        count: rows.
+        c: address of c.
+        b: address of b.
+        b_step: from row to row of b.
+        section: address of a 0.
+        length: terms of a sum.
+        a_step: from term to term in a.
+        width: columns.
+        init: address of what sums begin with.
+        mode: of the tiles.
+        ahead: address of the next b, which is brought to the cache meanwhile; 128 bytes a term.
+    """
+    passes = (count + ROWS - 1) // ROWS * ((width + WIDE - 1) // WIDE)
+    ahead_step = (128 + passes - 1) // passes
+    for k in range(0, width, WIDE):
+        some = min(WIDE, width - k)
+        to, by = c + 4 * k, b + 4 * k
+        i = 0
+        while i < count:
+            a_table, c_table = t[a_at + i :].ctypes.data, t[c_at + i :].ctypes.data
+            left = count - i
+            if left > EIGHT:
+                wide_fetching(
+                    a, a_table, to, c_table, by, b_step, section, 1, length, a_step, some, init,
+                    mode, 0, 0, ahead, ahead_step,
+                )  # fmt: skip
+                ahead += length * ahead_step
+                i += ROWS
+            elif left > 4:
+                eight_fetching(
+                    a, a_table, to, c_table, by, b_step, section, 1, length, a_step, some, init,
+                    mode, 0, 0, ahead, ahead_step,
+                )  # fmt: skip
+                ahead += length * ahead_step
+                i += EIGHT
+            elif left > 2:
+                four(
+                    a, a_table, to, c_table, by, b_step, section, 1, length, a_step, some, init,
+                    mode, 0, 0,
+                )  # fmt: skip
+                i += 4
+            elif left > 1:
+                two(
+                    a, a_table, to, c_table, by, b_step, section, 1, length, a_step, some, init,
+                    mode, 0, 0,
+                )  # fmt: skip
+                i += 2
+            else:
+                one(
+                    a, a_table, to, c_table, by, b_step, section, 1, length, a_step, some, init,
+                    mode, 0, 0,
+                )  # fmt: skip
+                i += 1
+
+
+@njit  # type: ignore[misc,unused-ignore]
+def multiply_places(
+    t: Any, limit: Any, count: Any, v: Any, v_plane: Any, m: Any, u: Any, channels: Any,
+    first: Any, last: Any, y: Any, y_row: Any, y_step: Any, z: Any, z_row: Any, z_step: Any,
+    init: Any, mode: Any,
+) -> None:  # fmt: skip
+    """Products of transformed patches and filters, and what becomes of them.
+
+    Args:
+        t: the table that `transform_row` filled; its last number stays 0.
+        limit: tiles that it has room for.
+        count: tiles in it.
+        v: address of the transformed patches.
+        v_plane: from place to place of them.
+        m: address of memory for sums, [16, limit, 32] and 32 more.
+        u: address of the transformed filters, [panels, 16, channels, 32].
+        channels: of x.
+        first: column of y, a multiple of 32.
+        last: column behind the last.
+        y: address of y.
+        y_row: from row to row of y.
+        y_step: from pixel to pixel.
+        z: address of what is added.
+        z_row: from row to row of it.
+        z_step: from pixel to pixel.
+        init: address of what is added to each pixel.
+        mode: as a tile's.
+    """
+    for spare in range(count, count + ROWS):
+        t[spare] = t[count - 1]
+        t[limit + spare] = t[limit + count - 1]
+    plane = limit * PANEL
+    zeros = m + 4 * PLACES * plane
+    clear(zeros, PANEL)
+    section = t[5 * limit :].ctypes.data
+    t[5 * limit] = 0
+    for j in range(first, last, PANEL):
+        width = min(PANEL, last - j)
+        panel = u + 4 * (j // PANEL) * PLACES * channels * PANEL
+        for place in range(PLACES):
+            a = v + 4 * place * v_plane
+            b = panel + 4 * place * channels * PANEL
+            sums = m + 4 * place * plane
+            multiply(
+                a, t, 0, limit, count, sums, b, PANEL, section, channels, 1, width, zeros, 0,
+                b + 4 * channels * PANEL,
+            )  # fmt: skip
+        for i in range(count):
+            size = t[4 * limit + i]
+            tile_out(
+                m + 4 * i * PANEL, plane, y + 4 * (t[2 * limit + i] + j), y_row, y_step,
+                (size - 1) // 2, 2 - size % 2, width, init + 4 * j, mode,
+                z + 4 * (t[3 * limit + i] + j), z_row, z_step,
+            )  # fmt: skip

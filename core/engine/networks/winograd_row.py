@@ -1,0 +1,78 @@
+"""A 3×3 convolution of a network by Winograd's tiles: which, and what its row says beside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pinnace.engine.networks.fields import KIND
+from pinnace.ops.kernels import winograd
+
+if TYPE_CHECKING:
+    from pinnace.engine.networks.layers import Image, Layer
+    from pinnace.engine.networks.memory import Memory
+    from pinnace.engine.networks.weighing import Packed
+
+# Outputs from which threads share those rather than rows of tiles: patches are transformed by each,
+# which costs little then, and each reads its part of the filters only.
+_MANY_OUTPUTS = 128
+# Pieces for each thread at most.
+_PIECES = 4
+
+
+class Columns(NamedTuple):
+    """Of the row, and what a thread needs: numbers of its table, and of its memory."""
+
+    row: dict[str, int]
+    scratch: int
+    room: int
+
+
+def is_tiled(layer: Layer, memory: Memory) -> bool:
+    """Whether a layer is a convolution that the method is the quicker one for.
+
+    Args:
+        layer: the layer.
+        memory: of its network.
+    """
+    window, source = layer.window, memory.source(layer)
+    if layer.kind != "PRODUCT" or layer.phases or layer.flat is not None:
+        return False
+    if (window.taps, window.steps, window.gaps) != ((3, 3), (1, 1), (1, 1)):
+        return False
+    if source not in memory.storages:  # a view of something else
+        return False
+    x, y = memory.of(source).image, memory.of(layer.out).image
+    return winograd.wins(y.height, y.width, x.channels, y.channels)
+
+
+def winograd_row(form: Packed, x: Image, y: Image, threads: int) -> Columns:
+    """What differs from the row of a product.
+
+    Args:
+        form: the weights.
+        x: what the layer reads.
+        y: what it makes.
+        threads: that share the work.
+    """
+    assert form.transformed is not None  # noqa: S101 - for mypy: `is_tiled` had them made
+    across, down = -(-y.width // 2), -(-y.height // 2)
+    tiles = winograd.block_tiles(x.channels, across)
+    row = {
+        "KIND": KIND["WINOGRAD"],
+        "TRANSFORMED": form.transformed.ctypes.data,
+        "LARGEST": form.largest,
+        "TILE_STEP": winograd.tile_step(x.channels),
+        "BLOCK": tiles,
+    }
+    lines, panels = y.batch * down, -(-y.channels // 32)
+    if threads == 1:
+        cuts = pieces = 1
+    elif y.channels >= _MANY_OUTPUTS and lines < threads * _PIECES * (tiles // across):
+        cuts = pieces = threads
+    else:
+        cuts = 1
+        # A piece has whole blocks, and each thread as many pieces.
+        blocks = -(-lines * across // tiles)
+        pieces = min(_PIECES, -(-blocks // threads)) * threads
+    row |= {"CUTS": min(cuts, panels), "PIECES": pieces}
+    return Columns(row, 5 * (tiles + 16) + 1, winograd.room(tiles, x.channels))
