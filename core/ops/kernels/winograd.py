@@ -105,15 +105,26 @@ def transformed(filter: Array) -> Array | None:
 
 
 def steady_filters(filter: Array) -> Array:
-    """As `transformed`, without machine code, and rounded once."""
+    """The same numbers as `transformed`, without machine code."""
     channels, outputs = filter.shape[2:]
-    places = _BACK.T.astype(np.float64) @ filter.reshape(9, -1).astype(np.float64)
-    made = np.zeros((-(-outputs // PANEL), PLACES, channels, PANEL), np.float32)
-    panels = made.transpose(1, 2, 0, 3)  # [16, C, panels, 32]
-    whole = np.zeros((PLACES, channels, panels.shape[2] * PANEL), np.float32)
-    whole[..., :outputs] = places.reshape(PLACES, channels, outputs)
-    panels[...] = whole.reshape(panels.shape)
+    panels = -(-outputs // PANEL)
+    made = np.zeros((panels, PLACES, channels, PANEL), np.float32)
+    whole = outputs // PANEL * PANEL
+    for row, line in enumerate(_transformed_axis(filter)):
+        for column, place in enumerate(_transformed_axis(line)):
+            target = made[:, _PATCH * row + column]  # [panels, C, 32]
+            pieces = place[:, :whole].reshape(channels, whole // PANEL, PANEL)
+            target[: whole // PANEL] = pieces.swapaxes(0, 1)
+            if whole < outputs:
+                target[-1, :, : outputs - whole] = place[:, whole:]
     return made
+
+
+def _transformed_axis(filter: Array) -> tuple[Array, Array, Array, Array]:
+    """Four of three, along the first axis."""
+    first, second, third = filter
+    half = np.float32(0.5)
+    return first, (first + second + third) * half, (first - second + third) * half, third
 
 
 def limit_of(sums: int, factors: Array) -> int:
