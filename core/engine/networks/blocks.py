@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pinnace.engine.networks.layers import Layer
     from pinnace.engine.networks.reading import Reader
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _CACHE, _CACHED_WEIGHTS = 1 << 24, 1 << 23
 # Bytes through memory from which blocks are worth their while, and what may be left of them.
 _WORTH_BYTES, _LEFT = 1 << 25, 0.7
+# What may be left of them where a network is cut in two for blocks.
+_LEFT_OF_SPLIT = 0.8
 
 
 def blocks_of(reader: Reader, inputs: Iterable[Value], threads: int) -> int:
@@ -33,24 +35,80 @@ def blocks_of(reader: Reader, inputs: Iterable[Value], threads: int) -> int:
         inputs: the tensors that it is given.
         threads: that share the blocks.
     """
-    batch = _batch(reader, inputs)
+    return _Traffic(reader, reader.layers, _batch(reader, inputs), threads).blocks
+
+
+def split_of(reader: Reader, threads: int) -> int | None:
+    """Where a network is best cut in two, because its first part is better walked in blocks.
+
+    The first layers of networks for images have large images and few weights, the last ones small
+    images and most of the weights, which each block would read anew.
+
+    Args:
+        reader: the network, read to its end.
+        threads: that share the blocks.
+
+    Returns:
+        The place in the plan at which the second part begins; None if the network stays one.
+    """
+    batch = _batch(reader, ())
     if batch < 2:
-        return 1
-    layers = [_layer_bytes(reader, layer) for layer in reader.layers]
-    weights = sum(_weight_bytes(reader, layer) for layer in reader.layers)
-
-    def moved(count: int) -> int:
-        """Bytes that go through memory with so many blocks."""
-        at_once = 1 if count == 1 else threads  # without blocks all threads are in one layer
-        spilled = sum(size for size in layers if size * at_once > _CACHE * count)
-        return spilled + (weights * count if weights > _CACHED_WEIGHTS else 0)
-
-    whole = moved(1)
+        return None
+    layers = sorted(reader.layers, key=lambda one: one.place)
+    whole = _Traffic(reader, layers, batch, threads).least
     if whole < _WORTH_BYTES:
-        return 1
-    counts = [count for count in range(threads, batch + 1) if batch % count == 0 and count > 1]
-    best = min(counts, key=moved, default=1)
-    return best if moved(best) <= _LEFT * whole else 1
+        return None
+    found, least = None, _LEFT_OF_SPLIT * whole
+    for count in _ends(reader, layers):
+        front = _Traffic(reader, layers[:count], batch, threads)
+        if front.blocks > 1:
+            moved = front.least + _Traffic(reader, layers[count:], batch, threads).least
+            if moved < least:
+                found, least = layers[count - 1].place + 1, moved
+    return found
+
+
+def _ends(reader: Reader, layers: Sequence[Layer]) -> list[int]:
+    """After how many layers the last one's result is all that the others read of them."""
+    last = {value: -1 for layer in layers for value in map(reader.root, layer.reads())}
+    for number, layer in enumerate(layers):
+        for value in map(reader.root, layer.reads()):
+            last[value] = number
+    found = []
+    alive: dict[Value, int] = {}
+    for number, layer in enumerate(layers):
+        alive[reader.root(layer.out)] = last.get(reader.root(layer.out), -1)
+        alive = {value: at for value, at in alive.items() if at > number}
+        if list(alive) == [reader.root(layer.out)]:
+            found.append(number + 1)
+    return found
+
+
+class _Traffic:
+    """The bytes that layers move through memory, walked together or in blocks.
+
+    Attributes:
+        blocks: the best number of them; 1 for none.
+        least: bytes with so many.
+    """
+
+    def __init__(self, reader: Reader, layers: Sequence[Layer], batch: int, threads: int) -> None:
+        self._sizes = [_layer_bytes(reader, layer) for layer in layers]
+        self._weights = sum(_weight_bytes(reader, layer) for layer in layers)
+        self._threads = threads
+        self.blocks, self.least = 1, self._moved(1)
+        if batch < 2 or self.least < _WORTH_BYTES:
+            return
+        counts = [count for count in range(threads, batch + 1) if batch % count == 0 and count > 1]
+        best = min(counts, key=self._moved, default=1)
+        if self._moved(best) <= _LEFT * self.least:
+            self.blocks, self.least = best, self._moved(best)
+
+    def _moved(self, count: int) -> int:
+        """Bytes that go through memory with so many blocks."""
+        at_once = 1 if count == 1 else self._threads  # without blocks all threads are in one layer
+        spilled = sum(size for size in self._sizes if size * at_once > _CACHE * count)
+        return spilled + (self._weights * count if self._weights > _CACHED_WEIGHTS else 0)
 
 
 def block_sizes(sizes: Sizes, count: int) -> Sizes:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pinnace.engine.networks.blocks import split_of
 from pinnace.engine.networks.reading import Reader
 from pinnace.engine.networks.region import Network, Part
 from pinnace.engine.networks.steady import find_steady, keep_weights, roots_of
 from pinnace.graph.graph import constant_of
+from pinnace.ops.kernels import team
 from pinnace.ops.math.einstein import EINSUM
 from pinnace.ops.math.products import BATCH_MAT_MUL_V2, MAT_MUL
 
@@ -47,7 +49,8 @@ def find(
     if not keep_weights(steps):
         return []
     search = _Search(steps, sizes, results, settled, variables)
-    made = (search.network(reader) for reader in search.readers())
+    readers = [part for reader in search.readers() for part in search.parts(reader)]
+    made = (search.network(reader) for reader in readers)
     return [network for network in made if network is not None]
 
 
@@ -91,6 +94,17 @@ class _Search:
                 found.append(self._reader())
                 found[-1].read(place)
         return found
+
+    def parts(self, reader: Reader) -> list[Reader]:
+        """The reader, or two that read what it did, where that is better walked in two parts."""
+        place = split_of(reader, team.size())
+        if place is None:
+            return [reader]
+        parts = [self._reader(), self._reader()]
+        for member in sorted(reader.members):
+            if not parts[member >= place].read(member):
+                return [reader]
+        return parts if all(map(_is_worth_it, parts)) else [reader]
 
     def _reader(self) -> Reader:
         return Reader(self._steps, self._sizes, self._steady, self._uses, self._running)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.networks import blocks
+from pinnace.engine.networks import blocks, finding
 from pinnace.framework import config
 from pinnace.ops.kernels import team
 from unit.engine.networks.drawn import Drawn
 from unit.engine.networks.test_region import _settings as _settings
 from unit.engine.networks.test_region import arrays_of, check, networks_of
+
+if TYPE_CHECKING:
+    from pinnace.engine.networks.reading import Reader
 
 
 def cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,6 +43,60 @@ def test_most_drawn_networks_can_be_cut(monkeypatch: pytest.MonkeyPatch) -> None
         plan, arrays = arrays_of(drawn.function, drawn.x)
         found += any(network.blocks > 1 for network in networks_of(plan, arrays))
     assert found >= 25
+
+
+def split(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Have networks split at one of the places where they can be."""
+
+    def place(reader: Reader, threads: int) -> int | None:
+        del threads
+        layers = sorted(reader.layers, key=lambda one: one.place)
+        ends = [count for count in blocks._ends(reader, layers) if count < len(layers)]
+        return layers[ends[seed % len(ends)] - 1].place + 1 if ends else None
+
+    monkeypatch.setattr(finding, "split_of", place)
+    monkeypatch.setattr(finding, "_is_worth_it", lambda reader: bool(reader.layers))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_drawn_networks_in_two_parts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "poison", seed % 3 == 0)
+    if seed % 2:
+        cut(monkeypatch)
+    split(monkeypatch, seed)
+    drawn = Drawn(100 + seed, times=2 + seed % 5)
+    check(drawn, drawn.x)
+
+
+def test_many_drawn_networks_can_be_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = list(map(networks_in, range(30)))
+    split(monkeypatch, 0)
+    parts = map(networks_in, range(30))
+    assert sum(after > before for after, before in zip(parts, whole, strict=True)) >= 8
+
+
+def networks_in(seed: int) -> int:
+    """How many networks a drawn one becomes."""
+    drawn = Drawn(seed, times=4)
+    plan, arrays = arrays_of(drawn.function, drawn.x)
+    return len(networks_of(plan, arrays))
+
+
+def test_layers_with_most_of_the_weights_are_walked_together() -> None:
+    """As in networks that classify images: large ones first, then many channels."""
+    images = tf.keras.Input((112, 112, 3))
+    x = images
+    for _ in range(3):
+        x = tf.keras.layers.Conv2D(64, 3, activation="relu", padding="same")(x)
+    x = tf.keras.layers.MaxPooling2D(16)(x)
+    for _ in range(4):
+        y = tf.keras.layers.Conv2D(1024, 3, activation="relu", padding="same")(x)
+        x = y if x.shape[-1] != 1024 else tf.keras.layers.Add()([x, y])
+    network = tf.keras.Model(images, x)
+    first, second = blocks_for(network, np.zeros((16, 112, 112, 3), np.float32))
+    assert first > 1
+    assert second == 1
+    assert blocks_for(network, np.zeros((1, 112, 112, 3), np.float32)) == [1]
 
 
 def model(side: int) -> Any:
