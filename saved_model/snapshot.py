@@ -448,7 +448,7 @@ def variable_object(variable: Any) -> VariableObject:
     return VariableObject(
         variable.dtype,
         variable.shape,
-        bool(variable.trainable),
+        bool(variable.is_watched),
         _ILLEGAL.sub("_", variable.node_name),
         int(getattr(variable, "synchronization", 0)),
         int(getattr(variable, "aggregation", 0)),

@@ -31,7 +31,7 @@ class _Readers:
 
     def watch_variable(self, variable: Variable) -> None:
         """A variable was read."""
-        if variable.trainable and carries_gradient(variable.dtype):
+        if variable.is_watched and carries_gradient(variable.dtype):
             self.variables[id(variable)] = variable
 
     def watches(self, tensor: object) -> bool:

@@ -128,7 +128,7 @@ class GradientTape:
         """A variable was read."""
         if id(variable) in self._variables:
             return
-        if self._watch_variables and variable.trainable and carries_gradient(variable.dtype):
+        if self._watch_variables and variable.is_watched and carries_gradient(variable.dtype):
             self._watched[id(variable.handle)] = variable.handle
             self._variables[id(variable)] = variable
 

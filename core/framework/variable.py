@@ -235,6 +235,11 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         return self._trainable
 
     @property
+    def is_watched(self) -> bool:
+        """Whether tapes watch it: as it was made, whatever a layer says of it since."""
+        return self._trainable
+
+    @property
     def constraint(self) -> Callable[[Tensor], Tensor] | None:
         """The function that an optimizer applies to the value after each step."""
         return self._constraint

@@ -153,7 +153,7 @@ class ConcreteFunction(Trackable):
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
         """The trainable ones among the variables it captures."""
-        return tuple(variable for variable in self._variables if variable.trainable)
+        return tuple(variable for variable in self._variables if variable.is_watched)
 
     @property
     def stateful(self) -> bool:

@@ -26,6 +26,8 @@ class KerasVariable(Variable):
 
     _regularizer: Any = None
     _is_overwritten = False
+    # What a program or a layer said since it was made; None for nothing.
+    _is_trained: bool | None = None
 
     @property
     def name(self) -> str:
@@ -55,12 +57,12 @@ class KerasVariable(Variable):
 
     @property
     def trainable(self) -> bool:
-        """Whether tapes watch it."""
-        return self._trainable
+        """Whether it is among what training changes; tapes watch it as it was made."""
+        return self._trainable if self._is_trained is None else self._is_trained
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
-        self._trainable = bool(value)
+        self._is_trained = bool(value)
 
     @property
     def overwrite_with_gradient(self) -> bool:

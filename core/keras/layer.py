@@ -570,7 +570,7 @@ class Layer(LayerMembers, Module):
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
-        self._weight_store.trainable = bool(value)
+        self._weight_store.train(bool(value))
         for layer in self.layers_inside:
             layer.trainable = value
 

@@ -411,7 +411,7 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
     """The class or function that a configuration names.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is none, or one of this library is to have another, registered name.
     """
     kind = config["class_name"]
     named = config["config"] if kind in {"function", "class"} else kind
@@ -427,6 +427,12 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
         if found is not None:
             return found
     found = own_object(module, named, is_function=kind == "function")
+    if found is not None and module and registered not in {None, "", kind, named}:
+        raise ValueError(
+            f"deserialize_keras_object: registered_name={registered!r} was not registered, and "
+            f"{named!r} of {module!r} resolved to a Keras built-in, which has no such name\n"
+            "  Try: custom_objects={...}, or a configuration without registered_name"
+        )
     if not module and kind not in {"function", "class"} and "trainable" not in config["config"]:
         # Older files name no modules: a layer tells whether it is trained, an operation does not;
         # losses and initializers of an operation's name were there before it.

@@ -72,7 +72,8 @@ def _reflected(promoting: Binary, plain: Binary | None, kept: Binary | None) -> 
     def operator(self: KerasVariable, other: Any) -> Any:
         if plain is not None and _agrees(self, other):
             return plain(other, self)
-        if kept is not None and isinstance(other, Operands) and state.tracer is None:
+        kerass = isinstance(other, KerasVariable)  # where a program calls the method itself
+        if kept is not None and not kerass and isinstance(other, Operands) and state.tracer is None:
             return kept(other, self)
         return promoting(other, self)
 

@@ -31,7 +31,6 @@ class WeightStore(Part):
     Attributes:
         trainable: whether training changes the weights of the layer.
         regularized: variables with a penalty.
-        frozen: ids of variables that were trained once: they keep their places among the others.
     """
 
     _owner: Layer
@@ -42,7 +41,6 @@ class WeightStore(Part):
         self._unassigned: dict[int, str] = {}
         self.trainable = True
         self.regularized: list[tuple[Variable, Callable[..., Tensor]]] = []
-        self.frozen: set[int] = set()
         # What variables that `add` made have in common, and how many there are.
         self._made, self._made_count = object(), 0
 
@@ -148,14 +146,20 @@ class WeightStore(Part):
         first = [v for v in unique if self._is_first(v)]
         return first + [v for v in unique if not self._is_first(v)]
 
-    def freeze(self, variable: Variable) -> None:
+    def freeze(self, variable: KerasVariable) -> None:
         """No longer train a variable of the layer."""
-        if variable.trainable:
-            variable._trainable = False
-            self.frozen.add(id(variable))
+        variable.trainable = False
+
+    def train(self, value: bool) -> None:
+        """Train the own variables that were made for it, or do not."""
+        self.trainable = value
+        for variable in self.own_variables():
+            if self._is_first(variable) and isinstance(variable, KerasVariable):
+                variable.trainable = value
 
     def _is_first(self, variable: Any) -> bool:
-        return variable.trainable or id(variable) in self.frozen
+        watched: bool = variable.is_watched
+        return watched
 
     def layers(self) -> list[Layer]:
         """The layers right below the layer, each once."""

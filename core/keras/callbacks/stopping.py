@@ -8,9 +8,13 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pinnace.keras import ops
 from pinnace.keras.callbacks.callback import Callback
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Monitor(Callback):
@@ -46,6 +50,11 @@ class Monitor(Callback):
             if metric.name == name and metric._direction is not None:
                 return bool(metric._direction == "up")
         return name.endswith(("acc", "accuracy", "auc"))
+
+    @property
+    def monitor_op(self) -> Callable[[Any, Any], Any]:
+        """What compares a number with the best one: `keras.ops.greater` or `keras.ops.less`."""
+        return ops.greater if self._upwards() else ops.less
 
     def _worst(self) -> float:
         return -math.inf if self._upwards() else math.inf

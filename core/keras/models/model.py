@@ -35,6 +35,7 @@ from pinnace.keras.training.compilation import (
 from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight
 from pinnace.keras.training.evaluator import Evaluator
 from pinnace.keras.training.evaluator import without_effect as without_effect_of_older
+from pinnace.keras.training.outputs import without_list
 from pinnace.keras.training.step_functions import StepFunctions
 from pinnace.keras.training.trainer import Trainer
 
@@ -144,7 +145,9 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
                 f"Model {type(self).__name__} does not have a `call()` method implemented: it must "
                 "define call(self, inputs), or be made from inputs and outputs"
             )
-        return self._topology.run(inputs)
+        outputs = self._topology.run(inputs)
+        told = calls.inferring_specs and calls.entry is self
+        return outputs if told else without_list(outputs)
 
     def _build_for(
         self, signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -8,6 +8,8 @@ from pinnace.keras import registry
 from pinnace.keras.quantizers.absolute import AbsMaxQuantizer
 
 MODES = ("int8", "float8", "int4", "gptq", "awq")
+# Modes that look at samples, which their configurations hold.
+CALIBRATED = {"gptq": "GPTQConfig", "awq": "AWQConfig"}
 
 
 class QuantizationConfig:
@@ -30,7 +32,8 @@ class QuantizationConfig:
             NotImplementedError: a subclass defines it.
         """
         raise NotImplementedError(
-            "QuantizationConfig: Subclasses must implement this property: mode"
+            "QuantizationConfig: Subclasses must implement this property: mode. Do not instantiate "
+            "QuantizationConfig directly."
         )
 
     def get_config(self) -> dict[str, Any]:
@@ -151,8 +154,8 @@ def resolved(mode: str | None, config: Any) -> QuantizationConfig:
     """The configuration that the arguments of `quantize` mean.
 
     Raises:
-        ValueError: neither, an unknown mode, or two that contradict each other.
-        NotImplementedError: a mode that is not here.
+        ValueError: neither, an unknown mode, two that contradict each other, or a mode that needs
+            a configuration without one.
     """
     if isinstance(config, str):
         mode, config = config, None
@@ -163,8 +166,11 @@ def resolved(mode: str | None, config: Any) -> QuantizationConfig:
     if config is None:
         if mode is None:
             raise ValueError("quantize: You must provide either `mode` or `config` to `quantize`")
-        if mode in ("gptq", "awq"):
-            raise NotImplementedError(f"quantize: {mode} is not here\n  Try: 'int8' or 'int4'")
+        if mode in CALIBRATED:
+            raise ValueError(
+                f"quantize: For {mode.upper()}, you must pass a `{CALIBRATED[mode]}` object in the "
+                "`config` argument."
+            )
         config = {
             "int8": Int8QuantizationConfig,
             "int4": Int4QuantizationConfig,
@@ -178,6 +184,12 @@ def resolved(mode: str | None, config: Any) -> QuantizationConfig:
     if mode is not None and config.mode != mode:
         raise ValueError(
             f"quantize: Contradictory arguments: mode={mode!r} and config.mode={config.mode!r}"
+        )
+    kinds = [kind.__name__ for kind in type(config).__mro__]
+    if config.mode in CALIBRATED and CALIBRATED[config.mode] not in kinds:
+        raise ValueError(
+            f"quantize: Mode {config.mode!r} requires a valid `config` argument of type "
+            f"`{CALIBRATED[config.mode]}`, got {type(config).__name__}"
         )
     return config
 

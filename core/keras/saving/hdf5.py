@@ -137,7 +137,7 @@ def value_for(data: Any, name: str, variable: Variable) -> Any:
     if tuple(data.shape) != tuple(variable.shape):
         raise ValueError(
             f"variable {name} must have shape {variable.shape.text}, "
-            f"the file has {list(data.shape)}"
+            f"the file has {list(data.shape)}: the shapes must match"
         )
     return hdf5_files.values(data, variable.dtype.numpy)
 

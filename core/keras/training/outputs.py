@@ -18,6 +18,16 @@ def outputs_by_name(y_pred: Any, known: Sequence[str] | None = None) -> list[tup
     return list(zip(known, values, strict=True))
 
 
+def without_list(outputs: Any) -> Any:
+    """What a functional model gives of these outputs: of a list of one, the tensor.
+
+    Source:
+        Keras, where such a model tells a list of one spec, and gives one tensor.
+    """
+    single = isinstance(outputs, (list, tuple)) and len(outputs) == 1
+    return outputs[0] if single else outputs
+
+
 def names_of_outputs(model: Any) -> list[str] | None:
     """The layers that give a functional model's outputs; None of another model. Source: Keras."""
     names: list[str] | None = getattr(model, "output_names", None)

@@ -15,6 +15,7 @@ from pinnace.keras.part import Part
 from pinnace.keras.symbolic import spec_of
 from pinnace.keras.training import limits
 from pinnace.keras.training.data_adapter import batches_of, unpack_x_y_sample_weight
+from pinnace.keras.training.outputs import without_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,15 +192,17 @@ class StepFunctions(Part):
 
     def _outputs_for(self, x: Any) -> Any:
         """Specs of the outputs; None if only a step of its own knows how to call the model."""
+        model = self._owner
         try:
-            return self._owner.compute_output_spec(structure.map_structure(_open_batch, x))
+            found = model.compute_output_spec(structure.map_structure(_open_batch, x))
         except Exception:
             # A call that needs to know the batch size is tried with it.
             with contextlib.suppress(Exception):
-                return self._owner.compute_output_spec(structure.map_structure(spec_of, x))
-            if self._owner._overrides("train_step"):
+                return model.compute_output_spec(structure.map_structure(spec_of, x))
+            if model._overrides("train_step"):
                 return None
             raise
+        return found if model._overrides("call") else without_list(found)
 
     # One batch alone.
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pinnace as tf
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.function import function
@@ -418,3 +419,25 @@ def test_shapes_are_inferred_without_running() -> None:
     assert layer.compute_output_shape((None, 9, 9, 2)) == (None, 4, 4, 4)
     assert layers.Concatenate().compute_output_shape([(None, 2), (None, 3)]) == (None, 5)
     assert convert_to_tensor(layer(np.ones((1, 9, 9, 2)))).shape == (1, 4, 4, 4)
+
+
+def test_what_is_frozen_is_watched_by_tapes_all_the_same() -> None:
+    # Keras 3.15: `trainable` sorts the weights of layers; tapes know how a variable was made.
+    layer = layers.Dense(1)
+    layer.build((None, 2))
+    layer.trainable = False
+    assert not layer.kernel.trainable
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(layer(np.ones((1, 2), np.float32)))
+    assert tape.gradient(y, layer.kernel) is not None
+    layer.trainable = True
+    assert layer.kernel.trainable
+    layer.kernel.trainable = False
+    assert [v.name for v in layer.trainable_variables] == ["bias"]
+    assert [v.name for v in layer.variables] == ["kernel", "bias"]
+
+
+def test_reflected_operators_of_two_keras_variables_promote() -> None:
+    x, y = tf.keras.Variable([1], dtype="int32"), tf.keras.Variable([[2.0]], dtype="bfloat16")
+    assert x.__radd__(y).dtype == tf.bfloat16
+    assert x.__rmatmul__(y).dtype == tf.bfloat16

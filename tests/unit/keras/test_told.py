@@ -219,3 +219,17 @@ def test_tensorboard_shows_the_graph_of_the_step(run_eagerly: bool, tmp_path: Pa
         if found.Tags()["graph"]:
             ops = {node.op for node in found.Graph().node}
             assert {"MatMul", "ReadVariableOp"} <= ops
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"class_name": "Dense", "module": "keras.layers", "config": {"units": 1}},
+        {"class_name": "function", "module": "builtins", "config": "relu"},
+    ],
+)
+def test_a_name_that_nobody_registered_is_no_class_of_this_library(told: dict[str, Any]) -> None:
+    # Keras 3.15
+    with pytest.raises(ValueError, match="resolved to a Keras built-in"):
+        keras.saving.deserialize_keras_object({**told, "registered_name": "package>Other"})
+    assert keras.saving.deserialize_keras_object({**told, "registered_name": ""}) is not None

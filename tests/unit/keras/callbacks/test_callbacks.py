@@ -153,3 +153,15 @@ def test_training_ends_when_the_loss_is_no_number() -> None:
     )
     assert len(history.epoch) == 1
     assert not math.isfinite(history.history["loss"][0])
+
+
+@pytest.mark.parametrize(
+    ("monitor", "mode", "op"),
+    [
+        ("val_loss", "auto", keras.ops.less),
+        ("accuracy", "auto", keras.ops.greater),
+        ("loss", "max", keras.ops.greater),
+    ],
+)
+def test_a_monitor_tells_what_it_compares_with(monitor: str, mode: str, op: Any) -> None:
+    assert callbacks.EarlyStopping(monitor, mode=mode).monitor_op is op

@@ -168,3 +168,19 @@ def test_shapes_may_be_told_of_the_inputs_that_are_needed_alone() -> None:
     model = keras.Model([x, y], Sum()(x, y))
     assert model.output_shape == (None, 2)
     np.testing.assert_array_equal(model([np.ones((1, 2)), np.ones((1, 2))]), [[2, 2]])
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_list_of_one_output_is_told_as_a_list_and_given_as_a_tensor(kind: Any) -> None:
+    # Keras 3.15
+    x = keras.Input((3,))
+    model = keras.Model(x, kind([keras.layers.Dense(2, name="d")(x)]))
+    data, truth = np.ones((4, 3), np.float32), np.ones((4, 2), np.float32)
+    assert isinstance(model.output, kind)
+    assert isinstance(model(keras.Input((3,))), kind)
+    assert model(data).shape == (4, 2)
+    model.compile("sgd", ["mse"], metrics={"d": ["mae"]})
+    assert set(model.fit(data, truth, verbose=0).history) == {"loss", "mae"}
+    model.fit(data, [truth], verbose=0)
+    assert model.predict(data, verbose=0).shape == (4, 2)
+    assert keras.models.clone_model(model)(data).shape == (4, 2)
