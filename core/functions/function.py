@@ -21,6 +21,7 @@ from pinnace.functions import jacobian as jacobian  # fills the slot of the tape
 from pinnace.functions.flat_calls import gather
 from pinnace.functions.methods import bound_functions, weakly_bound
 from pinnace.functions.signature import FunctionSpec, call_key, to_tensors
+from pinnace.functions.trace_types import wider
 from pinnace.functions.tracing import trace
 
 if TYPE_CHECKING:
@@ -278,26 +279,28 @@ class Function(Trackable, Generic[P, R]):
         if found is not None:
             return found
         with self._lock:
-            found = self._concrete.get(key)
-            if found is None:
-                if self._reduce_retracing and specs is None:
-                    relaxed = self._relaxed(args, kwargs)
-                    if relaxed is not None:
-                        self._concrete[key] = relaxed
-                        return relaxed
-                found = self._trace(args, kwargs)
+            found = self._concrete.get(key) or wider(key, self._concrete)
+            if found is not None:
                 self._concrete[key] = found
-                if self._traces >= _MANY_TRACES and not self._warned:
-                    self._warned = True
-                    import logging
+                return found
+            if self._reduce_retracing and specs is None:
+                relaxed = self._relaxed(args, kwargs)
+                if relaxed is not None:
+                    self._concrete[key] = relaxed
+                    return relaxed
+            found = self._trace(args, kwargs)
+            self._concrete[key] = found
+            if self._traces >= _MANY_TRACES and not self._warned:
+                self._warned = True
+                import logging
 
-                    logging.getLogger("pinnace").warning(
-                        "function %r was traced %d times. Each new Python value (number, string, "
-                        "object) and each new shape is a new trace.\n  Try: pass numbers as "
-                        "tensors, or reduce_retracing=True for shapes",
-                        self._name,
-                        self._traces,
-                    )
+                logging.getLogger("pinnace").warning(
+                    "function %r was traced %d times. Each new Python value (number, string, "
+                    "object) and each new shape is a new trace.\n  Try: pass numbers as "
+                    "tensors, or reduce_retracing=True for shapes",
+                    self._name,
+                    self._traces,
+                )
             return found
 
     # Tracing.
