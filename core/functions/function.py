@@ -63,11 +63,13 @@ class Function(Trackable, Generic[P, R]):
         is_method: bool = False,
         instance: object = None,
         jit_compile: bool = False,
+        print_op: bool = False,
     ) -> None:
         self._python_function = python_function
         self._autograph = autograph
         self._reduce_retracing = reduce_retracing
         self._jit_compile = jit_compile
+        self._print_op = print_op
         self._spec = FunctionSpec(python_function, input_signature, is_method)
         self._name = name or self._spec.name
         self._instance = None if instance is None else weakref.ref(instance)
@@ -96,7 +98,7 @@ class Function(Trackable, Generic[P, R]):
         spec = self._spec
         options = (self._autograph, self._reduce_retracing, self._name, spec.is_method, None)
         given = (self._python_function, spec.input_signature, *options, self._jit_compile)
-        return Function, given
+        return Function, (*given, self._print_op)
 
     # Properties.
 
@@ -176,6 +178,7 @@ class Function(Trackable, Generic[P, R]):
                         is_method=True,
                         instance=instance,
                         jit_compile=self._jit_compile,
+                        print_op=self._print_op,
                     )
         return found
 
@@ -325,7 +328,7 @@ class Function(Trackable, Generic[P, R]):
         python_function = self._python_function
         try:
             concrete, created = trace(
-                converted(python_function) if self._autograph else python_function,
+                converted(python_function, self._print_op) if self._autograph else python_function,
                 args,
                 kwargs,
                 f"{self._name}_{next(_numbers)}",
@@ -470,7 +473,8 @@ def function(
             same: the first calls compare it with the plan, and what is slower is not used.
         reduce_retracing: whether a second shape makes a trace for all shapes of that rank.
         experimental_implements: accepted and ignored.
-        experimental_autograph_options: accepted and ignored.
+        experimental_autograph_options: an `autograph.experimental.Feature`, or several. With
+            BUILTIN_FUNCTIONS a `print` of tensors is an op; else it prints what is traced, once.
         experimental_attributes: accepted and ignored.
         experimental_relax_shapes: the older name of `reduce_retracing`.
         experimental_compile: the older name of `jit_compile`.
@@ -484,14 +488,25 @@ def function(
         "function",
         "graphs are made and run in one way",
         experimental_implements=experimental_implements,
-        experimental_autograph_options=experimental_autograph_options,
         experimental_attributes=experimental_attributes,
         experimental_follow_type_hints=experimental_follow_type_hints,
     )
     compiles = bool(jit_compile or experimental_compile)
     relax = reduce_retracing or bool(experimental_relax_shapes)
+    print_op = False
+    if experimental_autograph_options is not None:
+        from pinnace.functions.autograph.options import makes_print_an_op
+
+        print_op = makes_print_an_op(experimental_autograph_options)
 
     def decorate(python_function: Callable[..., Any]) -> Function:
-        return Function(python_function, input_signature, autograph, relax, jit_compile=compiles)
+        return Function(
+            python_function,
+            input_signature,
+            autograph,
+            relax,
+            jit_compile=compiles,
+            print_op=print_op,
+        )
 
     return decorate if func is None else decorate(func)
