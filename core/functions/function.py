@@ -9,7 +9,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Generic, overload
 
-from pinnace.framework import config, structure, tracebacks
+from pinnace.framework import config, places, structure, tracebacks
 from pinnace.framework.composite import CompositeSpec, spec_of
 from pinnace.framework.context import compiling, state
 from pinnace.framework.errors import UnimplementedError
@@ -148,6 +148,18 @@ class Function(Trackable, Generic[P, R]):
     def concrete_functions(self) -> list[ConcreteFunction]:
         """Every graph traced so far, in the order they were traced."""
         return list(self._concrete.values())
+
+    def trace_for_files(self) -> None:
+        """Trace again what was traced in a strategy, on one copy of each variable.
+
+        In a file a variable has one copy, which all that a strategy keeps would be written to.
+        """
+        for concrete in list(self._concrete.values()):
+            place = places.for_files(concrete.place)
+            if place != concrete.place:
+                args, kwargs = concrete.structured_input_signature
+                with places.entered(place):
+                    self._concrete_for(args, kwargs)
 
     def experimental_get_tracing_count(self) -> int:
         """How often the Python function was traced."""
@@ -343,6 +355,7 @@ class Function(Trackable, Generic[P, R]):
                 "  Try: a while loop"
             ) from None
         concrete._parameters = self._spec.positional
+        concrete.place = state.place
         return concrete, created
 
     def _argument_names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
