@@ -93,7 +93,7 @@ class TraceType(ABC):
         """Whether the types are the same, so that calls share a graph."""
 
 
-TraceType.register(TypeSpec)
+TraceType.register(TypeSpec)  # type: ignore[type-abstract]  # its subclasses are meant
 
 
 @runtime_checkable

@@ -170,7 +170,7 @@ def _filled(shape: Any, value: object, dtype: dtypes.DType, name: str | None) ->
     if isinstance(shape, (Tensor, CompositeTensor)) or (  # a ragged shape is composite
         isinstance(shape, (list, tuple)) and holds_tensor(shape)
     ):
-        return fill(shape, constant(_element(value, dtype), dtype), name)
+        return fill(shape, constant(_element(value, dtype), dtype), name)  # type: ignore[arg-type]  # see above
     sizes = _known_sizes(shape)
     array = np.empty(sizes, dtype.numpy)
     array[...] = _element(value, dtype)

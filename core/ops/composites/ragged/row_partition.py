@@ -249,9 +249,8 @@ class RowPartition(ExtensionType):
     def static_nvals(self) -> int | None:
         """The number of values, None while it is not known."""
         if isinstance(self._row_splits, SymbolicTensor):
-            rows = self.static_nrows
-            known = isinstance(self._uniform, int) and rows is not None
-            return rows * self._uniform if known else None  # type: ignore[operator]  # as seen
+            rows, length = self.static_nrows, self._uniform
+            return rows * length if isinstance(length, int) and rows is not None else None
         return known_integer(self.nvals())
 
     @property

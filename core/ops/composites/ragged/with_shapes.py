@@ -45,7 +45,7 @@ def answer_of_shapes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     Raises:
         TypeError: it takes none.
     """
-    known = {
+    known: Any = {
         "Reshape": reshape,
         "Fill": fill,
         "BroadcastTo": broadcast_to,
@@ -99,7 +99,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Any:
     del name
     if not isinstance(shape, DynamicRaggedShape):
         shape = DynamicRaggedShape([], shape)
-    x = input if isinstance(input, RaggedTensor) else convert_to_tensor(input)
+    x: Any = input if isinstance(input, RaggedTensor) else convert_to_tensor(input)
     if isinstance(x, RaggedTensor):
         if shape.num_row_partitions and x.row_splits.dtype is not shape.dtype:
             raise ValueError(
