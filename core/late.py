@@ -53,6 +53,8 @@ TABLE: dict[str, str] = {
     "from_sparse": "pinnace.ops.composites.ragged.construction:from_sparse",
     "from_tensor": "pinnace.ops.composites.ragged.construction:from_tensor",
     "getitem": "pinnace.ops.composites.ragged.indexing:getitem",
+    "answer_of_shapes": "pinnace.ops.composites.ragged.with_shapes:answer_of_shapes",
+    "ragged_shape": "pinnace.ops.composites.ragged.with_shapes:ragged_shape",
     "merge_dims": "pinnace.ops.composites.ragged.shaping:merge_dims",
     # framework: the node behind a symbolic tensor, in TensorFlow's words.
     "operation_of": "pinnace.graph.operation:operation_of",
@@ -154,6 +156,8 @@ if TYPE_CHECKING:  # the table again
     from pinnace.ops.composites.ragged.indexing import getitem as getitem
     from pinnace.ops.composites.ragged.shaping import merge_dims as merge_dims
     from pinnace.ops.composites.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
+    from pinnace.ops.composites.ragged.with_shapes import answer_of_shapes as answer_of_shapes
+    from pinnace.ops.composites.ragged.with_shapes import ragged_shape as ragged_shape
     from pinnace.ops.math.complexes import complex as complex
     from pinnace.ops.math.reduction import reduce_sum as reduce_sum
     from pinnace.ops.math.reduction import sum_over as sum_over

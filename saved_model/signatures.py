@@ -30,8 +30,8 @@ def signatures_of(
     Args:
         root: the object that is saved.
         given: a function, a dict of functions by name, or None: then what the object itself
-            offers, or the signatures it was loaded with, or its only function with an
-            `input_signature`.
+            offers, or the signatures it was loaded with, or its only function that has an
+            `input_signature` and gives tensors.
         functions: the functions among the children of `root`.
 
     Raises:
@@ -62,13 +62,13 @@ def _offered(root: Trackable, functions: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _is_possible(function: Any) -> bool:
+    """Whether it can be a signature: it takes known tensors, and gives at least one, by name."""
     if not isinstance(function, Function) or function.input_signature is None:
         return False
     try:
-        _results(function.get_concrete_function(), "")
+        return bool(_results(function.get_concrete_function(), ""))
     except ValueError:
         return False
-    return True
 
 
 def signature_of(function: Any, name: str) -> ConcreteFunction:

@@ -13,6 +13,7 @@ from pinnace.checkpoint.object_graph import Tree, tree_of
 from pinnace.framework import dtypes, structure
 from pinnace.framework.containers import DictWrapper, ListWrapper, TupleWrapper
 from pinnace.framework.errors import FailedPreconditionError
+from pinnace.framework.places import for_files
 from pinnace.framework.resources import TrackableResource
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.storage import Resource
@@ -252,15 +253,14 @@ class View:
 
 
 def _trace_declared(root: Trackable, view: View) -> None:
-    """Trace functions with an input signature and no trace: first, as that may create variables."""
+    """Trace what files need and is not traced: first, as that may create variables."""
     for one in tree_of(root, view.children).objects:
         for function in view.functions(one).values():
-            if (
-                isinstance(function, Function)
-                and function.input_signature is not None
-                and not function.concrete_functions()
-            ):
+            if not isinstance(function, Function):
+                continue
+            if function.input_signature is not None and not function.concrete_functions():
                 function.get_concrete_function()
+            function.trace_for_files()
 
 
 def _add_traces(found: _Collection) -> dict[int, ConcreteFunction]:
@@ -284,7 +284,8 @@ def saved_traces(function: Function | RestoredFunction) -> list[ConcreteFunction
         traces = function.concrete_functions()
     kept: list[ConcreteFunction] = []
     for trace in traces:
-        if any(trace is one for one in kept):
+        again = for_files(trace.place) != trace.place  # and has been traced for that
+        if again or any(trace is one for one in kept):
             continue
         if not encodable(trace.structured_input_signature):
             _log.info(

@@ -53,6 +53,8 @@ class _Alias(ModuleType):
         version = _VERSIONS.get(name)
         if version is not None:
             self.__dict__["__version__"] = version
+        if name == "tensorflow.version":
+            self.__dict__["VERSION"] = _VERSIONS["tensorflow"]
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":

@@ -51,6 +51,20 @@ def replica_count() -> int:
     return count
 
 
+def for_files(place: Place | None) -> Place | None:
+    """Where functions are traced whose graphs go to files: a variable has one copy there.
+
+    Args:
+        place: where the function was traced before.
+
+    Returns:
+        The same place, if it is in no strategy or on one copy of its variables.
+    """
+    if place is None or (place.replica is None and place.updates is not None):
+        return place
+    return Place(place.strategy, updates=0)
+
+
 @contextlib.contextmanager
 def entered(place: Place | None, meeting: Any = None) -> Iterator[None]:
     """Be there inside the block.

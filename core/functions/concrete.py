@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pinnace.engine.plan import Plan
+    from pinnace.framework.places import Place
     from pinnace.graph.graph import Graph
     from pinnace.proto.function_pb2 import FunctionDef
 
@@ -62,6 +63,8 @@ class ConcreteFunction(Trackable):
         self.structured_outputs = results
         self.by_name = by_name
         # Names and kinds of the positional parameters, and the name of `*args`, if it was traced.
+        # The strategy and replica that it was traced in, None in none: what it reads and writes.
+        self.place: Place | None = None
         self._parameters: tuple[Sequence[str], Sequence[str], str] = ((), (), "args")
         # Made when it is first asked for, by `_described`.
         self._described_once: list[signature_text.Parameter] | None = None

@@ -9,7 +9,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Generic, overload
 
-from pinnace.framework import config, structure, tracebacks
+from pinnace.framework import config, places, structure, tracebacks
 from pinnace.framework.composite import CompositeSpec, spec_of
 from pinnace.framework.context import compiling, state
 from pinnace.framework.errors import UnimplementedError
@@ -21,6 +21,7 @@ from pinnace.functions import jacobian as jacobian  # fills the slot of the tape
 from pinnace.functions.flat_calls import gather
 from pinnace.functions.methods import bound_functions, weakly_bound
 from pinnace.functions.signature import FunctionSpec, call_key, to_tensors
+from pinnace.functions.trace_types import wider
 from pinnace.functions.tracing import trace
 
 if TYPE_CHECKING:
@@ -62,11 +63,13 @@ class Function(Trackable, Generic[P, R]):
         is_method: bool = False,
         instance: object = None,
         jit_compile: bool = False,
+        print_op: bool = False,
     ) -> None:
         self._python_function = python_function
         self._autograph = autograph
         self._reduce_retracing = reduce_retracing
         self._jit_compile = jit_compile
+        self._print_op = print_op
         self._spec = FunctionSpec(python_function, input_signature, is_method)
         self._name = name or self._spec.name
         self._instance = None if instance is None else weakref.ref(instance)
@@ -95,7 +98,7 @@ class Function(Trackable, Generic[P, R]):
         spec = self._spec
         options = (self._autograph, self._reduce_retracing, self._name, spec.is_method, None)
         given = (self._python_function, spec.input_signature, *options, self._jit_compile)
-        return Function, given
+        return Function, (*given, self._print_op)
 
     # Properties.
 
@@ -146,6 +149,18 @@ class Function(Trackable, Generic[P, R]):
         """Every graph traced so far, in the order they were traced."""
         return list(self._concrete.values())
 
+    def trace_for_files(self) -> None:
+        """Trace again what was traced in a strategy, on one copy of each variable.
+
+        In a file a variable has one copy, which all that a strategy keeps would be written to.
+        """
+        for concrete in list(self._concrete.values()):
+            place = places.for_files(concrete.place)
+            if place != concrete.place:
+                args, kwargs = concrete.structured_input_signature
+                with places.entered(place):
+                    self._concrete_for(args, kwargs)
+
     def experimental_get_tracing_count(self) -> int:
         """How often the Python function was traced."""
         return self._traces
@@ -175,6 +190,7 @@ class Function(Trackable, Generic[P, R]):
                         is_method=True,
                         instance=instance,
                         jit_compile=self._jit_compile,
+                        print_op=self._print_op,
                     )
         return found
 
@@ -278,26 +294,28 @@ class Function(Trackable, Generic[P, R]):
         if found is not None:
             return found
         with self._lock:
-            found = self._concrete.get(key)
-            if found is None:
-                if self._reduce_retracing and specs is None:
-                    relaxed = self._relaxed(args, kwargs)
-                    if relaxed is not None:
-                        self._concrete[key] = relaxed
-                        return relaxed
-                found = self._trace(args, kwargs)
+            found = self._concrete.get(key) or wider(key, self._concrete)
+            if found is not None:
                 self._concrete[key] = found
-                if self._traces >= _MANY_TRACES and not self._warned:
-                    self._warned = True
-                    import logging
+                return found
+            if self._reduce_retracing and specs is None:
+                relaxed = self._relaxed(args, kwargs)
+                if relaxed is not None:
+                    self._concrete[key] = relaxed
+                    return relaxed
+            found = self._trace(args, kwargs)
+            self._concrete[key] = found
+            if self._traces >= _MANY_TRACES and not self._warned:
+                self._warned = True
+                import logging
 
-                    logging.getLogger("pinnace").warning(
-                        "function %r was traced %d times. Each new Python value (number, string, "
-                        "object) and each new shape is a new trace.\n  Try: pass numbers as "
-                        "tensors, or reduce_retracing=True for shapes",
-                        self._name,
-                        self._traces,
-                    )
+                logging.getLogger("pinnace").warning(
+                    "function %r was traced %d times. Each new Python value (number, string, "
+                    "object) and each new shape is a new trace.\n  Try: pass numbers as "
+                    "tensors, or reduce_retracing=True for shapes",
+                    self._name,
+                    self._traces,
+                )
             return found
 
     # Tracing.
@@ -322,7 +340,7 @@ class Function(Trackable, Generic[P, R]):
         python_function = self._python_function
         try:
             concrete, created = trace(
-                converted(python_function) if self._autograph else python_function,
+                converted(python_function, self._print_op) if self._autograph else python_function,
                 args,
                 kwargs,
                 f"{self._name}_{next(_numbers)}",
@@ -337,6 +355,7 @@ class Function(Trackable, Generic[P, R]):
                 "  Try: a while loop"
             ) from None
         concrete._parameters = self._spec.positional
+        concrete.place = state.place
         return concrete, created
 
     def _argument_names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
@@ -467,7 +486,8 @@ def function(
             same: the first calls compare it with the plan, and what is slower is not used.
         reduce_retracing: whether a second shape makes a trace for all shapes of that rank.
         experimental_implements: accepted and ignored.
-        experimental_autograph_options: accepted and ignored.
+        experimental_autograph_options: an `autograph.experimental.Feature`, or several. With
+            BUILTIN_FUNCTIONS a `print` of tensors is an op; else it prints what is traced, once.
         experimental_attributes: accepted and ignored.
         experimental_relax_shapes: the older name of `reduce_retracing`.
         experimental_compile: the older name of `jit_compile`.
@@ -481,14 +501,25 @@ def function(
         "function",
         "graphs are made and run in one way",
         experimental_implements=experimental_implements,
-        experimental_autograph_options=experimental_autograph_options,
         experimental_attributes=experimental_attributes,
         experimental_follow_type_hints=experimental_follow_type_hints,
     )
     compiles = bool(jit_compile or experimental_compile)
     relax = reduce_retracing or bool(experimental_relax_shapes)
+    print_op = False
+    if experimental_autograph_options is not None:
+        from pinnace.functions.autograph.options import makes_print_an_op
+
+        print_op = makes_print_an_op(experimental_autograph_options)
 
     def decorate(python_function: Callable[..., Any]) -> Function:
-        return Function(python_function, input_signature, autograph, relax, jit_compile=compiles)
+        return Function(
+            python_function,
+            input_signature,
+            autograph,
+            relax,
+            jit_compile=compiles,
+            print_op=print_op,
+        )
 
     return decorate if func is None else decorate(func)

@@ -14,6 +14,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, Tensor
 from pinnace.framework.variable import Variable
+from pinnace.functions.trace_types import Typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -193,8 +194,7 @@ def leaf_key(leaf: Any) -> object:
     if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None))):
         return (type(leaf), leaf)
     if hasattr(type(leaf), "__tf_tracing_type__"):
-        # Objects whose trace types are equal share a graph.
-        return (type(leaf), leaf.__tf_tracing_type__(None))
+        return Typed(leaf)
     try:
         hash(leaf)
     except TypeError:

@@ -12,6 +12,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, SymbolicTensor, Tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.concrete import ConcreteFunction
+from pinnace.functions.trace_types import placeholder_of
 from pinnace.functions.tracer import FunctionTracer
 from pinnace.ops.array import reshaping
 from pinnace.ops.array.constants import PLACEHOLDER
@@ -67,7 +68,7 @@ def trace(
             specs.append(spec_of(leaf))
             symbols.append(_composite_symbol(tracer, specs[-1], label))
         else:
-            symbols.append(leaf)
+            symbols.append(placeholder_of(leaf))
             specs.append(leaf)
     _note_values(tracer, values, symbols)
     call_args, call_kwargs = structure.pack_sequence_as((args, kwargs), symbols)

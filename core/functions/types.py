@@ -9,6 +9,8 @@ import numpy as np
 
 from pinnace.framework.tensor import Tensor
 from pinnace.functions import concrete, function
+from pinnace.functions.trace_types import SupportsTracingProtocol as SupportsTracingProtocol
+from pinnace.functions.trace_types import TraceType as TraceType
 
 # What becomes a tensor where an op wants one; plain classes, so that `isinstance` takes it.
 TensorLike: TypeAlias = (

@@ -308,8 +308,8 @@ class KerasTensor:
 
     def __repr__(self) -> str:
         shape = str(self.shape)
-        form = "".join(f", {kind}=True" for kind in ("sparse", "ragged") if getattr(self, kind))
-        return f"<KerasTensor shape={shape}, dtype={self.dtype.name}{form}, name={self.name}>"
+        form = f"sparse={self.sparse}, ragged={self.ragged}"
+        return f"<KerasTensor shape={shape}, dtype={self.dtype.name}, {form}, name={self.name}>"
 
 
 def is_symbolic(*values: Any) -> bool:

@@ -62,6 +62,11 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".Distiller.compile_from_config": ({"config"}, _OVERRIDDEN),
     ".Distiller.compute_loss": ({"sample_weight"}, "Keras' gives no weights to its losses either"),
     ".Model.compute_metrics": ({"x"}, _OVERRIDDEN),
+    ".RowPartition.__init__": (
+        {"row_lengths", "value_rowids", "nrows", "nvals"},
+        "they follow from the row splits",
+    ),
+    ".TraceType.": ({"value", "tensors", "cast_context"}, _OVERRIDDEN),
     ".NoneTensorSpec.": ({"value", "components"}, _OVERRIDDEN),
     ".TrackableView.children": ({"save_type"}, _OVERRIDDEN),
     ".Layer.get_updates_for": ({"inputs"}, "there are no updates, of whatever inputs"),

@@ -19,7 +19,7 @@ from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Operands, Tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.autograph import operators
-from pinnace.functions.autograph.options import log, verbosity
+from pinnace.functions.autograph.options import log, print_is_op, verbosity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,19 +80,26 @@ def converted_as_around(function: Callable[..., Any]) -> Callable[..., Any]:
     return function if state.convert is _as_it_is else converted(function)
 
 
-def converted(function: Callable[..., Any]) -> Callable[..., Any]:
+def converted(function: Callable[..., Any], print_op: bool | None = None) -> Callable[..., Any]:
     """A function for a tracer to call: Python control flow on tensors in it becomes ops.
 
     The function itself is converted if it has control flow, or calls functions that may have; else
     it is called as it is, and malt is not even imported.
+
+    Args:
+        function: the function.
+        print_op: whether `print` of tensors becomes an op too, in what it calls as well; None: if
+            it does where this is called.
     """
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         saved, state.convert = state.convert, callback
+        token = print_is_op.set(print_is_op.get() if print_op is None else print_op)
         try:
             return converted_call(function, args, kwargs)
         finally:
+            print_is_op.reset(token)
             state.convert = saved
 
     return run

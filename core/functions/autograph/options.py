@@ -5,13 +5,18 @@ from __future__ import annotations
 import enum
 import logging
 import os
+from contextvars import ContextVar
 from typing import Any
 
 log = logging.getLogger("pinnace.autograph")
 
 
 class Feature(enum.Enum):
-    """Parts of the conversion; accepted for TensorFlow's sake: all that are safe are on."""
+    """Parts of the conversion that `function` is asked for: `experimental_autograph_options`.
+
+    BUILTIN_FUNCTIONS makes a `print` of tensors an op, which prints whenever the graph runs. Of the
+    others, what is safe is on without being asked for.
+    """
 
     ALL = "ALL"
     ASSERT_STATEMENTS = "ASSERT_STATEMENTS"
@@ -31,6 +36,27 @@ class Feature(enum.Enum):
         """Every feature but these."""
         left_out = set(exclude) if isinstance(exclude, (list, tuple, set)) else {exclude}
         return tuple(one for one in cls if one not in left_out and one is not cls.ALL)
+
+
+# Whether `print` of tensors is an op in the function that is being traced.
+print_is_op: ContextVar[bool] = ContextVar("print_is_op", default=False)
+
+
+def makes_print_an_op(features: Any) -> bool:
+    """Whether a feature, or one of several, or None, has `print` converted.
+
+    Raises:
+        TypeError: it is no feature.
+    """
+    given = () if features is None else features
+    given = tuple(given) if isinstance(given, (list, tuple, set, frozenset)) else (given,)
+    for one in given:
+        if not isinstance(one, Feature):
+            raise TypeError(
+                "function: experimental_autograph_options must be an "
+                f"autograph.experimental.Feature, or several of them, got {one!r}"
+            )
+    return Feature.BUILTIN_FUNCTIONS in given or Feature.ALL in given
 
 
 _verbosity = int(os.environ.get("AUTOGRAPH_VERBOSITY", "0") or 0)

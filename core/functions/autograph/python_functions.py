@@ -9,6 +9,7 @@ from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.functions.autograph.growing_lists import concat, stack
 from pinnace.functions.autograph.iteration import Steps, ZippedIteration
+from pinnace.functions.autograph.options import print_is_op
 from pinnace.functions.autograph.variables import is_symbolic
 from pinnace.ops.array import joining, shapes, sorting
 from pinnace.ops.composites.tensor_array import TensorArray
@@ -46,7 +47,8 @@ def _of_kind(function: Any, *iterated: Any) -> Callable[..., Any] | None:
 
 
 def _print(*objects: Any, **kwargs: Any) -> None:
-    if any(is_symbolic(leaf) for leaf in structure.flatten(objects)):
+    """Python's own, which shows what is traced, unless the function asks for the op."""
+    if print_is_op.get() and any(is_symbolic(leaf) for leaf in structure.flatten(objects)):
         kept = {name: kwargs[name] for name in ("sep", "end") if kwargs.get(name) is not None}
         printing.tf_print(*objects, output_stream="stdout", summarize=-1, **kept)
     else:

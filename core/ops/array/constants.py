@@ -7,6 +7,7 @@ import numpy as np
 
 from pinnace import late
 from pinnace.framework import dtypes
+from pinnace.framework.composite import CompositeTensor
 from pinnace.framework.context import state
 from pinnace.framework.convert import array_of, convert_to_tensor, holds_tensor
 from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int32
@@ -166,8 +167,10 @@ def _shaped(tensor: Tensor, shape: Any) -> Tensor:
 
 
 def _filled(shape: Any, value: object, dtype: dtypes.DType, name: str | None) -> Tensor:
-    if isinstance(shape, Tensor) or (isinstance(shape, (list, tuple)) and holds_tensor(shape)):
-        return fill(shape, constant(_element(value, dtype), dtype), name)
+    if isinstance(shape, (Tensor, CompositeTensor)) or (  # a ragged shape is composite
+        isinstance(shape, (list, tuple)) and holds_tensor(shape)
+    ):
+        return fill(shape, constant(_element(value, dtype), dtype), name)  # type: ignore[arg-type]  # see above
     sizes = _known_sizes(shape)
     array = np.empty(sizes, dtype.numpy)
     array[...] = _element(value, dtype)

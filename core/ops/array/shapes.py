@@ -49,6 +49,8 @@ def shape(input: TensorLike, out_type: Any = None, name: str | None = None) -> T
     sizes = getattr(input, "dense_shape", None)
     if sizes is not None:  # a sparse tensor
         return late.cast(convert_to_tensor(sizes), kind)
+    if getattr(type(input), "_takes_ops", None) == "ragged":
+        return late.ragged_shape(input, kind)  # type: ignore[return-value]  # of a ragged tensor
     x = convert_to_tensor(input)
     if x.shape.is_fully_defined():
         return late.constant(np.array(x.shape.as_list(), kind.numpy), kind, name=name)

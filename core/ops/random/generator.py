@@ -171,7 +171,7 @@ class Generator(AutoTrackable):
         count = casting.cast(convert_to_tensor(delta), uint64)
         alg = constants.constant(self._alg, int32)
         place = places.current()
-        if place is None or place.replica is None:
+        if place is None or (place.replica is None and place.updates is None):
             # Every copy that a strategy made of it, or they would differ from here on.
             for copy in getattr(self._state_var, "values", ())[1:]:
                 execute_one(RNG_READ_AND_SKIP, copy, alg, count)

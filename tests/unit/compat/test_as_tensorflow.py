@@ -138,9 +138,10 @@ def test_versions_are_those_of_the_names() -> None:
     said = run(
         "import tensorflow as tf, keras, pinnace\n"
         "print(tf.__version__.split('.')[0], keras.__version__.split('.')[0],\n"
-        "      pinnace.__version__ != tf.__version__)"
+        "      pinnace.__version__ != tf.__version__, tf.version.VERSION == tf.__version__,\n"
+        "      pinnace.version.VERSION == pinnace.__version__)"
     )
-    assert said == "2 3 True"
+    assert said == "2 3 True True True"
 
 
 def test_the_version_is_that_which_files_are_written_for(tmp_path: Path) -> None:

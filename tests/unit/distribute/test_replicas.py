@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import pinnace as tf
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 distribute = tf.distribute
 
@@ -241,3 +244,39 @@ def test_gradients_of_replicas_add_up_to_those_of_the_whole_batch(strategy: Any)
     expected = rows.T @ (1 - h**2) / 7
     for gradient in found:
         np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-14, atol=1e-16)
+
+
+def test_files_have_what_functions_do_outside_of_replicas_on_one_copy(
+    strategy: Any, tmp_path: Path
+) -> None:
+    """TensorFlow traces again when it saves: its numbers are these."""
+
+    class Drawing(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.generator = tf.random.Generator.from_seed(0)
+            self.v = tf.Variable(1.0)
+
+        @tf.function
+        def draw(self) -> Any:
+            return self.generator.normal([])
+
+        @tf.function
+        def more(self) -> Any:
+            return self.v.assign_add(1.0)
+
+        @tf.function
+        def plus(self, x: Any) -> Any:
+            context = distribute.get_replica_context()
+            return self.v + x + (0.0 if context is None else 10.0)
+
+    with strategy.scope():
+        module = Drawing()
+        strategy.run(lambda: module.draw())
+        assert float(strategy.run(lambda: module.plus(tf.constant(1.0))).values[0]) == 12.0
+        module.more()
+        tf.saved_model.save(module, tmp_path / "model")
+    loaded = tf.saved_model.load(tmp_path / "model")
+    np.testing.assert_allclose([float(loaded.draw()) for _ in "ab"], [-1.0359411, -0.0642508], 1e-5)
+    assert [float(loaded.more()) for _ in "ab"] == [3.0, 4.0]
+    assert float(loaded.plus(tf.constant(2.0))) == 6.0

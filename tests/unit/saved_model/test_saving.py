@@ -109,6 +109,24 @@ def test_a_function_with_an_input_signature_is_the_signature(tmp_path: Path) -> 
     assert serve.run_arrays({"x": X})["output_0"].tolist() == (X * [1, 2, 3] + 0.5).tolist()
 
 
+def test_a_function_that_gives_nothing_is_no_signature(tmp_path: Path) -> None:
+    """TensorFlow's guide asserts it: `mutate` changes a variable."""
+
+    class Changing(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.v = Variable(1.0)
+
+        @function(input_signature=[TensorSpec([], name="new")])
+        def mutate(self, new: Tensor) -> None:
+            self.v.assign(new)
+
+    loaded = saved(Changing(), tmp_path)
+    assert len(loaded.signatures) == 0
+    loaded.mutate(2.0)
+    assert float(loaded.v) == 2.0
+
+
 def test_signatures_are_sorted_by_name_whatever_the_order_of_arguments(tmp_path: Path) -> None:
     @function(input_signature=[TensorSpec([], name="z"), TensorSpec([], name="a")])
     def divide(z: Tensor, a: Tensor) -> dict[str, Tensor]:

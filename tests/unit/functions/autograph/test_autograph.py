@@ -263,8 +263,53 @@ def test_super_works_in_converted_methods() -> None:
     assert float(tf.function(Child().f)(tf.constant(2.0))) == 5.0
 
 
-def test_print_and_assert_wait_for_the_run(capfd: pytest.CaptureFixture[str]) -> None:
+def test_print_is_python_s_own_and_shows_what_is_traced(capfd: pytest.CaptureFixture[str]) -> None:
+    def inner(x: tf.Tensor) -> None:
+        print("inner", x.dtype.name, x)  # noqa: T201 (it is what is tested)
+
     @tf.function
+    def f(x: tf.Tensor) -> tf.Tensor:
+        print("x is", x)  # noqa: T201 (likewise)
+        inner(x)
+        for i in tf.range(3):
+            print("step", i.dtype.name)  # noqa: T201 (likewise)
+            x += i
+        return x
+
+    assert int(f(tf.constant(3))) == 6
+    assert int(f(tf.constant(4))) == 7
+    lines = capfd.readouterr().out.splitlines()
+    traced = 'Tensor("x:0", shape=(), dtype=int32)'  # TensorFlow prints the same
+    assert lines == [f"x is {traced}", f"inner int32 {traced}", "step int32"]
+
+
+@pytest.mark.parametrize("features", ["ALL", "BUILTIN_FUNCTIONS", ["LISTS", "BUILTIN_FUNCTIONS"]])
+def test_a_feature_makes_print_an_op(features: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    of = tf.autograph.experimental.Feature
+    options = of[features] if isinstance(features, str) else tuple(of[one] for one in features)
+
+    def inner(x: tf.Tensor) -> None:
+        print("inner", x)  # noqa: T201 (it is what is tested)
+
+    class Holder:
+        @tf.function(experimental_autograph_options=options)
+        def f(self, x: tf.Tensor) -> tf.Tensor:
+            inner(x)
+            return x
+
+    holder = Holder()
+    holder.f(tf.constant(3))
+    holder.f(tf.constant(4))
+    assert capfd.readouterr().out == "inner 3\ninner 4\n"
+
+
+def test_what_is_no_feature_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"must be an autograph\.experimental\.Feature"):
+        tf.function(lambda x: x, experimental_autograph_options="ALL")
+
+
+def test_print_and_assert_wait_for_the_run(capfd: pytest.CaptureFixture[str]) -> None:
+    @tf.function(experimental_autograph_options=tf.autograph.experimental.Feature.ALL)
     def f(x: tf.Tensor) -> tf.Tensor:
         print("x is", x)  # noqa: T201 (it is what is tested)
         assert x > 0, "must be positive"

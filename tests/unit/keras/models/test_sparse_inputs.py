@@ -183,3 +183,13 @@ def test_a_tensor_is_not_sparse_and_ragged_at_once() -> None:
             make((2,), sparse=True, ragged=True)
     with pytest.raises(ValueError, match="cannot provide an incompatible `sparse`"):
         keras.Input(tensor=keras.KerasTensor((2,)), sparse=True)
+
+
+def test_a_keras_tensor_says_whether_it_is_sparse() -> None:
+    """In Keras's words."""
+    dense = keras.Input((4,), name="a")
+    sparse = keras.Input((4,), dtype="int64", sparse=True, name="b")
+    assert repr(dense) == (
+        "<KerasTensor shape=(None, 4), dtype=float32, sparse=False, ragged=False, name=a>"
+    )
+    assert "dtype=int64, sparse=True, ragged=False, name=b>" in repr(sparse)
