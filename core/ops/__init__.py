@@ -83,6 +83,7 @@ from pinnace.ops import state as state
 registry.later.add(
     "pinnace.ops.strings",
     "pinnace.ops.io",
+    "pinnace.ops.io.bundles",
     "pinnace.ops.io.json_examples",
     "pinnace.ops.io.protos",
     "pinnace.ops.io.sequence_examples",
@@ -102,11 +103,13 @@ registry.later.add(
     "pinnace.ops.array.nth_elements",
     "pinnace.ops.array.parallel",
     "pinnace.ops.array.replacing",
+    "pinnace.ops.array.slice_updates",
     "pinnace.ops.math.accumulation",
     "pinnace.ops.math.bessel",
     "pinnace.ops.math.clustering",
     "pinnace.ops.math.integrals",
     "pinnace.ops.math.sobol",
+    "pinnace.ops.math.sparse_products",
     "pinnace.ops.nn.data_formats",
     "pinnace.ops.nn.general_convolutions",
     "pinnace.ops.nn.pooling.fractional",
@@ -117,5 +120,6 @@ registry.later.add(
     "pinnace.ops.random.truncated",
     "pinnace.ops.state.mutexes",
     "pinnace.ops.state.optimizer_steps",
+    "pinnace.ops.state.tensor_maps",
     "pinnace.ops.strings.shards",
 )
