@@ -33,6 +33,7 @@ from pinnace.ops.composites.extension.batching import (
 from pinnace.ops.composites.extension.specs import ExtensionTypeSpec as ExtensionTypeSpec
 from pinnace.ops.composites.extension.types import BatchableExtensionType as BatchableExtensionType
 from pinnace.ops.composites.extension.types import ExtensionType as ExtensionType
+from pinnace.ops.composites.ragged.row_partition import RowPartition as RowPartition
 
 __all__ = [
     "BatchableExtensionType",
@@ -40,6 +41,7 @@ __all__ = [
     "ExtensionTypeBatchEncoder",
     "ExtensionTypeSpec",
     "Optional",
+    "RowPartition",
     "async_clear_error",
     "async_scope",
     "dispatch_for_api",
