@@ -182,7 +182,7 @@ def write_in_shards(
     """
     tensors = {key: wrap(np.asarray(value)) for key, value in values.items()}
     given = [
-        ShardableTensor(None, t, t.dtype, _DEVICE, key, Shape.of(t.shape), "", key, None)
+        ShardableTensor(None, t, t.dtype, _DEVICE, key, t.shape, "", key, None)
         for key, t in tensors.items()
     ]
     shards = sharding(given)

@@ -99,7 +99,7 @@ class TraceType(ABC):
         """Whether calls with both share a graph."""
 
 
-TraceType.register(TypeSpec)
+TraceType.register(TypeSpec)  # type: ignore[type-abstract]  # a base of specs
 
 
 @runtime_checkable

@@ -14,6 +14,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import reshaping
 from pinnace.ops.kernels import pooling
+from pinnace.ops.kernels.windows import place_windows
 from pinnace.ops.nn import layouts
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, attr, typed
 from pinnace.ops.quantization.levels import (
@@ -99,7 +100,7 @@ def _pooled(name: str, mean: bool) -> OpDef:
             if len(value) != 4 or value[0] != 1 or value[3] != 1:
                 call.fail(f"{label} must have 4 entries, 1 for batch and channels, got {value}")
         try:
-            found = layouts.place_windows(
+            found = place_windows(
                 x.as_list()[1:3], ksize[1:3], strides[1:3], (1, 1), call.attrs["padding"], ()
             )
         except InvalidArgumentError as error:

@@ -13,6 +13,7 @@ from pinnace.framework.dtypes import qint32, quint8
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.ops.kernels import convolution
+from pinnace.ops.kernels.windows import place_windows
 from pinnace.ops.nn import layouts
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, attr, typed
 from pinnace.ops.quantization.levels import (
@@ -161,7 +162,7 @@ def _infer_conv(call: InferCall) -> tuple[Shape, Shape, Shape]:
     if any(rate != 1 for rate in rates):
         call.fail(f"dilations must be 1, got {list(rates)}")
     try:
-        found = layouts.place_windows(
+        found = place_windows(
             x.as_list()[1:3],
             [1 if n is None else n for n in filters.as_list()[:2]],
             strides[1:3],

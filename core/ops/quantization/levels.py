@@ -102,14 +102,15 @@ def _narrowed(
     one = 1 << 16
     width, reach = np.float32(old[1] - old[0]), np.float32(new[1] - new[0])
     if reach == 0:
-        return np.clip(np.full(x.shape, (one >> 1) >> 16), 0, 255).astype(np.uint8)
+        return np.zeros(x.shape, np.uint8)
     middle = float(np.float32(old[0] + old[1])) / 2.0
     per_unit = np.float32(255.0 / float(reach))
-    scale = int(255.0 * one * float(width) / float(reach))
+    # What no number of 64 bits can hold is beyond the ends anyway.
+    scale = int(np.clip(255.0 * one * float(width) / float(reach), -(2.0**62), 2.0**62))
     shift = int(np.float32(np.float32(middle) * per_unit * np.float32(one)))
     start = int(rounded(np.float64(one * (float(new[0]) * 255.0) / float(reach))))
     found = ((x.astype(np.int64) * scale) >> 32) + (shift - start + (one >> 1))
-    return np.clip(found >> 16, 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(found >> 16, 0, 255), np.uint8)
 
 
 def product_range(

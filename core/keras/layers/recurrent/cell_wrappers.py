@@ -242,7 +242,7 @@ def _sizes(size: Any) -> Any:
     """Sizes of a cell as shapes: a number is one axis."""
     if isinstance(size, (list, tuple)):
         return [_sizes(one) for one in size]
-    return Shape.of(size) if isinstance(size, Shape) else Shape((int(size),))
+    return size if isinstance(size, Shape) else Shape((int(size),))
 
 
 class RNNCellResidualWrapper(_CellWrapper):

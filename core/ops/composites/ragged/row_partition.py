@@ -281,7 +281,7 @@ class RowPartition(CompositeTensor):
 
     def __repr__(self) -> str:
         splits = self.row_splits()
-        told = splits if isinstance(splits, SymbolicTensor) else np.asarray(splits).tolist()
+        told = splits if isinstance(splits, SymbolicTensor) else np.asarray(splits)
         return f"tf.RowPartition(row_splits={told})"
 
 
