@@ -33,10 +33,12 @@ from pinnace.ops.composites.extension.batching import (
 from pinnace.ops.composites.extension.specs import ExtensionTypeSpec as ExtensionTypeSpec
 from pinnace.ops.composites.extension.types import BatchableExtensionType as BatchableExtensionType
 from pinnace.ops.composites.extension.types import ExtensionType as ExtensionType
+from pinnace.ops.composites.ragged.ragged_shape import DynamicRaggedShape as DynamicRaggedShape
 from pinnace.ops.composites.ragged.row_partition import RowPartition as RowPartition
 
 __all__ = [
     "BatchableExtensionType",
+    "DynamicRaggedShape",
     "ExtensionType",
     "ExtensionTypeBatchEncoder",
     "ExtensionTypeSpec",

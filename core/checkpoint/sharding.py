@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.dtypes import string
-from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import wrap
 from pinnace.storage.slice_keys import parse_slice, slice_text
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.framework.dtypes import DType
+    from pinnace.framework.shapes import Shape
     from pinnace.framework.tensor import Array, Tensor
     from pinnace.storage.bundle_writer import BundleWriter
 
