@@ -333,7 +333,77 @@ def vocabularies() -> Any:
     ]
 
 
+def tables() -> Any:
+    keys, values = tf.constant([1, 2], tf.int64), tf.constant([[0.5, 0.25], [1.0, 2.0]])
+    kinds = {"key_dtype": tf.int64, "value_dtype": tf.float32}
+    marks = [tf.constant(mark, tf.int64) for mark in (-1, -2)]
+    made = [
+        raw.AnonymousMutableHashTable(**kinds),
+        raw.AnonymousMutableHashTableOfTensors(**kinds, value_shape=[2]),
+        raw.AnonymousMutableDenseHashTable(
+            empty_key=marks[0], deleted_key=marks[1], value_dtype=tf.float32, value_shape=[2]
+        ),
+    ]
+    found = []
+    for place, handle in enumerate(made):
+        rows, default = (values, [-1.0, -2.0]) if place else (values[:, 0], -1.0)
+        raw.LookupTableInsertV2(table_handle=handle, keys=keys, values=rows)
+        wanted = tf.constant([2, 7], tf.int64)
+        found.append(raw.LookupTableFindV2(table_handle=handle, keys=wanted, default_value=default))
+    fixed = raw.AnonymousHashTable(key_dtype=tf.string, value_dtype=tf.int64)
+    raw.InitializeTableV2(table_handle=fixed, keys=["a", "b"], values=keys)
+    zero = tf.constant(0, tf.int64)
+    words = ["b", "z"]
+    return [
+        *found,
+        raw.LookupTableFindV2(table_handle=fixed, keys=words, default_value=zero),
+        told(lambda: raw.InitializeTableV2(table_handle=fixed, keys=["a"], values=keys[:1])),
+    ]
+
+
+def counting() -> Any:
+    variable = tf.Variable(3)
+
+    def up() -> Any:
+        return raw.ResourceCountUpTo(resource=variable.handle, limit=5, T=tf.int32)
+
+    return [
+        *(told(up) for _ in range(3)),
+        int(variable),
+        raw.DeviceIndex(device_names=["GPU", "CPU"]),
+        raw.DeviceIndex(device_names=["TPU"]),
+    ]
+
+
+def padded_convolutions() -> Any:
+    rng = np.random.default_rng(0)
+    # One image: TensorFlow gives the others parts of the first one.
+    x = rng.normal(size=(1, 5, 6, 2)).astype(np.float32)
+    w = rng.normal(size=(2, 3, 2, 3)).astype(np.float32)
+    found = []
+    for mode in ("REFLECT", "SYMMETRIC"):
+        for padding in ("SAME", "VALID"):
+            options = {
+                "paddings": [[0, 0], [1, 2], [0, 1], [0, 0]],
+                "filter": w,
+                "mode": mode,
+                "strides": [1, 1, 2, 1],
+                "padding": padding,
+            }
+            found.append(raw.FusedPadConv2D(input=x, **options))
+            found += [
+                raw.FusedResizeAndPadConv2D(
+                    input=x, size=[7, 8], resize_align_corners=corners, **options
+                )
+                for corners in (True, False)
+            ]
+    return found
+
+
 PROGRAMS = {
+    "tables": tables,
+    "counting": counting,
+    "padded convolutions": padded_convolutions,
     "maps": maps,
     "map gradients": map_gradients,
     "lists": lists,

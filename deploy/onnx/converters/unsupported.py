@@ -234,7 +234,8 @@ _REASONS = {
         StackCloseV2 StackPopV2 StackPushV2 StackV2
     """,
     "makes or changes a table; an ONNX model has no state": """
-        AnonymousHashTable AnonymousMutableHashTable HashTableV2 InitializeTableFromTextFileV2
+        AnonymousHashTable AnonymousMutableDenseHashTable AnonymousMutableHashTable
+        AnonymousMutableHashTableOfTensors HashTableV2 InitializeTableFromTextFileV2
         InitializeTableV2 LookupTableImportV2 LookupTableInsertV2 LookupTableRemoveV2
         MutableDenseHashTableV2 MutableHashTableOfTensorsV2 MutableHashTableV2
     """,
@@ -244,6 +245,12 @@ _REASONS = {
     "names a file of a checkpoint, and is no part of a model": "ShardedFilename ShardedFilespec",
     "sorts the distances of all points, to find groups in data; compute it outside": """
         NearestNeighbors
+    """,
+    "changes a variable, or asks on which device it runs; an ONNX model has neither": """
+        DeviceIndex ResourceCountUpTo
+    """,
+    "pads by mirroring, resizes and multiplies at once; export the ops that it was made of": """
+        FusedPadConv2D FusedResizeAndPadConv2D
     """,
     "ONNX has no bytes of strings": "DecodeBase64 DecodeCompressed EncodeBase64",
     "ONNX has no factorization of matrices": """

@@ -47,7 +47,7 @@ class DynamicRaggedShape(CompositeTensor):
         inner_shape: Any,
         dtype: Any = None,
         validate: bool = False,
-        static_inner_shape: Any = ...,
+        static_inner_shape: Any = None,
     ) -> None:
         partitions = tuple(row_partitions)
         if not all(isinstance(one, RowPartition) for one in partitions):
@@ -63,7 +63,7 @@ class DynamicRaggedShape(CompositeTensor):
         self._partitions = tuple(one.with_dtype(kind) for one in partitions)
         self._inner = sizes
         known = _static(sizes)
-        if static_inner_shape is not ... and static_inner_shape is not None:
+        if static_inner_shape is not None:
             known = known.merge_with(Shape(static_inner_shape))
         self._known = known
         self._check(validate)
