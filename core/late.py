@@ -102,6 +102,7 @@ TABLE: dict[str, str] = {
 # Modules with the specs of composite values, imported when a file has one.
 SPEC_MODULES = (
     "pinnace.ops.composites.ragged.spec",
+    "pinnace.ops.composites.ragged.row_partition",
     "pinnace.ops.composites.sparse.tensor",
     "pinnace.distribute.values",
     "pinnace.linalg",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
+from pinnace.functions.resources import TrackableResource as TrackableResource
 from pinnace.proto.saved_model_pb2 import FingerprintDef
 
 if TYPE_CHECKING:

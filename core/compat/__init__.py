@@ -1,4 +1,4 @@
-"""Text and bytes in either form; `v1`: what is left of version 1's names."""
+"""Text and bytes in either form; `v1`: what is left of version 1's names; `v2`: those of 2."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.compat import v1 as v1
+from pinnace.compat import v2 as v2
 from pinnace.framework.shapes import Shape
 
 if TYPE_CHECKING:
@@ -118,4 +119,5 @@ __all__ = [
     "path_to_str",
     "real_types",
     "v1",
+    "v2",
 ]

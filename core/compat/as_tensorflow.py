@@ -35,7 +35,9 @@ _NOTHING = object()
 _CLASS = re.compile(r"[A-Z]\w*[a-z]\w*")
 _SPOKEN = {"tensorflow": "tf", "keras": "tf.keras", "tf_keras": "tf.keras"}  # in reasons
 # Versions whose names these are, which programs compare; Keras 3's is `pinnace.keras`'s own.
-_VERSIONS = {"tensorflow": "2.21.0", "tf_keras": "2.21.0"}
+_VERSIONS = dict.fromkeys(
+    ("tensorflow", "tensorflow.compat.v1", "tensorflow.compat.v2", "tf_keras"), "2.21.0"
+)
 
 
 class _Alias(ModuleType):

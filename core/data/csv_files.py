@@ -10,13 +10,14 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.data.elements import Columns, array_of_tensor, whole_number
-from pinnace.data.records import Files, decoded
+from pinnace.data.records import Files
 from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.ops.io.csv import column_of, default_of
+from pinnace.storage.flat_files import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

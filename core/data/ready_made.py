@@ -9,11 +9,11 @@ from pinnace.data.csv_files import CsvRecords, csv_records
 from pinnace.data.dataset import Dataset
 from pinnace.data.elements import AUTOTUNE, text_of
 from pinnace.data.file_datasets import TFRecordDataset
-from pinnace.data.records import decoded
 from pinnace.data.sources import Slices
 from pinnace.framework import dtypes
 from pinnace.ops.composites.parsing import parse_example
 from pinnace.ops.io.gfile import glob
+from pinnace.storage.flat_files import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import zlib
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,19 +10,12 @@ from pinnace.data.elements import STRING, Columns, array_of_tensor, strings, who
 from pinnace.data.stage import Run, Stage
 from pinnace.data.workers import Ahead
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.errors import DataLossError, InvalidArgumentError
 from pinnace.framework.tensor import SymbolicTensor
+from pinnace.storage.flat_files import compression_of, decoded, lines, parts
 from pinnace.storage.record_blocks import read_record_blocks
-from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-T = TypeVar("T")
-
-_CHUNK = 1 << 20
-_LINES = 256
-_COMPRESSIONS = ("", "GZIP", "ZLIB")
+    from collections.abc import Iterator
 
 
 class Files(Stage):
@@ -47,14 +36,7 @@ class Files(Stage):
             if tensor.dtype.name != "string":
                 raise TypeError(f"{who}: filenames must be strings, got {tensor.dtype.name}")
             self._names = tensor if isinstance(tensor, SymbolicTensor) else array_of_tensor(tensor)
-        kind = "" if compression is None else compression
-        if isinstance(kind, bytes):
-            kind = kind.decode()
-        if kind not in _COMPRESSIONS:
-            raise InvalidArgumentError(
-                f"{who}: compression_type must be one of '', 'GZIP', 'ZLIB', got {compression!r}"
-            )
-        self._compression: str = kind
+        self._compression = compression_of(who, compression)
 
     def names(self, run: Run) -> Iterator[str]:
         """The names of the files."""
@@ -130,52 +112,6 @@ class Records(Files):
                     yield (strings(items),)
 
 
-def _unpacked(file: IO[bytes], compression: str) -> IO[bytes]:
-    """A file's content, decompressed while it is read."""
-    if compression == "GZIP":
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=file))
-    if compression == "ZLIB":
-        return cast("IO[bytes]", io.BufferedReader(_Inflating(file), _CHUNK))
-    return file
-
-
-class _Inflating(io.RawIOBase):
-    """The bytes a zlib stream stands for."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._inflate = zlib.decompressobj()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        while not self._inflate.eof:
-            packed = self._inflate.unconsumed_tail or self._file.read(1 << 14)
-            piece = self._inflate.decompress(packed, len(view))
-            if piece:
-                view[: len(piece)] = piece
-                return len(piece)
-            if not packed:
-                raise EOFError("the compressed stream ends too early")
-        return 0
-
-
-def decoded(
-    name: str, compression: str, who: str, read: Callable[[IO[bytes]], Iterator[T]]
-) -> Iterator[T]:
-    """`read` of the decompressed bytes; DataLossError if they are corrupt."""
-    with explained("read", name), Path(name).open("rb", _CHUNK) as packed:
-        try:
-            with _unpacked(packed, compression) as file:
-                yield from read(file)
-        except (zlib.error, gzip.BadGzipFile, EOFError) as error:
-            raise DataLossError(
-                f"{who}: {name} is not {compression} as stated, or damaged: {error}"
-            ) from error
-
-
 class TextLines(Files):
     """The lines of text files, without their ends."""
 
@@ -184,16 +120,7 @@ class TextLines(Files):
 
     def read(self, name: str) -> Iterator[list[bytes]]:
         """The lines of one file, in lists."""
-        return decoded(name, self._compression, self._who, self._lines)
-
-    @staticmethod
-    def _lines(file: IO[bytes]) -> Iterator[list[bytes]]:
-        while lines := file.readlines(_LINES * 64):
-            # TensorFlow: the end is "\n" or "\r\n".
-            yield [
-                line[:-2] if line.endswith(b"\r\n") else line[:-1] if line.endswith(b"\n") else line
-                for line in lines
-            ]
+        return decoded(name, self._compression, self._who, lines)
 
 
 class FixedRecords(Files):
@@ -210,26 +137,7 @@ class FixedRecords(Files):
 
     def read(self, name: str) -> Iterator[list[bytes]]:
         """The records of one file, in lists."""
-        return decoded(name, self._compression, self._who, lambda file: self._cut(file, name))
-
-    def _cut(self, file: IO[bytes], name: str) -> Iterator[list[bytes]]:
-        length, footer = int(self._length), int(self._footer)
-        if len(file.read(int(self._header))) < int(self._header):
-            raise InvalidArgumentError(f"{self._who}: {name} is shorter than its header")
-        step = max(1, _CHUNK // length) * length
-        held = b""
-        while True:
-            piece = file.read(step)
-            held += piece
-            # What may be the footer is kept back until the end is known.
-            whole = max(0, len(held) - footer) // length * length
-            if whole:
-                yield [held[i : i + length] for i in range(0, whole, length)]
-                held = held[whole:]
-            if not piece:
-                break
-        if len(held) != footer:
-            raise InvalidArgumentError(
-                f"{self._who}: {name} must hold whole records of {length} bytes between header and "
-                f"footer, {len(held) - footer} bytes are left over"
-            )
+        sizes = int(self._length), int(self._header), int(self._footer)
+        return decoded(
+            name, self._compression, self._who, lambda file: parts(file, self._who, name, *sizes)
+        )

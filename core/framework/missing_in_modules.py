@@ -130,6 +130,7 @@ NAMESPACES = {
     "pinnace.test": "tf.test",
     "pinnace.testing.experimental": "tf.test.experimental",
     "pinnace.train": "tf.train",
+    "pinnace.types.distributed": "tf.types.experimental.distributed",
     "pinnace.types.experimental": "tf.types.experimental",
     "pinnace.version": "tf.version",
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from pinnace.framework.autotrackable import AutoTrackable
+from pinnace.framework.context import init_scope
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -17,6 +18,23 @@ class TrackableResource(AutoTrackable):
 
     It is saved with three functions: `_create_resource`, `_initialize` and `_destroy_resource`.
     """
+
+    def __init__(self, device: str = "") -> None:
+        """An object whose handle `_create_resource` makes when it is first asked for.
+
+        Args:
+            device: accepted; there is one.
+        """
+        self._resource_device = device
+
+    def _create_resource(self) -> Tensor:
+        """A new handle."""
+        raise NotImplementedError(
+            f"{type(self).__name__}._create_resource must be defined: it gives the handle"
+        )
+
+    def _initialize(self) -> None:
+        """Fill what is behind the handle."""
 
     # What checkpoints call its values: TensorFlow's name, which comes before each suffix.
     _legacy_saveable_name: ClassVar[str] = "table"
@@ -38,4 +56,9 @@ class TrackableResource(AutoTrackable):
     @property
     def resource_handle(self) -> Tensor:
         """The handle that functions take."""
-        raise NotImplementedError
+        found: Tensor | None = self.__dict__.get("_handle")
+        if found is None:
+            with init_scope():
+                found = self._create_resource()
+            object.__setattr__(self, "_handle", found)
+        return found

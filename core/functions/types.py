@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import inspect
+from abc import ABC, ABCMeta, abstractmethod
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from pinnace.framework.tensor import Tensor
-from pinnace.functions import concrete, function
+from pinnace.functions import concrete, function, function_type
 from pinnace.functions.trace_types import SupportsTracingProtocol as SupportsTracingProtocol
 from pinnace.functions.trace_types import TraceType as TraceType
 
@@ -41,3 +42,23 @@ class PolymorphicFunction(Callable):
 ConcreteFunction.register(concrete.ConcreteFunction)
 PolymorphicFunction.register(function.Function)
 GenericFunction = PolymorphicFunction  # an older name
+
+
+class FunctionType(inspect.Signature, metaclass=ABCMeta):
+    """The type of a function's graph: `tf.function(...).get_concrete_function(...).function_type`.
+
+    Its parameters are annotated with specs and with Python's values, `output` has the specs of what
+    it returns.
+    """
+
+    __slots__ = ()
+
+
+FunctionType.register(function_type.FunctionType)
+
+
+class AtomicFunction(Callable):
+    """A function that is a graph and no more, which is called with tensors alone."""
+
+
+AtomicFunction.register(concrete.ConcreteFunction)

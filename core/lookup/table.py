@@ -6,15 +6,13 @@ import itertools
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework import dtypes
 from pinnace.framework.composite import is_composite
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.resources import TrackableResource
 from pinnace.framework.tensor import Operands, Tensor
 from pinnace.framework.variable import handle_of
-from pinnace.functions.function import Function
-from pinnace.ops.array import constants
+from pinnace.functions.resources import functions_for_saving
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.state import table_state, tables
 
@@ -64,7 +62,7 @@ class LookupTable(TrackableResource):
         self._shared_name = f"{name}_{uuid.uuid4()}"
         table.name = name
         self._handle = handle_of(table)
-        self._saving: dict[str, Function] | None = None
+        self._saving: dict[str, Any] | None = None
 
     @property
     def key_dtype(self) -> DType:
@@ -154,18 +152,7 @@ class LookupTable(TrackableResource):
 
     def _functions_for_saving(self) -> dict[str, Any]:
         if self._saving is None:
-
-            def initialise() -> Tensor:
-                self._initialize()
-                return constants.constant(1, dtypes.int32)
-
-            found = {
-                "_create_resource": Function(self._create_resource, (), name="creator"),
-                "_initialize": Function(initialise, (), name="initializer"),
-                "_destroy_resource": Function(
-                    lambda: constants.constant(1, dtypes.int32), (), name="destroyer"
-                ),
-            }
+            found = functions_for_saving(self)
             object.__setattr__(self, "_saving", found)
         return dict(self._saving or {})
 

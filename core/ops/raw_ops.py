@@ -7,6 +7,7 @@ from collections import namedtuple
 from typing import TYPE_CHECKING
 
 from pinnace.framework.dtypes import as_dtype
+from pinnace.framework.shapes import Shape
 from pinnace.ops import registry
 from pinnace.ops.execute import execute
 
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
 
 
 def _attribute(kind: str, value: Any) -> Any:
-    """An attribute as kernels remember it; dtypes may be given by name or number."""
+    """An attribute as kernels remember it: dtypes of names and numbers, shapes of lists."""
     if kind == "type":
         return as_dtype(value)
     if kind == "list(type)" and isinstance(value, (list, tuple)):
         return tuple(map(as_dtype, value))
+    if kind == "shape":
+        return Shape(value)
+    if kind == "list(shape)" and isinstance(value, (list, tuple)):
+        return tuple(map(Shape, value))
     return tuple(value) if type(value) is list else value
 
 

@@ -19,13 +19,14 @@ from pinnace.framework.errors import (
     OpError,
     UnimplementedError,
 )
-from pinnace.proto.bundle_pb2 import BundleEntryProto, BundleHeaderProto
+from pinnace.proto.bundle_pb2 import BundleEntryProto, BundleHeaderProto, TensorSliceProto
 from pinnace.proto.tensor_pb2 import TensorShapeProto
 from pinnace.proto.versions_pb2 import VersionDef
 from pinnace.storage.atomic import create_sibling, sync_file, sync_folder
 from pinnace.storage.bundle import (
     VERSION,
     Array,
+    Box,
     BundleReader,
     Bytes,
     data_path,
@@ -33,11 +34,13 @@ from pinnace.storage.bundle import (
     key_of,
 )
 from pinnace.storage.checksum import crc32c, mask
+from pinnace.storage.slice_keys import WHOLE_AXIS, slice_key
 from pinnace.storage.string_tensors import encode_strings
 from pinnace.storage.system_errors import explain
 from pinnace.storage.table import TableWriter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
     from typing import Self
 
@@ -106,7 +109,72 @@ class BundleWriter:
             )
         if key in self._entries:
             raise AlreadyExistsError(f"bundle {self._prefix} has a tensor {name!r} already")
-        array = np.asarray(value)
+        self._entries[key] = self._written(name, np.asarray(value), dtype)
+
+    def add_part(
+        self,
+        name: str,
+        shape: Sequence[int],
+        box: Box,
+        value: npt.ArrayLike,
+        dtype: DType | None = None,
+    ) -> None:
+        """Append a part of a tensor, whose parts may lie in several files.
+
+        Args:
+            name: of the whole tensor.
+            shape: of the whole tensor.
+            box: (start, length) of the part on each axis.
+            value: the part.
+            dtype: see `add`.
+
+        Raises:
+            AlreadyExistsError: there is that part, or a whole tensor of that name.
+            InvalidArgumentError: the part is not one of such a tensor.
+        """
+        array, sizes, key = np.asarray(value), tuple(shape), key_of(name)
+        fits = len(box) == len(sizes) and array.shape == tuple(length for _, length in box)
+        if not fits or any(a < 0 or a + n > size for (a, n), size in zip(box, sizes, strict=True)):
+            raise InvalidArgumentError(
+                f"bundle {self._prefix}: {list(box)} of shape {list(array.shape)} is no part of "
+                f"tensor {name!r} of shape {list(sizes)}"
+            )
+        axes = [
+            (0, WHOLE_AXIS) if (0, size) == one else one
+            for one, size in zip(box, sizes, strict=True)
+        ]
+        place = slice_key(name, axes)
+        whole = self._entries.get(key)
+        if place in self._entries or (whole is not None and not whole.slices):
+            raise AlreadyExistsError(
+                f"bundle {self._prefix} has tensor {name!r}, or its part {list(box)}, already"
+            )
+        part = self._written(name, array, dtype)
+        self._entries[place] = part
+        if whole is None:
+            dims = [TensorShapeProto.Dim(size=n) for n in sizes]
+            whole = BundleEntryProto(dtype=part.dtype, shape=TensorShapeProto(dim=dims))
+            self._entries[key] = whole
+        extent = TensorSliceProto.Extent
+        whole.slices.append(
+            TensorSliceProto(
+                extent=[
+                    extent() if length == WHOLE_AXIS else extent(start=start, length=length)
+                    for start, length in axes
+                ]
+            )
+        )
+
+    def begin_shard(self) -> None:
+        """Let what is added from now on be in another data file, unless this one is empty."""
+        if self._done:
+            raise FailedPreconditionError(f"bundle {self._prefix} is finished")
+        if self._offset:
+            self._close_shard()
+            self._open_shard()
+
+    def _written(self, name: str, array: Array, dtype: DType | None) -> BundleEntryProto:
+        """The entry of an array whose bytes are in a data file now."""
         kind = from_numpy(array.dtype) if dtype is None else dtype
         if kind is resource or kind is variant:
             raise UnimplementedError(
@@ -134,7 +202,7 @@ class BundleWriter:
                 raise
             raise explain(error, "write bundle", self._prefix) from error
         shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=n) for n in array.shape])
-        self._entries[key] = BundleEntryProto(
+        return BundleEntryProto(
             dtype=kind.enum,  # type: ignore[arg-type]  # the stubs want the enum's own int
             shape=shape,
             shard_id=shard,

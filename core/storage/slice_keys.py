@@ -1,4 +1,4 @@
-"""The keys under which the parts of a partitioned tensor are stored.
+"""The parts of a partitioned tensor: how they are written in words, and under which keys they are.
 
 Such a key sorts before every name: a zero, the name with its zeros escaped, the number of axes, and
 for each axis the start and the length, in a signed form whose bytes sort as the numbers do.
@@ -14,6 +14,36 @@ if TYPE_CHECKING:
 WHOLE_AXIS = -1
 
 _LONGEST = 10
+
+
+def parse_slice(text: str) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """The shape of a whole tensor, and start and length of the part on each axis.
+
+    Args:
+        text: sizes, and then `start,length` or `-` for each axis between colons: `4 3 0,2:-`.
+
+    Raises:
+        ValueError: it is not of this form, or no part of the shape.
+    """
+    *sizes, last = text.split()
+    shape = tuple(int(size) for size in sizes)
+    box = []
+    for size, axis in zip(shape, last.split(":"), strict=True):
+        start, length = (0, size) if axis == "-" else map(int, axis.split(","))
+        if not 0 <= start <= start + length <= size:
+            raise ValueError(f"{start} and {length} are no part of {size}")
+        box.append((start, length))
+    return shape, tuple(box)
+
+
+def slice_text(shape: Iterable[int], box: Iterable[tuple[int, int]]) -> str:
+    """The text that `parse_slice` reads."""
+    sizes = list(shape)
+    axes = [
+        "-" if (start, length) == (0, size) else f"{start},{length}"
+        for size, (start, length) in zip(sizes, box, strict=True)
+    ]
+    return f"{' '.join(map(str, sizes))} {':'.join(axes)}"
 
 
 def slice_key(name: str, extents: Iterable[tuple[int, int]]) -> bytes:

@@ -131,7 +131,9 @@ PLAIN = frozenset(
     ShardedFilespec LoopCond NoOp
     """.split()  # noqa: SIM905 (a list of words)
 )
-SAVER_OPS = frozenset({"SaveV2", "RestoreV2", "MergeV2Checkpoints", "Save", "Restore"})
+SAVER_OPS = frozenset(
+    "SaveV2 RestoreV2 MergeV2Checkpoints Save Restore".split()  # noqa: SIM905 (as above)
+)
 
 
 def known(node: NodeDef) -> tuple[str, str, str] | None:

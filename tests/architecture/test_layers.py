@@ -30,7 +30,7 @@ LAYERS = {
     "profiler": 7.5,
     "summary": 8,
     "testing": 8,
-    "types": 7.5,
+    "types": 8.6,
     "keras": 9,
     "saved_model": 10,
     "deploy.tokenizer": 10.5,

@@ -26,7 +26,16 @@ def _names(of_onnx: bool) -> frozenset[str]:
 
 def _displays(name: str) -> Iterator[str]:
     ops = _names(name.startswith("pinnace.deploy.onnx"))
-    for node in ast.walk(ast.parse(modules()[name].read_bytes())):
+    tree = ast.parse(modules()[name].read_bytes())
+    # Classes of datasets have the names of ops, and a module says that it exports them.
+    exported = {
+        id(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
+    }
+    for node in ast.walk(tree):
+        if id(node) in exported:
+            continue
         if isinstance(node, (ast.Set, ast.Tuple, ast.List)):
             elements: list[ast.expr | None] = [*node.elts]
         elif isinstance(node, ast.Dict):

@@ -23,6 +23,8 @@ STREAMS = {"stdin", "stdout", "stderr", "__stdout__", "__stderr__"}
 # Module of pinnace.ops or pinnace.graph -> why it may.
 KNOWN = {
     "ops.control.printing": "terminal, files: Print and PrintV2, which say so",
+    "ops.dataset.files": "TFRecordDataset and the like, which say so",
+    "ops.io.bundles": "SaveV2, RestoreV2 and the like, which say so",
     "ops.io.files": "ReadFile, WriteFile, MatchingFiles, which say so",
     "ops.io.gfile": "tf.io.gfile: functions of programs, no ops",
     "ops.io.proto_descriptors": "descriptor files of DecodeProtoV2 and EncodeProto, which say so",

@@ -31,6 +31,22 @@ _ORDER = "effects run in the order of the program, with or without it"
 
 # Part of the qualified name -> parameters and why nothing is told.
 DECLARED: dict[str, tuple[set[str], str]] = {
+    "preemption.PreemptionCheckpointHandler.__init__": (
+        {"cluster_resolver"},
+        "each process watches for itself",
+    ),
+    "row_partition.RowPartition.__init__": (
+        {"nrows", "nvals", "row_lengths", "row_splits", "uniform_row_length", "value_rowids"},
+        "the constructor is refused, in TensorFlow too",
+    ),
+    "functions.types.TraceType.": (
+        {"value", "tensors", "cast_context"},
+        "a type without tensors has nothing to take; subclasses have",
+    ),
+    "variables.DistributedVariable.assign": (
+        {"use_locking"},
+        "as of any variable: an assignment is one step",
+    ),
     "ExtensionTypeBatchEncoder.encode": ({"minimum_rank"}, _OVERRIDDEN),
     "keras.callbacks.": ({"epoch", "batch", "logs"}, _CALLED),
     "estimator.hooks.": (

@@ -36,6 +36,7 @@ _EXPONENTS = (
 COARSE: dict[str, Coarse] = {
     **dict.fromkeys(("Igamma", "Igammac"), Coarse(_EXPONENTS, values=1e-13, gradients=5e-12)),
     "IgammaGradA": Coarse(_EXPONENTS, values=5e-12),
+    "RandomGammaGrad": Coarse(_STOPPED, values=2e-11),
     **dict.fromkeys(
         ("StatelessRandomGammaV2", "StatelessRandomGammaV3"), Coarse(_STOPPED, gradients=2e-11)
     ),

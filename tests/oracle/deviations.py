@@ -288,7 +288,7 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
             Deviation("values", LIMITS, special, AT_LIMITS),
             Deviation("gradients", LIMITS, special, AT_LIMITS),
         )
-        for op in ("Igamma", "Igammac", "IgammaGradA")
+        for op in ("Igamma", "Igammac", "IgammaGradA", "RandomGammaGrad")
     },
     "Zeta": (
         Deviation("values", LIMITS, special, AT_LIMITS),

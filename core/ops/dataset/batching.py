@@ -233,24 +233,35 @@ def _window_kernel(
     reach = (width - 1) * apart + 1  # of the source, from the first to the last of a window
 
     def begin(turn: Turn) -> Iterator[Leaves]:
-        elements = turn.take(source)
-        waiting: list[Leaves] = []
-        while True:
-            missing = reach - len(waiting)
-            waiting += [keep(one) for one in itertools.islice(elements, max(missing, 0))]
-            if not waiting or (only and len(waiting) < reach):
-                return
-            yield tuple(map(_window, zip(*waiting[:reach:apart], strict=True)))
-            if step >= len(waiting):
-                turned = sum(1 for _ in itertools.islice(elements, step - len(waiting)))
-                if turned < step - len(waiting):
-                    return
-            waiting = waiting[step:]
+        for window in _windows(turn.take(source), reach, step, apart, whole_only=only):
+            yield tuple(map(_window, zip(*window, strict=True)))
 
-    there = source.cardinality()
-    if there >= 0:
-        there = max(0, -(-(there - (reach - 1 if only else 0)) // step))
-    return made(begin, there)
+    return made(begin, _window_count(source.cardinality(), reach, step, whole_only=only))
+
+
+def _windows(
+    elements: Iterator[Leaves], reach: int, step: int, apart: int, *, whole_only: bool
+) -> Iterator[list[Leaves]]:
+    """Every `apart`th of `reach` elements, and again `step` elements further on."""
+    waiting: list[Leaves] = []
+    while True:
+        missing = reach - len(waiting)
+        waiting += [keep(one) for one in itertools.islice(elements, max(missing, 0))]
+        if not waiting or (whole_only and len(waiting) < reach):
+            return
+        yield waiting[:reach:apart]
+        if step >= len(waiting):
+            turned = sum(1 for _ in itertools.islice(elements, step - len(waiting)))
+            if turned < step - len(waiting):
+                return
+        waiting = waiting[step:]
+
+
+def _window_count(there: int, reach: int, step: int, *, whole_only: bool) -> int:
+    """How many windows there are."""
+    if there < 0:
+        return there
+    return max(0, -(-(there - (reach - 1 if whole_only else 0)) // step))
 
 
 def _window(column: tuple[Array, ...]) -> Array:
@@ -263,6 +274,55 @@ WINDOW = dataset_op(
     f"{_SOURCE}, size: int64, shift: int64, stride: int64, drop_remainder: bool",
     _window_kernel,
 )
+
+
+def _sliding_kernel(
+    input_dataset: Array,
+    window_size: Array,
+    window_shift: Array,
+    window_stride: Array,
+    *,
+    drop_remainder: bool = True,
+) -> Array:
+    op = "SlidingWindowDataset"
+    source = dataset_of(op, input_dataset)
+    width, step = (
+        whole(op, "window_size", window_size, 1),
+        whole(op, "window_shift", window_shift, 1),
+    )
+    apart = whole(op, "window_stride", window_stride, 1)
+    reach = (width - 1) * apart + 1
+
+    def begin(turn: Turn) -> Iterator[Leaves]:
+        for window in _windows(turn.take(source), reach, step, apart, whole_only=drop_remainder):
+            yield stacked(op, window)
+
+    return made(begin, _window_count(source.cardinality(), reach, step, whole_only=drop_remainder))
+
+
+SLIDING_WINDOW = dataset_op(
+    "SlidingWindowDataset",
+    f"{_SOURCE}, window_size: int64, window_shift: int64, window_stride: int64",
+    _sliding_kernel,
+    {**ELEMENT, "drop_remainder": attr("bool", default=True)},
+)
+
+
+def _window_op_kernel(inputs: tuple[Array, ...]) -> Array:
+    op = "WindowOp"
+    lengths = {len(one) if one.ndim else None for one in inputs}
+    if len(lengths) != 1 or None in lengths:
+        raise InvalidArgumentError(
+            f"{op}: inputs must have first axes of one size, got "
+            f"{[list(one.shape) for one in inputs]}"
+        )
+    count = len(inputs[0])
+    return made(
+        lambda _: (tuple([one[index, ...] for one in inputs]) for index in range(count)), count
+    )
+
+
+WINDOW_OP = dataset_op("WindowOp", "inputs: (Tinputs)", _window_op_kernel, ELEMENT)
 
 
 def _map_and_batch_kernel(

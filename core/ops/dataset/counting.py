@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
     from pinnace.ops.dataset.recipes import Leaves, Turn
-    from pinnace.ops.opdef import AttrDef
+    from pinnace.ops.opdef import AttrDef, Effect
 
 __all__: list[str] = []
 
@@ -223,9 +223,14 @@ def _passed_on(input_dataset: Array, *_rest: Array) -> Array:
     return np.asarray(input_dataset)
 
 
-def _hint(name: str, more: str = "", attrs: dict[str, AttrDef] | None = None) -> None:
+def _hint(
+    name: str,
+    more: str = "",
+    attrs: dict[str, AttrDef] | None = None,
+    effect: Effect | None = None,
+) -> None:
     kernel: Callable[..., Array] = _passed_on
-    dataset_op(name, f"{_SOURCE}{more}", kernel, {**ELEMENT, **(attrs or {})})
+    dataset_op(name, f"{_SOURCE}{more}", kernel, {**ELEMENT, **(attrs or {})}, effect=effect)
 
 
 _NUMBER = attr("int", default=0)
@@ -247,4 +252,14 @@ _hint(
 )
 _hint("OptionsDataset", "", {"serialized_options": attr("string"), **METADATA})
 _hint("RewriteDataset", ", rewrite_name: string")
+_hint(
+    "OptimizeDatasetV2",
+    ", optimizations_enabled: string, optimizations_disabled: string, "
+    "optimizations_default: string",
+    {"optimization_configs": attr("list(string)", default=())},
+)
+_hint("NonSerializableDataset")
+_hint("MaxIntraOpParallelismDataset", ", max_intra_op_parallelism: int64")
+_hint("PrivateThreadPoolDataset", ", num_threads: int64")
+_hint("ThreadPoolDataset", ", thread_pool: resource", effect="read")
 _hint("FinalizeDataset", "", {"has_captured_ref": attr("bool", default=False)})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
 from pinnace.framework.shapes import SCALAR, Shape
 from pinnace.ops.dataset.iterators import ITERATOR_GET_NEXT, GraphIterator
 from pinnace.ops.dataset.recipes import ELEMENT, METADATA, Turn, as_variant, dataset_of
@@ -169,7 +169,9 @@ def _delete_kernel(handle: Array, deleter: Array) -> None:
     del handle, deleter
 
 
-for _name in ("DeleteIterator", "DeleteMemoryCache", "DeleteSeedGenerator"):
+for _name in (
+    *("DeleteIterator", "DeleteMemoryCache", "DeleteRandomSeedGenerator", "DeleteSeedGenerator"),
+):
     register(
         OpDef(
             name=_name,
@@ -180,6 +182,61 @@ for _name in ("DeleteIterator", "DeleteMemoryCache", "DeleteSeedGenerator"):
             effect="write",
         )
     )
+
+register(
+    OpDef(
+        name="ThreadPoolHandle",
+        signature="-> handle: resource",
+        attrs={
+            "num_threads": attr("int"),
+            "max_intra_op_parallelism": attr("int", default=1),
+            "display_name": attr("string"),
+            "container": attr("string", default=""),
+            "shared_name": attr("string", default=""),
+        },
+        infer=scalar,
+        kernel=lambda: as_variant(_IDLE),
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+
+
+def _same_kernel(input_handle: Array) -> Array:
+    return np.asarray(input_handle)
+
+
+for _name in ("WrapDatasetVariant", "UnwrapDatasetVariant"):
+    register(
+        OpDef(
+            name=_name,
+            signature="input_handle: variant -> output_handle: variant",
+            infer=scalar,
+            kernel=_same_kernel,
+            gradient=NO_GRADIENT_DEFINED,
+        )
+    )
+
+
+def _at_kernel(dataset: Array, index: Array, *, ctx: RunContext) -> Leaves:
+    op, place = "GetElementAtIndex", int(index)
+    elements = dataset_of(op, dataset).element_arrays(Turn(ctx))
+    found = next(itertools.islice(elements, place, None), None) if place >= 0 else None
+    if found is None:
+        raise OutOfRangeError(f"{op}: the dataset has no element {place}")
+    return found
+
+
+register(
+    OpDef(
+        name="GetElementAtIndex",
+        signature="dataset: variant, index: int64 -> components: (output_types)",
+        attrs=ELEMENT,
+        infer=ITERATOR_GET_NEXT.infer,
+        kernel=_at_kernel,
+        gradient=NO_GRADIENT_DEFINED,
+    )
+)
 
 register(
     OpDef(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
     from pinnace.ops.dataset.recipes import Leaves, Turn
+    from pinnace.ops.opdef import AttrDef
 
 __all__: list[str] = []
 
@@ -39,8 +40,11 @@ def _mapped(op: str, variant: Array, captured: tuple[Array, ...], f: Any) -> Arr
     source = dataset_of(op, variant)
 
     def begin(turn: Turn) -> Iterator[Leaves]:
-        for element in turn.take(source):
-            yield turn.call(f, *element, *captured)
+        def image(element: Leaves) -> Leaves:
+            return turn.call(f, *element, *captured)
+
+        # `map` goes on after an element whose function failed, as a generator would not.
+        return map(image, turn.take(source))
 
     return made(begin, source.cardinality())
 
@@ -88,20 +92,43 @@ PARALLEL_MAP_V2 = dataset_op(
 )
 
 
-def _filter_kernel(
-    input_dataset: Array, other_arguments: tuple[Array, ...], *, predicate: Any
-) -> Array:
-    source = dataset_of("FilterDataset", input_dataset)
+def _filtered(op: str, variant: Array, captured: tuple[Array, ...], predicate: Any) -> Array:
+    source = dataset_of(op, variant)
 
     def begin(turn: Turn) -> Iterator[Leaves]:
-        for element in turn.take(source):
-            if turn.call(predicate, *element, *other_arguments)[0]:
-                yield element
+        return filter(
+            lambda element: bool(turn.call(predicate, *element, *captured)[0]), turn.take(source)
+        )
 
     return made(begin)
 
 
+def _filter_kernel(
+    input_dataset: Array, other_arguments: tuple[Array, ...], *, predicate: Any
+) -> Array:
+    return _filtered("FilterDataset", input_dataset, other_arguments, predicate)
+
+
 FILTER = dataset_op("FilterDataset", _TAKES, _filter_kernel, _PREDICATE)
+
+
+def _parallel_filter_kernel(
+    input_dataset: Array,
+    other_arguments: tuple[Array, ...],
+    num_parallel_calls: Array,
+    *,
+    predicate: Any,
+) -> Array:
+    del num_parallel_calls  # one after the other, in the same order
+    return _filtered("ParallelFilterDataset", input_dataset, other_arguments, predicate)
+
+
+PARALLEL_FILTER = dataset_op(
+    "ParallelFilterDataset",
+    f"{_TAKES}, num_parallel_calls: int64",
+    _parallel_filter_kernel,
+    {**_PREDICATE, **_ORDER},
+)
 
 
 def _take_while_kernel(
@@ -244,6 +271,31 @@ PARALLEL_INTERLEAVE = dataset_op(
     _parallel_interleave_kernel,
     {**_FUNCTION, **_ORDER},
 )
+
+
+def _earlier_interleave(name: str, more: str, attrs: dict[str, AttrDef]) -> None:
+    """An older form of the op: what else it takes only says how TensorFlow runs it."""
+
+    def kernel(
+        input_dataset: Array,
+        other_arguments: tuple[Array, ...],
+        cycle_length: Array,
+        block_length: Array,
+        *rest: Array,
+        f: Any,
+    ) -> Array:
+        del rest
+        return _interleaved(name, input_dataset, other_arguments, cycle_length, block_length, f)
+
+    dataset_op(name, f"{_TAKES}, {_CYCLE}, {more}", kernel, {**_FUNCTION, **attrs})
+
+
+_BUFFERS = "buffer_output_elements: int64, prefetch_input_elements: int64"
+_CALLS = "num_parallel_calls: int64"
+_earlier_interleave("ParallelInterleaveDataset", f"sloppy: bool, {_BUFFERS}", {})
+_earlier_interleave("ParallelInterleaveDatasetV2", _CALLS, {"sloppy": attr("bool", default=False)})
+_earlier_interleave("ParallelInterleaveDatasetV3", _CALLS, _ORDER)
+_earlier_interleave("LegacyParallelInterleaveDatasetV2", _BUFFERS, _ORDER)
 
 
 def _unique_kernel(input_dataset: Array) -> Array:

@@ -47,9 +47,12 @@ class Turn:
 
     def take(self, source: Readable) -> Iterator[Leaves]:
         """The elements of another dataset, in this pass; a cancelled run ends here."""
-        for element in source.element_arrays(self):
-            self.ctx.check()
-            yield element
+        # No generator: that ends with the first error, and IgnoreErrorsDataset goes on after it.
+        return map(self._checked, source.element_arrays(self))
+
+    def _checked(self, element: Leaves) -> Leaves:
+        self.ctx.check()
+        return element
 
 
 class Readable(Protocol):
@@ -143,6 +146,8 @@ def dataset_op(
     attrs: Mapping[str, AttrDef] | None = None,
     *,
     effect: Effect | None = None,
+    reaches: str = "",
+    guarded: Callable[..., Array] | None = None,
 ) -> OpDef:
     """Register an op that gives a dataset: `signature` says what it takes."""
     return register(
@@ -154,5 +159,7 @@ def dataset_op(
             kernel=kernel,
             gradient=NO_GRADIENT_DEFINED,
             effect=effect,
+            reaches=reaches,
+            guarded=guarded,
         )
     )

@@ -168,6 +168,13 @@ def _and_repeat_kernel(
 ) -> Array:
     op = "ShuffleAndRepeatDataset"
     seeds = SeedGenerator(int(seed), int(seed2), reshuffle=reshuffle_each_iteration)
+    return _shuffled_again(op, input_dataset, buffer_size, count, seeds)
+
+
+def _shuffled_again(
+    op: str, input_dataset: Array, buffer_size: Array, count: Array, seeds: SeedGenerator
+) -> Array:
+    """The dataset shuffled anew, so many times."""
     shuffled = dataset_of(op, _dataset(op, input_dataset, buffer_size, seeds))
     times = whole(op, "count", count, -1)
 
@@ -196,6 +203,30 @@ SHUFFLE_AND_REPEAT = dataset_op(
     effect="random",
 )
 
+
+def _and_repeat_v2_kernel(
+    input_dataset: Array,
+    buffer_size: Array,
+    seed: Array,
+    seed2: Array,
+    count: Array,
+    seed_generator: Array,
+    *,
+    reshuffle_each_iteration: bool,
+) -> Array:
+    op, again = "ShuffleAndRepeatDatasetV2", reshuffle_each_iteration
+    seeds = _generated(seed_generator, int(seed), int(seed2), reshuffle=again)
+    return _shuffled_again(op, input_dataset, buffer_size, count, seeds)
+
+
+SHUFFLE_AND_REPEAT_V2 = dataset_op(
+    "ShuffleAndRepeatDatasetV2",
+    f"{_SOURCE}, {_SEEDS}, count: int64, seed_generator: resource",
+    _and_repeat_v2_kernel,
+    _ATTRS,
+    effect="random",
+)
+
 DUMMY_SEED_GENERATOR = register(
     OpDef(
         name="DummySeedGenerator",
@@ -206,6 +237,40 @@ DUMMY_SEED_GENERATOR = register(
         effect="read",
     )
 )
+
+
+DUMMY_ITERATION_COUNTER = register(
+    OpDef(
+        name="DummyIterationCounter",
+        signature="-> handle: resource",
+        infer=scalar,
+        kernel=lambda: as_variant(None),
+        gradient=NOT_DIFFERENTIABLE,
+        effect="read",
+    )
+)
+
+
+def _anonymous_numbers_kernel(seed: Array, seed2: Array) -> tuple[Array, Array]:
+    found = SeedGenerator(int(seed), int(seed2), reshuffle=True)
+    return as_variant(found), as_variant(None)
+
+
+ANONYMOUS_RANDOM_SEED_GENERATOR = register(
+    OpDef(
+        name="AnonymousRandomSeedGenerator",
+        signature=f"{_SEEDS} -> handle: resource, deleter: variant",
+        infer=lambda _: (SCALAR, SCALAR),
+        kernel=_anonymous_numbers_kernel,
+        gradient=NOT_DIFFERENTIABLE,
+        effect="random",
+    )
+)
+
+
+def generator_of(handle: Array, seed: int, seed2: int, *, reshuffle: bool) -> SeedGenerator:
+    """What draws the numbers of passes: what is behind a handle, else one of these seeds."""
+    return _generated(handle, seed, seed2, reshuffle=reshuffle)
 
 
 def _anonymous_kernel(seed: Array, seed2: Array, reshuffle: Array) -> tuple[Array, Array]:

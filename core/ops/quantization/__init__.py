@@ -2,6 +2,10 @@
 
 # A family's `__all__` is its public names: star imports are the index.
 
+from pinnace.ops.quantization import eight_bit_layers as eight_bit_layers
+from pinnace.ops.quantization import eight_bit_products as eight_bit_products
+from pinnace.ops.quantization import requantizing as requantizing
+from pinnace.ops.quantization import uniform as uniform
 from pinnace.ops.quantization.integers import *
 from pinnace.ops.quantization.joining import *
 from pinnace.ops.quantization.round_trip import *

@@ -12,13 +12,15 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
 from pinnace.ops.array import constants
-from pinnace.ops.execute import execute_one
+from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import OpCall, OpDef, attr
 from pinnace.ops.registry import define, same_as_input
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor, TensorLike
+    from pinnace.ops.opdef import InferCall
 
 __all__ = [
     "quantize_and_dequantize",
@@ -189,6 +191,54 @@ def _within(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 AND_BACK_V4 = _and_back("QuantizeAndDequantizeV4", _within)
+
+
+def _v4_grad_kernel(
+    gradients: Array, input: Array, input_min: Array, input_max: Array, *, axis: int
+) -> tuple[Array, Array, Array]:
+    if gradients.shape != input.shape:
+        raise InvalidArgumentError(
+            "QuantizeAndDequantizeV4Grad: gradients and input must have one shape, got "
+            f"{list(gradients.shape)} and {list(input.shape)}"
+        )
+    shape = [-1 if i == axis else 1 for i in range(input.ndim)]
+    low, high = (x.reshape(shape) if axis >= 0 else x for x in (input_min, input_max))
+    inside = (input >= low) & (input <= high)
+    zeros = [np.zeros(x.shape, x.dtype) for x in (input_min, input_max)]
+    return np.where(inside, gradients, gradients.dtype.type(0)), zeros[0], zeros[1]
+
+
+def _infer_v4_grad(call: InferCall) -> tuple[Shape, ...]:
+    dy, x, low, high = (call.spec(index).shape for index in range(4))
+    if not dy.is_compatible_with(x):
+        call.fail("gradients and input must have one shape")
+    # One range, or one for each entry of an axis.
+    ends = Shape(() if call.attrs["axis"] < 0 else (None,))
+    for name, shape in (("input_min", low), ("input_max", high)):
+        if not ends.is_compatible_with(shape):
+            call.fail(f"{name} must be a scalar, or one number for each entry of an axis")
+    low, high = ends.merge_with(low), ends.merge_with(high)
+    return dy.merge_with(x), low, high
+
+
+def _v4_grad_gradient(call: OpCall, *ddx: Tensor) -> tuple[Any, ...]:
+    _, x, low, high = call.inputs
+    within = execute(AND_BACK_V4_GRAD, ddx[0], x, low, high, axis=call.attr("axis"))
+    return within[0], None, None, None
+
+
+AND_BACK_V4_GRAD = define(
+    name="QuantizeAndDequantizeV4Grad",
+    signature=(
+        "gradients: T, input: T, input_min: T, input_max: T -> "
+        "input_backprop: T, input_min_backprop: T, input_max_backprop: T"
+    ),
+    types={"T": FLOATS},
+    attrs={"axis": attr("int", default=-1)},
+    infer=_infer_v4_grad,
+    kernel=_v4_grad_kernel,
+    gradient=_v4_grad_gradient,
+)
 
 
 def _through(call: OpCall, dy: Tensor) -> tuple[Any, ...]:

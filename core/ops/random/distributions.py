@@ -12,7 +12,7 @@ from pinnace.framework.dtypes import INDEX, as_dtype, float16, float32, float64,
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.array import broadcasting, casting, selecting, shapes
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.kernels import philox, rejection
+from pinnace.ops.kernels import gamma_tails, philox, rejection, special_functions
 from pinnace.ops.math import (
     arithmetic,
     comparison,
@@ -27,7 +27,7 @@ from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall
 from pinnace.ops.random import counters, keys, stateful, stateless
 from pinnace.ops.random.algorithms import check_philox
 from pinnace.ops.random.seeds import get_seed
-from pinnace.ops.registry import define
+from pinnace.ops.registry import binary, define, register
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +93,27 @@ def _gamma_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     leading = arithmetic.subtract(shapes.rank(drawn), shapes.rank(alpha))
     found = reduction.reduce_sum(back, ranges.range(leading))
     return (*[None] * (len(call.inputs) - 1), found)
+
+
+def _gamma_slope_kernel(alpha: Array, sample: Array) -> Array:
+    a, x = np.broadcast_arrays(alpha.astype(np.float64), sample.astype(np.float64))
+    safe = np.where(x > 0, x, 1.0)
+    log_density = (a - 1) * np.log(safe) - safe - special_functions.lgamma(a)
+    moved = -gamma_tails.igamma_slope(a, safe) / np.exp(log_density)
+    # A number too small for its type is drawn as 0, and 0 it stays.
+    moved = np.where(x > 0, moved, np.where((x == 0) & (a > 0), 0.0, np.nan))
+    return moved.astype(alpha.dtype)
+
+
+RANDOM_GAMMA_GRAD = register(
+    binary(
+        "RandomGammaGrad",
+        _gamma_slope_kernel,
+        NO_GRADIENT_DEFINED,
+        types={float32, float64},
+        signature="alpha: T, sample: T -> output: T",
+    )
+)
 
 
 def _infer_appended(call: InferCall) -> Shape:

@@ -1,7 +1,7 @@
 """Reductions over groups of chosen rows.
 
 SparseSegmentSum, SparseSegmentMean, SparseSegmentSqrtN, the same WithNumSegments, and their
-gradients.
+gradients, dense or as rows with their places (V2).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pinnace.ops.execute import execute
 from pinnace.ops.kernels import segments
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import segments as segment_ops
-from pinnace.ops.opdef import OpDef, attr, typed
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, OpDef, attr, typed
 from pinnace.ops.registry import define, register
 
 if TYPE_CHECKING:
@@ -40,6 +40,14 @@ _NAMES: dict[str, tuple[str, str, str, Any]] = {
         "SparseSegmentSqrtNGrad",
         "sqrt_n",
     ),
+}
+
+
+# The gradients as rows with their places.
+_COMPACT_NAMES = {
+    "Sum": "SparseSegmentSumGradV2",
+    "Mean": "SparseSegmentMeanGradV2",
+    "SqrtN": "SparseSegmentSqrtNGradV2",
 }
 
 
@@ -121,15 +129,21 @@ def _register(word: str, types: Any) -> tuple[OpDef, OpDef]:
     return register(first), register(second)
 
 
+def scaled_rows(word: str, rows: Array, grad: Array, segment_ids: Array) -> Array:
+    """The gradients of the rows that were gathered, where those of the segments are `grad`."""
+    wide = rows.astype(computed_in(grad.dtype))
+    if word != "Sum":
+        sizes = np.bincount(segment_ids, minlength=len(grad)).astype(wide.dtype)
+        scale = sizes if word == "Mean" else np.sqrt(sizes)
+        wide /= scale[segment_ids].reshape(-1, *(1,) * (grad.ndim - 1))
+    return wide
+
+
 def _register_gradient(word: str) -> OpDef:
     name = _NAMES[word][2]
 
     def kernel(grad: Array, indices: Array, segment_ids: Array, output_dim0: Array) -> Array:
-        rows = _rows(name, grad, segment_ids, indices).astype(computed_in(grad.dtype))
-        if word != "Sum":
-            sizes = np.bincount(segment_ids, minlength=len(grad)).astype(rows.dtype)
-            scale = sizes if word == "Mean" else np.sqrt(sizes)
-            rows /= scale[segment_ids].reshape(-1, *(1,) * (grad.ndim - 1))
+        rows = scaled_rows(word, _rows(name, grad, segment_ids, indices), grad, segment_ids)
         count = int(output_dim0.reshape(()))
         if len(indices) and not 0 <= indices.min() <= indices.max() < count:
             raise InvalidArgumentError(f"{name}: indices must be in [0, {count})")
@@ -161,10 +175,47 @@ def _register_gradient(word: str) -> OpDef:
     )
 
 
+def _register_compact_gradient(word: str) -> OpDef:
+    """The gradient as the rows that it has, and their places."""
+    name = _COMPACT_NAMES[word]
+
+    def kernel(
+        grad: Array, indices: Array, segment_ids: Array, dense_output_dim0: Array
+    ) -> tuple[Array, Array]:
+        rows = _rows(name, grad, segment_ids, indices)
+        count = int(dense_output_dim0.reshape(()))
+        if len(indices) and not 0 <= indices.min() <= indices.max() < count:
+            raise InvalidArgumentError(f"{name}: indices must be in [0, {count})")
+        places, which = np.unique(indices, return_inverse=True)
+        scaled = scaled_rows(word, rows, grad, segment_ids)
+        which = which.reshape(-1)
+        out = segments.unsorted_segment_reduce(scaled, which, len(places), "sum")
+        return out.astype(grad.dtype, copy=False), places.astype(indices.dtype, copy=False)
+
+    def infer(call: InferCall) -> tuple[Shape, Shape]:
+        grad = call.spec(0).shape
+        rows = Shape(None) if grad.rank is None else Shape([None]).concatenate(grad[1:])
+        return rows, Shape([None])
+
+    index = typed(INDEX, default=int32)
+    return define(
+        name=name,
+        signature=(
+            "grad: T, indices: Tidx, segment_ids: Tsegmentids, dense_output_dim0: int32 -> "
+            "output: T, sorted_unique_indices: Tidx"
+        ),
+        types={"T": FLOATS, "Tidx": index, "Tsegmentids": index},
+        infer=infer,
+        kernel=kernel,
+        gradient=NO_GRADIENT_DEFINED,
+    )
+
+
 FORWARD: dict[str, tuple[OpDef, OpDef]] = {
     word: _register(word, (NUMBERS - COMPLEX) if word == "Sum" else FLOATS) for word in _NAMES
 }
 _GRADIENTS: dict[str, OpDef] = {_NAMES[word][0]: _register_gradient(word) for word in _NAMES}
+_COMPACT: dict[str, OpDef] = {word: _register_compact_gradient(word) for word in _NAMES}
 SPARSE_SEGMENT_SUM, SPARSE_SEGMENT_SUM_WITH_NUM_SEGMENTS = FORWARD["Sum"]
 SPARSE_SEGMENT_MEAN, SPARSE_SEGMENT_MEAN_WITH_NUM_SEGMENTS = FORWARD["Mean"]
 SPARSE_SEGMENT_SQRT_N, SPARSE_SEGMENT_SQRT_N_WITH_NUM_SEGMENTS = FORWARD["SqrtN"]

@@ -123,6 +123,48 @@ def push_kernel(input_handle: Array, tensor: Array) -> Array:
     return handle_of_list(value.changed({value.length: tensor}, value.length + 1))
 
 
+def push_batch_kernel(input_handles: Array, tensor: Array) -> Array:
+    """Lists, each with a row of a tensor more at its end."""
+    op = "TensorListPushBackBatch"
+    batch = input_handles.shape
+    if tensor.shape[: len(batch)] != batch:
+        raise InvalidArgumentError(
+            f"{op}: tensor must begin with the axes of input_handles, {list(batch)}, got "
+            f"{list(tensor.shape)}"
+        )
+    out = np.empty(batch, object)
+    for place in np.ndindex(*batch):
+        value = list_of(input_handles[(*place, ...)], op)
+        item = tensor[(*place, ...)]
+        check_item(op, value, item)
+        claim(ARRAY)
+        out[place] = value.changed({value.length: item}, value.length + 1)
+    return out
+
+
+def join_kernel(input_a: Array, input_b: Array, *, element_dtype: DType) -> Array:
+    """Lists of one array with the lists at the same places of another at their ends."""
+    op = "TensorListConcatLists"
+    if input_a.shape != input_b.shape:
+        raise InvalidArgumentError(
+            f"{op}: input_a and input_b must have one shape, got {list(input_a.shape)} and "
+            f"{list(input_b.shape)}"
+        )
+    out = np.empty(input_a.shape, object)
+    for place in np.ndindex(*input_a.shape):
+        first, second = (list_of(one[(*place, ...)], op) for one in (input_a, input_b))
+        for value in (first, second):
+            if value.dtype is not element_dtype:
+                raise InvalidArgumentError(
+                    f"{op}: lists must hold {element_dtype.name}, one holds {value.dtype.name}"
+                )
+        merged_shape(op, first.shape, second.shape)
+        more = {first.length + index: item for index, item in second.snapshot().items()}
+        claim(len(more) * ARRAY)
+        out[place] = first.changed(more, first.length + second.length)
+    return out
+
+
 def pop_kernel(input_handle: Array, element_shape: Array) -> tuple[Array, Array]:
     """The list without its last element, and that element."""
     value = list_of(input_handle, "TensorListPopBack")

@@ -21,8 +21,10 @@ from pinnace.ops.state.list_kernels import (
     from_tensor_kernel,
     gather_kernel,
     get_kernel,
+    join_kernel,
     length_kernel,
     pop_kernel,
+    push_batch_kernel,
     push_kernel,
     reserve_kernel,
     resize_kernel,
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 _SHAPE_TYPE = typed(INDEX, default=int32)
 
 # These have the dtype of their elements as an attribute that no argument tells.
-_TYPED = frozenset({"TensorListReserve", "EmptyTensorList"})
+_TYPED = frozenset({"TensorListReserve", "EmptyTensorList", "TensorListConcatLists"})
 
 
 def _shape_of(x: Tensor) -> Tensor:
@@ -93,6 +95,35 @@ PUSH_BACK = _list_op(
     "input_handle: variant, tensor: element_dtype -> output_handle: variant",
     push_kernel,
     _push_gradient,
+)
+
+
+def _infer_first(call: InferCall) -> Shape:
+    return call.spec(0).shape
+
+
+PUSH_BACK_BATCH = _list_op(
+    "TensorListPushBackBatch",
+    "input_handles: variant, tensor: element_dtype -> output_handles: variant",
+    push_batch_kernel,
+    NOT_DIFFERENTIABLE,
+    _infer_first,
+)
+
+
+def _infer_joined(call: InferCall) -> Shape:
+    a, b = call.spec(0).shape, call.spec(1).shape
+    if not a.is_compatible_with(b):
+        call.fail("input_a and input_b must have one shape")
+    return a.merge_with(b)
+
+
+CONCAT_LISTS = _list_op(
+    "TensorListConcatLists",
+    "input_a: variant, input_b: variant -> output: variant",
+    join_kernel,
+    NOT_DIFFERENTIABLE,
+    _infer_joined,
 )
 
 

@@ -49,18 +49,35 @@ _REASONS = {
     """,
     "draws from a dataset, which an ONNX model has not": """
         AnonymousIterator AnonymousIteratorV2 AnonymousIteratorV3 AnonymousMemoryCache
-        AnonymousSeedGenerator AssertCardinalityDataset BatchDataset BatchDatasetV2 CacheDataset
-        CacheDatasetV2 ConcatenateDataset DatasetCardinality DatasetToSingleElement DeleteIterator
-        DeleteMemoryCache DeleteSeedGenerator DummyMemoryCache DummySeedGenerator FilterDataset
-        FinalizeDataset FlatMapDataset InterleaveDataset Iterator IteratorGetNext
-        IteratorGetNextAsOptional IteratorGetNextSync IteratorV2 MakeIterator MapAndBatchDataset
-        MapDataset ModelDataset OneShotIterator OptimizeDataset OptionalFromValue OptionalGetValue
-        OptionalHasValue OptionalNone OptionsDataset PaddedBatchDataset PaddedBatchDatasetV2
-        ParallelBatchDataset ParallelInterleaveDatasetV4 ParallelMapDataset ParallelMapDatasetV2
-        PrefetchDataset RangeDataset ReduceDataset RepeatDataset RewriteDataset ScanDataset
-        ShardDataset ShuffleAndRepeatDataset ShuffleDataset ShuffleDatasetV2 ShuffleDatasetV3
-        SkipDataset TakeDataset TakeWhileDataset TensorDataset TensorSliceDataset UnbatchDataset
-        UniqueDataset WindowDataset ZipDataset
+        AnonymousRandomSeedGenerator AnonymousSeedGenerator AssertCardinalityDataset BatchDataset
+        BatchDatasetV2 CacheDataset CacheDatasetV2 ConcatenateDataset DatasetCardinality
+        DatasetToSingleElement DeleteIterator DeleteMemoryCache DeleteRandomSeedGenerator
+        DeleteSeedGenerator DirectedInterleaveDataset DummyIterationCounter DummyMemoryCache
+        DummySeedGenerator ExperimentalDatasetCardinality ExperimentalDirectedInterleaveDataset
+        ExperimentalGroupByReducerDataset ExperimentalGroupByWindowDataset
+        ExperimentalIgnoreErrorsDataset ExperimentalMapAndBatchDataset ExperimentalMapDataset
+        ExperimentalMatchingFilesDataset ExperimentalMaxIntraOpParallelismDataset
+        ExperimentalNonSerializableDataset ExperimentalParallelInterleaveDataset
+        ExperimentalPrivateThreadPoolDataset ExperimentalRandomDataset ExperimentalScanDataset
+        ExperimentalSlidingWindowDataset ExperimentalTakeWhileDataset ExperimentalThreadPoolDataset
+        ExperimentalThreadPoolHandle ExperimentalUnbatchDataset ExperimentalUniqueDataset
+        FilterDataset FinalizeDataset FixedLengthRecordDataset FixedLengthRecordDatasetV2
+        FlatMapDataset GeneratorDataset GetElementAtIndex GroupByReducerDataset GroupByWindowDataset
+        IgnoreErrorsDataset InterleaveDataset Iterator IteratorGetNext IteratorGetNextAsOptional
+        IteratorGetNextSync IteratorV2 LegacyParallelInterleaveDatasetV2 ListDataset MakeIterator
+        MapAndBatchDataset MapDataset MatchingFilesDataset MaxIntraOpParallelismDataset ModelDataset
+        NonSerializableDataset OneShotIterator OptimizeDataset OptimizeDatasetV2 OptionalFromValue
+        OptionalGetValue OptionalHasValue OptionalNone OptionsDataset PaddedBatchDataset
+        PaddedBatchDatasetV2 ParallelBatchDataset ParallelFilterDataset ParallelInterleaveDataset
+        ParallelInterleaveDatasetV2 ParallelInterleaveDatasetV3 ParallelInterleaveDatasetV4
+        ParallelMapDataset ParallelMapDatasetV2 PrefetchDataset PrivateThreadPoolDataset
+        RandomDataset RandomDatasetV2 RangeDataset RebatchDatasetV2 ReduceDataset RepeatDataset
+        RewriteDataset SamplingDataset ScanDataset ShardDataset ShuffleAndRepeatDataset
+        ShuffleAndRepeatDatasetV2 ShuffleDataset ShuffleDatasetV2 ShuffleDatasetV3 SkipDataset
+        SlidingWindowDataset SparseTensorSliceDataset TFRecordDataset TFRecordDatasetV2 TakeDataset
+        TakeWhileDataset TensorDataset TensorSliceDataset TextLineDataset ThreadPoolDataset
+        ThreadPoolHandle UnbatchDataset UniqueDataset UnwrapDatasetVariant WindowDataset WindowOp
+        WrapDatasetVariant ZipDataset
     """,
     (
         "draws other numbers in every run from the operating system or a state; an ONNX model has"
@@ -87,7 +104,11 @@ _REASONS = {
         StringNGrams UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode UnicodeTranscode
     """,
     "has a quantized dtype, whose range stands beside it; ONNX has integers alone": """
-        Dequantize QuantizeV2 QuantizedConcat
+        Dequantize QuantizeDownAndShrinkRange QuantizeV2 QuantizedAdd QuantizedAvgPool
+        QuantizedBatchNormWithGlobalNormalization QuantizedBiasAdd QuantizedConcat QuantizedConv2D
+        QuantizedMatMul QuantizedMaxPool QuantizedMul QuantizedRelu QuantizedRelu6 QuantizedReshape
+        RequantizationRange Requantize UniformDequantize UniformQuantize UniformQuantizedAdd
+        UniformQuantizedClipByValue UniformQuantizedDot UniformQuantizedDotHybrid UniformRequantize
     """,
     "has cells of random sizes, which ONNX's poolings have not": """
         FractionalAvgPool FractionalMaxPool
@@ -122,7 +143,8 @@ _REASONS = {
         MaxPoolGradV2 MaxPoolGradWithArgmax
     """,
     "is a step of training: the gradient of a reduction": """
-        SparseSegmentMeanGrad SparseSegmentSqrtNGrad SparseSegmentSumGrad
+        SparseSegmentMeanGrad SparseSegmentMeanGradV2 SparseSegmentSqrtNGrad
+        SparseSegmentSqrtNGradV2 SparseSegmentSumGrad SparseSegmentSumGradV2
     """,
     "is a step of training: the gradient of a resizing": """
         ResizeBicubicGrad ResizeBilinearGrad ResizeNearestNeighborGrad ScaleAndTranslateGrad
@@ -179,13 +201,31 @@ _REASONS = {
         IsBoostedTreesEnsembleInitialized IsBoostedTreesQuantileStreamResourceInitialized
     """,
     "asks what time it is, which ONNX models do not know": "Timestamp",
+    "is a step of training: the gradient of drawn numbers, or of rounding": """
+        QuantizeAndDequantizeV4Grad RandomGammaGrad
+    """,
+    "replaces a part of a tensor by begin, end and step; export a concatenation of the parts": """
+        TensorStridedSliceUpdate
+    """,
     "is about a lock; an ONNX model runs nothing beside itself": """
         ConsumeMutexLock MutexLock MutexV2
     """,
+    "holds a matrix by its rows, or tensors by keys, in one value; ONNX has tensors alone": """
+        CSRSparseMatrixComponents CSRSparseMatrixToDense CSRSparseMatrixToSparseTensor
+        DenseToCSRSparseMatrix EmptyTensorMap SparseMatrixMatMul SparseMatrixNNZ
+        SparseMatrixSparseMatMul SparseMatrixTranspose SparseTensorToCSRSparseMatrix TensorMapErase
+        TensorMapHasKey TensorMapInsert TensorMapLookup TensorMapSize TensorMapStackKeys
+    """,
+    "joins lists of tensors, many at once: no model that was exported has needed it": """
+        TensorListConcatLists TensorListPushBackBatch
+    """,
     "is about a queue; an ONNX model has no state": """
-        FIFOQueueV2 PaddingFIFOQueueV2 PriorityQueueV2 QueueCloseV2 QueueDequeueManyV2
-        QueueDequeueUpToV2 QueueDequeueV2 QueueEnqueueManyV2 QueueEnqueueV2 QueueIsClosedV2
-        QueueSizeV2 RandomShuffleQueueV2
+        FIFOQueueV2 MapClear MapIncompleteSize MapPeek MapSize MapStage MapUnstage MapUnstageNoKey
+        OrderedMapClear OrderedMapIncompleteSize OrderedMapPeek OrderedMapSize OrderedMapStage
+        OrderedMapUnstage OrderedMapUnstageNoKey PaddingFIFOQueueV2 PriorityQueueV2 QueueCloseV2
+        QueueDequeueManyV2 QueueDequeueUpToV2 QueueDequeueV2 QueueEnqueueManyV2 QueueEnqueueV2
+        QueueIsClosedV2 QueueSizeV2 RandomShuffleQueueV2 Stage StageClear StagePeek StageSize
+        Unstage
     """,
     "keeps the best boxes of each image and pads them with zeros; export NonMaxSuppressionV5": """
         GenerateBoundingBoxProposals
@@ -194,7 +234,8 @@ _REASONS = {
         StackCloseV2 StackPopV2 StackPushV2 StackV2
     """,
     "makes or changes a table; an ONNX model has no state": """
-        AnonymousHashTable AnonymousMutableHashTable HashTableV2 InitializeTableFromTextFileV2
+        AnonymousHashTable AnonymousMutableDenseHashTable AnonymousMutableHashTable
+        AnonymousMutableHashTableOfTensors HashTableV2 InitializeTableFromTextFileV2
         InitializeTableV2 LookupTableImportV2 LookupTableInsertV2 LookupTableRemoveV2
         MutableDenseHashTableV2 MutableHashTableOfTensorsV2 MutableHashTableV2
     """,
@@ -204,6 +245,12 @@ _REASONS = {
     "names a file of a checkpoint, and is no part of a model": "ShardedFilename ShardedFilespec",
     "sorts the distances of all points, to find groups in data; compute it outside": """
         NearestNeighbors
+    """,
+    "changes a variable, or asks on which device it runs; an ONNX model has neither": """
+        DeviceIndex ResourceCountUpTo
+    """,
+    "pads by mirroring, resizes and multiplies at once; export the ops that it was made of": """
+        FusedPadConv2D FusedResizeAndPadConv2D
     """,
     "ONNX has no bytes of strings": "DecodeBase64 DecodeCompressed EncodeBase64",
     "ONNX has no factorization of matrices": """
@@ -246,7 +293,10 @@ _REASONS = {
     "reads or writes protobuf messages, which ONNX cannot; export the function behind it": """
         DecodeProtoV2 EncodeProto
     """,
-    "reads or writes files": "MatchingFiles ReadFile WriteFile",
+    "reads or writes files": """
+        GenerateVocabRemapping LoadAndRemapMatrix MatchingFiles MergeV2Checkpoints ReadFile
+        RestoreV2 SaveV2 WriteFile
+    """,
     (
         "searches through beginnings of labels, with results of a length that no ONNX operator "
         "gives; export the logits and decode them outside"

@@ -38,4 +38,20 @@ CASES = [
         attrs={"range_given": False},
         **AROUND,
     ),
+    OpCase(
+        "QuantizeAndDequantizeV4Grad",
+        random_arrays(
+            lambda rng: (
+                *rng.integers(-8, 9, (2, 3, 4)) / 4,
+                np.array(-1.1),
+                np.array(1.3),
+            )
+        ),
+        lambda dy, x, low, high: (
+            np.where((low <= x) & (x <= high), dy, 0),
+            np.zeros(()),
+            np.zeros(()),
+        ),
+        differentiable=(),
+    ),
 ]

@@ -32,6 +32,31 @@ def grouped(kind: str, data: Array, indices: Array, ids: Array, total: Any = Non
     return np.array(out)
 
 
+def gradients(rng: np.random.Generator) -> tuple[Array, ...]:
+    """Of every group one, for rows that are taken into some of them."""
+    _, indices, ids = drawn(rng, counted=False)
+    grad = rng.integers(-8, 9, (6, *rng.integers(1, 3, int(rng.integers(0, 3))))) / 4
+    return grad, indices, ids, np.array(ROWS, np.int32)
+
+
+def compact(
+    kind: str, grad: Array, indices: Array, ids: Array, count: Array
+) -> tuple[Array, Array]:
+    """The rows that have a gradient, and their places."""
+    del count
+    places = sorted(set(indices.tolist()))
+    sizes = {group: (ids == group).sum() for group in ids.tolist()}
+    out = [
+        sum(
+            grad[group] / sizes[group] ** POWERS[kind]
+            for row, group in zip(indices.tolist(), ids.tolist(), strict=True)
+            if row == place
+        )
+        for place in places
+    ]
+    return np.array(out), np.array(places, np.int32)
+
+
 CASES = [
     OpCase(
         f"SparseSegment{kind}{suffix}",
@@ -42,4 +67,14 @@ CASES = [
     )
     for kind in POWERS
     for suffix in ("", "WithNumSegments")
+] + [
+    OpCase(
+        f"SparseSegment{kind}GradV2",
+        random_arrays(gradients),
+        lambda *xs, kind=kind: compact(kind, *xs),
+        differentiable=(),
+        slack=64,
+        reason="sums of up to seven numbers of size 2",
+    )
+    for kind in POWERS
 ]

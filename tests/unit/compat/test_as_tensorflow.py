@@ -24,6 +24,8 @@ def run(code: str) -> str:
         "from tensorflow import keras; found = keras.layers.Dense",
         "from tensorflow.keras.layers import Dense as found",
         "import tensorflow.keras.layers, tensorflow; found = tensorflow.keras.layers.Dense",
+        "import tensorflow.compat.v2 as tf; found = tf.keras.layers.Dense",
+        "from tensorflow.compat.v2.keras.layers import Dense as found",
         "import keras; found = keras.layers.Dense",
         "from keras.layers import Dense as found",
         "from keras.src.layers import Dense as found",
@@ -142,6 +144,11 @@ def test_versions_are_those_of_the_names() -> None:
         "      pinnace.version.VERSION == pinnace.__version__)"
     )
     assert said == "2 3 True True True"
+    said = run(
+        "import tensorflow as tf, tensorflow.compat.v1 as one, tensorflow.compat.v2 as two\n"
+        "print(one.__version__ == two.__version__ == tf.__version__)"
+    )
+    assert said == "True"
 
 
 def test_the_version_is_that_which_files_are_written_for(tmp_path: Path) -> None:

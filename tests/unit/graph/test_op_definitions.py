@@ -50,7 +50,10 @@ def defaults(op: OpDef) -> dict[str, tuple[str, Any]]:
 # Stateless there; here they are effects, so that no pass computes them before a run: they read
 # files, or draw a seed where none is given.
 READS_THE_WORLD = frozenset(
-    {"MatchingFiles", "ReadFile", "ShuffleDataset", "ShuffleAndRepeatDataset"}
+    {
+        *("GenerateVocabRemapping", "MatchingFiles", "ReadFile"),
+        *("ShuffleDataset", "ShuffleAndRepeatDataset"),
+    }
 )
 
 

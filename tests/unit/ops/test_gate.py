@@ -96,6 +96,8 @@ def test_ops_with_an_effect_beyond_values_say_what_they_reach() -> None:
     harmless |= {f"AnonymousIterator{version}" for version in ("", "V2", "V3")}
     harmless |= {f"{kind}QueueV2" for kind in ("FIFO", "PaddingFIFO", "Priority", "RandomShuffle")}
     harmless.add("MutexV2")
+    harmless |= {op for op in registered() if op.startswith(("Map", "OrderedMap", "Stage"))}
+    harmless.add("Unstage")
     silent = {op.name for op in registered().values() if op.effect == "io" and not op.reaches}
     assert silent <= harmless
 
@@ -110,6 +112,9 @@ ATTRS: dict[str, dict[str, Any]] = {
         "num_true": 1, "num_sampled": 1, "unique": True, "range_max": 2, "vocab_file": "/nowhere",
     },
     "InitializeTableFromTextFileV2": {"key_index": -2, "value_index": -1},
+    "GenerateVocabRemapping": {"new_vocab_offset": 0, "num_new_vocab": 1},
+    "LoadAndRemapMatrix": {"num_rows": 1, "num_cols": 1},
+    "RestoreV2": {"dtypes": ()},
     "DecodeProtoV2": {
         "message_type": "M", "field_names": (), "output_types": (), "descriptor_source": "/nowhere",
     },

@@ -20,5 +20,6 @@ from pinnace.deploy.onnx.converters.math import ranges as ranges
 from pinnace.deploy.onnx.converters.math import reduction as reduction
 from pinnace.deploy.onnx.converters.math import rounding as rounding
 from pinnace.deploy.onnx.converters.math import segments as segments
+from pinnace.deploy.onnx.converters.math import sparse_products as sparse_products
 from pinnace.deploy.onnx.converters.math import tails as tails
 from pinnace.deploy.onnx.converters.math import trigonometry as trigonometry

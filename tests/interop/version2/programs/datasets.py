@@ -1,5 +1,6 @@
 """Datasets inside of functions: pipelines as nodes of a graph, their passes in loops."""
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +172,89 @@ def beside(folder: Path) -> Any:
     signatures = {"serving_default": model.run, "mean": mean.get_concrete_function()}
     tf.saved_model.save(model, str(folder), signatures=signatures)
     return [*called(numbers(2, 3)), ("mean", {})]
+
+
+@case("datasets")
+def grouped(folder: Path) -> Any:
+    """Windows and states by a key; batches of other sizes; what other windows hold."""
+
+    def run(x: Any) -> Any:
+        data = Data.from_tensor_slices(x)
+        windows = data.group_by_window(
+            lambda n: n % 3, lambda key, group: group.map(lambda n: n * 10 + key), window_size=2
+        )
+        reducer = tf.data.experimental.Reducer(
+            lambda key: (key, tf.constant(0, tf.int64)),
+            lambda state, n: (state[0], state[1] + n),
+            lambda key, total: key * 1000 + total,
+        )
+        states = data.apply(tf.data.experimental.group_by_reducer(lambda n: n % 4, reducer))
+        again = data.batch(5).rebatch([2, 3], drop_remainder=True)
+        return {
+            "windows": windows.batch(1000).get_single_element(),
+            "states": states.batch(1000).get_single_element(),
+            "sizes": again.map(tf.shape).batch(1000).get_single_element(),
+            "rows": again.unbatch().batch(1000).get_single_element(),
+        }
+
+    save(folder, run, INTEGERS)
+    return called(np.arange(10), np.array([5, 3, 8, 8, 1, 0]))
+
+
+@case("datasets")
+def chosen(folder: Path) -> Any:
+    """Elements of several datasets by a third, of those that fail none, drawn ones."""
+
+    def run(x: Any) -> Any:
+        data = Data.from_tensor_slices(x)
+        choice = Data.range(2).repeat(100)
+        mixed = Data.choose_from_datasets(
+            [data, data.map(lambda n: -n).repeat(2)], choice, stop_on_empty_dataset=False
+        )
+
+        def checked(n: Any) -> Any:
+            most = tf.constant(3, n.dtype)
+            with tf.control_dependencies([tf.debugging.assert_less(n % 5, most)]):
+                return n + 1
+
+        drawn = Data.random(seed=7).take(20).filter(lambda n: n < 0)
+        return {
+            "mixed": mixed.batch(1000).get_single_element(),
+            "kept": data.map(checked).ignore_errors().batch(1000).get_single_element(),
+            "none": drawn.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1),
+            "at": data.batch(2).take(1).get_single_element(),
+        }
+
+    save(folder, run, INTEGERS)
+    return called(np.arange(12), np.array([4, 0, 7]))
+
+
+@case("datasets")
+def read_files(folder: Path) -> Any:
+    """Lines, records and parts of files that the model brings with it."""
+    scratch = Path(tempfile.mkdtemp())
+    lines, parts, records = (scratch / name for name in ("lines.txt", "parts", "records"))
+    lines.write_bytes(b"one\r\ntwo words\n\nlast")
+    parts.write_bytes(b"HHabcdefghiF")
+    with tf.io.TFRecordWriter(str(records), "GZIP") as writer:
+        for text in (b"first", b"", b"third" * 50):
+            writer.write(text)
+    model = tf.Module()
+    model.lines, model.parts, model.records = (
+        tf.saved_model.Asset(str(one)) for one in (lines, parts, records)
+    )
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int64, "x")])
+    def run(x: Any) -> Any:
+        data = tf.data.TextLineDataset(model.lines.asset_path).skip(x)
+        pieces = tf.data.FixedLengthRecordDataset(model.parts.asset_path, 3, 2, 1)
+        whole = tf.data.TFRecordDataset(model.records.asset_path, "GZIP")
+        return {
+            "lines": data.batch(10).get_single_element(),
+            "parts": pieces.batch(10).get_single_element(),
+            "records": whole.map(tf.strings.length).batch(10).get_single_element(),
+        }
+
+    model.run = run
+    tf.saved_model.save(model, str(folder), signatures=model.run)
+    return called(np.int64(0), np.int64(2))

@@ -1,0 +1,44 @@
+"""Ops of datasets under the names that they had first; TensorFlow still writes some of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pinnace.ops.dataset import (  # noqa: F401 (their ops are there)
+    batching,
+    counting,
+    files,
+    grouping,
+    handles,
+    mapping,
+    mixing,
+    sources,
+)
+from pinnace.ops.registry import lookup, register
+
+__all__: list[str] = []
+
+# What the first form of an op had no attribute for.
+_LATER = ("metadata", "cardinality_options", "stop_on_empty_dataset", "use_default_device")
+
+
+def _older(name: str, *later: str) -> None:
+    """Register `name`, which is that of another op with a word before it."""
+    op = lookup(name.removeprefix("Experimental"))
+    attrs = {key: one for key, one in op.attrs.items() if key not in {*_LATER, *later}}
+    register(replace(op, name=name, attrs=attrs))
+
+
+for _name in (
+    *("ExperimentalDatasetCardinality", "ExperimentalDirectedInterleaveDataset"),
+    *("ExperimentalGroupByReducerDataset", "ExperimentalGroupByWindowDataset"),
+    *("ExperimentalIgnoreErrorsDataset", "ExperimentalMapAndBatchDataset"),
+    *("ExperimentalMapDataset", "ExperimentalMatchingFilesDataset"),
+    *("ExperimentalMaxIntraOpParallelismDataset", "ExperimentalNonSerializableDataset"),
+    *("ExperimentalParallelInterleaveDataset", "ExperimentalPrivateThreadPoolDataset"),
+    *("ExperimentalRandomDataset", "ExperimentalScanDataset", "ExperimentalTakeWhileDataset"),
+    *("ExperimentalThreadPoolDataset", "ExperimentalThreadPoolHandle"),
+    *("ExperimentalUnbatchDataset", "ExperimentalUniqueDataset"),
+):
+    _older(_name)
+_older("ExperimentalSlidingWindowDataset", "drop_remainder")

@@ -1,0 +1,429 @@
+"""Values behind variants and names: maps, lists, compressed rows, stages, files; see `both`.
+
+python held_value_programs.py tensorflow|pinnace FOLDER
+"""
+
+import importlib
+import json
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+tf: Any = importlib.import_module(sys.argv[1])
+if sys.argv[1] == "tensorflow":  # where the gradients of maps are registered
+    importlib.import_module("tensorflow.python.ops.map_ops")
+FOLDER = Path(sys.argv[2])
+raw = tf.raw_ops
+
+
+def plain(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {str(key): plain(value) for key, value in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [plain(item) for item in x]
+    if isinstance(x, bytes):
+        return x.hex()
+    if isinstance(x, complex):
+        return [x.real, x.imag]
+    if x is None or isinstance(x, (str, bool, int, float)):
+        return x
+    if isinstance(x, tf.IndexedSlices):
+        x = tf.convert_to_tensor(x)
+    array = np.asarray(x)
+    return [str(array.dtype), list(array.shape), plain(array.reshape(-1).tolist())]
+
+
+def told(call: Any) -> Any:
+    """What a call gives, or that it refuses."""
+    try:
+        return plain(call())
+    except (ValueError, tf.errors.InvalidArgumentError):
+        return "refused"
+    except (tf.errors.OpError, LookupError, RuntimeError, TypeError) as error:
+        return type(error).__name__
+
+
+def looked_up(handle: Any, key: Any, dtype: Any = tf.float32) -> Any:
+    return raw.TensorMapLookup(input_handle=handle, key=key, value_dtype=dtype)
+
+
+def inserted(handle: Any, key: Any, value: Any) -> Any:
+    return raw.TensorMapInsert(input_handle=handle, key=key, value=value)
+
+
+def maps() -> Any:
+    one, two, name = tf.constant(1), tf.constant(2), tf.constant("name")
+    empty = raw.EmptyTensorMap()
+    first = inserted(empty, one, tf.constant([1.0, 2.0]))
+    both = inserted(inserted(first, two, tf.constant(3.0)), name, tf.constant(4.0))
+    over = inserted(first, one, tf.constant(9.0))
+    erased = raw.TensorMapErase(input_handle=both, key=one, value_dtype=tf.float32)
+    numbers = inserted(inserted(empty, two, one), one, two)
+    keys = raw.TensorMapStackKeys(input_handle=numbers, key_dtype=tf.int32)
+    asked = [(h, k) for h in (empty, both, erased) for k in (one, two, name, tf.constant(1.0))]
+    return [
+        *(raw.TensorMapSize(input_handle=h) for h in (empty, first, both, over, erased)),
+        *(raw.TensorMapHasKey(input_handle=h, key=k) for h, k in asked),
+        looked_up(first, one),
+        looked_up(over, one),
+        looked_up(both, name),
+        tf.sort(keys),
+        told(lambda: looked_up(first, two)),
+        told(lambda: raw.TensorMapErase(input_handle=first, key=two, value_dtype=tf.float32)),
+        told(lambda: raw.TensorMapStackKeys(input_handle=empty, key_dtype=tf.int32)),
+    ]
+
+
+def map_gradients() -> Any:
+    x, y = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
+    key, other = tf.constant(1), tf.constant(2)
+
+    def kept(a: Any, b: Any) -> Any:
+        handle = inserted(inserted(raw.EmptyTensorMap(), key, a), other, b)
+        return tf.reduce_sum(looked_up(handle, key) ** 2) * looked_up(handle, other)
+
+    def replaced(a: Any, b: Any) -> Any:
+        handle = inserted(inserted(raw.EmptyTensorMap(), key, b), key, a)
+        return tf.reduce_sum(looked_up(handle, key) ** 3)
+
+    found = []
+    for program in (kept, replaced):
+        for run in (program, tf.function(program)):
+            with tf.GradientTape() as tape:
+                loss = run(x, y)
+            found.append([loss, tape.gradient(loss, [x, y], unconnected_gradients="zero")])
+    return found
+
+
+def lists() -> Any:
+    def made(rows: Any) -> Any:
+        x = tf.constant(rows)
+        return raw.TensorListFromTensor(tensor=x, element_shape=x.shape[1:])
+
+    def stacked(handle: Any) -> Any:
+        shape = tf.constant([2])
+        return raw.TensorListStack(
+            input_handle=handle, element_shape=shape, element_dtype=tf.float32
+        )
+
+    a, b = made([[1.0, 2.0]]), made([[3.0, 4.0], [5.0, 6.0]])
+    joined = raw.TensorListConcatLists(input_a=a, input_b=b, element_dtype=tf.float32)
+    handles = tf.stack([a, b])
+    more = raw.TensorListPushBackBatch(
+        input_handles=handles, tensor=tf.constant([[7.0, 8.0], [9.0, 0.0]])
+    )
+    pairs = raw.TensorListConcatLists(input_a=handles, input_b=more, element_dtype=tf.float32)
+    wrong = made([[1, 2]])
+    return [
+        stacked(joined),
+        *(stacked(more[place]) for place in range(2)),
+        *(stacked(pairs[place]) for place in range(2)),
+        told(
+            lambda: stacked(
+                raw.TensorListConcatLists(input_a=a, input_b=wrong, element_dtype=tf.float32)
+            )
+        ),
+        told(
+            lambda: raw.TensorListPushBackBatch(input_handles=handles, tensor=tf.ones([3, 2])).shape
+        ),
+    ]
+
+
+def compressed() -> Any:
+    found = []
+    rng = np.random.default_rng(0)
+    for dtype in (np.float32, np.complex128):
+        for batch in ((), (2,)):
+            dense = rng.integers(-4, 5, (*batch, 4, 5)).astype(dtype)
+            dense *= rng.random(dense.shape) < 0.5
+            if dtype is np.complex128:
+                dense = dense * (1 + 2j)
+            places = np.argwhere(dense)
+            x = tf.Variable(dense)
+            kind = x.dtype
+            flat = tf.constant(dense[tuple(places.T)])
+            csr = raw.SparseTensorToCSRSparseMatrix(
+                indices=places, values=flat, dense_shape=list(dense.shape)
+            )
+            same = raw.DenseToCSRSparseMatrix(dense_input=x, indices=places)
+            flips = {"conjugate": True, "type": kind}
+            turned = raw.SparseMatrixTranspose(input=csr, **flips)
+            for handle in (csr, same, turned):
+                found += [
+                    raw.CSRSparseMatrixToDense(sparse_input=handle, type=kind),
+                    list(raw.CSRSparseMatrixToSparseTensor(sparse_matrix=handle, type=kind)),
+                    raw.SparseMatrixNNZ(sparse_matrix=handle),
+                    list(
+                        raw.CSRSparseMatrixComponents(
+                            csr_sparse_matrix=handle, index=len(batch), type=kind
+                        )
+                    ),
+                ]
+            found += compressed_products(csr, same, x, rng, places)
+    return found
+
+
+def compressed_products(csr: Any, same: Any, x: Any, rng: Any, places: Any) -> Any:
+    found = []
+    kind, batch = x.dtype, x.shape[:-2].as_list()
+    for options in (
+        {},
+        {"transpose_a": True},
+        {"adjoint_a": True, "transpose_b": True},
+        {"adjoint_b": True, "transpose_output": True, "conjugate_output": True},
+    ):
+        inner = 4 if options.get("transpose_a") or options.get("adjoint_a") else 5
+        shape = (3, inner) if "transpose_b" in options or "adjoint_b" in options else (inner, 3)
+        b = tf.Variable(rng.integers(-3, 4, (*batch, *shape)).astype(kind.as_numpy_dtype))
+        with tf.GradientTape() as tape:
+            handle = raw.DenseToCSRSparseMatrix(dense_input=x, indices=places)
+            product = raw.SparseMatrixMatMul(a=handle, b=b, **options)
+            loss = tf.reduce_sum(product * product)
+        if not options.get("transpose_output") and not kind.is_complex:
+            found.append(tape.gradient(loss, [x, b]))
+        found.append(product)
+    for options in ({"transpose_b": True}, {"adjoint_a": True}):
+        c = raw.SparseMatrixSparseMatMul(a=csr, b=same, type=kind, **options)
+        found.append(raw.CSRSparseMatrixToDense(sparse_input=c, type=kind))
+    found.append(told(lambda: raw.SparseMatrixSparseMatMul(a=csr, b=same, type=kind).shape))
+    return found
+
+
+def stages() -> Any:
+    kinds = {"dtypes": [tf.float32, tf.int32], "shared_name": "line"}
+    for number in range(3):
+        raw.Stage(values=[tf.constant(number / 2), tf.constant([number])], shared_name="line")
+    found: list[Any] = [
+        raw.StageSize(**kinds),
+        list(raw.StagePeek(index=1, **kinds)),
+        list(raw.Unstage(**kinds)),
+        list(raw.Unstage(**kinds)),
+        raw.StageSize(**kinds),
+    ]
+    raw.StageClear(**kinds)
+    found.append(raw.StageSize(**kinds))
+    limited = {"dtypes": [tf.int32], "capacity": 1, "shared_name": "limited"}
+    put = {"capacity": 1, "shared_name": "limited"}
+    raw.Stage(values=[tf.constant(1)], **put)
+    second = threading.Thread(target=lambda: raw.Stage(values=[tf.constant(2)], **put))
+    second.start()
+    found += [list(raw.Unstage(**limited)), list(raw.Unstage(**limited))]
+    second.join()
+    return found
+
+
+def keyed_stages() -> Any:
+    found: list[Any] = []
+    for kind in ("Map", "OrderedMap"):
+        options = {"dtypes": [tf.float32, tf.int32], "shared_name": kind}
+
+        def op(name: str, kind: str = kind, options: Any = options, **given: Any) -> Any:
+            return getattr(raw, kind + name)(**given, **options)
+
+        for key in (7, 3, 5):
+            values = [tf.constant(key / 2), tf.constant([key])]
+            op("Stage", key=tf.constant(key, tf.int64), indices=[0, 1], values=values)
+        key = tf.constant(4, tf.int64)
+        op("Stage", key=key, indices=[1], values=[tf.constant(40)])
+        found += [op("Size"), op("IncompleteSize")]
+        op("Stage", key=key, indices=[0], values=[tf.constant(4.0)])
+        found += [
+            op("Size"),
+            op("IncompleteSize"),
+            list(op("Peek", key=key, indices=[0, 1])),
+            told(lambda op=op, key=key: list(op("Peek", key=key, indices=[1, 0]))),
+            list(op("Unstage", key=key, indices=[0, 1])),
+            op("Size"),
+        ]
+        one, values = op("UnstageNoKey", indices=[0, 1])
+        found += [[int(one)] if kind == "OrderedMap" else sorted([int(one)])[:0]]
+        found += [list(values) if kind == "OrderedMap" else []]
+        found.append(
+            told(
+                lambda op=op, one=3 if kind == "Map" else 5: op(
+                    "Stage", key=tf.constant(one, tf.int64), indices=[7], values=[tf.constant(1)]
+                )
+            )
+        )
+        op("Clear")
+        found.append(op("Size"))
+    return found
+
+
+def bundles() -> Any:
+    prefix = str(FOLDER / "a" / "ckpt")
+    values = [tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant(["x", "yz"]), tf.constant(7)]
+    names = ["w/a", "text", "n"]
+    raw.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=["", "", ""], tensors=values)
+    kinds = [tf.float32, tf.string, tf.int32]
+
+    def restored(prefix: str, names: Any, parts: Any, kinds: Any) -> Any:
+        return list(
+            raw.RestoreV2(prefix=prefix, tensor_names=names, shape_and_slices=parts, dtypes=kinds)
+        )
+
+    other, target = str(FOLDER / "b" / "ckpt"), str(FOLDER / "c" / "ckpt")
+    raw.SaveV2(
+        prefix=other, tensor_names=["more"], shape_and_slices=[""], tensors=[tf.constant([5, 6])]
+    )
+    found = [
+        restored(prefix, names, ["", "", ""], kinds),
+        restored(prefix, ["w/a"], ["2 2 0,1:-"], [tf.float32]),
+        restored(prefix, ["w/a"], ["2 2 -:1,1"], [tf.float32]),
+        told(lambda: restored(prefix, ["w/a"], [""], [tf.int32])),
+        told(lambda: restored(prefix, ["w/b"], [""], [tf.float32])),
+        told(lambda: restored(prefix, ["w/a"], ["3 2 -:-"], [tf.float32])),
+        told(lambda: restored(str(FOLDER / "nowhere"), ["w/a"], [""], [tf.float32])),
+    ]
+    raw.MergeV2Checkpoints(checkpoint_prefixes=[prefix, other], destination_prefix=target)
+    return [
+        *found,
+        restored(target, ["more", *names], ["", "", "", ""], [tf.int32, *kinds]),
+        sorted(path.name for path in (FOLDER / "c").iterdir()),
+        (FOLDER / "a").exists(),
+        (FOLDER / "b").exists(),
+    ]
+
+
+def vocabularies() -> Any:
+    old, new = FOLDER / "old.txt", FOLDER / "new.txt"
+    old.write_text("a\nb\nc\nd\n")
+    new.write_text("x\nd\na\ny\nc")
+    prefix = str(FOLDER / "m" / "ckpt")
+    matrix = np.arange(12, dtype=np.float32).reshape(4, 3)
+    raw.SaveV2(prefix=prefix, tensor_names=["m"], shape_and_slices=[""], tensors=[matrix])
+
+    def remapped(offset: int, count: int, size: int = -1) -> Any:
+        return list(
+            raw.GenerateVocabRemapping(
+                new_vocab_file=str(new),
+                old_vocab_file=str(old),
+                new_vocab_offset=offset,
+                num_new_vocab=count,
+                old_vocab_size=size,
+            )
+        )
+
+    def loaded(rows: Any, columns: Any, values: Any, height: int, width: int) -> Any:
+        return raw.LoadAndRemapMatrix(
+            ckpt_path=prefix,
+            old_tensor_name="m",
+            row_remapping=tf.constant(rows, tf.int64),
+            col_remapping=tf.constant(columns, tf.int64),
+            initializing_values=tf.constant(values, tf.float32),
+            num_rows=height,
+            num_cols=width,
+        )
+
+    return [
+        remapped(0, 5),
+        remapped(1, 3),
+        remapped(0, 5, 2),
+        told(lambda: remapped(3, 3)),
+        loaded([2, 0], [], [], 2, 3),
+        loaded([3, -1, 1], [2, 0], [100.0, 200.0], 3, 2),
+        loaded([3, 1], [-1, 2], [7.0, 8.0], 2, 2),
+        told(lambda: loaded([3, -1], [2, 0], [100.0], 2, 2)),
+        told(lambda: loaded([4, 1], [], [], 2, 3)),
+        told(lambda: loaded([1, 1], [], [], 2, 3)),
+    ]
+
+
+def tables() -> Any:
+    keys, values = tf.constant([1, 2], tf.int64), tf.constant([[0.5, 0.25], [1.0, 2.0]])
+    kinds = {"key_dtype": tf.int64, "value_dtype": tf.float32}
+    marks = [tf.constant(mark, tf.int64) for mark in (-1, -2)]
+    made = [
+        raw.AnonymousMutableHashTable(**kinds),
+        raw.AnonymousMutableHashTableOfTensors(**kinds, value_shape=[2]),
+        raw.AnonymousMutableDenseHashTable(
+            empty_key=marks[0], deleted_key=marks[1], value_dtype=tf.float32, value_shape=[2]
+        ),
+    ]
+    found = []
+    for place, handle in enumerate(made):
+        rows, default = (values, [-1.0, -2.0]) if place else (values[:, 0], -1.0)
+        raw.LookupTableInsertV2(table_handle=handle, keys=keys, values=rows)
+        wanted = tf.constant([2, 7], tf.int64)
+        found.append(raw.LookupTableFindV2(table_handle=handle, keys=wanted, default_value=default))
+    fixed = raw.AnonymousHashTable(key_dtype=tf.string, value_dtype=tf.int64)
+    raw.InitializeTableV2(table_handle=fixed, keys=["a", "b"], values=keys)
+    zero = tf.constant(0, tf.int64)
+    words = ["b", "z"]
+    return [
+        *found,
+        raw.LookupTableFindV2(table_handle=fixed, keys=words, default_value=zero),
+        told(lambda: raw.InitializeTableV2(table_handle=fixed, keys=["a"], values=keys[:1])),
+    ]
+
+
+def counting() -> Any:
+    variable = tf.Variable(3)
+
+    def up() -> Any:
+        return raw.ResourceCountUpTo(resource=variable.handle, limit=5, T=tf.int32)
+
+    return [
+        *(told(up) for _ in range(3)),
+        int(variable),
+        raw.DeviceIndex(device_names=["GPU", "CPU"]),
+        raw.DeviceIndex(device_names=["TPU"]),
+    ]
+
+
+def padded_convolutions() -> Any:
+    rng = np.random.default_rng(0)
+    # One image: TensorFlow gives the others parts of the first one.
+    x = rng.normal(size=(1, 5, 6, 2)).astype(np.float32)
+    w = rng.normal(size=(2, 3, 2, 3)).astype(np.float32)
+    found = []
+    for mode in ("REFLECT", "SYMMETRIC"):
+        for padding in ("SAME", "VALID"):
+            options = {
+                "paddings": [[0, 0], [1, 2], [0, 1], [0, 0]],
+                "filter": w,
+                "mode": mode,
+                "strides": [1, 1, 2, 1],
+                "padding": padding,
+            }
+            found.append(raw.FusedPadConv2D(input=x, **options))
+            found += [
+                raw.FusedResizeAndPadConv2D(
+                    input=x, size=[7, 8], resize_align_corners=corners, **options
+                )
+                for corners in (True, False)
+            ]
+    return found
+
+
+PROGRAMS = {
+    "tables": tables,
+    "counting": counting,
+    "padded convolutions": padded_convolutions,
+    "maps": maps,
+    "map gradients": map_gradients,
+    "lists": lists,
+    "compressed": compressed,
+    "stages": stages,
+    "keyed stages": keyed_stages,
+    "bundles": bundles,
+    "vocabularies": vocabularies,
+}
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    found = {}
+    for name, program in PROGRAMS.items():
+        try:
+            found[name] = plain(program())
+        except Exception as error:
+            found[name] = f"error: {type(error).__name__}: {error}"
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+main()
