@@ -18,7 +18,6 @@ from pinnace.engine.codegen.register_tiles import (
     ACROSS,
     EIGHT,
     NARROW,
-    ROWS,
     WIDE,
     eight,
     far_across,
@@ -28,6 +27,7 @@ from pinnace.engine.codegen.register_tiles import (
     one,
 )
 from pinnace.engine.codegen.register_tiles import wide as whole
+from pinnace.engine.codegen.vectors import ROWS
 
 
 @njit(inline="always")  # type: ignore[misc,unused-ignore] # Numba has no types

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 BEGIN = """
 from pinnace.engine.codegen.register_tiles import (
-    HALF, HALF_ROWS, NARROW, ROWS, WIDE, channelwise, half, narrow, pad, wide,
+    HALF, HALF_ROWS, NARROW, WIDE, channelwise, half, narrow, pad, wide,
 )
+from pinnace.engine.codegen.vectors import ROWS
 
 TABLE = types.Array(int64, 1, "C")
 
@@ -200,8 +201,9 @@ CORRELATE = (
 )
 
 MULTIPLY = """
-from pinnace.engine.codegen.register_tiles import EIGHT, ROWS, WIDE
+from pinnace.engine.codegen.register_tiles import EIGHT, WIDE
 from pinnace.engine.codegen.register_tiles import eight, four, move, one, two, wide
+from pinnace.engine.codegen.vectors import ROWS
 
 TABLE = types.Array(int64, 1, "C")
 

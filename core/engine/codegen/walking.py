@@ -529,9 +529,10 @@ from numba import carray
 from pinnace.engine.codegen.atomics import fetch_add, load, pause
 from pinnace.engine.codegen.mathematics import as_bytes, as_integers, as_pointer
 from pinnace.engine.codegen.register_tiles import (
-    EIGHT, HALF, HALF_ROWS, NARROW, PANEL, ROWS, WIDE, across, channelwise, clear, eight, four,
+    EIGHT, HALF, HALF_ROWS, NARROW, PANEL, WIDE, across, channelwise, clear, eight, four,
     eight_fetching, half, move, narrow, one, two, wide, wide_fetching,
 )
+from pinnace.engine.codegen.vectors import ROWS
 from pinnace.engine.codegen.winograd import multiply_places, transform_row
 
 TABLE = types.Array(int64, 1, "C")

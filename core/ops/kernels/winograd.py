@@ -69,7 +69,8 @@ def _suits(g: Geometry, channels: int, outputs: int) -> bool:
     """Whether it can be done this way, and is to be."""
     if g.window != (3, 3) or g.strides != (1, 1) or g.dilations != (1, 1):
         return False
-    return wins(*g.counts, channels, outputs)
+    rows, columns = g.counts
+    return wins(rows, columns, channels, outputs)
 
 
 def tile_step(channels: int) -> int:

@@ -114,7 +114,7 @@ def _resize_kernel(
 
 def _infer_resize(call: InferCall) -> Shape:
     size = call.constant(1)
-    sizes = [None, None] if size is None else [int(n) for n in size.reshape(-1)]
+    sizes: list[int | None] = [None, None] if size is None else [int(n) for n in size.reshape(-1)]
     return _inferred(call, sizes, 2)
 
 
