@@ -14,7 +14,7 @@ from pinnace.keras import ops
 from pinnace.keras.callbacks.callback import Callback
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 
 class Monitor(Callback):
@@ -40,21 +40,41 @@ class Monitor(Callback):
         self.min_delta = abs(min_delta)
 
     def _upwards(self) -> bool:
-        """Whether larger is better."""
+        """Whether larger is better.
+
+        Raises:
+            ValueError: neither the mode nor the metric says so.
+        """
         if self.mode != "auto":
             return self.mode == "max"
         name = self.monitor.removeprefix("val_")
-        if name == "loss":
+        if name == "loss" or name.endswith("_loss"):
             return False
-        for metric in getattr(self.model, "metrics", ()):
-            if metric.name == name and metric._direction is not None:
-                return bool(metric._direction == "up")
-        return name.endswith(("acc", "accuracy", "auc"))
+        metrics = list(_single_metrics(getattr(self.model, "metrics", ())))
+        # With several outputs a log is named after the output and the metric.
+        for ours in (lambda other: other == name, lambda other: name.endswith(f"_{other}")):
+            for metric in metrics:
+                if ours(metric.name) and metric._direction is not None:
+                    return bool(metric._direction == "up")
+        if name.endswith(("acc", "accuracy", "auc")):
+            return True
+        raise ValueError(
+            f"{type(self).__name__}: monitor={self.monitor!r} does not say whether more or less of "
+            'it is better, and mode is "auto"\n  Try: mode="max" if more is better, or mode="min"'
+        )
 
     @property
-    def monitor_op(self) -> Callable[[Any, Any], Any]:
-        """What compares a number with the best one: `keras.ops.greater` or `keras.ops.less`."""
-        return ops.greater if self._upwards() else ops.less
+    def monitor_op(self) -> Callable[[Any, Any], Any] | None:
+        """What compares a number with the best one: `keras.ops.greater` or `keras.ops.less`.
+
+        None while that is for the metric of a model to say, and there is no model yet.
+        """
+        try:
+            return ops.greater if self._upwards() else ops.less
+        except ValueError:
+            if self.model is None:
+                return None
+            raise
 
     def _worst(self) -> float:
         return -math.inf if self._upwards() else math.inf
@@ -72,6 +92,13 @@ class Monitor(Callback):
                 stacklevel=2,
             )
         return value
+
+
+def _single_metrics(metrics: Iterable[Any]) -> Iterator[Any]:
+    """The metrics, and those that stand for several one by one."""
+    for metric in metrics:
+        yield metric
+        yield from _single_metrics(getattr(metric, "metrics", ()))
 
 
 class EarlyStopping(Monitor):

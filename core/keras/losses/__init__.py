@@ -103,6 +103,13 @@ _FUNCTIONS: dict[str, Any] = {
     and getattr(function, "__module__", "") == module.__name__
     and not isinstance(function, type)
 }
+
+
+def is_one(fn: Any) -> bool:
+    """Whether this is a loss of this module, a function or an object: less of it is better."""
+    return isinstance(fn, Loss) or any(fn is one for one in _FUNCTIONS.values())
+
+
 _TABLE: dict[str, Any] = {
     **{cls.__name__: cls for cls in _CLASSES},
     **{name: f for name, f in _FUNCTIONS.items() if name not in {"pair", "logits_behind"}},

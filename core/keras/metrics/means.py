@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.tensor import Operands, Tensor
-from pinnace.keras import registry
+from pinnace.keras import losses, registry
 from pinnace.keras.losses.loss import masked_weights, squeeze_or_expand_to_same_rank
 from pinnace.keras.masks import mask_of
 from pinnace.keras.metrics.metric import Metric
@@ -88,6 +88,8 @@ class MeanMetricWrapper(Mean):
         self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **kwargs: Any
     ) -> None:
         super().__init__(name=name or getattr(fn, "__name__", None), dtype=dtype)
+        if self._direction is None and losses.is_one(fn):
+            self._direction = "down"
         self._fn = fn
         self._fn_kwargs = kwargs
 

@@ -121,6 +121,45 @@ def test_accuracies_are_better_when_larger() -> None:
     assert run(callback, [0.1, 0.2, 0.1, 0.3], "val_accuracy").ran == 3
 
 
+@pytest.mark.parametrize(
+    ("metric", "is_more_better"),
+    [
+        (lambda: keras.metrics.Precision(name="m"), True),
+        (lambda: keras.metrics.F1Score(name="m"), True),
+        (lambda: keras.metrics.CosineSimilarity(name="m"), True),
+        (lambda: keras.metrics.MeanAbsoluteError(name="m"), False),
+        (lambda: keras.metrics.BinaryCrossentropy(name="m"), False),
+        (lambda: keras.metrics.Hinge(name="m"), False),
+        (lambda: keras.metrics.MeanMetricWrapper(keras.losses.get("mse"), name="m"), False),
+    ],
+)
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_the_metric_says_what_is_better(metric: Any, is_more_better: bool, outputs: int) -> None:
+    """As in Keras; with several outputs, too, whose logs are named after them."""
+    x = keras.Input((2,))
+    heads = {f"out{n}": keras.layers.Dense(1, name=f"out{n}")(x) for n in range(outputs)}
+    made = keras.Model(x, heads["out0"] if outputs == 1 else heads)
+    metrics = [metric()] if outputs == 1 else {"out1": [metric()]}
+    losses = "mse" if outputs == 1 else dict.fromkeys(heads, "mse")
+    made.compile("sgd", losses, metrics=metrics)
+    monitor = "val_m" if outputs == 1 else "val_out1_m"
+    callback = callbacks.EarlyStopping(monitor)
+    assert callback.monitor_op is None
+    y = np.ones((4, 1), np.float32)
+    truth = y if outputs == 1 else dict.fromkeys(heads, y)
+    given = np.zeros((4, 2), np.float32)
+    made.fit(given, truth, validation_data=(given, truth), callbacks=[callback], verbose=0)
+    assert callback.best is not None
+    assert callback.monitor_op is (keras.ops.greater if is_more_better else keras.ops.less)
+
+
+def test_a_number_of_unknown_direction_needs_a_mode() -> None:
+    for make in (callbacks.EarlyStopping, callbacks.ReduceLROnPlateau):
+        with pytest.raises(ValueError, match=r"'purity'.*\n  Try: mode=\"max\""):
+            run(make(monitor="purity"), [1.0, 2.0], "purity")
+        run(make(monitor="purity", mode="max"), [1.0, 2.0], "purity")
+
+
 def test_a_missing_number_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="monitor 'val_loss' is not among loss"):
         run(callbacks.EarlyStopping(), [1.0], "loss")
