@@ -62,9 +62,9 @@ class ConcreteFunction(Trackable):
         self.structured_input_signature = arguments
         self.structured_outputs = results
         self.by_name = by_name
-        # Names and kinds of the positional parameters, and the name of `*args`, if it was traced.
         # The strategy and replica that it was traced in, None in none: what it reads and writes.
         self.place: Place | None = None
+        # Names and kinds of the positional parameters, and the name of `*args`, if it was traced.
         self._parameters: tuple[Sequence[str], Sequence[str], str] = ((), (), "args")
         # Made when it is first asked for, by `_described`.
         self._described_once: list[signature_text.Parameter] | None = None
