@@ -19,6 +19,7 @@ MODULES = {
     "tf.raw_ops",
     "tf.math.histograms",
     "tf.strings.splitting",
+    "tf.compat.v2",  # the names of tf itself
     "tf.distribute.cluster_resolver",  # whose names say why they are not there
 }
 

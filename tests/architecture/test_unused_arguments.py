@@ -36,12 +36,8 @@ DECLARED: dict[str, tuple[set[str], str]] = {
         "each process watches for itself",
     ),
     "row_partition.RowPartition.__init__": (
-        {"nrows", "nvals", "row_lengths", "row_splits", "uniform_row_length", "value_rowids"},
+        {"nrows", "nvals", "row_lengths", "value_rowids"},
         "the constructor is refused, in TensorFlow too",
-    ),
-    "functions.types.TraceType.": (
-        {"value", "tensors", "cast_context"},
-        "a type without tensors has nothing to take; subclasses have",
     ),
     "variables.DistributedVariable.assign": (
         {"use_locking"},
