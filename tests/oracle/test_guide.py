@@ -21,6 +21,7 @@ OTHERWISE = {
     "large.kernel.dtype.name": "dtypes of Keras' variables are texts",
     "DenseFeatures": "Keras 3 has no layer for feature columns",
     'features({"age"': "likewise",
+    "texts.quantize": "Keras draws a bar for the layers",
     "counter(1)": "tf.print writes past Python's sys.stdout there",
 }
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.dtypes import ANY_VALUE
 from pinnace.framework.shapes import Shape
-from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
+from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, attr
 from pinnace.ops.registry import define, scalar
 from pinnace.ops.state import tables
 from pinnace.ops.state.table_state import Table
@@ -29,6 +29,7 @@ def _table_op(
     kernel: Callable[..., Array],
     signature: str = "-> table_handle: resource",
     attrs: dict[str, AttrDef] | None = None,
+    gradient: Any = NOT_DIFFERENTIABLE,
 ) -> OpDef:
     return define(
         name=name,
@@ -37,7 +38,7 @@ def _table_op(
         attrs=attrs or {},
         infer=scalar,
         kernel=kernel,
-        gradient=NOT_DIFFERENTIABLE,
+        gradient=gradient,
         effect="read",
     )
 
@@ -86,4 +87,5 @@ DENSE = _table_op(
         "initial_num_buckets": attr("int", default=131072),
         "max_load_factor": attr("float", default=0.8),
     },
+    gradient=NO_GRADIENT_DEFINED,  # its inputs may be floats
 )
