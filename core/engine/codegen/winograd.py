@@ -166,9 +166,7 @@ def _write_patch(builder: Any, arguments: list[Any]) -> None:
                 offset = builder.add(builder.add(row, column), at)
                 pixel = write.load(builder.gep(x_at, [offset]), mask)
                 pixels.append(pixel)
-                number = builder.bitcast(pixel, bits)
-                unsigned = builder.add(number, number)  # the sign is shifted out
-                most = builder.select(builder.icmp_unsigned(">", unsigned, most), unsigned, most)
+                most = _larger(builder, pixel, most)
         builder.store(most, largest)
         for place, value in enumerate(write.patch(pixels)):
             offset = builder.add(builder.mul(plane, integer(place)), at)
@@ -176,6 +174,13 @@ def _write_patch(builder: Any, arguments: list[Any]) -> None:
 
     write.loop(count, body)
     builder.ret(_most(builder, builder.load(largest)))
+
+
+def _larger(builder: Any, pixel: Any, most: Any) -> Any:
+    """The larger bits of a vector of numbers and of earlier ones; their sign is shifted out."""
+    number = builder.bitcast(pixel, most.type)
+    unsigned = builder.add(number, number)
+    return builder.select(builder.icmp_unsigned(">", unsigned, most), unsigned, most)
 
 
 def _most(builder: Any, vector: Any) -> Any:
@@ -239,9 +244,7 @@ def _write_slope(builder: Any, arguments: list[Any]) -> None:
                 if j:
                     pixel = builder.select(two_columns, pixel, nothing)
                 pixels.append(pixel)
-                number = builder.bitcast(pixel, bits)
-                unsigned = builder.add(number, number)
-                most = builder.select(builder.icmp_unsigned(">", unsigned, most), unsigned, most)
+                most = _larger(builder, pixel, most)
         builder.store(most, largest)
         for place, value in enumerate(write.slope(pixels)):
             offset = builder.add(builder.mul(plane, integer(place)), at)
@@ -359,9 +362,9 @@ def transform_row(
     most = 0
     last_row = (rows + 1) * x_row
     for w in range(0, columns, 2):
-        wide_ = min(2, columns - w)
+        there = min(2, columns - w)
         bits = patch_in(
-            x + 4 * w * x_step, x_row, last_row, x_step, (wide_ + 1) * x_step, v + 4 * at * v_row,
+            x + 4 * w * x_step, x_row, last_row, x_step, (there + 1) * x_step, v + 4 * at * v_row,
             v_plane, channels,
         )  # fmt: skip
         most = max(most, bits)
@@ -369,7 +372,7 @@ def transform_row(
         t[limit + at] = at * PANEL
         t[2 * limit + at] = y + w * y_step
         t[3 * limit + at] = z + w * z_step
-        t[4 * limit + at] = 2 * rows + wide_
+        t[4 * limit + at] = 2 * rows + there
         at += 1
     return most
 

@@ -70,7 +70,7 @@ def split_of(reader: Reader, threads: int) -> int | None:
 
 def _ends(reader: Reader, layers: Sequence[Layer]) -> list[int]:
     """After how many layers the last one's result is all that the others read of them."""
-    last = {value: -1 for layer in layers for value in map(reader.root, layer.reads())}
+    last: dict[Value, int] = {}
     for number, layer in enumerate(layers):
         for value in map(reader.root, layer.reads()):
             last[value] = number

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.dtypes import ANY_VALUE, INDEX
-from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.array import broadcasting, constants, slicing
 from pinnace.ops.execute import execute
 from pinnace.ops.registry import define
@@ -31,21 +30,9 @@ def _kernel(
     new_axis_mask: int,
     shrink_axis_mask: int,
 ) -> Array:
-    op = "TensorStridedSliceUpdate"
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     vectors = (begin.tolist(), end.tolist(), strides.tolist())
-    out = input.copy()
-    index = slicing._index(op, out.shape, vectors, masks)
-    # With an ellipsis one element is a view too, not a copy of the number.
-    place = out[index if Ellipsis in index else (*index, Ellipsis)]
-    try:
-        place[...] = value
-    except ValueError:
-        raise InvalidArgumentError(
-            f"{op}: value must broadcast to the shape of the slice, {list(place.shape)}, got "
-            f"{list(value.shape)}"
-        ) from None
-    return out
+    return slicing.replaced("TensorStridedSliceUpdate", input, vectors, masks, value)
 
 
 def _infer(call: InferCall) -> Shape:

@@ -85,6 +85,39 @@ def _entries(
     return tuple(found)
 
 
+def replaced(
+    op: str,
+    array: Array,
+    vectors: tuple[list[int], list[int], list[int]],
+    masks: tuple[int, int, int, int, int],
+    value: Array,
+) -> Array:
+    """A copy of an array, with a value in the place that StridedSlice picks.
+
+    Args:
+        op: that is run.
+        array: what is copied.
+        vectors: begin, end and strides.
+        masks: of begin, end, ellipsis, new axes and axes that vanish.
+        value: broadcast to the place.
+
+    Raises:
+        InvalidArgumentError: it does not broadcast to it.
+    """
+    out = array.copy()
+    index = _index(op, out.shape, vectors, masks)
+    # With an ellipsis one element is a view too, not a copy of the number.
+    place = out[index if Ellipsis in index else (*index, Ellipsis)]
+    try:
+        place[...] = value
+    except ValueError:
+        raise InvalidArgumentError(
+            f"{op}: value must broadcast to the shape of the slice, {list(place.shape)}, got "
+            f"{list(value.shape)}"
+        ) from None
+    return out
+
+
 def _index(
     op: str,
     shape: tuple[int, ...],

@@ -208,18 +208,7 @@ def _slice_assign_kernel(
     vectors = (begin.tolist(), end.tolist(), strides.tolist())
 
     def changed(old: Array, new: Array) -> Array:
-        out = old.copy()
-        index = slicing._index("ResourceStridedSliceAssign", out.shape, vectors, masks)
-        # With an ellipsis one element is a view too, not a copy of the number.
-        place = out[index if Ellipsis in index else (*index, Ellipsis)]
-        try:
-            place[...] = new
-        except ValueError:
-            raise InvalidArgumentError(
-                "ResourceStridedSliceAssign: value must broadcast to the shape of the slice, "
-                f"{list(place.shape)}, got {list(new.shape)}"
-            ) from None
-        return out
+        return slicing.replaced("ResourceStridedSliceAssign", old, vectors, masks, new)
 
     resource_of(ref).update(changed, value)
 
