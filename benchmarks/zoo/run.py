@@ -37,7 +37,10 @@ def main() -> int:
     rows: list[paired.Row] = []
     for number, group in enumerate(groups := together(chosen)):
         print(f"{number + 1}/{len(groups)} {', '.join(w.name for w in group)}", flush=True)
-        rows += paired.measure(group, short=options.short, peers=[] if options.short else None)
+        found = paired.measure(group, short=options.short, peers=[] if options.short else None)
+        for row in found:
+            print(table.line(row), flush=True)
+        rows += found
     table.print_rows(rows)
     for row in rows:
         for side, error in row.failures.items():

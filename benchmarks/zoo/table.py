@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from harness import OURS, TENSORFLOW
+from harness import OURS, TENSORFLOW, quartile
 from report import duration, machine, shortened
 from verdicts import MET, MISSED, best_peer, mark
 from zoo.paired import ONNXRUNTIME, Row
@@ -113,6 +113,16 @@ def verdict(row: Row) -> str:
         return MISSED
     ratios = row.ratios("settled_s")
     return mark(best_peer(ratios)[1]) if ratios else ""
+
+
+def line(row: Row) -> str:
+    """A row on one line as soon as it is measured: our settled time, and its ratios to peers'."""
+    if OURS not in row.times:
+        return f"  {row.workload.name}: failed"
+    times = row.times[OURS].settled_s
+    ours = duration(quartile(times)) if times else "not timed"
+    ratios = (f"{ratio:.2f} of {peer}" for peer, ratio in row.ratios("settled_s").items())
+    return f"  {row.workload.name}: " + ", ".join([ours, *ratios])
 
 
 def print_rows(rows: Sequence[Row]) -> None:

@@ -57,6 +57,8 @@ class LoopTiers:
         self._test: Plan | None = None
         self._loop: Loop | None = None
         self._verdict, self._pace = Verdict(), Pace()
+        # The loop once its kernel has proved right and not slower: there is nothing left to ask.
+        self._proved: Loop | None = None
         self._recurrence: Recurrence | None = None
         self.clusters: LoopClusters | None = None
         self._clusters_trial: _ClustersTrial | None = None
@@ -105,6 +107,8 @@ class LoopTiers:
             return values, False
         if self._test is not test:
             return values, False
+        if self._proved is not None:
+            return self._proved.run(values, check)
         if self._loop is not None:
             return self._by_loop(self._loop, values, check)
         recurrence = self._recurrence
@@ -177,7 +181,10 @@ class LoopTiers:
         if self._forced:
             return loop.run(values, check)
         if self._verdict.passed:
-            return (values, False) if self._pace.is_slower else loop.run(values, check)
+            if self._pace.is_slower:
+                return values, False
+            self._proved = loop
+            return loop.run(values, check)
         if not self._verdict.begin():
             return values, False
         trial = _Trial(self._test, self._body, loop.advance, check, self._pace, is_exact=True)

@@ -211,6 +211,8 @@ class Tiers:
                 spare.append(leased)
 
     def _may_keep(self, prepared: Prepared) -> bool:
+        if not prepared.spare and len(self._tier.prepared) == 1:
+            return True  # as what follows would say, of most functions sooner
         held = [one for one in self._tier.prepared.values() if one is not None and one.spare]
         size = prepared.layout.bytes
         if not prepared.spare:

@@ -446,7 +446,7 @@ def wrap(array: Array | np.generic, dtype: DType | None = None) -> Tensor:
         array: the values.
         dtype: needed where the array's own dtype does not tell it (resource, variant, quantised).
     """
-    if dtype is not None and dtype.enum in _OPAQUE:
+    if dtype is not None and is_opaque(dtype):
         opaque = OpaqueTensor.__new__(OpaqueTensor)
         opaque._array = np.asarray(array)
         opaque._dtype = dtype
@@ -454,6 +454,11 @@ def wrap(array: Array | np.generic, dtype: DType | None = None) -> Tensor:
     tensor = _new(Tensor)
     tensor._array = array  # type: ignore[assignment]
     return tensor
+
+
+def is_opaque(dtype: DType) -> bool:
+    """Whether an array does not tell this dtype: a resource, a variant, quantised numbers."""
+    return dtype.enum in _OPAQUE
 
 
 def is_tensor(x: object) -> bool:

@@ -16,7 +16,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
+from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, is_opaque, wrap
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
 from pinnace.functions import flat_calls, signature_text
@@ -85,6 +85,8 @@ class ConcreteFunction(Trackable):
         ]
         self._single = isinstance(results, TensorSpec)
         self._packer = flat_calls.packer(results)
+        # Whether the arrays of all results tell their dtypes.
+        self._all_plain = not any(is_opaque(value.dtype) for value in graph.outputs)
         self._stateful = any(node.op.stateful for node in graph.nodes)
 
     # Properties.
@@ -183,6 +185,7 @@ class ConcreteFunction(Trackable):
         """Call with one tensor per tensor argument, in order; the results in their structure."""
         if state.graphs is not None and state.tracer is None:
             state.graphs.append(self.graph)
+        outputs: Sequence[Tensor]
         if state.tapes:
             for variable in self._variables:
                 for tape in state.tapes:
@@ -195,10 +198,13 @@ class ConcreteFunction(Trackable):
             results = self.run([*arrays, *self._captured_arrays])
             if self._single:
                 return wrap(results[0], self._flat_results[0].dtype)  # type: ignore[union-attr]
-            outputs = tuple(
-                wrap(array, value.spec.dtype)
-                for array, value in zip(results, self.graph.outputs, strict=True)
-            )
+            if self._all_plain:
+                outputs = [wrap(array) for array in results]
+            else:
+                outputs = [
+                    wrap(array, value.spec.dtype)
+                    for array, value in zip(results, self.graph.outputs, strict=True)
+                ]
         return self._packed(outputs)
 
     def run(self, arrays: Sequence[Any]) -> tuple[Array, ...]:
@@ -248,7 +254,7 @@ class ConcreteFunction(Trackable):
         if self._single:
             return outputs[0]
         if self._packer is not None:
-            return self._packer(iter(outputs))
+            return self._packer(outputs)
         found = iter(outputs)
         leaves = [next(found) if spec is not None else None for spec in self._flat_results]
         template = self.structured_outputs

@@ -7,15 +7,19 @@ else (numbers, variables, ragged tensors, strings) takes the general path.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    Packer = Callable[[Any], Any]
+    Packer = Callable[[Sequence[Tensor]], Any]
+
+# Structures that are nested deeper are packed leaf by leaf.
+_MOST_NESTED = 20
 
 
 def gather(values: Sequence[Any], key: list[object], tensors: list[Tensor]) -> bool:
@@ -55,34 +59,50 @@ def gather(values: Sequence[Any], key: list[object], tensors: list[Tensor]) -> b
 
 
 def packer(results: Any) -> Packer | None:
-    """A function from an iterator of tensors to them in this structure.
+    """A function from a sequence of tensors to them in this structure.
 
     None if it holds anything but TensorSpecs in tuples, lists and dicts.
     """
+    names: dict[str, object] = {}
+    text = _packed(results, itertools.count(), names, _MOST_NESTED)
+    if text is None:
+        return None
+    return eval(f"lambda tensors: {text}", names)  # type: ignore[no-any-return]
+
+
+def _packed(
+    results: Any, places: Iterator[int], names: dict[str, object], levels: int
+) -> str | None:
+    """The expression of a structure; dicts, whose leaves come in sorted order, keep their own.
+
+    Args:
+        results: the structure.
+        places: of the tensors that come next.
+        names: what the expression calls the keys of dicts; added to.
+        levels: how deep it may be nested: Python reads expressions of some 100.
+    """
     kind = type(results)
     if isinstance(results, TensorSpec):
-        return next
+        return f"tensors[{next(places)}]"
+    if not levels:
+        return None
     if kind is tuple or kind is list:
-        parts = [packer(part) for part in results]
-        if any(part is None for part in parts):
+        parts = [_packed(part, places, names, levels - 1) for part in results]
+        if None in parts:
             return None
-        if all(part is next for part in parts):
-            count = len(parts)
-            return lambda tensors: kind([next(tensors) for _ in range(count)])
-        return lambda tensors: kind([part(tensors) for part in parts])  # type: ignore[misc]
+        inside = "".join(f"{part}, " for part in parts)
+        return f"({inside})" if kind is tuple else f"[{inside}]"
     if kind is dict:
         try:
-            names = sorted(results)
+            order = sorted(results)
         except TypeError:
             return None
-        inside = {name: packer(results[name]) for name in names}
-        if any(part is None for part in inside.values()):
+        found = {key: _packed(results[key], places, names, levels - 1) for key in order}
+        if None in found.values():
             return None
-        order = list(results)
-
-        def pack(tensors: Any) -> Any:
-            found = {name: part(tensors) for name, part in inside.items()}  # type: ignore[misc]
-            return {name: found[name] for name in order}
-
-        return pack
+        called = {}
+        for key in results:
+            called[key] = f"key{len(names)}"
+            names[called[key]] = key
+        return "{" + ", ".join(f"{called[key]}: {found[key]}" for key in results) + "}"
     return None

@@ -7,6 +7,7 @@ is; an iteration may have branches and loops of its own. Results are those of th
 
 from __future__ import annotations
 
+from operator import methodcaller
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +20,7 @@ from pinnace.engine.codegen.scalar_text import FUNCTIONS, HEADER, SCALARS, is_sc
 from pinnace.engine.codegen.statements import fit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
@@ -34,6 +35,9 @@ _LOOK_S = 0.02
 _ENDED, _REFUSED, _LONG = range(3)
 # Axes of an array that elements are read of, at most.
 _MOST_AXES = 4
+# The dtypes of Python's numbers, which a kernel takes sooner than NumPy's scalars.
+_PYTHON_NUMBERS = frozenset({"bool", "float64", "int64"})
+_number, _scalar = methodcaller("item"), methodcaller("__getitem__", ())
 
 
 class Advance(NamedTuple):
@@ -55,7 +59,7 @@ class Loop:
 
     Args:
         text: the kernel's.
-        given: the loop variables that it takes.
+        given: the loop variables that it takes, and what makes arguments of them.
         changed: those that it gives back, and their dtypes.
         constants: what it takes behind them.
     """
@@ -63,8 +67,8 @@ class Loop:
     def __init__(
         self,
         text: str,
-        given: Sequence[int],
-        changed: Sequence[tuple[int, Any]],
+        given: Sequence[tuple[int, Callable[[Array], Any]]],
+        changed: Sequence[tuple[int, np.dtype[Any]]],
         constants: Sequence[Array],
     ) -> None:
         self.kernel = compiler.request(text)
@@ -107,13 +111,11 @@ class Loop:
     def _advance(self, values: Sequence[Array], most: int) -> tuple[int, int, Sequence[Array]]:
         kernel = self.kernel.function
         assert kernel is not None  # noqa: S101 - whoever calls this has looked
-        given = [values[place] for place in self._given]
-        state, iterations, *scalars = kernel(
-            most, *[fit(one) if one.ndim else one[()] for one in given], *self._constants
-        )
+        given = [argument(values[place]) for place, argument in self._given]
+        state, iterations, *numbers = kernel(most, *given, *self._constants)
         found = list(values)
-        for (place, kind), scalar in zip(self._changed, scalars, strict=True):
-            found[place] = np.asarray(kind(scalar))  # Numba gives Python's numbers back
+        for (place, dtype), number in zip(self._changed, numbers, strict=True):
+            found[place] = np.array(number, dtype)  # Numba gives Python's numbers back
         return state, iterations, tuple(found)
 
 
@@ -162,8 +164,16 @@ def _loop(test: Plan, body: Plan) -> Loop | None:
     lines.append(f"{', '.join(f'a{n}' for n in changed)} = {', '.join(new)}")
     lines.append("iterations += 1")
     text = _text(lines, [(f"a{n}", inputs[n]) for n in given], changed, flow)
-    dtypes = [(n, inputs[n].dtype.numpy.type) for n in changed]
-    return Loop(text, given, dtypes, flow.constants)
+    arguments = [(n, _argument(inputs[n])) for n in given]
+    dtypes = [(n, inputs[n].dtype.numpy) for n in changed]
+    return Loop(text, arguments, dtypes, flow.constants)
+
+
+def _argument(value: Value) -> Callable[[Array], Any]:
+    """What makes an argument of the kernel of a loop variable's array."""
+    if value.shape.rank:
+        return fit
+    return _number if value.dtype.name in _PYTHON_NUMBERS else _scalar
 
 
 def _is_readable(value: Value) -> bool:

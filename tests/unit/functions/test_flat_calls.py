@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace.framework import structure
@@ -105,3 +107,38 @@ def test_run_eagerly_is_heard_after_calls_were_remembered() -> None:
     finally:
         tf.config.run_functions_eagerly(False)
     assert seen == [False, True]
+
+
+@st.composite
+def _nests(draw: st.DrawFn) -> Any:
+    leaf = st.integers(0, 99).map(lambda number: tf.TensorSpec([number], tf.float32))
+    keys = st.sampled_from(["b", "a", 'quote"', "tensors", "key0"])
+    return draw(
+        st.recursive(
+            leaf,
+            lambda inside: (
+                st.lists(inside, max_size=3)
+                | st.lists(inside, max_size=3).map(tuple)
+                | st.dictionaries(keys, inside, max_size=3)
+            ),
+            max_leaves=12,
+        )
+    )
+
+
+@given(_nests())
+def test_packers_pack_as_the_long_way_does(results: Any) -> None:
+    pack = flat_calls.packer(results)
+    assert pack is not None
+    leaves = list(range(len(structure.flatten(results))))
+    found = pack(leaves)  # type: ignore[arg-type]  # numbers show their order
+    assert found == structure.pack_sequence_as(results, leaves)
+    assert repr(found) == repr(structure.pack_sequence_as(results, leaves))
+
+
+def test_structures_without_a_packer() -> None:
+    deep: Any = tf.TensorSpec([], tf.float32)
+    for _ in range(150):
+        deep = [deep]
+    for results in (None, (None,), {1: tf.TensorSpec([]), "a": tf.TensorSpec([])}, deep):
+        assert flat_calls.packer(results) is None
