@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from accounting import Account
 from asked import REMOVED, THREADS, Asked
 from verdicts import LEVEL
 
@@ -146,6 +147,7 @@ class Comparison:
     peer: str | None
     ours: list[Turn]
     theirs: list[Turn]
+    account: Account | None = None
 
     @property
     def ratios(self) -> list[float]:
@@ -198,6 +200,7 @@ class Comparison:
             "met": self.met,
             "ours": _summary(self.ours),
             "theirs": _summary(self.theirs) if self.theirs else None,
+            "account": None if self.account is None else self.account.record(),
         }
 
 
@@ -217,6 +220,13 @@ class Worker(Asked):
         if "error" in answer:
             raise RuntimeError(f"{self.last_words()}\n{answer['error']}")
         return Turn(answer["seconds"], answer["peak_bytes"])
+
+    def account(self, name: str) -> Account | None:
+        """What a call of a case that was measured does; None if that cannot be told."""
+        answer = self.ask({"account": name})
+        if "error" in answer:
+            raise RuntimeError(f"{self.last_words()}\n{answer['error']}")
+        return None if answer["account"] is None else Account(**answer["account"])
 
 
 @cache
@@ -263,6 +273,7 @@ def compare(
     """
     turns: dict[str, list[Turn]] = {side: [] for side in (OURS, *peers)}
     failures: dict[str, str] = {}
+    account: Account | None = None
     workers = {side: Worker(interpreter_of(side, case) or sys.executable) for side in turns}
     try:
         for number in range(1 if short else case.rounds):
@@ -275,14 +286,16 @@ def compare(
                     failures[side] = f"{name}, {side}: {error}"
             if OURS in failures:
                 break
+        if OURS not in failures and not isinstance(case, ProcessCase):
+            account = workers[OURS].account(name)
     finally:
         for worker in workers.values():
             worker.close()
     if OURS in failures:
         return [], failures
     worked = [peer for peer in peers if peer not in failures]
-    done = [Comparison(name, case, peer, turns[OURS], turns[peer]) for peer in worked]
-    return done or [Comparison(name, case, None, turns[OURS], [])], failures
+    done = [Comparison(name, case, peer, turns[OURS], turns[peer], account) for peer in worked]
+    return done or [Comparison(name, case, None, turns[OURS], [], account)], failures
 
 
 def environment() -> dict[str, Any]:

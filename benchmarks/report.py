@@ -12,6 +12,7 @@ from harness import OURS, Comparison
 from verdicts import MET, MISSED
 
 HEADINGS = ("work", "peer", "pinnace", "peer's", "ratio", "min–max", "aim", "memory", "")
+BOUNDS = ("work", "pinnace", "GFLOP", "GFLOP/s", "of the peak", "MB", "GB/s", "outside of steps")
 
 
 def print_table(comparisons: list[Comparison]) -> None:
@@ -52,6 +53,7 @@ def write_markdown(
         "| " + " | ".join(HEADINGS) + " |",
         "|" + "---|" * len(HEADINGS),
         *("| " + " | ".join(_row(comparison)) + " |" for comparison in comparisons),
+        *_bounds(comparisons),
         *(["", f"## {MISSED} What failed, or answered wrongly", ""] if failures else []),
         *(f"- {shortened(failure)}" for failure in failures),
     ]
@@ -103,6 +105,47 @@ def _row(comparison: Comparison) -> list[str]:
         memory,
         {True: MET, False: MISSED, None: ""}[comparison.met],
     ]
+
+
+def _bounds(comparisons: Sequence[Comparison]) -> list[str]:
+    """What calls of the rows that miss an aim do, which tells what bounds them."""
+    missed = {one.name: one for one in comparisons if one.met is False and one.account is not None}
+    if not missed:
+        return []
+    peaks = [one.account.peak_flops for one in missed.values() if one.account is not None]
+    return [
+        "",
+        f"## {MISSED} What bounds the rows that miss",
+        "",
+        "One call of ours, as the profiler counts it: operations; bytes that its steps read and",
+        "write, each once a step, of memory or of a cache (–: loops are not counted); and the part",
+        "of a call that is Python around its steps. The peak is that of a product",
+        f"of matrices by BLAS, {min(peaks) / 1e9:.0f} to {max(peaks) / 1e9:.0f} GFLOP/s while this",
+        "was measured. Convolutions of 3×3 count as the formula has them: Winograd's tiles",
+        "multiply 2.25 times less.",
+        "",
+        "| " + " | ".join(BOUNDS) + " |",
+        "|" + "---|" * len(BOUNDS),
+        *("| " + " | ".join(_bound(one)) + " |" for one in missed.values()),
+    ]
+
+
+def _bound(comparison: Comparison) -> list[str]:
+    account = comparison.account
+    assert account is not None
+    seconds = comparison.record()["ours"]["lower_quartile_s"]
+    cells = [comparison.case.title, duration(seconds)]
+    if account.flops is None:
+        cells += ["–"] * 3
+    else:
+        reached = account.flops / seconds
+        cells += [f"{account.flops / 1e9:.3g}", f"{reached / 1e9:.3g}"]
+        cells.append(f"{reached / account.peak_flops:.0%}")
+    if account.bytes is None:
+        cells += ["–"] * 2
+    else:
+        cells += [f"{account.bytes / 1e6:.3g}", f"{account.bytes / seconds / 1e9:.3g}"]
+    return [*cells, f"{account.outside_s / seconds:.0%}"]
 
 
 def _aim(comparison: Comparison) -> str:

@@ -4,7 +4,8 @@
 "sample_s": s, "warm_up_s": w, "rests": whether what goes on in the background is waited for} times
 a `Work`;
 {"command": [...], "warm": [...], "tells": whether it prints the seconds that count, "repeat": k}
-times fresh processes of this interpreter. The answer is
+times fresh processes of this interpreter; {"account": name} tells what a call of a `Work` does
+(`accounting`), null where that is not known. The answer is
 {"seconds": [per call, k of them], "peak_bytes": n} or {"error": text}.
 """
 
@@ -19,6 +20,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import accounting
 from asked import keep_to_cores
 from harness import LIBRARIES, OURS
 
@@ -129,6 +131,9 @@ def main() -> None:
         try:
             if "command" in request:
                 answer = time_processes(warm, request)
+            elif "account" in request:
+                found = accounting.account(benches[request["account"]].work.run)
+                answer = {"account": None if found is None else found.record()}
             else:
                 answer = time_calls(benches, request)
         except Exception:  # whatever it is, the other process must know it

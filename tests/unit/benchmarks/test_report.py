@@ -1,6 +1,11 @@
 """What the table of the benchmarks shows."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pinnace as tf
 import report
+from accounting import Account, account, leaves_of
 from harness import Case, Comparison, Turn
 
 ENVIRONMENT = {
@@ -47,3 +52,32 @@ def test_a_long_failure_keeps_who_and_why() -> None:
     assert found.startswith("infer, pinnace: ")
     assert found.endswith("AssertionError: 7 is off")
     assert len(found) < 400
+
+
+def test_rows_that_miss_tell_what_bounds_them(tmp_path) -> None:
+    spent = Account(flops=4_000_000_000, bytes=2_000_000, outside_s=0.05, peak_flops=32e9)
+    missed = replace(comparison(0.5, tensorflow=0.2), account=spent)
+    loop = replace(spent, flops=None, bytes=None)
+    assert "| work | 500 ms | – | – | – | – | – | 10% |" in written(
+        tmp_path, replace(missed, account=loop)
+    )
+    met = replace(comparison(0.1, tensorflow=0.2), account=spent)
+    text = written(tmp_path, missed)
+    assert "| work | 500 ms | 4 | 8 | 25% | 2 | 0.004 | 10% |" in text
+    assert "bounds" not in written(tmp_path, met)
+    assert "bounds" not in written(tmp_path, comparison(0.5, tensorflow=0.2))
+
+
+def test_what_a_whole_counts_is_counted_with_its_parts() -> None:
+    rows = [SimpleNamespace(depth=depth) for depth in (0, 1, 2, 2, 1, 0, 1)]
+    assert leaves_of(rows) == [rows[2], rows[3], rows[4], rows[6]]
+
+
+def test_a_call_is_counted() -> None:
+    a = tf.ones((64, 32))
+    found = account(lambda: tf.matmul(a, a, transpose_b=True))
+    assert found is not None
+    assert found.flops == 2 * 64 * 32 * 64
+    assert found.bytes == 4 * (64 * 32 + 64 * 32 + 64 * 64)
+    assert found.peak_flops > 0
+    assert account(lambda: None) is None
