@@ -13,13 +13,11 @@ import threading
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pinnace.engine import agreement, contests, rejections
 from pinnace.engine.contests import Contest, Decision, Pace
 from pinnace.engine.trials import RegionCheck, Verdict, agreed_of, checks_of, compiled_with
 from pinnace.engine.waiting import is_tried
-from pinnace.framework import config
+from pinnace.framework import config, float_warnings
 from pinnace.framework.context import state
 from pinnace.graph.text import text_of
 from pinnace.ops.running import RunContext
@@ -114,9 +112,12 @@ class LoopTiers:
         recurrence = self._recurrence
         if recurrence is None:
             return values, False
-        with np.errstate(all="ignore"):
+        silence = float_warnings.begin()
+        try:
             values, is_ended = self._by_recurrence(recurrence, values, check)
-        if recurrence.is_rejected:
+        finally:
+            float_warnings.end(silence)
+        if not is_ended and recurrence.is_rejected:
             with self._lock:
                 if self.clusters is None and self._recurrence is recurrence:
                     from pinnace.engine.codegen.loop_clusters import loop_clusters_of
@@ -188,8 +189,11 @@ class LoopTiers:
         if not self._verdict.begin():
             return values, False
         trial = _Trial(self._test, self._body, loop.advance, check, self._pace, is_exact=True)
-        with np.errstate(all="ignore"):
+        silence = float_warnings.begin()
+        try:
             return trial.run(values, self._verdict, "loop"), False
+        finally:
+            float_warnings.end(silence)
 
     def _by_recurrence(
         self, recurrence: Recurrence, values: Sequence[Array], check: Callable[[], None]

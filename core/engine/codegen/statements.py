@@ -105,6 +105,8 @@ class Statements:
         self.copies: dict[Value, list[Place]] = {}
         self.copied: set[tuple[Value, Place]] = set()
         self.in_parts = False
+        # The shape that a value lies in, where that is not its own: repeated, it lies there once.
+        self._narrow: dict[Value, tuple[int, ...]] = {}
         self._steady: set[Value] = set()
         self._packed: dict[tuple[Value, bool], str] = {}
         self._zeros = self._reserve(_PANEL)
@@ -146,8 +148,10 @@ class Statements:
         return Place(address, self.number(shape[-1] if shape else 1), True)
 
     def size(self, value: Value) -> tuple[int, ...]:
-        """The shape of a value at the call."""
-        found = self._sizes.get(value)
+        """The shape of a value at the call; of one that is repeated, what there is of it."""
+        found = self._narrow.get(value)
+        if found is None:
+            found = self._sizes.get(value)
         if found is None:
             array = self._constant(value)
             if array is None:
@@ -225,7 +229,8 @@ class Statements:
         write = _writer(node)
         if write is None:
             raise UnsupportedError(f"{node.op.name} has no statement")
-        kinds = {dtypes.float32, dtypes.bool} if node.op.view else {dtypes.float32}
+        takes_truths = node.op.view or node.op.moves == "repeat"
+        kinds = {dtypes.float32, dtypes.bool} if takes_truths else {dtypes.float32}
         if any(value.dtype not in kinds for value in node.outputs):
             raise UnsupportedError(f"{node.op.name} does not give float32")
         write(self, node)
@@ -385,6 +390,18 @@ class Statements:
             source = whole
         self._hand_on(value, self.at(source.address, self.size(value)))
 
+    def _repeat(self, node: Node) -> None:
+        """Elementwise steps read what is repeated where it lies once, as they broadcast."""
+        source, value = node.inputs[0], node.outputs[0]
+        if self.size(source) == self.size(value):
+            self._pass(node)
+            return
+        lies_as(self.size(source), self.size(value))
+        if value in self._wanted or not all(map(is_elementwise, self._uses.get(value, ()))):
+            raise UnsupportedError(f"{node}: repeated for more than elementwise steps")
+        self.places[value] = self._place(source)
+        self._narrow[value] = self.size(source)
+
     def _hand_on(self, value: Value, place: Place) -> None:
         """A value that lies where it is; copied if it is to lie elsewhere."""
         self.places[value] = place
@@ -516,6 +533,7 @@ _MOVERS = {
     "concatenate": Statements._concat,
     "stack": Statements._stack,
     "split": Statements._split,
+    "repeat": Statements._repeat,
 }
 _SUM = ("sum", "{total}")
 

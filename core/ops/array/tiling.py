@@ -158,6 +158,7 @@ TILE = define(
     infer=_infer_tile,
     kernel=_tile_kernel,
     gradient=_tile_gradient,
+    moves="repeat",
     batch=batch_rules.leading(1),
     flops=flops.none,
 )

@@ -277,11 +277,16 @@ def merged_shape(name: str, a: Shape, b: Shape) -> Shape:
     if a.dims is not None and a.dims == b.dims and None not in a.dims:
         return a
     try:
-        return a.merge_with(b)
+        return _merged(a, b)
     except ValueError:
         raise InvalidArgumentError(
             f"{name}: element_shape must fit the list's {a.text}, got {b.text}"
         ) from None
+
+
+@functools.lru_cache(maxsize=1024)
+def _merged(a: Shape, b: Shape) -> Shape:
+    return a.merge_with(b)
 
 
 def missing_element(name: str, dtype: DType, shape: Shape) -> Array:

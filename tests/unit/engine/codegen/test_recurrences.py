@@ -152,6 +152,47 @@ def test_a_recurrent_layer_and_its_gradient(name: str, masked: bool) -> None:
     assert check(make, x).turns >= 22  # forward and back
 
 
+@settings(max_examples=6, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 7), st.sampled_from([1, 2, 3]))
+def test_a_mask_that_is_repeated(rows: int, units: int, steps: int, form: int) -> None:
+    """As Keras's loops in SavedModels repeat it: for each unit, for each row, or once."""
+    x = tf.constant(normal(steps, rows, units))
+    shapes = {1: (rows, 1), 2: (1, units), 3: (rows, units)}
+    masks = tf.constant(RANDOM.random((steps, *shapes[form])) > 0.4)
+    weights = tf.constant(normal(units, units))
+
+    def make() -> Any:
+        def run(x: Any, masks: Any) -> Any:
+            listed = tf.TensorArray(tf.bool, steps).unstack(masks)
+
+            def step(i: Any, state: Any, before: Any) -> tuple[Any, Any, Any]:
+                mask = tf.tile(listed.read(i), [rows // shapes[form][0], units // shapes[form][1]])
+                made = tf.tanh(x[i] + tf.matmul(state, weights))
+                return i + 1, tf.where(mask, made, state), tf.where(mask, made, before)
+
+            zeros = tf.zeros((rows, units))
+            return tf.while_loop(lambda i, *_: i < steps, step, (0, zeros, zeros))[1:]
+
+        return run
+
+    assert check(make, x, masks).turns == steps
+
+
+def test_what_is_repeated_for_a_product_is_left_to_the_plan() -> None:
+    x, weights = tf.constant(normal(5, 1, 3)), tf.constant(normal(3, 3))
+
+    def make() -> Any:
+        def run(x: Any) -> Any:
+            def step(i: Any, state: Any) -> tuple[Any, Any]:
+                return i + 1, tf.tanh(state + tf.matmul(tf.tile(x[i], [4, 1]), weights))
+
+            return tf.while_loop(lambda i, _: i < 5, step, (0, tf.zeros((4, 3))))[1]
+
+        return run
+
+    assert check(make, x).turns == 0
+
+
 @settings(max_examples=12, deadline=None)
 @given(st.integers(1, 20), st.integers(1, 40), st.integers(1, 40), st.integers(1, 9), st.booleans())
 def test_sizes_of_all_kinds(rows: int, features: int, units: int, steps: int, watch: bool) -> None:
