@@ -64,7 +64,7 @@ def _keeps_rows(node: Node, sizes: Mapping[Value, tuple[int, ...]], own: Collect
         )
     # A reshaped value keeps its rows: all arrays have as many. What is joined or split along the
     # last axis, which alone has statements, stays in its row.
-    return node.op.view == "reshaped" or node.op.moves in {"concatenate", "split"}
+    return node.op.view == "reshaped" or node.op.moves in {"concatenate", "split", "slice"}
 
 
 def work_of(nodes: Sequence[Node], sizes: Mapping[Value, tuple[int, ...]]) -> int:

@@ -24,7 +24,9 @@ from pinnace.engine.codegen.array_steps import (
 )
 from pinnace.engine.codegen.forms import written
 from pinnace.framework import dtypes
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.graph.graph import constant_of
+from pinnace.ops.array import slicing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -423,6 +425,32 @@ class Statements:
             at += self.size(output)[-1]
             self._hand_on(output, place)
 
+    def _slice(self, node: Node) -> None:
+        """Columns that lie side by side."""
+        value, *bounds = node.inputs
+        output = node.outputs[0]
+        shape = self.size(value)
+        known = [self._constant(one) for one in bounds]
+        if not shape or any(one is None for one in known):
+            raise UnsupportedError(f"{node}: bounds that are not known")
+        begin, end, strides = (np.asarray(one).tolist() for one in known)
+        masks = tuple(node.attrs[name] for name in slicing.MASKS)
+        try:
+            *index, _ = slicing.index_of(node.op.name, shape, (begin, end, strides), masks)
+        except InvalidArgumentError as error:
+            raise UnsupportedError(str(error)) from None
+        parts = [*index, *[slice(None)] * (len(shape) - len(index))]
+        if len(parts) != len(shape) or not all(isinstance(part, slice) for part in parts):
+            raise UnsupportedError(f"{node}: axes come or go")
+        ranges = [part.indices(size) for part, size in zip(parts, shape, strict=True)]
+        whole = [(0, size, 1) for size in shape]
+        first, last, step = ranges[-1]
+        if ranges[:-1] != whole[:-1] or step != 1 or last <= first:
+            raise UnsupportedError(f"{node}: only columns side by side")
+        source = self._place(value)
+        at = f"{source.address} + 4 * {self.number(first)}"
+        self._hand_on(output, Place(at, source.step, source.whole and ranges == whole))
+
     def _prepare_concat(self, node: Node) -> None:
         """What is joined is made where it will lie, if it can be."""
         *parts, axis = node.inputs
@@ -533,6 +561,7 @@ _MOVERS = {
     "concatenate": Statements._concat,
     "stack": Statements._stack,
     "split": Statements._split,
+    "slice": Statements._slice,
     "repeat": Statements._repeat,
 }
 _SUM = ("sum", "{total}")

@@ -36,7 +36,7 @@ from pinnace.ops.nn.softmaxes import SOFTMAX
 from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV2D_BACKPROP_INPUT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
@@ -93,14 +93,24 @@ def _convolution(reader: Reader, place: int, node: Node) -> bool:
     if not reader.is_readable(x) or not reader.is_steady(weights):
         return False
     taps = reader.shape(weights)
-    if taps is None or len(taps) != 4 or taps[2] != reader.sizes[x][-1]:
-        return False  # unknown, or in groups
+    if taps is None or len(taps) != 4:
+        return False
+    kind = "PRODUCT"
+    if _is_channelwise(taps, reader.sizes[x][-1]):
+        kind = "CHANNELWISE"
+    elif taps[2] != reader.sizes[x][-1]:
+        return False  # in groups of several
     window = _window(reader, node, x, taps[:2])
     if window is None:
         return False
     source, _ = reader.source(x)
     out = node.outputs[0]
-    return reader.add(Layer("PRODUCT", place, node, out, [source], weights=weights, window=window))
+    return reader.add(Layer(kind, place, node, out, [source], weights=weights, window=window))
+
+
+def _is_channelwise(taps: Sequence[int], channels: int) -> bool:
+    """Whether a filter of Conv2D has a group for each channel, and one output of each."""
+    return taps[2] == 1 and taps[3] == channels > 1
 
 
 def _transposed(reader: Reader, place: int, node: Node) -> bool:
@@ -223,7 +233,8 @@ def _reads_windows(reader: Reader, place: int, value: Value) -> bool:
         channels = reader.sizes[node.outputs[0]][-1] if node.outputs[0] in reader.sizes else -1
         if node.op is DEPTHWISE_CONV2D:
             return taps[3] == 1
-        return channels > 0 and taps[2] == reader.shape(node.inputs[0])[-1]  # type: ignore[index]
+        given = reader.shape(node.inputs[0])[-1]  # type: ignore[index]
+        return channels > 0 and (taps[2] == given or _is_channelwise(taps, given))
     return bool(node.attrs["padding"] == "VALID" and node.attrs["ksize"][3] == 1)
 
 

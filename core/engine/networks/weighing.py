@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -72,7 +73,7 @@ def _made(layer: Layer, steady: Evaluation, is_tiled: bool) -> Packed:
     assert layer.weights is not None  # noqa: S101 - for mypy: products have weights
     matrix = steady.of(layer.weights)
     if layer.kind == "CHANNELWISE":
-        matrix = matrix.reshape(-1, matrix.shape[2])
+        matrix = matrix.reshape(-1, math.prod(matrix.shape[2:]))  # one output of each channel
     elif layer.phases:
         rows, columns = layer.phases[0].taps
         taps = matrix[np.ix_(rows, columns)].swapaxes(2, 3)

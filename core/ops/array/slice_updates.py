@@ -42,7 +42,7 @@ def _infer(call: InferCall) -> Shape:
 
 def _gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     _, begin, end, strides, value = call.inputs
-    masks = {name: call.attr(name) for name in slicing._MASKS}
+    masks = {name: call.attr(name) for name in slicing.MASKS}
     dvalue = execute(slicing.STRIDED_SLICE, dy, begin, end, strides, **masks)
     zeros = constants.zeros_like(dvalue)
     dx = execute(UPDATE, dy, begin, end, strides, zeros, **masks)
@@ -53,7 +53,7 @@ UPDATE = define(
     name="TensorStridedSliceUpdate",
     signature="input: T, begin: Index, end: Index, strides: Index, value: T -> output: T",
     types={"T": ANY_VALUE, "Index": INDEX},
-    attrs=slicing._MASKS,
+    attrs=slicing.MASKS,
     infer=_infer,
     kernel=_kernel,
     gradient=_gradient,

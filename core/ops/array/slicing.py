@@ -27,7 +27,7 @@ from pinnace.ops.registry import define
 
 __all__ = ["slice", "strided_slice"]
 
-_MASKS = {
+MASKS = {
     name: attr("int", default=0)
     for name in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 }
@@ -105,7 +105,7 @@ def replaced(
         InvalidArgumentError: it does not broadcast to it.
     """
     out = array.copy()
-    index = _index(op, out.shape, vectors, masks)
+    index = index_of(op, out.shape, vectors, masks)
     # With an ellipsis one element is a view too, not a copy of the number.
     place = out[index if Ellipsis in index else (*index, Ellipsis)]
     try:
@@ -118,7 +118,7 @@ def replaced(
     return out
 
 
-def _index(
+def index_of(
     op: str,
     shape: tuple[int, ...],
     vectors: tuple[list[int], list[int], list[int]],
@@ -303,7 +303,7 @@ def _strided_slice_kernel(
 ) -> Array:
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     vectors = (begin.tolist(), end.tolist(), strides.tolist())
-    return np.asarray(input[_index("StridedSlice", input.shape, vectors, masks)])
+    return np.asarray(input[index_of("StridedSlice", input.shape, vectors, masks)])
 
 
 def _infer_strided_slice(call: InferCall) -> Shape:
@@ -365,7 +365,7 @@ def _strided_slice_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, begin, end, strides = call.inputs
     if begin.dtype is int16:  # which StridedSliceGrad does not take
         begin, end, strides = (casting.cast(v, int32) for v in (begin, end, strides))
-    masks = {name: call.attr(name) for name in _MASKS}
+    masks = {name: call.attr(name) for name in MASKS}
     sizes = shapes.shape(x, begin.dtype)
     return execute(STRIDED_SLICE_GRAD, sizes, begin, end, strides, dy, **masks), None, None, None
 
@@ -375,9 +375,7 @@ def _strided_slice_rows(call: BatchCall) -> Sequence[Tensor]:
         call.refuse("takes another part of every row")
     x, *vectors = call.tensors
     bounds = [call.extended(one, first) for one, first in zip(vectors, (0, 0, 1), strict=True)]
-    masks = {
-        name: (call.attrs[name] << 1) | (name in {"begin_mask", "end_mask"}) for name in _MASKS
-    }
+    masks = {name: (call.attrs[name] << 1) | (name in {"begin_mask", "end_mask"}) for name in MASKS}
     return call.apply([x, *bounds], **masks)
 
 
@@ -385,12 +383,13 @@ STRIDED_SLICE = define(
     name="StridedSlice",
     signature="input: T, begin: Index, end: Index, strides: Index -> output: T",
     types={"T": ANY, "Index": INDEX | {int16}},
-    attrs=_MASKS,
+    attrs=MASKS,
     infer=_infer_strided_slice,
     kernel=_strided_slice_kernel,
     gradient=_strided_slice_gradient,
     static=True,
     batch=BatchRule(_strided_slice_rows),
+    moves="slice",
     flops=flops.none,
 )
 
@@ -411,7 +410,7 @@ def _strided_slice_grad_kernel(
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     vectors = (begin.tolist(), end.tolist(), strides.tolist())
     out = np.full(shape.tolist(), b"" if dy.dtype == object else 0, dy.dtype)
-    place = out[_index("StridedSliceGrad", out.shape, vectors, masks)]
+    place = out[index_of("StridedSliceGrad", out.shape, vectors, masks)]
     if place.shape != dy.shape:
         raise InvalidArgumentError(
             f"StridedSliceGrad: dy must have the shape of the slice, {list(place.shape)}, got "
@@ -428,7 +427,7 @@ def _infer_strided_slice_grad(call: InferCall) -> Shape:
 
 def _strided_slice_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     _, begin, end, strides, _ = call.inputs
-    masks = {name: call.attr(name) for name in _MASKS}
+    masks = {name: call.attr(name) for name in MASKS}
     return None, None, None, None, execute(STRIDED_SLICE, dy, begin, end, strides, **masks)
 
 
@@ -436,7 +435,7 @@ STRIDED_SLICE_GRAD = define(
     name="StridedSliceGrad",
     signature="shape: Index, begin: Index, end: Index, strides: Index, dy: T -> output: T",
     types={"T": ANY_VALUE, "Index": INDEX},
-    attrs=_MASKS,
+    attrs=MASKS,
     infer=_infer_strided_slice_grad,
     kernel=_strided_slice_grad_kernel,
     gradient=_strided_slice_grad_gradient,

@@ -5,6 +5,7 @@ into a matrix (`columns`), one row per window, and multiply; a block is small en
 matrix is still in the cache when it is multiplied. The input gradient is again a convolution, of
 `dy` with the reversed filter, one for each phase of the strides, so that no zeros are inserted; or,
 where `dy` has many more channels than x, the product is formed first and its pieces are added up.
+With a group for each channel, sums are over the window alone: that is `depthwise`.
 
 Axes: x [batch, *spatial, C]; filter [*window, C / groups, O]; out and dy [batch, *sizes, O].
 Channels first comes as a transposed view. `pads` are (before, after) per spatial axis.
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.kernels import blas, compiled, team, tiles, winograd
+from pinnace.ops.kernels import blas, compiled, depthwise, team, tiles, winograd
 from pinnace.ops.kernels.patches import Geometry, PaddedImages, Pads, geometry
 from pinnace.ops.kernels.precision import Array, computed_in
 
@@ -69,6 +70,10 @@ def conv(
     """
     g = geometry(x.shape[1:-1], filter.shape[:-2], strides, pads, dilations)
     groups = _group_count(x.shape[-1], filter.shape)
+    if groups > 1 and filter.shape[-2] == 1:
+        filters = filter.reshape(_by_channel(filter.shape, groups))
+        found = depthwise.depthwise_conv(x, filters, strides, pads, dilations)
+        return _into(out, found)
     compute = computed_in(x.dtype)
     shape = (x.shape[0], *g.counts, filter.shape[-1])
     if compute != x.dtype:
@@ -115,6 +120,12 @@ def conv_input_gradient(
     g = geometry(input_shape[1:-1], filter.shape[:-2], strides, pads, dilations)
     groups = _group_count(input_shape[-1], filter.shape)
     _check_dy(dy, (input_shape[0], *g.counts, filter.shape[-1]))
+    if groups > 1 and filter.shape[-2] == 1:
+        filters = filter.reshape(_by_channel(filter.shape, groups))
+        found = depthwise.depthwise_conv_input_gradient(
+            input_shape, filters, dy, strides, pads, dilations
+        )
+        return _into(out, found)
     compute = computed_in(dy.dtype)
     dy_exact = dy.astype(compute, copy=False)
     exact_filter = filter.astype(compute, copy=False)
@@ -162,6 +173,11 @@ def conv_filter_gradient(
     g = geometry(x.shape[1:-1], shape[:-2], strides, pads, dilations)
     groups = _group_count(x.shape[-1], shape)
     _check_dy(dy, (x.shape[0], *g.counts, shape[-1]))
+    if groups > 1 and shape[-2] == 1:
+        by_channel = _by_channel(shape, groups)
+        return depthwise.depthwise_conv_filter_gradient(
+            x, by_channel, dy, strides, pads, dilations
+        ).reshape(shape)
     compute = computed_in(x.dtype)
     x_exact, dy_exact = x.astype(compute, copy=False), dy.astype(compute, copy=False)
     inputs, outputs = shape[-2], shape[-1] // groups
@@ -184,6 +200,22 @@ def _group_count(channels: int, filter_shape: Sequence[int]) -> int:
             f"{channels} channels and a filter of shape {list(filter_shape)}"
         )
     return channels // inputs
+
+
+def _by_channel(shape: Sequence[int], groups: int) -> tuple[int, ...]:
+    """The shape that a filter with a group for each channel has as one of a depthwise convolution.
+
+    Both have their outputs in the same order.
+    """
+    return (*shape[:-2], groups, shape[-1] // groups)
+
+
+def _into(out: Array | None, found: Array) -> Array:
+    """The array, in `out` if that is given."""
+    if out is None:
+        return found
+    out[...] = found
+    return out
 
 
 def _check_dy(dy: Array, shape: tuple[int, ...]) -> None:

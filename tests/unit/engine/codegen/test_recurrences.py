@@ -178,6 +178,46 @@ def test_a_mask_that_is_repeated(rows: int, units: int, steps: int, form: int) -
     assert check(make, x, masks).turns == steps
 
 
+@settings(max_examples=8, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 5), st.integers(1, 6), st.data())
+def test_columns_side_by_side(
+    rows: int, units: int, before: int, steps: int, data: st.DataObject
+) -> None:
+    """As Keras's GRUs in SavedModels take their gates."""
+    after = data.draw(st.integers(0, 5))
+    x = tf.constant(normal(steps, rows, units))
+    weights = tf.constant(normal(units, before + units + after))
+    end = data.draw(st.sampled_from([before + units, -after])) if after else None
+
+    def make() -> Any:
+        def run(x: Any) -> Any:
+            def step(i: Any, state: Any) -> tuple[Any, Any]:
+                found = tf.matmul(state, weights)[:, before:end]
+                return i + 1, tf.tanh(x[i] + found)
+
+            return tf.while_loop(lambda i, _: i < steps, step, (0, tf.zeros((rows, units))))[1]
+
+        return run
+
+    assert check(make, x).turns == steps
+
+
+def test_columns_apart_are_left_to_the_plan() -> None:
+    x, weights = tf.constant(normal(5, 4, 3)), tf.constant(normal(3, 6))
+    for parts in (np.s_[:, ::2], np.s_[:, 5:2:-1]):
+
+        def make(parts: Any = parts) -> Any:
+            def run(x: Any) -> Any:
+                def step(i: Any, state: Any) -> tuple[Any, Any]:
+                    return i + 1, tf.tanh(x[i] + tf.matmul(state, weights)[parts])
+
+                return tf.while_loop(lambda i, _: i < 5, step, (0, tf.zeros((4, 3))))[1]
+
+            return run
+
+        assert check(make, x).turns == 0
+
+
 def test_what_is_repeated_for_a_product_is_left_to_the_plan() -> None:
     x, weights = tf.constant(normal(5, 1, 3)), tf.constant(normal(3, 3))
 

@@ -31,7 +31,7 @@ def convolutions(draw: st.DrawFn) -> Drawn:
     explicit = [(draw(st.integers(0, 2)), draw(st.integers(0, 2))) for _ in range(rank)]
     reach = [(k - 1) * d + 1 for k, d in zip(window, dilations, strict=True)]
     sizes = [draw(st.integers(1 if padding == "SAME" else r, r + 4)) for r in reach]
-    groups = draw(st.integers(1, 2))
+    groups = draw(st.integers(1, 3))
     inputs, outputs = draw(st.integers(1, 3)), draw(st.integers(1, 30))
     placed = place_windows(sizes, window, strides, dilations, padding, explicit)
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
