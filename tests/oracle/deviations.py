@@ -113,7 +113,7 @@ NOTHING = r"we raise.*TensorFlow gives [\[\], ]*$"
 EVERYWHERE = (
     Deviation("error", NO_WINDOW, about="we raise.*must not be longer than the padded input"),
     Deviation("gradients", NO_WINDOW, about="we raise.*must not be longer than the padded input"),
-    Deviation("error", NOT_INSIDE, wrong, about="we raise.* is outside of"),
+    Deviation("error", NOT_INSIDE, wrong, about="we raise.* is (outside of|out of bounds)"),
     Deviation("error", NOTHING_THERE, wrong, about=NOTHING),
     Deviation("error", NOTHING_THERE, empty, about="must be at least 1 along spatial axis"),
     Deviation(
@@ -443,6 +443,9 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
             "TensorFlow reads the bytes of a threshold of another type as of the type it expects",
             threshold_of_another_type,
         ),
+    ),
+    "TensorStridedSliceUpdate": (
+        Deviation("error", NOTHING_THERE, wrong, r"we raise.*the shape of the slice, \[.*\b0\b"),
     ),
     "SparseToDense": (
         Deviation(

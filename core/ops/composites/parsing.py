@@ -12,6 +12,8 @@ from pinnace.framework.dtypes import DType, as_dtype
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape, as_shape
+from pinnace.framework.tensor import is_tensor
+from pinnace.ops.array import reshaping
 from pinnace.ops.composites.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -381,4 +383,6 @@ def _default(key: str, feature: Any, kind: DType, shape: Shape) -> Any:
             f"parse_example: the default of feature {key!r} must have shape {shape.text}, "
             f"got {value.shape.text}"
         )
+    if not is_tensor(feature.default_value) and value.shape.num_elements() == count:
+        return reshaping.reshape(value, shape)  # numbers in whatever form, as TensorFlow takes them
     return value

@@ -277,12 +277,7 @@ def _dense_of(
     found = [_Dense(*one) for one in zip(keys, kinds, shapes, defaults, strict=True)]
     for feature, shape in zip(found, shapes, strict=True):
         given = feature.default.shape
-        if (
-            feature.has_default
-            and not feature.variable
-            and not shape.is_compatible_with(given)
-            and not (shape.num_elements() == feature.default.size and len(given) == 1)
-        ):
+        if feature.has_default and not feature.variable and not shape.is_compatible_with(given):
             raise InvalidArgumentError(
                 f"parse_example: the default of feature {feature.name} must have its shape "
                 f"{shape.text} or be empty, got {list(given)}"

@@ -159,11 +159,16 @@ class Drawn:
         pad, padding = self._padded(padding)
         after = self._after(shape[-1])
         strides = [1, stride, stride, 1]
+        in_groups = shape[-1] > 1 and self._random.random() < 0.5
 
         def run(x: Any) -> Any:
-            made = tf.nn.depthwise_conv2d(
-                pad(x), weights, strides, padding, dilations=[dilation, dilation]
-            )
+            if in_groups:  # the same, as Keras's Conv2D(groups=channels) has it
+                filters = tf.reshape(weights, [*taps, 1, shape[-1]])
+                made = tf.nn.conv2d(pad(x), filters, strides, padding, dilations=dilation)
+            else:
+                made = tf.nn.depthwise_conv2d(
+                    pad(x), weights, strides, padding, dilations=[dilation, dilation]
+                )
             return after(made)
 
         return run
