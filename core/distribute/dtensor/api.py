@@ -161,9 +161,7 @@ def check_layout(tensor: Any, layout: Layout) -> None:
     """
     found = fetch_layout(tensor)
     if found != layout:
-        raise ValueError(
-            f"Layout of tensor: {found}, did not match expected layout: {layout}"
-        )
+        raise ValueError(f"Layout of tensor: {found}, did not match expected layout: {layout}")
 
 
 def pack(tensors: Sequence[Any], layout: Layout) -> Tensor:
@@ -301,5 +299,3 @@ def _check_eager(name: str) -> None:
             f"`{name}` must be called eagerly. A function is being traced, in which nothing has a "
             "layout yet\n  Try: relayout, or `.layout` of a DVariable"
         )
-
-

@@ -23,8 +23,8 @@ def jobs() -> list[str]:
     found = [] if given is None else given.split(",")
     if any(name.startswith("/bns/") for name in found) and found != sorted(found, key=_task_of):
         raise ValueError(
-            f"Unexpected DTENSOR_JOBS content {given}. Sort entries in DTENSOR_JOBS because cluster "
-            "construction relies on the order."
+            f"Unexpected DTENSOR_JOBS content {given}. Sort entries in DTENSOR_JOBS because "
+            "cluster construction relies on the order."
         )
     return found
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.data.dataset import Dataset
 from pinnace.distribute.dtensor.api import copy_to_mesh
-from pinnace.distribute.dtensor.layout import Layout
 from pinnace.framework import structure
 from pinnace.framework.specs import TensorSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pinnace.distribute.dtensor.layout import Layout
     from pinnace.distribute.dtensor.mesh import Mesh
 
 
@@ -51,7 +51,8 @@ class DTensorDataset(Dataset):
     ) -> None:
         if tf_data_service_config is not None:
             raise NotImplementedError(
-                "Multi-client DTensorDataset is currently not supported: there is no tf.data service"
+                "Multi-client DTensorDataset is currently not supported: there is no tf.data "
+                "service"
             )
         structure.assert_same_structure(dataset.element_spec, layouts)
         flat: list[Layout] = structure.flatten(layouts)
@@ -89,11 +90,8 @@ class DTensorDataset(Dataset):
         return self._global_spec
 
     def __iter__(self) -> Iterator[Any]:
-        layouts = self._layouts
-        return map(
-            lambda element: structure.map_structure(copy_to_mesh, element, layouts),
-            iter(self._whole),
-        )
+        for element in self._whole:
+            yield structure.map_structure(copy_to_mesh, element, self._layouts)
 
 
 def _parts(mesh: Mesh, layouts: Sequence[Layout], batch_dim: str | None) -> int:

@@ -252,7 +252,8 @@ class Mesh:
         """For each position among all devices, the index along each dimension by name."""
         names = self.dim_names
         return {
-            number: dict(zip(names, place, strict=True)) for number, place in enumerate(self._places)
+            number: dict(zip(names, place, strict=True))
+            for number, place in enumerate(self._places)
         }
 
     def local_device_locations(self) -> list[dict[str, int]]:

@@ -110,8 +110,8 @@ def create_distributed_mesh(
     specs = _device_specs(local_devices, device_type)
     if int(np.prod(sizes)) != len(specs):
         raise ValueError(
-            f"Global number of devices ({len(specs)} per client * 1 clients = {len(specs)}) must be "
-            f"equal to total size of the mesh of shape {tuple(sizes)}"
+            f"Global number of devices ({len(specs)} per client * 1 clients = {len(specs)}) must "
+            f"be equal to total size of the mesh of shape {tuple(sizes)}"
         )
     return create_mesh(dims, mesh_name, specs, use_xla_spmd=use_xla_spmd)
 

@@ -1,4 +1,4 @@
-"""How ops and graphs run whose inputs have layouts: on whole values, and their results get layouts."""
+"""How ops and graphs run whose inputs have layouts: on whole values; their results get layouts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FEW = 20
 _ALONE = frozenset({"Relayout", "RelayoutLike"})
 
 
-def run_op(
+def run_op_laid_out(
     run: Callable[..., tuple[Tensor, ...]],
     op: OpDef,
     inputs: tuple[Any, ...],
@@ -89,9 +89,9 @@ def _relaid(
 ) -> tuple[Tensor, ...]:
     shape = inputs[0]._array.shape
     if op.name == "Relayout":
-        layout: Layout | None = target(attrs["layout"], found[0], len(shape))
-        if found[0] is not None and found[0].rank != Layout.from_string(attrs["layout"]).rank:
-            layout = Layout.from_string(attrs["layout"])
+        # As in TensorFlow, a layout of another rank stands for that of any if nothing is divided.
+        rank = len(shape) if found[0] is None else None
+        layout: Layout | None = target(attrs["layout"], found[0], rank)
     else:
         layout = found[1] if found[1] is not None else found[0]
     outputs = run(op, inputs, attrs)
@@ -135,7 +135,7 @@ def _of_function(
     return resolved(given, sizes, mesh)
 
 
-def run_graph(
+def run_graph_laid_out(
     run: Callable[[Sequence[Any]], Sequence[Any]], graph: Graph, tensors: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
     """Run a graph on whole values; its results have the layouts that follow from those it is given.
@@ -146,7 +146,7 @@ def run_graph(
         tensors: what it is given.
 
     Raises:
-        UnknownError, UnimplementedError: as of `run_op`.
+        UnknownError, UnimplementedError: as of `run_op_laid_out`.
     """
     found = tuple(layout_of(x) for x in tensors)
     mesh = one_mesh(graph.name, found) or present_mesh()

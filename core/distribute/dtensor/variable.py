@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.distribute.dtensor.layout import Layout
 from pinnace.distribute.dtensor.values import (
     check_fits,
     laid_out_array,
@@ -24,6 +23,7 @@ from pinnace.ops.execute import execute_one
 from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
+    from pinnace.distribute.dtensor.layout import Layout
     from pinnace.framework.tensor import Array, Tensor
 
 
@@ -63,7 +63,7 @@ class DVariable(Variable):
         if not isinstance(tensor, SymbolicTensor):
             check_fits("DVariable", tensor._array.shape, layout)
             tensor = wrap(tensor._array, tensor.dtype)
-        super().__init__(tensor, *args, dtype=dtype, **kwargs)
+        super().__init__(tensor, *args, **{**kwargs, "dtype": dtype})
         lay_out(self._handle, layout)
         self._save_as_bf16 = False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pinnace.distribute.dtensor.layout import UNSHARDED
+from pinnace.ops.registry import one_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,7 +71,7 @@ def rule_of(*names: str) -> Callable[[Rule], Rule]:
 def found_rule(op: OpDef) -> Rule | None:
     """The rule of an op, None if it has none: its outputs are whole on every device."""
     rule = _rules.get(op.name)
-    if rule is None and op.elementwise:
+    if rule is None and (op.elementwise or op.infer is one_shape):
         return _rules["AddV2"]
     return rule
 

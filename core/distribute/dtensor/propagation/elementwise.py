@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pinnace.distribute.dtensor.propagation.calls import Call, Specs
 
 
-@rule_of("AddV2", "AddN", "Select", "SelectV2", "Where", "ClipByValue", "BiasAddV1")
+@rule_of("AddV2", "AddN", "Select", "SelectV2", "ClipByValue")
 def broadcast(call: Call) -> Specs:
     """The operands' specs, merged axis by axis."""
     rank = len(call.sizes[0])
@@ -21,7 +21,7 @@ def broadcast(call: Call) -> Specs:
 @rule_of(
     *("Softmax", "LogSoftmax", "Identity", "StopGradient", "PreventGradient", "CheckNumerics"),
     *("ZerosLike", "OnesLike", "Cast", "Bitcast", "ReadVariableOp", "EnsureShape"),
-    *("DeepCopy", "Snapshot", "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars"),
+    *("Snapshot", "StaticRegexReplace", "StaticRegexFullMatch", "Bucketize"),
 )
 def like_first(call: Call) -> Specs:
     """The specs of the first input."""
@@ -83,7 +83,7 @@ def sparse_softmax_cross_entropy(call: Call) -> list[Specs]:
     return [rows, (rows[0], UNSHARDED)]
 
 
-@rule_of("TopK", "TopKV2", "InTopK", "InTopKV2")
+@rule_of("TopKV2", "InTopK", "InTopKV2")
 def top_k(call: Call) -> Specs:
     """Rows may be divided; what is sorted is not."""
     first = call.inputs[0].specs

@@ -45,9 +45,7 @@ def _fitting(specs: Specs, sizes: Sizes, call: Call) -> Specs:
 def divisible(specs: Specs, sizes: Sizes, mesh: Mesh) -> Specs:
     """The specs, without those that do not divide their axis evenly."""
     return tuple(
-        spec
-        if spec == UNSHARDED or size is None or size % mesh.dim_size(spec) == 0
-        else UNSHARDED
+        spec if spec == UNSHARDED or size is None or size % mesh.dim_size(spec) == 0 else UNSHARDED
         for spec, size in zip(specs, sizes, strict=True)
     )
 

@@ -51,7 +51,7 @@ def einsum(call: Call) -> Specs:
 
 @rule_of(
     *("Conv2D", "Conv3D", "DepthwiseConv2dNative", "MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D"),
-    *("MaxPoolGrad", "AvgPoolGrad", "FusedBatchNormV3", "ResizeBilinear", "ResizeNearestNeighbor"),
+    *("MaxPoolGrad", "AvgPoolGrad", "FusedBatchNormV3"),
 )
 def batch_parallel(call: Call) -> list[Specs]:
     """The examples of a batch may be divided, and nothing else."""

@@ -22,7 +22,7 @@ def reduce(call: Call) -> Specs:
     first, axes = call.inputs
     if axes.value is None:
         return whole(len(call.sizes[0]))
-    gone = normalized(axes.value.ravel(), first.rank)
+    gone = normalized(axes.value.ravel().tolist(), first.rank)
     if call.attr("keep_dims"):
         return tuple(UNSHARDED if axis in gone else s for axis, s in enumerate(first.specs))
     return tuple(spec for axis, spec in enumerate(first.specs) if axis not in gone)

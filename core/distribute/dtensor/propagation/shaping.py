@@ -52,7 +52,9 @@ def _by_groups(specs: Specs, before: Sequence[int], after: Sequence[int]) -> Spe
     new = [axis for axis, size in enumerate(after) if size > 1]
     while old and new:
         left, right = [old.pop(0)], [new.pop(0)]
-        while (a := math.prod(before[i] for i in left)) != (b := math.prod(after[i] for i in right)):
+        while (a := math.prod(before[i] for i in left)) != (
+            b := math.prod(after[i] for i in right)
+        ):
             (left if a < b else right).append((old if a < b else new).pop(0))
         found[right[0]] = specs[left[0]]
     return tuple(found)
