@@ -17,6 +17,7 @@ from pinnace.distribute.dtensor.relayouts import target
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.graph.walk import ordered
 from pinnace.ops.array.constants import PLACEHOLDER
+from pinnace.ops.array.relayout import RELAYOUT
 from pinnace.ops.execute import run_kernel
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph, Node, Value
+    from pinnace.ops.opdef import OpDef
 
-# Ops that draw from a key: shape, key, counter, algorithm, and maybe limits.
-_DRAWING = frozenset(
-    f"StatelessRandom{kind}V2" for kind in ("Uniform", "Normal", "UniformInt", "UniformFullInt")
-) | {"StatelessTruncatedNormalV2"}
+# The inputs of ops that draw numbers one by one, from a key.
+_KEYED = ["shape", "key", "counter", "alg"]
+_LIMITED = [*_KEYED, "minval", "maxval"]
 # TensorFlow's numbers: the key of a part is that of the whole, exclusive or with these.
 _FIRST, _STEP = 65521, 65536
 
@@ -79,15 +80,19 @@ def run_with_parts(
     return [values[one]._array for one in graph.outputs]
 
 
+def _draws(op: OpDef) -> bool:
+    return [arg.name for arg in op.inputs] in (_KEYED, _LIMITED)
+
+
 def _divided(graph: Graph) -> dict[Node, Layout]:
     """The nodes that draw numbers which are to be divided, and their layouts."""
-    if not any(node.op.name in _DRAWING for node in graph.nodes):
+    if not any(_draws(node.op) for node in graph.nodes):
         return {}
     wanted: dict[Value, Layout] = {}
     if _wanted.layout is not None:
         wanted.update(dict.fromkeys(graph.outputs, _wanted.layout))
     for node in reversed(ordered(graph)):
-        if node.op.name == "Relayout":
+        if node.op is RELAYOUT:
             shape = node.outputs[0].spec.shape
             wanted[node.inputs[0]] = target(node.attrs["layout"], None, shape.rank)
         elif node.op.elementwise and node.outputs[0] in wanted:
@@ -98,7 +103,7 @@ def _divided(graph: Graph) -> dict[Node, Layout]:
     return {
         node: wanted[node.outputs[0]]
         for node in graph.nodes
-        if node.op.name in _DRAWING
+        if _draws(node.op)
         and node.outputs[0] in wanted
         and not wanted[node.outputs[0]].is_fully_replicated()
     }

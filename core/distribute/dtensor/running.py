@@ -14,6 +14,7 @@ from pinnace.distribute.dtensor.scopes import present_mesh
 from pinnace.distribute.dtensor.values import DTensorHandle, check_fits, lay_out, layout_of
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.tensor import Tensor, wrap
+from pinnace.ops.array.relayout import RELAYOUT, RELAYOUT_LIKE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 # Integers of fewer elements than this are on every device without being told to.
 _FEW = 20
-_ALONE = frozenset({"Relayout", "RelayoutLike"})
+# What changes layouts, and takes tensors without one, and of several meshes.
+_RELAID = frozenset({RELAYOUT, RELAYOUT_LIKE})
 
 
 def run_op_laid_out(
@@ -49,7 +51,7 @@ def run_op_laid_out(
     for value in inputs:
         flat.extend(value) if type(value) is tuple else flat.append(value)
     found = [layout_of(x) for x in flat]
-    if op.name in _ALONE:
+    if op in _RELAID:
         return _relaid(run, op, inputs, attrs, found)
     mesh = one_mesh(op.name, found)
     if mesh is None:
@@ -88,7 +90,7 @@ def _relaid(
     found: Sequence[Layout | None],
 ) -> tuple[Tensor, ...]:
     shape = inputs[0]._array.shape
-    if op.name == "Relayout":
+    if op is RELAYOUT:
         # As in TensorFlow, a layout of another rank stands for that of any if nothing is divided.
         rank = len(shape) if found[0] is None else None
         layout: Layout | None = target(attrs["layout"], found[0], rank)

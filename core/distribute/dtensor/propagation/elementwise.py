@@ -18,11 +18,9 @@ def broadcast(call: Call) -> Specs:
     return merged(rank, [one.specs for one in call.inputs if one.rank <= rank])
 
 
-@rule_of(
-    *("Softmax", "LogSoftmax", "Identity", "StopGradient", "PreventGradient", "CheckNumerics"),
-    *("ZerosLike", "OnesLike", "Cast", "Bitcast", "ReadVariableOp", "EnsureShape"),
-    *("Snapshot", "StaticRegexReplace", "StaticRegexFullMatch", "Bucketize"),
-)
+@rule_of("Softmax", "LogSoftmax", "Identity", "StopGradient", "PreventGradient", "CheckNumerics")
+@rule_of("ZerosLike", "OnesLike", "Cast", "Bitcast", "ReadVariableOp", "EnsureShape", "Snapshot")
+@rule_of("StaticRegexReplace", "StaticRegexFullMatch", "Bucketize")
 def like_first(call: Call) -> Specs:
     """The specs of the first input."""
     return call.inputs[0].specs

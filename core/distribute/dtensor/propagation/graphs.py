@@ -9,11 +9,11 @@ from pinnace.distribute.dtensor.propagation.calls import Operand, whole
 from pinnace.distribute.dtensor.propagation.nodes import one_mesh, placed
 from pinnace.distribute.dtensor.relayouts import target
 from pinnace.framework import dtypes
-from pinnace.framework.errors import UnknownError
 from pinnace.graph.caches import PerGraph
 from pinnace.graph.graph import FunctionRef
 from pinnace.graph.known import known_value
 from pinnace.graph.walk import ordered
+from pinnace.ops.array.relayout import RELAYOUT, RELAYOUT_LIKE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,16 +75,11 @@ def _walked(graph: Graph, inputs: Found, mesh: Mesh | None) -> dict[Value, Layou
 def _node_layouts(node: Node, env: dict[Value, Layout], mesh: Mesh | None) -> Found:
     given = tuple(env.get(value) for value in node.inputs)
     nothing: Found = (None,) * len(node.outputs)
-    if node.op.name == "Relayout":
+    if node.op is RELAYOUT:
         first = node.outputs[0].spec.shape
         return (target(node.attrs["layout"], given[0], first.rank),)
-    try:
-        own = one_mesh(node.op.name, given)
-    except UnknownError:
-        if node.op.name == "RelayoutLike":
-            own = given[1].mesh if given[1] is not None else None
-        else:
-            raise
+    # What is laid out like another tensor goes to its mesh.
+    own = one_mesh(node.op.name, given[1:] if node.op is RELAYOUT_LIKE else given)
     if own is None:
         own = mesh
     if own is None:

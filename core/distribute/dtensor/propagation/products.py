@@ -49,10 +49,8 @@ def einsum(call: Call) -> Specs:
     return distinct([found.get(letter, UNSHARDED) for letter in right])
 
 
-@rule_of(
-    *("Conv2D", "Conv3D", "DepthwiseConv2dNative", "MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D"),
-    *("MaxPoolGrad", "AvgPoolGrad", "FusedBatchNormV3"),
-)
+@rule_of("Conv2D", "Conv3D", "DepthwiseConv2dNative", "FusedBatchNormV3")
+@rule_of("MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D", "MaxPoolGrad", "AvgPoolGrad")
 def batch_parallel(call: Call) -> list[Specs]:
     """The examples of a batch may be divided, and nothing else."""
     first = next((one for one in call.inputs if one.rank == len(call.sizes[0])), call.inputs[0])

@@ -11,10 +11,7 @@ if TYPE_CHECKING:
     from pinnace.distribute.dtensor.propagation.calls import Call, Specs
 
 
-@rule_of(
-    *("Sum", "Mean", "Prod", "Max", "Min", "All", "Any", "EuclideanNorm"),
-    *("SparseReduceSum", "L2Loss"),
-)
+@rule_of("Sum", "Mean", "Prod", "Max", "Min", "All", "Any", "EuclideanNorm", "L2Loss")
 def reduce(call: Call) -> Specs:
     """The axes that stay; one that is kept with size 1 is whole."""
     if not call.sizes[0]:

@@ -118,12 +118,10 @@ def split(call: Call) -> Specs:
     return tuple(UNSHARDED if index == cut else s for index, s in enumerate(given.specs))
 
 
-@rule_of("Tile", "Pad", "PadV2", "MirrorPad", "Roll", "ReverseV2")
+@rule_of("Tile", "Pad", "PadV2", "MirrorPad")
 def same_sizes(call: Call) -> Specs:
     """An axis whose size changes is whole."""
     first = call.inputs[0]
-    if call.op.name in {"Roll", "ReverseV2"}:  # TensorFlow has no rule for them
-        return whole(first.rank)
     return tuple(
         spec if before == after else UNSHARDED
         for spec, before, after in zip(first.specs, first.sizes, call.sizes[0], strict=True)
