@@ -24,6 +24,7 @@ from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
     from pinnace.distribute.dtensor.layout import Layout
+    from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array, Tensor
 
 
@@ -111,6 +112,11 @@ class DVariable(Variable):
             UnimplementedError: it is divided; `unpack` gives the parts.
         """
         return self.value().numpy()
+
+    @property
+    def stored_dtype(self) -> DType:
+        """The element type of what checkpoints keep."""
+        return bfloat16 if self._save_as_bf16 else self.dtype
 
     def stored_value(self) -> Array:
         """What checkpoints and SavedModels keep."""
