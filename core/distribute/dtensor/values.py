@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 
-from pinnace.distribute.dtensor.layout import MATCH, UNSHARDED, Layout
 from pinnace.framework import layouts
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.tensor import OpaqueTensor, Tensor, wrap
@@ -15,6 +14,7 @@ from pinnace.ops.control.printing import array_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pinnace.distribute.dtensor.layout import Layout
     from pinnace.framework.tensor import Array
 
 # What TensorFlow's tensors with layouts are on: a device of their own.
@@ -144,11 +144,6 @@ def lay_out(tensor: Tensor, layout: Layout) -> AnyDTensor:
     return cast("AnyDTensor", given)
 
 
-def with_layout(tensor: Tensor, layout: Layout) -> AnyDTensor:
-    """Another tensor with the value of `tensor` and that layout."""
-    return lay_out(wrap(tensor._array, tensor.dtype), layout)
-
-
 def laid_out_array(array: Array, layout: Layout) -> AnyDTensor:
     """A tensor of an array, which it takes over, and a layout."""
     return lay_out(wrap(array), layout)
@@ -174,16 +169,6 @@ def check_fits(what: str, shape: Sequence[int], layout: Layout) -> None:
                 f"layout, but got dimension size={size} is not divisible by number of shards in "
                 f"layout for this dimension={shards}.\n  layout: {layout.to_string()}"
             )
-
-
-def fitting(shape: Sequence[int], specs: Sequence[str], layout: Layout) -> Layout:
-    """The layout with those specs on the mesh of `layout`, whole where an axis is not divisible."""
-    mesh = layout.mesh
-    kept = [
-        spec if spec in {UNSHARDED, MATCH} or size % mesh.dim_size(spec) == 0 else UNSHARDED
-        for size, spec in zip(shape, specs, strict=True)
-    ]
-    return Layout(kept, mesh)
 
 
 def components(array: Array, layout: Layout) -> list[Array]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.distribute.dtensor.layout import Layout
+from pinnace.distribute.dtensor.layout import UNSHARDED, Layout
 from pinnace.distribute.dtensor.propagation.calls import Operand, whole
-from pinnace.distribute.dtensor.propagation.nodes import one_mesh, placed
+from pinnace.distribute.dtensor.propagation.nodes import divisible, one_mesh, placed
 from pinnace.distribute.dtensor.relayouts import target
 from pinnace.framework import dtypes
 from pinnace.graph.caches import PerGraph
@@ -87,18 +87,19 @@ def _node_layouts(node: Node, env: dict[Value, Layout], mesh: Mesh | None) -> Fo
     if node.op.runs is not None:
         return _of_functions(node, given, own)
     sizes = [_sizes(value) for value in node.outputs]
+    given_sizes = [_sizes(value) for value in node.inputs]
+    if None in sizes or None in given_sizes:
+        return nothing  # a number of axes that is not known
+    if any(value.dtype in {dtypes.resource, dtypes.variant} for value in node.outputs):
+        return nothing
     operands = [
         Operand(
-            layout.specs if layout is not None else whole(len(_sizes(value) or ())),
-            _sizes(value) or (),
+            layout.specs if layout is not None else whole(len(known or ())),
+            known or (),
             known_value(value) if value.dtype.is_integer else None,
         )
-        for value, layout in zip(node.inputs, given, strict=True)
+        for value, layout, known in zip(node.inputs, given, given_sizes, strict=True)
     ]
-    if any(one is None for one in sizes) or any(
-        value.dtype in {dtypes.resource, dtypes.variant} for value in node.outputs
-    ):
-        return nothing
     return tuple(placed(node.op, operands, node.attrs, sizes, own))  # type: ignore[arg-type]
 
 
@@ -139,7 +140,7 @@ def _of_functions(node: Node, given: Found, mesh: Mesh) -> Found:
 def _less(one: Layout | None, other: Layout | None) -> Layout | None:
     if one is None or other is None or one.mesh != other.mesh or one.rank != other.rank:
         return None if one is None else Layout.replicated(one.mesh, one.rank)
-    kept = [a if a == b else "unsharded" for a, b in zip(one.specs, other.specs, strict=True)]
+    kept = [a if a == b else UNSHARDED for a, b in zip(one.specs, other.specs, strict=True)]
     return Layout(kept, one.mesh)
 
 
@@ -151,16 +152,7 @@ def resolved(
     for layout, shape in zip(layouts, sizes, strict=True):
         if layout is None or layout.rank != len(shape):
             found.append(Layout.replicated(mesh, len(shape)))
-        elif any(size % layout.num_shards(axis) for axis, size in enumerate(shape)):
-            found.append(
-                Layout(
-                    [
-                        spec if size % layout.num_shards(axis) == 0 else "unsharded"
-                        for axis, (spec, size) in enumerate(zip(layout.specs, shape, strict=True))
-                    ],
-                    layout.mesh,
-                )
-            )
         else:
-            found.append(layout)
+            specs = divisible(layout.specs, tuple(shape), layout.mesh)
+            found.append(layout if specs == layout.specs else Layout(specs, layout.mesh))
     return found

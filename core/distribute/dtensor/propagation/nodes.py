@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-# The rules register themselves.
 from pinnace.distribute.dtensor.layout import UNSHARDED, Layout
 from pinnace.distribute.dtensor.propagation import elementwise as _elementwise
 from pinnace.distribute.dtensor.propagation import products as _products
@@ -21,25 +20,21 @@ if TYPE_CHECKING:
     from pinnace.distribute.dtensor.propagation.calls import Operand, Sizes, Specs
     from pinnace.ops.opdef import OpDef
 
-RULES = (_elementwise, _products, _reductions, _shaping, _slicing)
+# The modules whose rules register themselves.
+_RULES = (_elementwise, _products, _reductions, _shaping, _slicing)
 
 
 def output_specs(call: Call) -> list[Specs]:
     """The specs of each output: by the op's rule, whole where there is none."""
     rule = found_rule(call.op)
-    count = len(call.sizes)
-    given: Any = None
-    if rule is not None and all(one.specs is not None for one in call.inputs):
-        given = rule(call)
-    if given is None:
+    if rule is None:
         return [whole(len(sizes)) for sizes in call.sizes]
-    each = list(given) if isinstance(given, list) else [given] * count
-    return [_fitting(specs, sizes, call) for specs, sizes in zip(each, call.sizes, strict=False)]
-
-
-def _fitting(specs: Specs, sizes: Sizes, call: Call) -> Specs:
-    del call
-    return specs if len(specs) == len(sizes) else whole(len(sizes))
+    given: Any = rule(call)
+    each = given if isinstance(given, list) else [given] * len(call.sizes)
+    return [
+        specs if len(specs) == len(sizes) else whole(len(sizes))
+        for specs, sizes in zip(each, call.sizes, strict=True)
+    ]
 
 
 def divisible(specs: Specs, sizes: Sizes, mesh: Mesh) -> Specs:
