@@ -275,7 +275,7 @@ def write_variable(variable: Any, value: Any, where: str) -> None:
             f"{where} has shape {list(value.shape)}, variable {variable.name!r} has "
             f"{variable.shape.text}"
         )
-    if value.dtype != variable.dtype.numpy:
+    if value.dtype not in {variable.dtype.numpy, variable.stored_dtype.numpy}:
         raise InvalidArgumentError(
             f"{where} is {value.dtype}, variable {variable.name!r} is {variable.dtype.name}"
         )

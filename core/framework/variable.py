@@ -325,6 +325,11 @@ class Variable(VariableParts, VariableMembers, Operands, Trackable, metaclass=Cr
         del name
         return self._resource.is_initialized
 
+    @property
+    def stored_dtype(self) -> DType:
+        """The element type of what checkpoints keep."""
+        return self.dtype
+
     def stored_value(self) -> Array:
         """What checkpoints and SavedModels keep."""
         return self._resource.read()

@@ -193,10 +193,11 @@ def _number(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
     if isinstance(value, (float, np.floating)):
-        if value == int(value) if np.isfinite(value) else False:
-            number = float(value)
-            return f"{number:g}" if abs(number) < 1e16 else repr(number)
-        return str(value)
+        # As few of 6 or 9 digits (15 or 17) as give the number again.
+        wide = isinstance(value, float)
+        short, long, kind = (15, 17, np.float64) if wide else (6, 9, np.float32)
+        text = f"{float(value):.{short}g}"
+        return text if value != value or kind(text) == value else f"{float(value):.{long}g}"
     return str(value)
 
 
@@ -258,7 +259,7 @@ def _format_kernel(
     for array, piece in zip(inputs, pieces, strict=False):
         if summarize < 0 or 2 * summarize > max(np.shape(array), default=0):
             claim(np.size(array) * NUMBER)
-        parts.append(_array_text(np.asarray(array), summarize) + piece.encode())
+        parts.append(array_text(np.asarray(array), summarize) + piece.encode())
         claim(len(parts[-1]))
     out = np.empty((), object)
     out[()] = joined(b"", parts)
@@ -349,6 +350,6 @@ PRINT = define(
 )
 
 
-def _array_text(array: Array, summarize: int) -> bytes:
+def array_text(array: Array, summarize: int) -> bytes:
     """An array as TensorFlow prints it: `[1 2 3 ... 8 9 10]`, strings in quotes."""
     return _nested(array, summarize, 0)

@@ -1,0 +1,1 @@
+"""Which layouts the results of ops have: rules by the names of ops, and graphs node by node."""
