@@ -192,7 +192,14 @@ def _text(
     kinds = [_type(value.dtype.name, value.shape.rank or 0) for _, value in given]
     kinds += [_type(one.dtype.name, one.ndim) for one in flow.constants]
     results = ", ".join(f"a{n}" for n in changed)
+    # Nothing in machine code; where the text is run as Python, its arithmetic is NumPy's.
+    own = [
+        f"{name} = np.{value.dtype.name}({name})"
+        for name, value in given
+        if not value.shape.rank and value.dtype.name in _PYTHON_NUMBERS - {"bool"}
+    ]
     frame = [
+        *own,
         f"state = {_ENDED}",
         *(["inner = 0"] if flow.has_loops else []),
         "iterations = 0",
