@@ -287,7 +287,10 @@ def compare(
             if OURS in failures:
                 break
         if OURS not in failures and not isinstance(case, ProcessCase):
-            account = workers[OURS].account(name)
+            try:
+                account = workers[OURS].account(name)
+            except RuntimeError as error:  # what was measured stands
+                failures["profile"] = f"{name}, what a call does: {error}"
     finally:
         for worker in workers.values():
             worker.close()

@@ -17,7 +17,7 @@ from pinnace.distribute.dtensor.values import (
     laid_out_array,
     layout_of,
 )
-from pinnace.framework import structure
+from pinnace.framework import layouts, structure
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InternalError, InvalidArgumentError, UnimplementedError
@@ -286,8 +286,6 @@ def _on_device(tensor: Tensor, device: str) -> Tensor:
 
 
 def _begin(layout: Layout) -> None:
-    from pinnace.framework import layouts
-
     if not isinstance(layout, Layout):
         raise TypeError(f"layout must be a Layout, got {layout!r}")
     layouts.begin()

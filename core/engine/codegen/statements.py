@@ -399,7 +399,8 @@ class Statements:
             self._pass(node)
             return
         lies_as(self.size(source), self.size(value))
-        if value in self._wanted or not all(map(is_elementwise, self._uses.get(value, ()))):
+        is_put = value in self._wanted or value in self._homes or value in self.copies
+        if is_put or not all(map(is_elementwise, self._uses.get(value, ()))):
             raise UnsupportedError(f"{node}: repeated for more than elementwise steps")
         self.places[value] = self._place(source)
         self._narrow[value] = self.size(source)

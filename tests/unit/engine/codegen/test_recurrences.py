@@ -218,6 +218,26 @@ def test_columns_apart_are_left_to_the_plan() -> None:
         assert check(make, x).turns == 0
 
 
+def test_what_is_repeated_and_kept_is_left_to_the_plan() -> None:
+    x = tf.constant(normal(5, 1, 3))
+
+    def make() -> Any:
+        def run(x: Any) -> Any:
+            listed = tf.TensorArray(tf.float32, 5).unstack(x)
+
+            def step(i: Any, state: Any, kept: Any) -> tuple[Any, Any, Any]:
+                wide = tf.tile(listed.read(i), [4, 1])
+                return i + 1, tf.tanh(state + wide), kept.write(i, wide)
+
+            kept = tf.TensorArray(tf.float32, 5, element_shape=[4, 3])
+            ends = tf.while_loop(lambda i, *_: i < 5, step, (0, tf.zeros((4, 3)), kept))
+            return ends[1], ends[2].stack()
+
+        return run
+
+    assert check(make, x).turns == 0
+
+
 def test_what_is_repeated_for_a_product_is_left_to_the_plan() -> None:
     x, weights = tf.constant(normal(5, 1, 3)), tf.constant(normal(3, 3))
 

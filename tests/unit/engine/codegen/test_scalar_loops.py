@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from pinnace.framework.errors import DeadlineExceededError
 from pinnace.ops.running import RunContext, Stop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pinnace.engine.codegen.loops import Loop
     from pinnace.engine.plan import Plan
@@ -357,3 +358,65 @@ def test_a_loop_without_end_inside_a_branch_ends(
     finally:
         state.stop = None
         timer.cancel()
+
+
+def test_a_loop_that_has_settled_gives_what_the_plan_gives() -> None:
+    def run(n: Any, x: Any, y: Any, up: Any) -> Any:
+        return tf.while_loop(
+            lambda n, *_: n > 0,
+            lambda n, x, y, up: (
+                n - 1,
+                x * 3 + tf.cast(n, tf.int64),
+                y / 2 + 1.0,
+                tf.logical_not(up),
+            ),
+            [n, x, y, up],
+        )
+
+    function = tf.function(run)
+    random = np.random.default_rng(3)
+    first = (tf.constant(3000, tf.int32), *_drawn(random))
+    graph = function.get_concrete_function(*first).graph
+    (node,) = [node for node in graph.nodes if node.op.runs == "loop"]
+    tiers = plan_of(node.attrs["body"].graph).tiers.loops()
+    assert tiers is not None
+    with in_tier("auto"):
+        for _ in range(200):
+            function(*first)
+            if tiers._loop is not None:
+                assert is_tried(tiers._loop.kernel, wait=True)
+            if tiers._proved is not None:
+                break
+        assert tiers._proved is not None
+    for count in (0, 1, 2, 5000):
+        for _ in range(10):
+            given = (tf.constant(count, tf.int32), *_drawn(random))
+            with in_tier("plan"):
+                wanted = function(*given)
+            with in_tier("auto"):
+                found = function(*given)
+            for one, other in zip(found, wanted, strict=True):
+                assert one.dtype is other.dtype
+                np.testing.assert_array_equal(one, other)
+
+
+def _drawn(random: np.random.Generator) -> tuple[Any, Any, Any]:
+    """An integer, its extremes among them, a float and a bool."""
+    limits = np.iinfo(np.int64)
+    integer = random.choice([limits.min, limits.max, -1, 0, int(random.integers(-9, 9))])
+    number = random.choice([np.nan, np.inf, -0.0, 1e-310, random.standard_normal()])
+    return (
+        tf.constant(integer, tf.int64),
+        tf.constant(number, tf.float64),
+        tf.constant(bool(random.integers(2))),
+    )
+
+
+@contextlib.contextmanager
+def in_tier(tier: Any) -> Iterator[None]:
+    """A block whose functions run in that tier."""
+    before, config.settings.tier = config.settings.tier, tier
+    try:
+        yield
+    finally:
+        config.settings.tier = before
