@@ -1,4 +1,4 @@
-"""Convolution, its filter gradient and the depthwise one as machine code: the kernels' text.
+"""Convolutions, depthwise too, and the gradients of their filters as machine code: the text.
 
 Each goes over blocks of images and rows that fit the second-level cache, with zeros around them
 copied to a scratch if there is padding, and over columns, and has `tiles` do the rest. Everything
@@ -200,6 +200,45 @@ CORRELATE = (
 """
 )
 
+# The gradient of a depthwise filter: a tile has taps as its rows, and each channel its own sums.
+CORRELATE_CHANNELS = (
+    BEGIN
+    + """
+    limit, counts_down, taps = q[30], q[35], q[37]
+    tiles = (taps + ROWS - 1) // ROWS
+    for place in range(tiles * ROWS):
+        tap = min(place, taps - 1)
+        t[place] = (
+            tap // taps_along * gap_down * row_step + tap % taps_along * gap_along * channels
+        )
+        t[limit + place] = tap * channels
+    sections = t[2 * limit :].ctypes.data
+    held_mode = 0
+"""
+    + BLOCKS
+    + """
+            for i in range(images):
+                for row in range(rows):
+                    t[2 * limit + i * rows + row] = i * image_step + row * down * row_step
+            slopes = b + 4 * (n * counts_down + r) * positions * channels
+"""
+    + _COLUMNS.replace("WIDE", "NARROW").format(
+        panel="slopes + 4 * j",
+        call=f"channelwise({_ARGUMENTS})".format(
+            a="a + 4 * j",
+            b_step="channels",
+            count="images * rows",
+            length="positions",
+            a_step="along * channels",
+            init="0",
+            mode="held_mode",
+        ),
+    )
+    + """
+            held_mode = 1
+"""
+)
+
 MULTIPLY = """
 from pinnace.engine.codegen.register_tiles import EIGHT, WIDE
 from pinnace.engine.codegen.register_tiles import eight, four, move, one, two, wide
@@ -255,4 +294,10 @@ def kernel(q, t):
     }
 )
 
-TEXTS = {"multiply": MULTIPLY, "convolve": CONVOLVE, "depthwise": DEPTHWISE, "correlate": CORRELATE}
+TEXTS = {
+    "multiply": MULTIPLY,
+    "convolve": CONVOLVE,
+    "depthwise": DEPTHWISE,
+    "correlate": CORRELATE,
+    "correlate_channels": CORRELATE_CHANNELS,
+}

@@ -99,11 +99,48 @@ def depthwise_conv_input_gradient(
     """
     _check_channels(input_shape[-1], filter.shape)
     g = geometry(input_shape[1:-1], filter.shape[:-2], strides, pads, dilations)
-    batch, channels, multiplier = input_shape[0], input_shape[-1], filter.shape[-1]
-    _check_dy(dy, (batch, *g.counts, channels * multiplier))
+    _check_dy(dy, (input_shape[0], *g.counts, input_shape[-1] * filter.shape[-1]))
     compute = computed_in(dy.dtype)
-    taps = _tap_rows(filter.astype(compute, copy=False), g)
     dx = np.empty(tuple(input_shape), compute)
+    if _slides_back(dy, filter, g, dx):
+        return dx.astype(dy.dtype, copy=False)
+    with compiled.watched:
+        _add_shifted(filter.astype(compute, copy=False), dy, g, dx)
+    return dx.astype(dy.dtype, copy=False)
+
+
+def _slides_back(dy: Array, filter: Array, g: Geometry, dx: Array) -> bool:
+    """dx[...] = the gradient by machine code; False where NumPy has to do it.
+
+    It is a depthwise convolution, too: of dy, spread as far as windows were apart, with the filter
+    turned round, and with as many zeros around it as make the result as large as x.
+    """
+    if filter.shape[-1] != 1 or dx.size == 0 or dy.size == 0:
+        return False
+    reaches = [(n - 1) * gap + 1 for n, gap in zip(g.window, g.dilations, strict=True)]
+    spread = [(n - 1) * stride + 1 for n, stride in zip(g.counts, g.strides, strict=True)]
+    before = [reach - 1 - pad for reach, (pad, _) in zip(reaches, g.pads, strict=True)]
+    after = [
+        size - n - pad + reach - 1
+        for size, n, pad, reach in zip(dx.shape[1:-1], spread, before, reaches, strict=True)
+    ]
+    if min(*before, *after) < 0:
+        return False
+    given = dy
+    if spread != list(g.counts):
+        given = np.zeros((len(dy), *spread, dy.shape[-1]), dy.dtype)
+        given[(slice(None), *(slice(None, None, stride) for stride in g.strides))] = dy
+    ones = [1] * len(g.window)
+    back = geometry(spread, g.window, ones, list(zip(before, after, strict=True)), g.dilations)
+    turned = np.flip(filter, axis=tuple(range(len(g.window))))
+    return tiles.depthwise(given, np.ascontiguousarray(turned), back, dx)
+
+
+def _add_shifted(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
+    """dx[...] = the gradient, by NumPy, in the filter's dtype."""
+    channels, multiplier = filter.shape[-2:]
+    compute, batch = dx.dtype, len(dx)
+    taps = _tap_rows(filter, g)
     # Whole images: windows of different rows add into the same places.
     step = max(1, BLOCK_BYTES // max(1, math.prod(dy.shape[1:]) * compute.itemsize))
     sums = np.empty((min(step, batch), *g.reach, dy.shape[-1]), compute)
@@ -120,7 +157,6 @@ def depthwise_conv_input_gradient(
         if multiplier > 1:
             inner = inner.reshape(*inner.shape[:-1], channels, multiplier).sum(axis=-1)
         dx[start : start + step] = inner
-    return dx.astype(dy.dtype, copy=False)
 
 
 def depthwise_conv_filter_gradient(
@@ -155,22 +191,32 @@ def depthwise_conv_filter_gradient(
     g = geometry(x.shape[1:-1], shape[:-2], strides, pads, dilations)
     _check_dy(dy, (len(x), *g.counts, shape[-2] * shape[-1]))
     compute = computed_in(x.dtype)
-    images = _repeated(x.astype(compute, copy=False), shape[-1])
-    exact = dy.astype(compute, copy=False)
-    df = np.zeros((*shape[:-2], shape[-2] * shape[-1]), compute)
+    if shape[-1] == 1:
+        found = tiles.correlate_channels(x, dy, g)
+        if found is not None:
+            return found.reshape(shape)
+    with compiled.watched:
+        df = _products_with(x.astype(compute, copy=False), dy.astype(compute, copy=False), shape, g)
+    return df.reshape(shape).astype(x.dtype, copy=False)
+
+
+def _products_with(x: Array, dy: Array, shape: tuple[int, ...], g: Geometry) -> Array:
+    """[*window, C * M]: the filter's gradient, by NumPy; everything in one dtype."""
+    images = _repeated(x, shape[-1])
+    df = np.zeros((*shape[:-2], shape[-2] * shape[-1]), x.dtype)
     scratch = None
     for batch, rows, windows in _blocks(images, g):
-        part = exact[batch, rows]
+        part = dy[batch, rows]
         if scratch is None:
-            scratch = np.empty(part.shape, compute)
-            ones = np.ones(part.size // part.shape[-1], compute)
+            scratch = np.empty(part.shape, x.dtype)
+            ones = np.ones(part.size // part.shape[-1], x.dtype)
         term = scratch.reshape(-1)[: part.size].reshape(part.shape)
         for tap in np.ndindex(*g.window):
             np.multiply(windows[(..., *tap, slice(None))], part, out=term)
             # BLAS adds up the columns several times faster than sum(axis=0).
             columns = term.reshape(-1, part.shape[-1])
             df[tap] += np.dot(ones[: len(columns)], columns)
-    return df.reshape(shape).astype(x.dtype, copy=False)
+    return df
 
 
 def _check_channels(channels: int, filter_shape: Sequence[int]) -> None:

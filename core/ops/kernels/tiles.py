@@ -228,11 +228,31 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
 def _correlate_images(
     kernel: Callable[..., Any], job: Job, x: Array, dy: Array, inner: int, threads: int
 ) -> Array:
-    """[taps * C, O], each piece summed over some of the images by itself."""
+    """[rows of sums, O], each piece summed over some of the images by itself."""
     step = -(-job.last_image // (threads * _PIECES))
     parts = np.empty((-(-job.last_image // step), inner, dy.shape[-1]), np.float32)
     run_images(kernel, job, (x, dy, parts, zeros(PANEL)), step)
     return np.asarray(parts.sum(axis=0))
+
+
+def correlate_channels(x: Array, dy: Array, g: Geometry) -> Array | None:
+    """[rows, columns, C], the gradient of a depthwise filter; None where NumPy has to do it.
+
+    Args:
+        x: [batch, height, width, C].
+        dy: [batch, *counts, C].
+        g: two axes.
+    """
+    kernel = compiled.made("correlate_channels")
+    if kernel is None or len(g.sizes) != 2 or not (readable(x) and readable(dy)):
+        return None
+    dy = np.ascontiguousarray(dy)
+    channels, taps = x.shape[-1], math.prod(g.window)
+    extra = (channels, g.counts[0], 0, taps)
+    job = job_of(x.shape, x.strides, g, dy.shape, dy.strides, extra, _SLOPE_BLOCK_BYTES)
+    job = job._replace(limit=taps + MOST_ROWS, sections=job.most_images * job.most_rows)
+    threads = pieces_of(taps * dy.size)
+    return _correlate_images(kernel, job, x, dy, taps, threads).reshape(*g.window, channels)
 
 
 def run_images(kernel: Callable[..., Any], job: Job, arrays: tuple[Array, ...], step: int) -> int:

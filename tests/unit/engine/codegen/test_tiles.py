@@ -185,6 +185,48 @@ def test_depthwise_is_that_of_float64(case: Drawn, block: int, products: int) ->
     assert_close(out, wanted, g.window[0] * g.window[1])
 
 
+@given(case=images(), block=blocks, products=shared)
+def test_depthwise_filter_gradient_is_that_of_float64(
+    case: Drawn, block: int, products: int
+) -> None:
+    x, filter, g, random = case
+    dy = random.standard_normal((len(x), *g.counts, x.shape[-1])).astype(np.float32)
+    patch = limits(block, products)
+    try:
+        found = tiles.correlate_channels(x, dy, g)
+    finally:
+        patch.undo()
+    assert found is not None
+    wanted = depthwise.depthwise_conv_filter_gradient(
+        x.astype(np.float64),
+        (*filter.shape[:-1], 1),
+        dy.astype(np.float64),
+        g.strides,
+        g.pads,
+        g.dilations,
+    )
+    assert_close(found[..., None], wanted, dy[..., 0].size)
+
+
+@given(case=images(), block=blocks, products=shared)
+def test_depthwise_input_gradient_is_that_of_float64(
+    case: Drawn, block: int, products: int
+) -> None:
+    x, filter, g, random = case
+    assume(min(map(min, g.pads)) >= 0)
+    taps = np.ascontiguousarray(filter[..., :1])
+    dy = random.standard_normal((len(x), *g.counts, x.shape[-1])).astype(np.float32)
+    how = (g.strides, g.pads, g.dilations)
+    patch = limits(block, products)
+    try:
+        found = depthwise.depthwise_conv_input_gradient(x.shape, taps, dy, *how)
+    finally:
+        patch.undo()
+    exact = taps.astype(np.float64), dy.astype(np.float64)
+    wanted = depthwise.depthwise_conv_input_gradient(x.shape, *exact, *how)
+    assert_close(found, wanted, g.window[0] * g.window[1])
+
+
 @given(
     rows=st.integers(1, 70) | st.integers(129, 300),
     inner=st.integers(64, 200) | st.just(1024),  # rows of 4 KiB: in smaller tiles
