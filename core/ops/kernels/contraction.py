@@ -162,22 +162,44 @@ def _multiplied(
         rows = a.reshape(-1, inner)
         product = tiles.product(rows, b, None, y).reshape(*a.shape[:-1], b.shape[-1])
     else:
-        product = blas.matmul(a, b, _target(a, b, (*batch, *left, *right), output, room))
+        target = _target(a, b, (batch, left, right), (*lefts, *rights), output, room)
+        product = blas.matmul(a, b, target)
     return product.reshape((*product.shape[: len(batch)], *lefts, *rights)), (*batch, *left, *right)
 
 
 def _target(
-    a: Array, b: Array, labels: tuple[str, ...], output: tuple[str, ...], room: Array | None
+    a: Array,
+    b: Array,
+    parts: tuple[list[str], list[str], list[str]],
+    sizes: tuple[int, ...],
+    output: tuple[str, ...],
+    room: Array | None,
 ) -> Array | None:
-    """Where a product of two matrices, or a batch of them, lies in the output's axes."""
-    if len(labels) != a.ndim or sorted(labels) != sorted(output):
+    """Where a product of two matrices, or a batch of them, lies in the output's axes.
+
+    Args:
+        a: [batch, rows, inner].
+        b: [batch, inner, columns].
+        parts: the labels of the batch, the rows and the columns.
+        sizes: of the rows' and columns' labels.
+        output: the labels of the output.
+        room: an array of the output's axes; a new one if None.
+
+    Returns:
+        [batch, rows, columns], in the memory of `room`; None if it cannot lie there.
+    """
+    labels = [label for part in parts for label in part]
+    if sorted(labels) != sorted(output):
         return None
-    sizes = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if room is None:
-        own = dict(zip(labels, sizes, strict=True))
+        own = dict(zip(labels, (*batch, *sizes), strict=True))
         room = np.empty([own[label] for label in output], a.dtype)
     found = room.transpose([output.index(label) for label in labels])
-    return found if found.shape == sizes else None
+    if found.shape != (*batch, *sizes):
+        return None
+    folded = found.reshape(*batch, a.shape[-2], b.shape[-1])
+    return folded if np.may_share_memory(folded, room) else None
 
 
 def _is_same(view: Array, array: Array) -> bool:
