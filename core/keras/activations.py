@@ -158,6 +158,8 @@ def softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     """
     if isinstance(axis, int):
         return softmaxes.softmax(x, axis)
+    if len(axis) == 1:
+        return softmaxes.softmax(x, axis[0])
     shifted = arithmetic.subtract(x, reduction.reduce_max(x, list(axis), keepdims=True))
     powers = exponents.exp(shifted)
     return powers / reduction.reduce_sum(powers, list(axis), keepdims=True)
@@ -176,6 +178,8 @@ def log_softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     """
     if isinstance(axis, int):
         return softmaxes.log_softmax(x, axis)
+    if len(axis) == 1:
+        return softmaxes.log_softmax(x, axis[0])
     # Not `reduce_logsumexp`, whose sum loses the logarithm beside numbers as large as masks put in.
     shifted = arithmetic.subtract(x, reduction.reduce_max(x, list(axis), keepdims=True))
     total = reduction.reduce_sum(exponents.exp(shifted), list(axis), keepdims=True)

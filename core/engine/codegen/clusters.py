@@ -3,7 +3,11 @@
 A cluster runs where its last step stood. So it may hold only steps that can wait until then:
 nothing outside it may use what they make before that place. Every value in it has one shape, seen
 as [rows, width], or is one number for each row (a mean, and what is made of it); an input is
-that, a row, a column or a scalar of it.
+that, a row, a column or a scalar of it, or some of its rows, each of which serves several.
+
+Gradients want more than the whole values: what each row was divided by is needed again, and what
+is repeated in one direction is summed in the other. Clusters that no product takes into itself
+give such numbers of rows, too, and the totals of values over all rows (`engine.codegen.totals`).
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pinnace.engine.codegen import forms
+from pinnace.engine.codegen import forms, totals
+from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -40,6 +45,11 @@ class Cluster:
         shape: of every value in it.
         split: axes before it are rows, the others are the width; None while both will do.
         members: places in the plan, ascending.
+        inputs: what it takes.
+        outputs: what it gives.
+        totals: those of the outputs that are sums over all rows, and of what.
+        end: the place where it runs, if that is not the last of its members.
+        reduces: whether a reduction wants this split and no other.
     """
 
     shape: tuple[int, ...]
@@ -47,6 +57,14 @@ class Cluster:
     members: list[int] = field(default_factory=list)
     inputs: list[Value] = field(default_factory=list)
     outputs: list[Value] = field(default_factory=list)
+    totals: dict[Value, Value] = field(default_factory=dict)
+    end: int | None = None
+    reduces: bool = False
+
+    @property
+    def place(self) -> int:
+        """Where in the plan it runs."""
+        return self.members[-1] if self.end is None else self.end
 
     @property
     def rows(self) -> int:
@@ -65,13 +83,34 @@ class Cluster:
             return self.split
         return next((n for n in range(len(self.shape)) if math.prod(self.shape[:n]) >= 8), 0)
 
+    def can_split(self, at: int, sizes: Sizes) -> bool:
+        """Whether all inputs can be read where the axes before this one are the rows."""
+        return all(_kind(sizes[value], self.shape, at)[0] for value in self.inputs)
+
     def kind(self, value: Value, sizes: Sizes) -> str:
-        """full, row, column or scalar."""
+        """full, row, column, scalar, or shared: rows that serve several rows each."""
         return _kind(sizes[value], self.shape, self.at)[0]
+
+    def repetition(self, value: Value, sizes: Sizes) -> tuple[int, int]:
+        """Of a shared input: how often a block of its rows is repeated, and the rows of a block.
+
+        Row r of the cluster is row `r // (often * block) * block + r % block` of the input.
+        """
+        size = _aligned(sizes[value], self.shape)[: self.at]
+        lone = [n for n, one in enumerate(size) if one != self.shape[n]]
+        return (
+            math.prod(self.shape[lone[0] : lone[-1] + 1]),
+            math.prod(self.shape[lone[-1] + 1 : self.at]),
+        )
 
 
 def find(
-    steps: Sequence[Step], sizes: Sizes, results: Sequence[Value], taken: Collection[int] = ()
+    steps: Sequence[Step],
+    sizes: Sizes,
+    results: Sequence[Value],
+    taken: Collection[int] = (),
+    *,
+    alone: bool = False,
 ) -> list[Cluster]:
     """The clusters that are worth a kernel.
 
@@ -80,6 +119,8 @@ def find(
         sizes: the shape of each value, where it is known.
         results: what the plan returns.
         taken: places that run in something else.
+        alone: nothing takes clusters into itself, so they may give numbers of rows and totals, read
+            truth values, and rows that serve several.
     """
     uses: dict[Value, list[int]] = {}
     for place, step in enumerate(steps):
@@ -87,20 +128,24 @@ def find(
             uses.setdefault(value, []).append(place)
     left_out: set[int] = set(taken)
     while True:
-        found = _grown(steps, sizes, uses, left_out)
+        found = _grown(steps, sizes, uses, left_out, alone)
         for cluster in found:
             _name_borders(cluster, steps, uses, set(results))
+        if alone:
+            break
         # A kernel gives only whole values: what others need one number a row of is theirs.
-        alone = {
+        lost = {
             place
             for cluster in found
             if any(sizes[value] != cluster.shape for value in cluster.outputs)
             for place in cluster.members
             if forms.reduced_axes(steps[place].node, _first(steps[place].node, sizes)) is not None
         }
-        if not alone - left_out:
+        if not lost - left_out:
             break
-        left_out |= alone
+        left_out |= lost
+    if alone:
+        totals.add(found, steps, sizes, results, left_out)
     return [cluster for cluster in found if _worthwhile(cluster, steps, sizes)]
 
 
@@ -113,6 +158,7 @@ def _grown(
     sizes: Sizes,
     uses: Mapping[Value, Sequence[int]],
     left_out: set[int],
+    alone: bool,
 ) -> list[Cluster]:
     """Clusters as large as they get, in the order of the plan.
 
@@ -121,16 +167,17 @@ def _grown(
         sizes: the shape of each value.
         uses: the places that use a value.
         left_out: places that go into none.
+        alone: see `find`.
     """
     places = {step.node: place for place, step in enumerate(steps)}
     of: dict[int, Cluster] = {}
     for place, step in enumerate(steps):
-        joined = None if place in left_out else single(place, step.node, sizes)
+        joined = None if place in left_out else single(place, step.node, sizes, alone=alone)
         if joined is None:
             continue
         makers = [places[value.node] for value in step.node.inputs if value.node in places]
         for other in {id(of[maker]): of[maker] for maker in makers if maker in of}.values():
-            trial = _union(joined, other, sizes)
+            trial = _union(joined, other, sizes, alone)
             if trial is not None and _closed(trial, steps, uses, sizes):
                 joined = trial
         for member in joined.members:
@@ -144,7 +191,7 @@ def _kind(size: tuple[int, ...], shape: tuple[int, ...], at: int | None) -> tupl
         return "full", at
     if math.prod(size) == 1:
         return "scalar", at
-    size = (1,) * (len(shape) - len(size)) + size
+    size = _aligned(size, shape)
     ahead = next((n for n, one in enumerate(size) if one != 1), len(size))
     if size[ahead:] == shape[ahead:] and (at is None or at == ahead):
         return "row", ahead
@@ -157,37 +204,61 @@ def _kind(size: tuple[int, ...], shape: tuple[int, ...], at: int | None) -> tupl
             return "row", at
         if math.prod(size[at:]) == 1 and size[:at] == shape[:at]:
             return "column", at
+    repeated = [n for n, one in enumerate(size) if one == 1 != shape[n]]
+    if repeated and all(one in {1, shape[n]} for n, one in enumerate(size)):
+        # Between axes that are the rows' and the last, which are whole.
+        last = len(size) - 1 if at is None else at
+        middle = range(repeated[0], repeated[-1] + 1)
+        if repeated[-1] < last and all(size[n] == 1 for n in middle):
+            return "shared", last
     return "", at
 
 
-def single(place: int, node: Node, sizes: Sizes) -> Cluster | None:
-    """A cluster of one step, if the step can be in one."""
+def _aligned(size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The size with as many axes as the shape."""
+    return (1,) * (len(shape) - len(size)) + size
+
+
+def single(place: int, node: Node, sizes: Sizes, *, alone: bool = False) -> Cluster | None:
+    """A cluster of one step, if the step can be in one.
+
+    Args:
+        place: of the step.
+        node: the step's.
+        sizes: the shape of each value.
+        alone: see `find`.
+    """
     if any(value not in sizes for value in (*forms.operands(node), *node.outputs)):
         return None
     axis = forms.reduced_axes(node, _first(node, sizes))
     if axis is not None:
         whole = node.inputs[0]
-        return Cluster(sizes[whole], axis, [place], [whole])
-    if forms.template(node) is None:
+        return Cluster(sizes[whole], axis, [place], [whole], reduces=True)
+    if forms.template(node, chooses=alone) is None and not (alone and forms.repeats(node)):
         return None
     cluster = Cluster(sizes[node.outputs[0]], members=[place])
-    return cluster if _fits(cluster, node, sizes) else None
+    return cluster if _fits(cluster, node, sizes, alone) else None
 
 
-def _fits(cluster: Cluster, node: Node, sizes: Sizes) -> bool:
+def _fits(cluster: Cluster, node: Node, sizes: Sizes, alone: bool) -> bool:
     """Whether a step fits, by itself; its rows and columns fix the split."""
-    for value in node.inputs:
+    operands = forms.operands(node)
+    # Shared rows fit any split behind what is repeated: others are asked first.
+    kinds = {value: _kind(sizes[value], cluster.shape, None)[0] for value in operands}
+    for value in sorted(operands, key=lambda value: kinds[value] == "shared"):
         kind, split = _kind(sizes[value], cluster.shape, cluster.split)
-        if not kind:
+        if not kind or (kind == "shared" and not alone):
             return False
-        if kind in {"row", "column"}:
+        if kind == "scalar" and value.dtype is dtypes.bool:
+            return False
+        if kind in {"row", "column", "shared"}:
             cluster.split = split
-        cluster.inputs.append(value)
+    cluster.inputs += operands
     return True
 
 
-def _union(cluster: Cluster, other: Cluster, sizes: Sizes) -> Cluster | None:
-    """Both as one, if their shapes and splits agree."""
+def _union(cluster: Cluster, other: Cluster, sizes: Sizes, alone: bool) -> Cluster | None:
+    """Both as one, if their shapes and splits agree, or can."""
     split = other.split if cluster.split is None else cluster.split
     if cluster.shape != other.shape:
         # What is done to one number of each row.
@@ -197,10 +268,17 @@ def _union(cluster: Cluster, other: Cluster, sizes: Sizes) -> Cluster | None:
         if split is None or numbers != "column" or not set(kinds) <= {"column", "scalar"}:
             return None
     elif None not in {cluster.split, other.split} and cluster.split != other.split:
-        return None
+        if not alone or cluster.reduces == other.reduces:
+            return None
+        # What is done to single numbers needs no split: its inputs may be read by another.
+        fixed, free = (cluster, other) if cluster.reduces else (other, cluster)
+        split = fixed.split
+        if split is None or not free.can_split(split, sizes):
+            return None
     members = sorted({*cluster.members, *other.members})
     inputs = list(dict.fromkeys([*other.inputs, *cluster.inputs]))
-    return Cluster(other.shape, split, members, inputs)
+    reduces = cluster.reduces or other.reduces
+    return Cluster(other.shape, split, members, inputs, reduces=reduces)
 
 
 def _closed(
@@ -247,11 +325,14 @@ def _name_borders(
 
 
 def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
-    if not 0 < len(cluster.outputs) <= _MOST_OUTPUTS or cluster.width < 8:
+    whole_outputs = sum(sizes[value] == cluster.shape for value in cluster.outputs)
+    if not 0 < len(cluster.outputs) <= 2 * _MOST_OUTPUTS or cluster.width < 8:
+        return False
+    if whole_outputs + len(cluster.totals) > _MOST_OUTPUTS:
         return False
     if any(not cluster.kind(value, sizes) for value in cluster.inputs):
         return False
-    if any(sizes[value] != cluster.shape for value in cluster.outputs):
+    if any(not _is_given(cluster, value, sizes) for value in cluster.outputs):
         return False
     size = math.prod(cluster.shape)
     saved = -_ENTRY_US - _ARRAY_US * (len(cluster.inputs) + len(cluster.outputs))
@@ -259,10 +340,17 @@ def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
     for place in cluster.members:
         node = steps[place].node
         is_row = forms.reduced_axes(node, _first(node, sizes)) is not None
-        template = forms.template(node) or ""
+        template = forms.template(node, chooses=True) or ""
         costly = is_row or forms.is_costly(template)
         # Several passes of NumPy by itself: for a choice, it writes a truth value for each number.
         whole = whole or node.op.name == "Softmax" or " if " in template
         each = _ELEMENT_US * (8 if costly else 1)
         saved += (_COSTLY_CALL_US if costly else _CALL_US) + size * each
     return (len(cluster.members) > 1 or whole) and saved > 1
+
+
+def _is_given(cluster: Cluster, value: Value, sizes: Sizes) -> bool:
+    """Whether a kernel can write it: whole, one number a row, or the total of all rows."""
+    if sizes[value] == cluster.shape or value in cluster.totals:
+        return True
+    return cluster.kind(value, sizes) == "column"

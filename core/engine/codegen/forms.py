@@ -34,8 +34,13 @@ def is_costly(form: str) -> bool:
 
 
 def operands(node: Node) -> tuple[Value, ...]:
-    """The inputs that are numbers; a reduction's second says over which axes."""
-    return node.inputs[:1] if node.op.fuse_row else node.inputs
+    """The inputs that are numbers: others say over which axes to sum, or which shape to give."""
+    return node.inputs[:1] if node.op.fuse_row or node.op.name == "BroadcastTo" else node.inputs
+
+
+def repeats(node: Node) -> bool:
+    """Whether it makes more of the same float32 numbers, which kernels need not write."""
+    return node.op.name == "BroadcastTo" and is_float(node)
 
 
 def is_float(node: Node, *, chooses: bool = False) -> bool:

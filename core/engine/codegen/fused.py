@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine.codegen import compiler, kernel_text
+from pinnace.engine.codegen import compiler, kernel_text, totals
 from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels import recycling, team
 
@@ -53,11 +53,16 @@ class Fused:
         kinds = [cluster.kind(value, sizes) for value in cluster.inputs]
         self._forms = [forms.get(kind, _flat) for kind in kinds]
         self._by_row = [kind in {"full", "column"} for kind in kinds]
-        self._shape = cluster.shape
+        self._shapes = [sizes[value] for value in cluster.outputs]
+        # Places of the outputs that are totals over all rows.
+        self._totals = [n for n, value in enumerate(cluster.outputs) if value in cluster.totals]
         is_large = math.prod(cluster.shape) >= _SHARED
         self._shares = is_large and self._rows > 1
         # One row of independent numbers is cut anywhere; the total of a row is not.
         self._shares_columns = is_large and self._rows == 1 and cluster.split is None
+        for place, (kind, value) in enumerate(zip(kinds, cluster.inputs, strict=True)):
+            if kind == "shared":
+                self._forms[place] = _Shared(sizes[value], self._width)
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
         """The cluster's outputs.
@@ -74,7 +79,9 @@ class Fused:
         kernel, rows, width = self.kernel.function, self._rows, self._width
         assert kernel is not None  # noqa: S101 - a plan names only what is made
         threads = team.size() if self._shares or self._shares_columns else 1
-        if threads == 1:
+        if self._totals:
+            self._add_up(arrays, threads)
+        elif threads == 1:
             kernel(0, rows, width, *arrays)
         elif self._shares:
             step = -(-rows // threads)
@@ -86,6 +93,28 @@ class Fused:
         else:
             self._share_columns(arrays, threads)
         return results
+
+    def _add_up(self, arrays: list[Any], threads: int) -> None:
+        """Run the kernel part by part, each with totals of its own, and add these.
+
+        Parts do not depend on threads, so neither do the totals.
+        """
+        kernel, rows, width = self.kernel.function, self._rows, self._width
+        assert kernel is not None  # noqa: S101 - as above
+        step = totals.part_rows(rows)
+        pieces = -(-rows // step)
+        places = [len(self._forms) + n for n in self._totals]
+        parts = [np.zeros((pieces, width), np.float32) for _ in places]
+
+        def work(piece: int) -> None:
+            given = arrays.copy()
+            for place, part in zip(places, parts, strict=True):
+                given[place] = part[piece]
+            kernel(piece * step, min(rows, (piece + 1) * step), width, *given)
+
+        team.share(pieces, work, threads)
+        for place, part in zip(places, parts, strict=True):
+            np.add.reduce(part, axis=0, out=arrays[place])
 
     def _share_columns(self, arrays: Sequence[Any], threads: int) -> None:
         """Run the kernel on the only row, some of its columns in each thread."""
@@ -164,7 +193,10 @@ class Fused:
 
     def _results(self, outs: Sequence[Array | None]) -> tuple[Array, ...]:
         return tuple(
-            [recycling.empty(self._shape, np.float32) if out is None else out for out in outs]
+            [
+                recycling.empty(shape, np.float32) if out is None else out
+                for shape, out in zip(self._shapes, outs, strict=True)
+            ]
         )
 
     def _matrix(self, value: Array) -> Array:
@@ -186,6 +218,19 @@ class Fused:
             options = {name: node.attrs[name] for name in node.op.kernel_attrs}
             values[node.outputs[0]] = node.op.kernel(*arrays, **options)  # type: ignore[misc] # plans check it
         return tuple([np.asarray(values[value]) for value in self.cluster.outputs])
+
+
+class _Shared:
+    """Gives an input whose rows serve several as a matrix."""
+
+    def __init__(self, size: tuple[int, ...], width: int) -> None:
+        self._rows, self._width = math.prod(size) // width, width
+
+    def __call__(self, value: Array) -> Array:
+        rows = value.reshape(self._rows, self._width)
+        if rows.strides[1] != rows.itemsize or not rows.flags.aligned:
+            rows = rows.copy()
+        return rows
 
 
 def _scalar(value: Array) -> Any:

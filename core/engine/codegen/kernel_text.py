@@ -3,7 +3,8 @@
 Without reductions a row is one loop over its columns. A sum or maximum of a row is there only when
 a loop has ended, so what needs it is in the next one. What a later loop needs again is computed
 again if that is a few sums and products; what was costly is kept, in the output it becomes or in a
-row of scratch.
+row of scratch. Totals over all rows are added up in the order of the rows, in an array that the
+caller has set to zero.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen import forms
+from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,26 +83,48 @@ class _Writer:
         self._per_row: list[str] = []
         self._items: list[_Item] = []
         self._cluster = cluster
+        self._sizes = sizes
         of: dict[Value, _Item] = {}
         for index, value in enumerate(cluster.inputs):
-            of[value] = self._input(index, cluster.kind(value, sizes))
+            kind = cluster.kind(value, sizes)
+            shared = cluster.repetition(value, sizes) if kind == "shared" else (1, 1)
+            of[value] = self._input(index, kind, shared, value.dtype is dtypes.bool)
         for index, place in enumerate(cluster.members):
             node = steps[place].node
+            if node.outputs[0] in cluster.totals:
+                continue
             operands = [of[value] for value in forms.operands(node)]
             of[node.outputs[0]] = self._member(index, place, steps, operands)
-        self._outputs = {of[value]: n for n, value in enumerate(cluster.outputs)}
+        given = dict(enumerate(cluster.outputs))
+        # Of the outputs: whole values, numbers of rows, and what is added up over all rows.
+        self._outputs = {
+            of[value]: n
+            for n, value in given.items()
+            if value not in cluster.totals and of[value].varies
+        }
+        self._numbers = [
+            (of[value], n)
+            for n, value in given.items()
+            if value not in cluster.totals and not of[value].varies
+        ]
+        self._totals_of = [
+            (of[cluster.totals[value]], n) for n, value in given.items() if value in cluster.totals
+        ]
         # The first loop that computes an item: from there on it can be read.
         self._written_in: dict[_Item, int] = {}
 
-    def _input(self, index: int, kind: str) -> _Item:
-        self.types.append({"scalar": "float32", "full": "ROWS"}.get(kind, "READ"))
+    def _input(self, index: int, kind: str, shared: tuple[int, int], chooses: bool) -> _Item:
+        lies = {"scalar": "float32", "full": "ROWS", "shared": "ROWS"}.get(kind, "READ")
+        self.types.append({"ROWS": "FLAG_ROWS", "READ": "FLAGS"}[lies] if chooses else lies)
         name = f"x{index}" if kind == "scalar" else f"a{index}"
-        if kind == "full":
-            self._per_row.append(f"r{index} = row(x{index}, r, width)")
+        if lies == "ROWS":
+            take = "flag_row" if chooses else "row"
+            place = _shared_row(*shared) if kind == "shared" else "r"
+            self._per_row.append(f"r{index} = {take}(x{index}, {place}, width)")
         elif kind == "column":
             self._per_row.append(f"{name} = x{index}[r]")
-        source = f"r{index}[c]" if kind == "full" else f"x{index}[c]"
-        return self._add(_Item(name, source, [], kind in {"full", "row"}, loads=True))
+        source = f"r{index}[c]" if lies == "ROWS" else f"x{index}[c]"
+        return self._add(_Item(name, source, [], kind not in {"scalar", "column"}, loads=True))
 
     def _add(self, item: _Item) -> _Item:
         self._items.append(item)
@@ -123,8 +147,11 @@ class _Writer:
         if node.op.fuse_row is not None:
             kind, written = node.op.fuse_row
             return self._add(_Item(name, written, operands, False, reduced=kind))
-        varies = any(one.varies for one in operands)
-        written = f"T({forms.written(node, [operand.name for operand in operands])})"
+        repeats = forms.repeats(node) and self._sizes[node.outputs[0]] == self._cluster.shape
+        varies = repeats or any(one.varies for one in operands)
+        names = [operand.name for operand in operands]
+        form = names[0] if forms.repeats(node) else forms.written(node, names)
+        written = f"T({form})"
         costly = forms.is_costly(node.op.fuse or "")
         return self._add(_Item(name, written, operands, varies, costly))
 
@@ -149,6 +176,9 @@ class _Writer:
                 total = f"{item.name}_total"
                 written = item.written.format(total=total) if item.reduced else item.written
                 lines.append(f"        {item.name} = {written}")
+                lines += [
+                    f"        y{n}[r] = {item.name}" for one, n in self._numbers if one is item
+                ]
             totals = self._totals(loop)
             lines += [f"        {t.name}_total = {_STARTS[t.reduced]}" for t in totals]
             if needed:
@@ -164,6 +194,7 @@ class _Writer:
         """The values that a loop needs; to be asked loop by loop, from the first on."""
         pending = [item.uses[0] for item in self._totals(loop)]
         pending += [item for item in self._outputs if item.loop == loop]
+        pending += [item for item, _ in self._totals_of if item.loop == loop]
         needed: set[_Item] = set()
         while pending:
             item = pending.pop()
@@ -209,4 +240,14 @@ class _Writer:
             f"{t.name}_total = {_JOINS[t.reduced]}({t.name}_total, {t.uses[0].name})"
             for t in self._totals(loop)
         ]
+        lines += [
+            f"y{n}[c] = y{n}[c] + {item.name}" for item, n in self._totals_of if item.loop == loop
+        ]
         return lines
+
+
+def _shared_row(often: int, block: int) -> str:
+    """Which row of an input serves row r; see `Cluster.repetition`."""
+    if block == 1:
+        return f"r // {often}"
+    return f"r // {often * block} * {block} + r % {block}"

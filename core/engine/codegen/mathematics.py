@@ -124,6 +124,12 @@ def row(array: Any, index: Any, width: Any) -> Any:
     return carray(as_pointer(array.ctypes.data + index * array.strides[0]), width)
 
 
+@njit(inline="always")
+def flag_row(array: Any, index: Any, width: Any) -> Any:
+    """The same of truth values, as bytes."""
+    return carray(as_bytes(array.ctypes.data + index * array.strides[0]), width)
+
+
 def inlined(function: Any) -> Any:
     """A function that generated code contains rather than calls."""
     return njit(inline="always", error_model="numpy", fastmath={"contract"})(function)

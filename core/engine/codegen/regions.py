@@ -40,24 +40,26 @@ def fuse(
     pairs = [pair for pair in pairs if taken.isdisjoint(pair.cluster.members)]
     taken |= {place for pair in pairs for place in pair.cluster.members}
     left = clusters.find(steps, sizes, results, taken)
-    regions: Sequence[Region]
+    regions: Sequence[chains.Part | attention.Attention | chains.Chain]
     if checked:
         regions = [Fused(cluster, steps, sizes, checked) for cluster in left]
     else:
         joined, left = dense.join(steps, sizes, results, left, steady, taken)
         between, left = attention.join(steps, sizes, results, left, taken)
+        if not joined and not between:
+            left = clusters.find(steps, sizes, results, taken, alone=True)
         parts: list[chains.Part | attention.Attention] = [
             *joined,
             *between,
             *(Fused(cluster, steps, sizes, checked) for cluster in left),
         ]
-        parts.sort(key=lambda part: part.cluster.members[-1])
-        regions = chains.link(parts, steps, sizes, settled)
+        parts.sort(key=lambda part: part.cluster.place)
+        regions = chains.link(parts, steps, sizes, settled) if joined else parts
     found: dict[int, Region | None] = {}
     for region in regions:
         for place in region.cluster.members:
             found[place] = None
-        found[region.cluster.members[-1]] = region
+        found[region.cluster.place] = region
     for network in networks:
         found.update(dict.fromkeys(network.cluster.members))
         found[network.cluster.members[-1]] = network

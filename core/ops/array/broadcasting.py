@@ -121,6 +121,8 @@ def reduced_to(dy: Tensor, x: Tensor, other: Tensor) -> Tensor:
     if wide == narrow:
         return dy
     axes, kept = _repeated_axes(wide, narrow)
+    if kept != narrow and len(wide) == len(narrow):  # axes of size 1 stay: no view is wanted
+        return late.sum_over(dy, axes, keepdims=True)
     total = late.sum_over(dy, axes) if axes else dy
     return total if kept == narrow else reshaping.reshape(total, list(narrow))
 

@@ -234,13 +234,13 @@ def _eager_axes(axes: tuple[int, ...]) -> Tensor:
     return wrap(np.array(axes, np.int32))
 
 
-def sum_over(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+def sum_over(x: Tensor, axes: tuple[int, ...], keepdims: bool = False) -> Tensor:
     """The sum over `axes`, known numbers from 0 on: what the gradient of a broadcast needs."""
     if state.tracer is not None:
-        return reduce_sum(x, axes)
+        return reduce_sum(x, axes, keepdims=keepdims)
     if not state.tapes and type(x) is Tensor:  # as an entry would: not recorded, nothing to check
-        return wrap(_total(x._array, axes, False))
-    return execute_one(SUM, x, _eager_axes(axes), keep_dims=False)
+        return wrap(_total(x._array, axes, keepdims))
+    return execute_one(SUM, x, _eager_axes(axes), keep_dims=keepdims)
 
 
 @functools.lru_cache(maxsize=256)

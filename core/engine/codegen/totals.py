@@ -1,0 +1,120 @@
+"""Totals over all rows, which gradients of biases and scales are, as outputs of a cluster.
+
+A value is summed while it is made: it need not be written if nothing else wants it, and is not read
+again. The sum waits for nothing but the cluster, so the cluster runs where it would have run
+without; only what uses the total must come after that.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from pinnace.framework import dtypes
+from pinnace.graph.graph import constant_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pinnace.engine.codegen.clusters import Cluster
+    from pinnace.engine.steps import Step
+    from pinnace.graph.graph import Node, Value
+
+    Sizes = Mapping[Value, tuple[int, ...]]
+
+# Totals of a cluster at most: each is an array that LLVM compares with the others.
+_MOST = 3
+# Rows that are summed one after the other at least, and parts of a sum at most: a sum of sums loses
+# less than one of many numbers in a row. How many there are does not depend on threads.
+_FEWEST_ROWS, _MOST_PARTS = 256, 64
+# Bytes of all parts of a total at most.
+_MOST_BYTES = 1 << 22
+
+
+def part_rows(rows: int) -> int:
+    """How many rows are summed one after the other."""
+    return max(_FEWEST_ROWS, -(-rows // _MOST_PARTS))
+
+
+def summed_axes(node: Node, shape: Sequence[int]) -> int | None:
+    """How many leading axes of its input the op sums over, and no others; None if it does not.
+
+    Args:
+        node: any op.
+        shape: of its first input.
+    """
+    if len(node.outputs) != 1 or node.outputs[0].dtype is not dtypes.float32 or node.controls:
+        return None
+    rank = len(shape)
+    if node.op.name == "BiasAddGrad":
+        return None if node.attrs.get("data_format") == "NCHW" else rank - 1
+    if node.op.name != "Sum" or not rank:
+        return None
+    given = constant_of(node.inputs[1])
+    if given is None:
+        return None
+    axes = sorted({int(axis) % rank for axis in given.reshape(-1)})
+    return len(axes) if 0 < len(axes) < rank and axes == list(range(len(axes))) else None
+
+
+def add(
+    found: Sequence[Cluster],
+    steps: Sequence[Step],
+    sizes: Sizes,
+    results: Sequence[Value],
+    taken: Collection[int],
+) -> None:
+    """Give sums over all rows to the clusters that make, or at least read, what is summed.
+
+    Args:
+        found: a plan's clusters, their borders named.
+        steps: the plan's.
+        sizes: the shape of each value, where it is known.
+        results: what the plan returns.
+        taken: places that run in something else.
+    """
+    within = {place for cluster in found for place in cluster.members}
+    uses: dict[Value, list[int]] = {}
+    for place, step in enumerate(steps):
+        for value in step.node.inputs:
+            uses.setdefault(value, []).append(place)
+    made = {steps[place].node.outputs[0]: cluster for cluster in found for place in cluster.members}
+    read = {value: cluster for cluster in found for value in cluster.inputs}
+    kept = set(results)
+    for place, step in enumerate(steps):
+        if place in taken or place in within or not step.node.inputs:
+            continue
+        value = step.node.inputs[0]
+        cluster = made.get(value) or read.get(value)
+        if cluster is None or not _can_total(cluster, step.node, sizes):
+            continue
+        total = step.node.outputs[0]
+        users = uses.get(total, ())
+        if any(user <= cluster.place for user in users) or (total not in kept and not users):
+            continue
+        cluster.end = cluster.place
+        cluster.split = summed_axes(step.node, sizes[value])
+        cluster.members = sorted({*cluster.members, place})
+        cluster.totals[total] = value
+        cluster.outputs.append(total)
+        if value in cluster.outputs and value not in kept:
+            others = [user for user in uses[value] if user not in cluster.members]
+            if not others:
+                cluster.outputs.remove(value)
+
+
+def _can_total(cluster: Cluster, node: Node, sizes: Sizes) -> bool:
+    """Whether a cluster's kernel can sum what this op sums, in the way it walks."""
+    value = node.inputs[0]
+    shape = sizes.get(value)
+    if shape != cluster.shape or value.dtype is not dtypes.float32:
+        return False
+    axes = summed_axes(node, shape)
+    if axes is None or len(cluster.totals) >= _MOST or node.outputs[0] not in sizes:
+        return False
+    if cluster.split not in {None, axes}:
+        return False
+    if cluster.split is None and not cluster.can_split(axes, sizes):
+        return False
+    rows, width = math.prod(shape[:axes]), math.prod(shape[axes:])
+    return rows > 1 and _MOST_PARTS * width * 4 <= _MOST_BYTES

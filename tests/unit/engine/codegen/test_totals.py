@@ -1,0 +1,254 @@
+"""Clusters of training steps: numbers of rows, totals over all rows, masks and repeated values.
+
+What is wanted comes from formulas in float64.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special
+
+import pinnace as tf
+from pinnace.engine import tiers
+from pinnace.engine.build import plan_of
+from pinnace.engine.codegen import clusters, compiler, fused, totals
+from pinnace.engine.codegen.fused import Fused
+from pinnace.framework import config
+from pinnace.ops.kernels import team
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytest.importorskip("numba")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _hot() -> Iterator[None]:
+    """Every shape is hot as soon as it has memory of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiers, "_HOT_S", 0.0)
+        patch.setattr(tiers, "_SMALLEST", 0)
+        patch.setattr(clusters, "_ENTRY_US", -1e9)  # however small
+        # Plans that are one kernel have their own tests.
+        patch.setattr(tiers.Tiers, "_small", lambda *_: None)
+        patch.setattr(config.settings, "tier", "auto")
+        patch.setattr(config.settings, "fusion", True)
+        yield
+
+
+def settled(function: Any, *arguments: Any) -> tuple[Any, list[Fused]]:
+    """The function's answer once its kernels are made, and what is compiled of it."""
+    for _ in range(4):
+        function(*arguments)
+    for kernel in list(compiler._kernels.values()):
+        assert kernel.done.wait(120)
+    assert not compiler.errors
+    for _ in range(4):
+        found = function(*arguments)
+    plan = plan_of(function.get_concrete_function(*arguments).graph)
+    (prepared,) = plan.tiers._tier.prepared.values()
+    members = prepared.layout._members.values()
+    return found, [region for region in members if isinstance(region, Fused)]
+
+
+def test_axes_that_are_summed() -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        every = tf.reduce_sum(x, [0, 1, 2])
+        first = tf.reduce_sum(x, 0), tf.reduce_sum(x, [1, 0], keepdims=True)
+        others = tf.reduce_sum(x, 1), tf.reduce_sum(x, [0, 2]), tf.reduce_max(x, 0)
+        return every, first, others, tf.raw_ops.BiasAddGrad(out_backprop=x)
+
+    graph = f.get_concrete_function(tf.TensorSpec([4, 3, 2], tf.float32)).graph
+    nodes = [node for node in graph.nodes if node.op.name in {"Sum", "Max", "BiasAddGrad"}]
+    assert [totals.summed_axes(node, (4, 3, 2)) for node in nodes] == [
+        *(None, 1, 2, None, None, None),
+        2,
+    ]
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    rows=st.integers(1, 60),
+    middle=st.integers(1, 12),
+    width=st.integers(8, 200),
+    threads=st.integers(1, 3),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_gradients_of_a_norm_are_those_of_float64(
+    rows: int, middle: int, width: int, threads: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    x, dy = (random.standard_normal((rows, middle, width)).astype(np.float32) for _ in range(2))
+    gamma, beta = (random.standard_normal(width).astype(np.float32) for _ in range(2))
+    layer = tf.keras.layers.LayerNormalization(epsilon=1e-3)
+    layer.build((rows, middle, width))
+    layer.set_weights([gamma, beta])
+
+    @tf.function
+    def f(x: Any, dy: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(x)
+        return y, *tape.gradient(y, [x, *layer.trainable_variables], dy)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fused, "_SHARED", 1)
+        patch.setattr(team, "has_idle_core", lambda *_: True)
+        patch.setattr(team, "size", lambda: threads)
+        found, regions = settled(f, tf.constant(x), tf.constant(dy))
+    if rows * middle > 1:
+        assert any(region.cluster.totals for region in regions)
+    x, dy = x.astype(np.float64), dy.astype(np.float64)
+    centred = x - x.mean(-1, keepdims=True)
+    inverse = 1 / np.sqrt(np.square(centred).mean(-1, keepdims=True) + 1e-3)
+    normed = centred * inverse
+    slope = dy * gamma
+    mean, along = slope.mean(-1, keepdims=True), (slope * normed).mean(-1, keepdims=True)
+    wanted = [
+        normed * gamma + beta,
+        inverse * (slope - mean - normed * along),
+        (dy * normed).sum((0, 1)),
+        dy.sum((0, 1)),
+    ]
+    # Sums of up to 720 numbers about 1, and rows of 8 whose deviation may be a tenth of them.
+    for got, exact in zip(found, wanted, strict=True):
+        scale = np.abs(exact).max() + 1
+        np.testing.assert_allclose(got.numpy(), exact, rtol=1e-4, atol=3e-5 * scale)
+
+
+MASKS = [
+    (3, 1, 1, 16),
+    (1, 1, 7, 16),
+    (7, 16),
+    (16,),
+    (3, 1, 7, 16),
+    (1, 5, 1, 16),
+    (3, 5, 7, 16),
+    (3, 5, 7, 1),
+    (5, 1, 16),
+    (3, 1, 7, 1),
+]
+
+
+@pytest.mark.parametrize("shape", MASKS)
+def test_masks_of_every_shape_choose(shape: tuple[int, ...]) -> None:
+    random = np.random.default_rng(len(shape))
+    x, dy = (random.standard_normal((3, 5, 7, 16)).astype(np.float32) for _ in range(2))
+    mask = random.random(shape) < 0.7
+
+    @tf.function
+    def f(x: Any, mask: Any, dy: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.nn.softmax(tf.where(mask, x * 0.5, -1e9))
+        return y, tape.gradient(y, x, dy)
+
+    (y, dx), _ = settled(f, tf.constant(x), tf.constant(mask), tf.constant(dy))
+    exact = special.softmax(np.where(mask, x.astype(np.float64) * 0.5, -1e9), axis=-1)
+    slope = (dy - (dy * exact).sum(-1, keepdims=True)) * exact
+    np.testing.assert_allclose(y.numpy(), exact, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(dx.numpy(), np.where(mask, slope * 0.5, 0), rtol=1e-4, atol=1e-6)
+
+
+def test_a_mask_that_serves_several_rows_is_read_where_it_lies() -> None:
+    x = np.random.default_rng(1).standard_normal((4, 2, 8, 16)).astype(np.float32)
+    mask = np.random.default_rng(2).random((4, 1, 1, 32)) < 0.5
+
+    @tf.function
+    def f(x: Any, mask: Any) -> Any:
+        return tf.matmul(tf.nn.softmax(tf.where(mask, x, -1e9)), tf.eye(16))
+
+    # Every second number of a longer mask: no row of it is contiguous.
+    given = tf.constant(mask)[..., ::2]
+    found, regions = settled(f, tf.constant(x), given)
+    assert len(regions) == 1
+    exact = special.softmax(np.where(mask[..., ::2], x.astype(np.float64), -1e9), axis=-1)
+    np.testing.assert_allclose(found.numpy(), exact, rtol=1e-5, atol=1e-8)
+
+
+def test_a_number_that_is_repeated_fills_the_whole_value() -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        return tf.broadcast_to(x, [8, 4, 32]) / 2.0, tf.broadcast_to(x * 3.0, [8, 4, 32])
+
+    found, _ = settled(f, tf.constant(3.0))
+    np.testing.assert_array_equal(found[0].numpy(), np.full((8, 4, 32), 1.5, np.float32))
+    np.testing.assert_array_equal(found[1].numpy(), np.full((8, 4, 32), 9, np.float32))
+
+
+def test_numbers_of_rows_are_given_in_their_own_shape() -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        top = tf.reduce_max(x, [1, 2], keepdims=True)
+        total = tf.reduce_sum(tf.exp(x - top), [1, 2], keepdims=True)
+        return tf.exp(x - top) / total, top + tf.math.log(total), top
+
+    x = np.random.default_rng(1).standard_normal((6, 5, 20)).astype(np.float32)
+    (shares, logarithm, top), regions = settled(f, tf.constant(x))
+    assert len(regions) == 1
+    exact = x.astype(np.float64)
+    np.testing.assert_array_equal(top.numpy(), x.max((1, 2), keepdims=True))
+    wanted = special.logsumexp(exact, axis=(1, 2), keepdims=True)
+    np.testing.assert_allclose(logarithm.numpy(), wanted, rtol=1e-5)
+    np.testing.assert_allclose(shares.numpy(), np.exp(exact - wanted), rtol=1e-5)
+
+
+def test_a_total_that_the_same_rows_need_is_made_before_them() -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        y = x * 2.0 + 1.0
+        total = tf.reduce_sum(y, 0)
+        return (y - total) * y, total
+
+    x = np.random.default_rng(1).standard_normal((40, 24)).astype(np.float32)
+    (z, total), _ = settled(f, tf.constant(x))
+    y = x.astype(np.float64) * 2 + 1
+    np.testing.assert_allclose(total.numpy(), y.sum(0), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(z.numpy(), (y - y.sum(0)) * y, rtol=1e-4, atol=1e-4)
+
+
+def test_totals_do_not_depend_on_threads_and_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        y = tf.tanh(x) * x
+        return y, tf.reduce_sum(y, [0, 1]), tf.reduce_sum(x, [0, 1], keepdims=True)
+
+    x = np.random.default_rng(1).standard_normal((50, 40, 32)).astype(np.float32)
+    monkeypatch.setattr(fused, "_SHARED", 1)
+    monkeypatch.setattr(team, "has_idle_core", lambda *_: True)
+    answers = []
+    for threads in (1, 2, 3, 2):
+        monkeypatch.setattr(team, "size", lambda threads=threads: threads)
+        found, regions = settled(f, tf.constant(x))
+        (region,) = regions
+        assert len(region.cluster.totals) == 2
+        answers.append([one.numpy() for one in found])
+    for answer in answers[1:]:
+        for got, first in zip(answer, answers[0], strict=True):
+            np.testing.assert_array_equal(got, first)
+    exact = x.astype(np.float64)
+    wanted = (np.tanh(exact) * exact).sum((0, 1))
+    np.testing.assert_allclose(answers[0][1], wanted, rtol=1e-5)
+    assert answers[0][2].shape == (1, 1, 32)
+    np.testing.assert_allclose(answers[0][2][0, 0], exact.sum((0, 1)), rtol=1e-4, atol=1e-3)
+
+
+def test_many_rows_are_summed_in_parts() -> None:
+    """Of 200,000 numbers of one sign, added one by one, the last would lose seven bits and more."""
+
+    @tf.function
+    def f(x: Any) -> Any:
+        y = x * x
+        return tf.reduce_sum(y, 0), tf.matmul(y, tf.eye(8))
+
+    x = np.random.default_rng(1).random((200_000, 8)).astype(np.float32)
+    (total, _), regions = settled(f, tf.constant(x))
+    assert any(region.cluster.totals for region in regions)
+    exact = np.square(x).astype(np.float64).sum(0)
+    np.testing.assert_allclose(total.numpy(), exact, rtol=2e-5)
