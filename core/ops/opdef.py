@@ -286,8 +286,8 @@ class OpDef:
         elementwise: NumPy itself refuses shapes that do not broadcast, so that eager calls need no
             inference.
         out: the kernel takes `out=`, an array to fill with its output, the first of several.
-        fuse: a scalar expression in `{argument}` and `T(constant)`; a list argument is written with
-            what stands between its tensors, `{inputs: + }`.
+        fuse: a scalar expression in `{argument}`, `{attribute}` (a float one) and `T(constant)`; a
+            list argument is written with what stands between its tensors, `{inputs: + }`.
         fuse_row: what makes one number of a row of them: the `max` or `sum` of all, and a scalar
             expression in that `{total}` and their number, `width`.
         alias: each output is the input of that place, and nothing else happens: plans leave it out,

@@ -35,6 +35,8 @@ _MOST_OUTPUTS = 4
 # and for each element. Measured on one machine: only the order of magnitude matters.
 _ENTRY_US, _ARRAY_US = 2.0, 0.5
 _CALL_US, _COSTLY_CALL_US, _ELEMENT_US = 0.5, 1.5, 0.00012
+# Elements from which a single step is worth sharing.
+_LARGE = 1 << 19
 
 
 @dataclass(eq=False)
@@ -346,7 +348,9 @@ def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
         whole = whole or node.op.name == "Softmax" or " if " in template
         each = _ELEMENT_US * (8 if costly else 1)
         saved += (_COSTLY_CALL_US if costly else _CALL_US) + size * each
-    return (len(cluster.members) > 1 or whole) and saved > 1
+    # One step by itself is a pass in either case, but a kernel's is shared by threads.
+    large = size >= _LARGE
+    return (len(cluster.members) > 1 or whole or large) and saved > 1
 
 
 def _is_given(cluster: Cluster, value: Value, sizes: Sizes) -> bool:

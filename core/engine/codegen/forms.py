@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
@@ -69,6 +72,8 @@ def template(node: Node, *, chooses: bool = False) -> str | None:
     form = node.op.fuse
     if form is None or not is_float(node, chooses=chooses):
         return None
+    if any(isinstance(value, float) and not math.isfinite(value) for value in node.attrs.values()):
+        return None
     if node.attrs.get("data_format") == "NCHW":  # a bias lies along the last axis
         return None
     return form if set(_CALLS.findall(form)) <= _QUICK | _COSTLY else None
@@ -89,7 +94,13 @@ def written(node: Node, names: Sequence[str], form: str | None = None) -> str:
         argument.name: _Several(given) if argument.is_list else given
         for argument, given in zip(node.op.inputs, packed, strict=True)
     }
-    return form.format(**arguments)
+    # Attributes are saved as float32: that is the number that kernels use.
+    numbers = {
+        name: f"T({float(np.float32(value))!r})"
+        for name, value in node.attrs.items()
+        if isinstance(value, float)
+    }
+    return form.format(**arguments, **numbers)
 
 
 def reduced_axes(node: Node, shape: Sequence[int]) -> int | None:

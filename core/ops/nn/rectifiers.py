@@ -184,6 +184,7 @@ LEAKY_RELU: OpDef = define(
     kernel=_leaky_relu_kernel,
     gradient=_leaky_relu_gradient,
     elementwise=True,
+    fuse="({features} if {features} > T(0) else {features} * {alpha})",
 )
 
 
@@ -209,6 +210,7 @@ LEAKY_RELU_GRAD: OpDef = define(
     infer=one_shape,
     kernel=_leaky_relu_grad_kernel,
     gradient=_leaky_relu_grad_gradient,
+    fuse="({gradients} if {features} > T(0) else {gradients} * {alpha})",
 )
 
 
