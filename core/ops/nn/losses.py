@@ -22,6 +22,7 @@ from pinnace.ops.array import (
 )
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute
+from pinnace.ops.kernels import team
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import arithmetic, comparison, division, exponents, logic, polar, reduction
 from pinnace.ops.nn import rectifiers, softmaxes
@@ -38,6 +39,9 @@ __all__ = [
     "sparse_softmax_cross_entropy_with_logits",
     "weighted_cross_entropy_with_logits",
 ]
+
+# Numbers of a block of logits that several passes go over, and of what is worth a second thread.
+_BLOCK_NUMBERS, _SHARED_NUMBERS = 1 << 16, 1 << 17
 
 
 def _as_column(x: Tensor) -> Tensor:
@@ -216,15 +220,30 @@ def _sparse_softmax_cross_entropy_kernel(features: Array, labels: Array) -> tupl
     if not features.size:
         return np.zeros(len(features), dtype), np.empty(features.shape, dtype)
     x = features.astype(computed_in(dtype), copy=False)
-    shifted = x - np.maximum.reduce(x, axis=1, keepdims=True)
+    loss, slopes = np.empty(len(x), x.dtype), np.empty(x.shape, x.dtype)
+    # Rows that stay in the cache through all passes.
+    step = max(1, _BLOCK_NUMBERS // classes)
+
+    def work(piece: int) -> None:
+        part = slice(piece * step, (piece + 1) * step)
+        loss[part] = _losses_of(x[part], labels[part], slopes[part])
+
+    pieces = -(-len(x) // step)
+    team.share(pieces, work, team.size() if x.size >= _SHARED_NUMBERS else 1)
+    return loss.astype(dtype, copy=False), slopes.astype(dtype, copy=False)
+
+
+def _losses_of(x: Array, labels: Array, slopes: Array) -> Array:
+    """The losses of some rows; their gradients are written to `slopes`."""
+    np.subtract(x, np.maximum.reduce(x, axis=1, keepdims=True), out=slopes)
     rows = np.arange(len(x))
-    chosen = shifted[rows, labels]
-    np.exp(shifted, out=shifted)
-    total = np.add.reduce(shifted, axis=1, keepdims=True)
-    loss = np.log(total[:, 0]) - chosen
-    shifted /= total
-    shifted[rows, labels] -= shifted.dtype.type(1)
-    return loss.astype(dtype, copy=False), shifted.astype(dtype, copy=False)
+    chosen = slopes[rows, labels]
+    np.exp(slopes, out=slopes)
+    total = np.add.reduce(slopes, axis=1, keepdims=True)
+    slopes /= total
+    slopes[rows, labels] -= slopes.dtype.type(1)
+    losses: Array = np.log(total[:, 0]) - chosen
+    return losses
 
 
 def _infer_sparse_softmax_cross_entropy(call: InferCall) -> tuple[Shape, Shape]:
