@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # Elements a thread is worth waking for, and what the columns of a thread are a multiple of.
 _SHARED = 1 << 17
 _LINE = 64
+# Elements of a row up to which several rows are taken as one: to enter a row takes as long as some
+# dozens of its numbers.
+_WIDE = 512
 
 
 class Fused:
@@ -63,6 +66,11 @@ class Fused:
         for place, (kind, value) in enumerate(zip(kinds, cluster.inputs, strict=True)):
             if kind == "shared":
                 self._forms[place] = _Shared(sizes[value], self._width)
+        self._joined = self._rows_at_once(cluster, kinds, sizes)
+        if self._joined > 1:
+            for place, kind in enumerate(kinds):
+                if kind == "row":
+                    self._forms[place] = self._repeated
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
         """The cluster's outputs.
@@ -75,12 +83,15 @@ class Fused:
             return self._one_by_one(inputs)
         results = self._results(outs)
         arrays = [form(value) for form, value in zip(self._forms, inputs, strict=True)]
+        if self._joined > 1:
+            arrays = [self._joined_rows(array) for array in arrays]
         arrays += [result.reshape(-1) for result in results]
-        kernel, rows, width = self.kernel.function, self._rows, self._width
+        kernel, joined = self.kernel.function, self._joined
+        rows, width = self._rows // joined, self._width * joined
         assert kernel is not None  # noqa: S101 - a plan names only what is made
         threads = team.size() if self._shares or self._shares_columns else 1
         if self._totals:
-            self._add_up(arrays, threads)
+            self._add_up(arrays, rows, width, threads)
         elif threads == 1:
             kernel(0, rows, width, *arrays)
         elif self._shares:
@@ -94,12 +105,36 @@ class Fused:
             self._share_columns(arrays, threads)
         return results
 
-    def _add_up(self, arrays: list[Any], threads: int) -> None:
+    def _rows_at_once(
+        self, cluster: Cluster, kinds: Sequence[str], sizes: Mapping[Value, tuple[int, ...]]
+    ) -> int:
+        """How many rows the kernel takes as one: where none has a number of its own."""
+        whole = all(
+            value in cluster.totals or sizes[value] == cluster.shape for value in cluster.outputs
+        )
+        if cluster.reduces or not whole or not set(kinds) <= {"full", "row", "scalar"}:
+            return 1
+        joined = 1
+        while self._width * joined * 2 <= _WIDE and self._rows % (2 * joined) == 0:
+            joined *= 2
+        return joined
+
+    def _joined_rows(self, array: Any) -> Any:
+        """A matrix with several rows as one, in one piece; anything else as it is."""
+        if np.ndim(array) < 2:
+            return array
+        return array.reshape(self._rows // self._joined, -1)
+
+    def _repeated(self, value: Array) -> Array:
+        """A row, as often as rows are taken as one."""
+        return np.tile(value.ravel(), self._joined)
+
+    def _add_up(self, arrays: list[Any], rows: int, width: int, threads: int) -> None:
         """Run the kernel part by part, each with totals of its own, and add these.
 
         Parts do not depend on threads, so neither do the totals.
         """
-        kernel, rows, width = self.kernel.function, self._rows, self._width
+        kernel = self.kernel.function
         assert kernel is not None  # noqa: S101 - as above
         step = totals.part_rows(rows)
         pieces = -(-rows // step)
@@ -114,7 +149,7 @@ class Fused:
 
         team.share(pieces, work, threads)
         for place, part in zip(places, parts, strict=True):
-            np.add.reduce(part, axis=0, out=arrays[place])
+            np.add.reduce(part.reshape(-1, self._width), axis=0, out=arrays[place])
 
     def _share_columns(self, arrays: Sequence[Any], threads: int) -> None:
         """Run the kernel on the only row, some of its columns in each thread."""

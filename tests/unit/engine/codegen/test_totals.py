@@ -252,3 +252,41 @@ def test_many_rows_are_summed_in_parts() -> None:
     assert any(region.cluster.totals for region in regions)
     exact = np.square(x).astype(np.float64).sum(0)
     np.testing.assert_allclose(total.numpy(), exact, rtol=2e-5)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    rows=st.integers(2, 300),
+    width=st.integers(8, 70),
+    threads=st.integers(1, 3),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_short_rows_are_taken_several_at_once(
+    rows: int, width: int, threads: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    x, dy = (random.standard_normal((rows, width)).astype(np.float32) for _ in range(2))
+    bias = random.standard_normal(width).astype(np.float32)
+
+    @tf.function
+    def f(x: Any, bias: Any, dy: Any) -> Any:
+        y = tf.nn.leaky_relu(tf.nn.bias_add(x, bias), 0.3)
+        slope = dy * tf.where(x + bias > 0, tf.ones_like(x), 0.3 * tf.ones_like(x))
+        return tf.matmul(y, tf.eye(width)), slope * 0.5, tf.reduce_sum(dy * x, 0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fused, "_SHARED", 1)
+        patch.setattr(team, "has_idle_core", lambda *_: True)
+        patch.setattr(team, "size", lambda: threads)
+        found, regions = settled(f, *map(tf.constant, (x, bias, dy)))
+    joined = {region._joined for region in regions}
+    assert joined == {1} if rows % 2 else max(joined) > 1
+    whole = x.astype(np.float64) + bias
+    wanted = [
+        np.where(whole > 0, whole, 0.3 * whole),
+        dy * np.where(whole > 0, 0.5, 0.15),
+        (dy.astype(np.float64) * x).sum(0),
+    ]
+    # Numbers about 1; sums of 300 of their products.
+    for got, exact in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(got.numpy(), exact, rtol=1e-5, atol=2e-5)
