@@ -9,9 +9,10 @@ from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.iteration_steps import FUNCTIONS, checked_index
 from pinnace.engine.codegen.loop_lists import BYTES
 from pinnace.engine.codegen.loop_rows import common_rows, work_of
+from pinnace.engine.codegen.places import Place, array_type
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import SCALARS
-from pinnace.engine.codegen.statements import HEADER, Place, Statements, array_type
+from pinnace.engine.codegen.statements import HEADER, Statements
 from pinnace.framework import dtypes
 
 if TYPE_CHECKING:

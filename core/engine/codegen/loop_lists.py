@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.codegen.statements import array_type
+from pinnace.engine.codegen.places import array_type
 from pinnace.framework import dtypes
 from pinnace.ops.state.list_values import TensorList
 

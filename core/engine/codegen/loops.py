@@ -15,9 +15,9 @@ import numpy as np
 
 from pinnace.engine.codegen import compiler
 from pinnace.engine.codegen.array_steps import UnsupportedError
+from pinnace.engine.codegen.places import fit
 from pinnace.engine.codegen.scalar_flow import ScalarFlow, Scope
 from pinnace.engine.codegen.scalar_text import FUNCTIONS, HEADER, SCALARS, is_scalar
-from pinnace.engine.codegen.statements import fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

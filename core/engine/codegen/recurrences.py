@@ -25,7 +25,7 @@ from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.iteration import iteration_of
 from pinnace.engine.codegen.loop_lists import is_same
 from pinnace.engine.codegen.loops import Advance
-from pinnace.engine.codegen.statements import fit
+from pinnace.engine.codegen.places import fit
 from pinnace.engine.contests import Pace
 from pinnace.engine.shares import Shares
 from pinnace.engine.trials import Verdict

@@ -14,7 +14,8 @@ import numpy as np
 
 from pinnace.engine.codegen import compiler
 from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
-from pinnace.engine.codegen.statements import HEADER, Statements, array_type, fit, is_known
+from pinnace.engine.codegen.places import array_type, fit
+from pinnace.engine.codegen.statements import HEADER, Statements, is_known
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 
