@@ -22,7 +22,8 @@ from pinnace.engine.codegen.winograd_walk import WINOGRAD
 from pinnace.engine.networks import fields
 from pinnace.ops.kernels.mailbox import GATE, INSIDE, JOB, LEAVE, LIMIT, WAITING
 
-# Numbers (int64) between counters: a cache line. A row has one for each thread, and one behind.
+# Numbers (int64) between counters: a cache line. The first counts indices that are out of range; a
+# row has one for each thread, and one behind.
 LINE = 8
 
 _WINDOWS = '''
@@ -315,6 +316,24 @@ def copy_piece(q, piece):
                 move(y + 4 * w * q[Y_STEP], x + 4 * w * q[X_STEP], width)
 '''
 
+_LOOKUP = '''
+@njit(nogil=True, error_model="numpy")
+def lookup_piece(q, piece, refused):
+    """A piece of a lookup: some rows of a table by their numbers; counts those that are none."""
+    pieces, width, step, count = q[PIECES], q[WIDTH], q[X_STEP], q[COLUMNS]
+    for i in range(count * piece // pieces, count * (piece + 1) // pieces):
+        if q[INDEX_BYTES] == 8:
+            at = carray(as_integers(q[X] + 8 * step * i), 1)[0]
+        else:
+            at = int64(carray(as_pointer(q[X] + 4 * step * i), 1).view(np.int32)[0])
+        if at < 0:
+            at += q[WRAPS]
+        if at < 0 or at >= q[HEIGHT]:
+            fetch_add(refused, 1)
+        else:
+            move(q[Y] + 4 * i * width, q[WEIGHTS] + 4 * at * width, width)
+'''
+
 _PROGRAM = '''
 @njit(nogil=True, error_model="numpy")
 def place(kind, number, tensors, q, registers, n, r, w):
@@ -428,7 +447,7 @@ _WALK = f"""
 @njit(nogil=True, error_model="numpy")
 def walk(q, programs, tensors, begin, t, registers, me, threads):
     for row in range(q.shape[0]):
-        taken = begin + {8 * LINE} * (threads + 1) * row
+        taken = begin + {8 * LINE} * (1 + (threads + 1) * row)
         done = taken + {8 * LINE} * threads
         line = q[row]
         kind, pieces = line[KIND], line[PIECES]
@@ -457,6 +476,8 @@ def walk(q, programs, tensors, begin, t, registers, me, threads):
                 attention_piece(line, t, registers, piece)
             elif kind == WINOGRAD:
                 winograd_piece(line, t, registers, piece)
+            elif kind == LOOKUP:
+                lookup_piece(line, piece, begin)
             else:
                 program_piece(line, programs, tensors, registers, piece)
             fetch_add(done, 1)
@@ -545,6 +566,7 @@ LOWEST = np.finfo(np.float32).min
     + _PRODUCT
     + _CHANNELWISE
     + _POOLS
+    + _LOOKUP
     + _PROGRAM
     + ATTENTION
     + WINOGRAD

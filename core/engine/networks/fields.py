@@ -62,6 +62,9 @@ NAMES = (
     "ALONG",
     "TOP",
     "SIDE",
+    # Lookups: bytes of an index, and what is added to negative ones; `HEIGHT` rows of weights.
+    "INDEX_BYTES",
+    "WRAPS",
     # Elementwise: its instructions, its tensors, and windows at a time.
     "FIRST",
     "LAST",
@@ -93,7 +96,7 @@ PLACE = {name: place for place, name in enumerate(NAMES)}
 
 KINDS = (
     "PRODUCT", "CHANNELWISE", "MAXIMUM", "AVERAGE", "MEAN", "COPY", "PROGRAM", "SOFTMAX",
-    "ATTENTION", "WINOGRAD",
+    "ATTENTION", "WINOGRAD", "LOOKUP",
 )  # fmt: skip
 KIND = {name: number for number, name in enumerate(KINDS)}
 

@@ -15,9 +15,11 @@ from pinnace.engine.codegen import equations
 from pinnace.engine.networks.attending import read_attention, read_turned
 from pinnace.engine.networks.fields import CLIP, PLUS, RECTIFY
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Scaling, Window
+from pinnace.engine.networks.lookups import read_lookup
 from pinnace.engine.networks.phases import axis_phases, phases_of
 from pinnace.engine.networks.row_programs import read_fused_norm
 from pinnace.graph.graph import constant_of
+from pinnace.ops.array.gathering import GATHER_V2
 from pinnace.ops.array.joining import CONCAT_V2
 from pinnace.ops.array.padding import PAD, PAD_V2
 from pinnace.ops.array.permutations import TRANSPOSE
@@ -34,6 +36,7 @@ from pinnace.ops.nn.pooling.means import AVG_POOL
 from pinnace.ops.nn.rectifiers import RELU, RELU6
 from pinnace.ops.nn.softmaxes import SOFTMAX
 from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV2D_BACKPROP_INPUT
+from pinnace.ops.state.scatters import RESOURCE_GATHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -396,6 +399,8 @@ RULES: dict[object, Callable[[Reader, int, Node], bool]] = {
     PAD_V2: _pad,
     CONCAT_V2: _concat,
     SOFTMAX: _softmax,
+    GATHER_V2: read_lookup,
+    RESOURCE_GATHER: read_lookup,
     **dict.fromkeys(_SUMS, _sum),
     **dict.fromkeys((SUB, MUL, REAL_DIV, BIAS_ADD), _scaled),
     **dict.fromkeys(_RECTIFIERS, _rectified),

@@ -11,7 +11,7 @@ from pinnace.graph.graph import FunctionRef, Graph, constant_of
 from pinnace.ops.functional.calls import STATEFUL_PARTITIONED_CALL
 from pinnace.ops.functional.conditions import CASE, IF
 from pinnace.ops.functional.loops import WHILE
-from pinnace.ops.state.variables import READ_VARIABLE
+from pinnace.ops.state.variables import READ_VARIABLE, resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -84,7 +84,9 @@ class Evaluation:
         self._found: dict[Value, Array] = {}
 
     def of(self, value: Value) -> Array:
-        """The array of a steady value."""
+        """The array of a steady value; of a variable's handle what the variable holds."""
+        if value.dtype is dtypes.resource:
+            return resource_of(self._variables[value]).read()  # type: ignore[no-any-return]
         pending = [value]
         while pending:
             node = pending[-1].node

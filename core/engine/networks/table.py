@@ -124,6 +124,8 @@ class Table:
             self._softmax(number, layer, row)
         elif layer.kind == "ATTENTION":
             self._attention(number, layer, row)
+        elif layer.kind == "LOOKUP":
+            self._lookup(number, layer, row)
         else:
             assert form is not None  # noqa: S101 - for mypy: products have weights
             self._product(number, layer, form, row)
@@ -343,6 +345,25 @@ class Table:
         self._address(number, "Y", layer.out)
         if layer.mask is not None:
             row["MASK"] = self._keep(np.ascontiguousarray(self._array(layer.mask)))
+
+    def _lookup(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        assert layer.indices is not None  # noqa: S101 - for mypy: lookups have indices
+        assert layer.weights is not None  # noqa: S101 - for mypy: and a table
+        first, step, count, wraps, width = layer.indices
+        (base,) = layer.xs
+        table = np.ascontiguousarray(self._array(layer.weights), np.float32)
+        row |= {
+            "WEIGHTS": self._keep(table),
+            "HEIGHT": len(table),
+            "WIDTH": width,
+            "COLUMNS": count,
+            "X_STEP": step,
+            "INDEX_BYTES": base.dtype.numpy.itemsize,
+            "WRAPS": wraps,
+        }
+        self._address(number, "X", base, first * base.dtype.numpy.itemsize // 4)
+        self._address(number, "Y", layer.out)
+        row["PIECES"] = min(self._pieces(count * width, _PIECE_NUMBERS), count)
 
     def _copy(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         x, x_image, x_row = self._image(layer.xs[0])
