@@ -252,7 +252,7 @@ def pool_piece(q, piece, largest):
 
 @njit(nogil=True, error_model="numpy")
 def mean_piece(q, registers, piece):
-    """A piece of the mean over each image: some images by some channels."""
+    """A piece of the mean, sum or maximum over each image: some images by some channels."""
     cuts = q[CUTS]
     pieces = q[PIECES] // cuts
     some, cut = piece // cuts, piece % cuts
@@ -262,6 +262,15 @@ def mean_piece(q, registers, piece):
         count = min(last - first, REGISTER_SIZE)
         for n in range(q[IMAGES] * some // pieces, q[IMAGES] * (some + 1) // pieces):
             y = numbers(q[Y] + 4 * (n * q[Y_IMAGE] + first), count)
+            if q[MODE] == LARGEST_OF:
+                y[:] = float32(-np.inf)
+                for pixel in range(q[HEIGHT] * q[BREADTH]):
+                    row, column = pixel // q[BREADTH], pixel % q[BREADTH]
+                    at = n * q[X_IMAGE] + row * q[X_ROW] + column * q[X_STEP] + first
+                    x = numbers(q[X] + 4 * at, count)
+                    for c in range(count):
+                        y[c] = larger(y[c], x[c])
+                continue
             y[:] = float32(0)
             # Rows are summed by themselves first: sums of few numbers lose less.
             sums = registers[:count]
@@ -274,8 +283,9 @@ def mean_piece(q, registers, piece):
                         sums[c] += x[c]
                 for c in range(count):
                     y[c] += sums[c]
-            for c in range(count):
-                y[c] /= float32(q[HEIGHT] * q[BREADTH])
+            if q[MODE] == MEAN_OF:
+                for c in range(count):
+                    y[c] /= float32(q[HEIGHT] * q[BREADTH])
         first += count
 
 

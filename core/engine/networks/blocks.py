@@ -138,6 +138,8 @@ def _batch(reader: Reader, inputs: Iterable[Value]) -> int:
         return 1
     if any(one.attending or one.flat is not None or one.indices for one in reader.layers):
         return 1
+    if any(one.over is not None and one.over[0] == 0 for one in reader.layers):
+        return 1
     values = {*inputs, *reader.roots, *reader.roots.values()}
     for layer in reader.layers:
         values.update((layer.out, *layer.reads()))

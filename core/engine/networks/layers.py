@@ -197,6 +197,8 @@ class Layer:
         mask: of attention, where it is steady.
         flat: what a product reads and makes, if both are seen as matrices whatever their axes.
         indices: of a lookup, whose only x are whole numbers.
+        over: the axes of a reduction, from the first to before the last; of a copy the axis along
+            which values are joined, twice.
     """
 
     kind: str
@@ -218,6 +220,7 @@ class Layer:
     mask: Value | None = None
     flat: tuple[Image, Image] | None = None
     indices: Indices | None = None
+    over: tuple[int, int] | None = None
 
     @property
     def number(self) -> int:

@@ -309,7 +309,13 @@ class Table:
 
     def _mean(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         x, x_image, x_row = self._image(layer.xs[0])
+        if layer.over is not None:
+            shape, (first, last) = self._shape(layer.xs[0]), layer.over
+            pixels, channels = math.prod(shape[first:last]), math.prod(shape[last:])
+            x = Image(math.prod(shape[:first]), 1, pixels, channels)
+            x_image = x_row = pixels * channels
         row |= {
+            "MODE": layer.mode,
             "IMAGES": x.batch,
             "X_IMAGE": x_image,
             "X_ROW": x_row,
@@ -368,6 +374,9 @@ class Table:
     def _copy(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         x, x_image, x_row = self._image(layer.xs[0])
         y, y_image, y_row = self._image(layer.out)
+        if layer.over is not None:
+            x, y = (self._rows_of(value, layer) for value in (layer.xs[0], layer.out))
+            x_image = x_row = y_image = y_row = 0
         row |= {
             "IMAGES": x.batch,
             "ROWS_": x.height,
@@ -392,6 +401,12 @@ class Table:
         if layer.channel:  # the first part of what is joined clears the border
             row |= dict.fromkeys(("ABOVE", "BELOW", "LEFT", "RIGHT"), 0)
         row["PIECES"] = min(self._pieces(x.pixels * x.channels, _PIECE_NUMBERS), x.batch * x.height)
+
+    def _rows_of(self, value: Value, layer: Layer) -> Image:
+        """A value that is joined with others, or made so: the axes in front of that are rows."""
+        axis = layer.over[0] if layer.over else 0
+        rows = math.prod(self._shape(layer.out)[:axis])
+        return Image(1, 1, rows, math.prod(self._shape(value)) // rows)
 
     # Programs.
 
