@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import threading
 import weakref
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.engine.codegen import compiler, walking
+from pinnace.engine.networks.addresses import address_of
 from pinnace.engine.networks.blocks import block_sizes, blocks_of
 from pinnace.engine.networks.layers import image_of
 from pinnace.engine.networks.lookups import look_up
@@ -41,7 +41,6 @@ _SPARE, _MOST_SPARE_BYTES = 4, 1 << 28
 _PASSES = 5
 # What a helper begins with, before it is offered a table.
 _NO_ROWS = np.zeros((0, 1), np.int64)
-_BYTE = ctypes.c_char
 
 
 class Part:
@@ -222,7 +221,7 @@ class Network:
             for value, out in zip(self.cluster.outputs, outs, strict=True)
         ]
         arrays = (*given, *results)
-        begins = [_address(array) for array in arrays]
+        begins = [address_of(array) for array in arrays]
         if self.blocks == 1:
             if self._walk(form, begins, run):
                 self._refuse(inputs)
@@ -369,17 +368,10 @@ def _follower(kernel: Callable[..., int], table: Table) -> Callable[[Array, int]
     return follow
 
 
-def _address(array: Array) -> int:
-    """Where a contiguous array begins."""
-    try:
-        # A third of the time that `array.ctypes` takes.
-        return ctypes.addressof(_BYTE.from_buffer(array))  # type: ignore[arg-type]  # a buffer
-    except (TypeError, ValueError):  # it may not be written to, or is empty
-        return int(array.ctypes.data)
-
-
 def _readable(array: Array) -> Array:
-    """The array as machine code may read it."""
+    """The array as machine code may read it; a scalar of NumPy as one."""
+    if not isinstance(array, np.ndarray):
+        return np.asarray(array)
     if array.flags.c_contiguous and array.flags.aligned:
         return array
     return array.copy()
