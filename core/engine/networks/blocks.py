@@ -136,7 +136,9 @@ def _batch(reader: Reader, inputs: Iterable[Value]) -> int:
     """
     if reader.turned:
         return 1
-    if any(one.attending or one.flat is not None or one.indices for one in reader.layers):
+    if any(one.attending or one.flat or one.indices for one in reader.layers):
+        return 1
+    if any(one.pairs or one.loops for one in reader.layers):
         return 1
     if any(one.over is not None and one.over[0] == 0 for one in reader.layers):
         return 1

@@ -96,7 +96,7 @@ PLACE = {name: place for place, name in enumerate(NAMES)}
 
 KINDS = (
     "PRODUCT", "CHANNELWISE", "MAXIMUM", "AVERAGE", "MEAN", "COPY", "PROGRAM", "SOFTMAX",
-    "ATTENTION", "WINOGRAD", "LOOKUP",
+    "ATTENTION", "WINOGRAD", "LOOKUP", "PAIRS",
 )  # fmt: skip
 # What reductions over an image make of its pixels.
 REDUCTIONS = ("MEAN_OF", "SUM_OF", "LARGEST_OF")

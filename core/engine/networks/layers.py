@@ -173,6 +173,20 @@ class Indices(NamedTuple):
     width: int
 
 
+class Pairs(NamedTuple):
+    """How two tensors are multiplied, matrix by matrix.
+
+    Attributes:
+        sizes: (matrices, rows, terms of a sum, columns).
+        x: numbers from row to row and from term to term.
+        z: from term to term and from column to column.
+    """
+
+    sizes: tuple[int, int, int, int]
+    x: tuple[int, int]
+    z: tuple[int, int]
+
+
 @dataclass(eq=False)
 class Layer:
     """One row of the table.
@@ -199,6 +213,8 @@ class Layer:
         indices: of a lookup, whose only x are whole numbers.
         over: the axes of a reduction, from the first to before the last; of a copy the axis along
             which values are joined, twice.
+        pairs: of a product of its two xs.
+        loops: of a copy in another order of axes: sizes, and distances of what is read.
     """
 
     kind: str
@@ -221,6 +237,8 @@ class Layer:
     flat: tuple[Image, Image] | None = None
     indices: Indices | None = None
     over: tuple[int, int] | None = None
+    pairs: Pairs | None = None
+    loops: tuple[tuple[int, int], ...] = ()
 
     @property
     def number(self) -> int:

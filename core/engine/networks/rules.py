@@ -17,6 +17,7 @@ from pinnace.engine.networks.fields import CLIP, PLUS, RECTIFY
 from pinnace.engine.networks.joins import read_concat, read_pack
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Scaling, Window
 from pinnace.engine.networks.lookups import read_lookup
+from pinnace.engine.networks.pairs import read_pairs, read_transposed
 from pinnace.engine.networks.phases import axis_phases, phases_of
 from pinnace.engine.networks.reductions import read_mean, read_reduction
 from pinnace.engine.networks.row_programs import read_fused_norm
@@ -323,15 +324,20 @@ def _softmax(reader: Reader, place: int, node: Node) -> bool:
 
 def _turned(reader: Reader, place: int, node: Node) -> bool:
     """Axes in the order that they had are a view; in another one attention may read them."""
-    del place
     order = constant_of(node.inputs[1])
     if order is not None and np.array_equal(order, range(len(order))):
         return reader.view(node)
-    return read_turned(reader, node)
+    return read_turned(reader, node) or read_transposed(reader, place, node)
+
+
+def _matrix_or_pairs(reader: Reader, place: int, node: Node) -> bool:
+    return _matrix(reader, place, node) or read_pairs(reader, place, node)
 
 
 def _product(reader: Reader, place: int, node: Node) -> bool:
-    return _matrix(reader, place, node) or read_attention(reader, place, node)
+    if _matrix(reader, place, node) or read_attention(reader, place, node):
+        return True
+    return read_pairs(reader, place, node)
 
 
 def _einstein(reader: Reader, place: int, node: Node) -> bool:
@@ -363,7 +369,7 @@ RULES: dict[object, Callable[[Reader, int, Node], bool]] = {
     CONV2D: _convolution,
     CONV2D_BACKPROP_INPUT: _transposed,
     DEPTHWISE_CONV2D: _depthwise,
-    MAT_MUL: _matrix,
+    MAT_MUL: _matrix_or_pairs,
     BATCH_MAT_MUL_V2: _product,
     EINSUM: _einstein,
     TRANSPOSE: _turned,

@@ -11,6 +11,7 @@ from pinnace.engine.networks import fields
 from pinnace.engine.networks.attention_row import attention_row
 from pinnace.engine.networks.fields import PLACE
 from pinnace.engine.networks.layers import NO_BORDER, Image, image_of
+from pinnace.engine.networks.pairs_row import pairs_row, turned_row
 from pinnace.engine.networks.program_lines import Writer
 from pinnace.engine.networks.weighing import aligned
 from pinnace.engine.networks.winograd_row import winograd_row
@@ -118,6 +119,10 @@ class Table:
             self._mean(number, layer, row)
         elif layer.kind in {"MAXIMUM", "AVERAGE"}:
             self._pool(number, layer, row)
+        elif layer.kind == "PAIRS":
+            self._pairs(number, layer, row)
+        elif layer.loops:
+            self._turned(number, layer, row)
         elif layer.kind == "COPY":
             self._copy(number, layer, row)
         elif layer.kind == "SOFTMAX":
@@ -370,6 +375,18 @@ class Table:
         self._address(number, "X", base, first * base.dtype.numpy.itemsize // 4)
         self._address(number, "Y", layer.out)
         row["PIECES"] = min(self._pieces(count * width, _PIECE_NUMBERS), count)
+
+    def _pairs(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        assert layer.pairs is not None  # noqa: S101 - for mypy: such layers have them
+        row |= pairs_row(layer.pairs)
+        self._address(number, "X", layer.xs[0])
+        self._address(number, "Z", layer.xs[1])
+        self._address(number, "Y", layer.out)
+
+    def _turned(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        row |= turned_row(layer.loops)
+        self._address(number, "X", layer.xs[0])
+        self._address(number, "Y", layer.out)
 
     def _copy(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         x, x_image, x_row = self._image(layer.xs[0])
