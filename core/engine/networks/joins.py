@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
 
+# Numbers that lie together, from which copying them one piece at a time is quick; of a result whose
+# pieces are smaller, at most so many.
+_FEWEST_TOGETHER, _MOST_ALONE = 8, 1 << 14
+
 
 def read_concat(reader: Reader, place: int, node: Node) -> bool:
     """Whether the step at a place joins what the network makes, and is layers now."""
@@ -39,11 +43,14 @@ def _joined(reader: Reader, place: int, node: Node, parts: Sequence[Value], axis
         return False
     if not any(reader.root(value) in reader.made for value in parts):
         return False
+    widths = [math.prod(reader.sizes[value][axis:]) for value in parts]
+    if min(widths) < _FEWEST_TOGETHER and math.prod(reader.sizes[out]) > _MOST_ALONE:
+        return False
     is_plain = node.op is CONCAT_V2 and axis == len(reader.sizes[out]) - 1
     channel = 0
-    for value in parts:
+    for value, width in zip(parts, widths, strict=True):
         layer = Layer("COPY", place, node, out, [value], channel=channel)
         layer.over = None if is_plain else (axis, axis)
         reader.layers.append(layer)
-        channel += math.prod(reader.sizes[value][axis:])
+        channel += width
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from pinnace.engine.networks.fields import REDUCTION
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node
 
+# Numbers that lie together, from which reducing them at once is quick; of a tensor with fewer, at
+# most so many.
+_FEWEST_TOGETHER, _MOST_ALONE = 8, 1 << 14
 _MODES = {
     MEAN: REDUCTION["MEAN_OF"],
     SUM: REDUCTION["SUM_OF"],
@@ -42,6 +46,9 @@ def read_reduction(reader: Reader, place: int, node: Node) -> bool:
     if not over or over != list(range(over[0], over[-1] + 1)):
         return False
     if over[0] == 0 or over[-1] == rank - 1:
+        return False
+    shape = reader.sizes[x]
+    if math.prod(shape[over[-1] + 1 :]) < _FEWEST_TOGETHER and math.prod(shape) > _MOST_ALONE:
         return False
     layer = Layer("MEAN", place, node, node.outputs[0], [x])
     layer.mode = _MODES[node.op]
