@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pinnace.engine.steps import Region, Step
     from pinnace.framework.tensor import Array
-    from pinnace.graph.graph import Graph
+    from pinnace.graph.graph import Graph, Node
 
 # The source begins with the def and one line each for arguments and buffers; step k is on line
 # k + this.
@@ -300,16 +300,19 @@ class Source:
         index = None if line is None else line - _FIRST_LINE
         if index is None or not 0 <= index < len(self._steps) or getattr(error, "located", False):
             return
-        step = self._steps[index]
-        node = step.node
-        where = f"\n  node {node.name!r}" + (f", called at {node.source}" if node.source else "")
-        if isinstance(error, errors.OpError):
-            # The text may come from a model or a request, and ends in logs and on terminals.
-            error.message = visible(f"{error.message}{where}")
-            error.args = (error.message, *error.args[1:])
-            error.located = True  # type: ignore[attr-defined]
-        elif type(error) in {ValueError, IndexError, TypeError}:
-            specs = node.op.pack_inputs([value.spec for value in node.inputs], node.attrs)
-            made = errors.InvalidArgumentError(explain(node.op, str(error), specs) + where)
-            made.located = True  # type: ignore[attr-defined]
-            raise made from error
+        locate(error, self._steps[index].node)
+
+
+def locate(error: Exception, node: Node) -> None:
+    """Say that it failed at a node, in the error itself."""
+    where = f"\n  node {node.name!r}" + (f", called at {node.source}" if node.source else "")
+    if isinstance(error, errors.OpError):
+        # The text may come from a model or a request, and ends in logs and on terminals.
+        error.message = visible(f"{error.message}{where}")
+        error.args = (error.message, *error.args[1:])
+        error.located = True  # type: ignore[attr-defined]
+    elif type(error) in {ValueError, IndexError, TypeError}:
+        specs = node.op.pack_inputs([value.spec for value in node.inputs], node.attrs)
+        made = errors.InvalidArgumentError(explain(node.op, str(error), specs) + where)
+        made.located = True  # type: ignore[attr-defined]
+        raise made from error

@@ -41,7 +41,7 @@ def standing_of(plan: Plan, arrays: Sequence[Array], leased: object) -> Standing
         arrays: the call's arguments.
         leased: see `Tiers.lease`.
     """
-    decision = plan.tiers.decisions().get(tuple([array.shape for array in arrays]))
+    decision = plan.tiers.decisions().get(plan.tiers.key_of(arrays))
     if leased is None:
         return Standing("plan", _why_nothing(plan, arrays), decision)
     if isinstance(leased, Timed):

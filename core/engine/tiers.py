@@ -22,7 +22,7 @@ from pinnace.engine.contests import Timed
 from pinnace.engine.layout import Layout, buffered, candidates
 from pinnace.engine.promotion import Promotion, is_compiling
 from pinnace.engine.shares import Shares
-from pinnace.framework import config
+from pinnace.framework import config, dtypes
 from pinnace.framework.context import state
 from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels.blas import one_thread
@@ -158,6 +158,12 @@ class Tiers:
         self._tiers = {"auto": self._tier}
         # If the plan is the body of loops: how they run, by tier.
         self._loops: dict[str, LoopTiers] = {}
+        # Handles of variables are single numbers always, and most of a model's arguments.
+        self._shaped = [
+            place
+            for place, value in enumerate(plan.graph.inputs)
+            if value.dtype is not dtypes.resource
+        ]
         self._candidates = candidates(plan)
         self.has_products = has_products(step.node for step in plan.steps)
         self._is_small = _is_small(plan)
@@ -167,6 +173,10 @@ class Tiers:
 
     # Calls.
 
+    def key_of(self, arrays: Sequence[Array]) -> Hashable:
+        """What calls that run alike have in common: the shapes of arguments that have any."""
+        return tuple([arrays[place].shape for place in self._shaped])
+
     def lease(self, arrays: Sequence[Array]) -> Leased | None:
         """The compiled form that runs arguments of these shapes; None if nothing is gained."""
         if not self._worthwhile:
@@ -174,7 +184,7 @@ class Tiers:
         tier = self._tier
         if config.settings.tier != tier.name:
             tier = self._change_tier()
-        key = tuple([array.shape for array in arrays])
+        key = self.key_of(arrays)
         prepared = tier.prepared.get(key)
         if prepared is None:
             if key in tier.prepared or tier.name == "eager":
@@ -329,7 +339,7 @@ class Tiers:
     def has_given_up(self, arrays: Sequence[Array]) -> bool:
         """Whether there is nothing to gain for arguments of these shapes."""
         prepared = self._tier.prepared
-        key = tuple([array.shape for array in arrays])
+        key = self.key_of(arrays)
         return key in prepared and prepared[key] is None
 
     def is_settled(self) -> bool:

@@ -88,7 +88,8 @@ def of_layer(network: Network, layer: Layer) -> tuple[int, int]:
         taps = math.prod(layer.window.taps)
         if layer.kind == "MEAN":
             return read, 4 * (read + numbers)
-        each = {"PROGRAM": len(layer.program), "COPY": 0, "SOFTMAX": flops.SOFTMAX}.get(
+        moving = dict.fromkeys(("COPY", "LOOKUP"), 0)
+        each = {"PROGRAM": len(layer.program), "SOFTMAX": flops.SOFTMAX, **moving}.get(
             layer.kind, taps
         )
         return numbers * each, 4 * (read + numbers)

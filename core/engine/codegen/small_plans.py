@@ -1,14 +1,16 @@
 """A small plan as one kernel: what a traced cell or a little network does in a call.
 
 A plan's step on a small array takes a microsecond or two, of which the arithmetic is a tenth. Where
-every step has a statement, the plan reads its variables, makes its results' arrays and calls one
-kernel. Plans with much to do stay what they are: their kernels share work between threads.
+every step has a statement, the plan makes its results' arrays and calls one kernel. Where its
+variables' values lie is a table of addresses, made again when one was assigned to. Plans with much
+to do stay what they are: their kernels share work between threads.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from pinnace.engine.codegen.places import array_type, fit
 from pinnace.engine.codegen.statements import HEADER, Statements, is_known
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
+from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +35,20 @@ _FEWEST_STEPS = 3
 # Multiplications of products, and numbers in an array, that one thread does in no time.
 _MOST_MULTIPLICATIONS = 1 << 21
 _MOST_NUMBERS = 1 << 14
+
+
+class _Held(NamedTuple):
+    """Variables as they were at some time.
+
+    Attributes:
+        versions: the variables, and how often each had been assigned to.
+        arrays: their values.
+        addresses: of those.
+    """
+
+    versions: list[tuple[weakref.ref[Any], int]]
+    arrays: list[Array]
+    addresses: Array
 
 
 class SmallPlan:
@@ -71,6 +88,7 @@ class SmallPlan:
         self._check_work(nodes)
         self._write(nodes, given, known)
         self._numbers = np.array(self._writer.numbers, np.int64)
+        self._held: _Held | None = None
         self.kernel = compiler.request(self.text)
         self._function: Any = None
 
@@ -100,9 +118,14 @@ class SmallPlan:
         plan = self._plan
         writer = self._writer = Statements(self._sizes, {}, known)
         used = {value for node in nodes for value in node.inputs}
-        self._given = [value for value in given if value in used and value.dtype is dtypes.float32]
+        wanted = [value for value in given if value in used and value.dtype is dtypes.float32]
+        inputs = set(plan.graph.inputs)
+        self._given = [value for value in wanted if value in inputs]
+        self._variables = [value for value in wanted if value not in inputs]
         for index, value in enumerate(self._given):
             writer.places[value] = writer.at(f"at(x{index})", self._sizes[value])
+        for index, value in enumerate(self._variables):
+            writer.places[value] = writer.at(f"held{index}", self._sizes[value])
         made = {value for node in nodes for value in node.outputs}
         if any(value in known for value in plan.graph.outputs):
             raise UnsupportedError("a result is a shape")
@@ -112,7 +135,7 @@ class SmallPlan:
             for index, value in enumerate(self._results)
         }
         writer.write(nodes, dict(homes), set(self._results))
-        arguments = [("n", "TABLE")]
+        arguments = [("n", "TABLE"), ("p", "TABLE")]
         arguments += [(f"k{index}", "READ") for index in range(len(writer.constants))]
         arguments += [
             (f"x{index}", array_type(self._sizes[value], "float32", True))
@@ -124,8 +147,9 @@ class SmallPlan:
         ]
         kinds = ", ".join(kind for _, kind in arguments)
         names = ", ".join(name for name, _ in arguments)
+        held = [f"held{index} = p[{index}]" for index in range(len(self._variables))]
         lines = [*writer.before, *writer.lines]
-        lines = [*writer.memory(), *lines, writer.release()]
+        lines = [*held, *writer.memory(), *lines, writer.release()]
         self.text = (
             f"{HEADER}@njit([void({kinds})],\n"
             '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
@@ -154,6 +178,7 @@ class SmallPlan:
             "kernel": self.kernel.function,
             "n": self._numbers,
             "fit": fit,
+            "values": self._values,
             "empty": np.empty,
             "kind": np.float32,
             "steps": self._plan.run,
@@ -164,24 +189,56 @@ class SmallPlan:
     def _lines(self, constants: Sequence[str]) -> list[str]:
         plan, source = self._plan, self._plan.source
         lines = [source.unpacking()]
-        again = "return steps(arguments, ctx)"
-        if self._reads:
-            calls = "; ".join(source.call_of(position) for position in self._reads)
-            # The plan itself says what is wrong with a variable, and takes other shapes.
-            lines += ["    try:", f"        {calls}", "    except Exception:", f"        {again}"]
-        for position in self._reads:
-            (value,) = plan.steps[position].node.outputs
-            if not value.shape.is_fully_defined():
-                lines.append(f"    if {source.name(value)}.shape != {self._sizes[value]}: {again}")
+        handles = "".join(f"{source.name(value.node.inputs[0])}, " for value in self._variables)
+        results = set(plan.graph.outputs)
+        calls = [
+            source.call_of(position)
+            for position in self._reads
+            if results.intersection(plan.steps[position].node.outputs)
+        ]
+        # The plan itself says what is wrong with a variable, and takes other shapes.
+        again = "        return steps(arguments, ctx)"
+        lines += ["    try:", f"        held = values(({handles}))"]
+        lines += [*(f"        {call}" for call in calls), "    except Exception:", again]
+        lines += ["    if held is None:", again]
         lines += [
             f"    {source.name(value)} = empty({self._sizes[value]!r}, kind)"
             for value in self._results
         ]
-        names = ["n", *constants]
+        names = ["n", "held.addresses", *constants]
         names += [f"fit({source.name(value)})" for value in self._given]
         names += [source.name(value) for value in self._results]
-        results = "".join(f"asarray({source.name(value)}), " for value in plan.graph.outputs)
-        return [*lines, f"    kernel({', '.join(names)})", f"    return ({results})"]
+        returned = "".join(f"asarray({source.name(value)}), " for value in plan.graph.outputs)
+        return [*lines, f"    kernel({', '.join(names)})", f"    return ({returned})"]
+
+    def _values(self, handles: Sequence[Array]) -> _Held | None:
+        """What the variables hold, which lives as long as the call has it.
+
+        Args:
+            handles: of the variables.
+
+        Returns:
+            None if one has another shape than the kernel is for.
+        """
+        held = self._held
+        if held is not None:
+            for handle, (reference, version) in zip(handles, held.versions, strict=True):
+                one = handle.item()
+                if one.version != version or reference() is not one:
+                    break
+            else:
+                return held
+        # Versions first: what is assigned meanwhile is read, and read once more at the next call.
+        versions = [(weakref.ref(one), one.version) for one in (h.item() for h in handles)]
+        kernel = READ_VARIABLE.kernel
+        assert kernel is not None  # noqa: S101 - for mypy: it is defined with one
+        arrays = [fit(np.asarray(kernel(handle))) for handle in handles]
+        shapes = [self._sizes[value] for value in self._variables]
+        if [array.shape for array in arrays] != shapes:
+            return None
+        addresses = np.array([array.ctypes.data for array in arrays], np.int64)
+        self._held = held = _Held(versions, arrays, addresses)
+        return held
 
 
 def small_plan_of(plan: Plan, arrays: Sequence[Array]) -> SmallPlan | None:

@@ -22,7 +22,8 @@ from pinnace.engine.codegen.winograd_walk import WINOGRAD
 from pinnace.engine.networks import fields
 from pinnace.ops.kernels.mailbox import GATE, INSIDE, JOB, LEAVE, LIMIT, WAITING
 
-# Numbers (int64) between counters: a cache line. A row has one for each thread, and one behind.
+# Numbers (int64) between counters: a cache line. The first counts indices that are out of range; a
+# row has one for each thread, and one behind.
 LINE = 8
 
 _WINDOWS = '''
@@ -251,7 +252,7 @@ def pool_piece(q, piece, largest):
 
 @njit(nogil=True, error_model="numpy")
 def mean_piece(q, registers, piece):
-    """A piece of the mean over each image: some images by some channels."""
+    """A piece of the mean, sum or maximum over each image: some images by some channels."""
     cuts = q[CUTS]
     pieces = q[PIECES] // cuts
     some, cut = piece // cuts, piece % cuts
@@ -261,6 +262,15 @@ def mean_piece(q, registers, piece):
         count = min(last - first, REGISTER_SIZE)
         for n in range(q[IMAGES] * some // pieces, q[IMAGES] * (some + 1) // pieces):
             y = numbers(q[Y] + 4 * (n * q[Y_IMAGE] + first), count)
+            if q[MODE] == LARGEST_OF:
+                y[:] = float32(-np.inf)
+                for pixel in range(q[HEIGHT] * q[BREADTH]):
+                    row, column = pixel // q[BREADTH], pixel % q[BREADTH]
+                    at = n * q[X_IMAGE] + row * q[X_ROW] + column * q[X_STEP] + first
+                    x = numbers(q[X] + 4 * at, count)
+                    for c in range(count):
+                        y[c] = larger(y[c], x[c])
+                continue
             y[:] = float32(0)
             # Rows are summed by themselves first: sums of few numbers lose less.
             sums = registers[:count]
@@ -273,8 +283,9 @@ def mean_piece(q, registers, piece):
                         sums[c] += x[c]
                 for c in range(count):
                     y[c] += sums[c]
-            for c in range(count):
-                y[c] /= float32(q[HEIGHT] * q[BREADTH])
+            if q[MODE] == MEAN_OF:
+                for c in range(count):
+                    y[c] /= float32(q[HEIGHT] * q[BREADTH])
         first += count
 
 
@@ -313,6 +324,56 @@ def copy_piece(q, piece):
         else:
             for w in range(q[COLUMNS]):
                 move(y + 4 * w * q[Y_STEP], x + 4 * w * q[X_STEP], width)
+'''
+
+_LOOKUP = '''
+@njit(nogil=True, error_model="numpy")
+def lookup_piece(q, piece, refused):
+    """A piece of a lookup: some rows of a table by their numbers; counts those that are none."""
+    pieces, width, step, count = q[PIECES], q[WIDTH], q[X_STEP], q[COLUMNS]
+    for i in range(count * piece // pieces, count * (piece + 1) // pieces):
+        if q[INDEX_BYTES] == 8:
+            at = carray(as_integers(q[X] + 8 * step * i), 1)[0]
+        else:
+            at = int64(carray(as_pointer(q[X] + 4 * step * i), 1).view(np.int32)[0])
+        if at < 0:
+            at += q[WRAPS]
+        if at < 0 or at >= q[HEIGHT]:
+            fetch_add(refused, 1)
+        else:
+            move(q[Y] + 4 * i * width, q[WEIGHTS] + 4 * at * width, width)
+'''
+
+_PAIRS = '''
+@njit(nogil=True, error_model="numpy", fastmath={"contract"})
+def pairs_piece(q):
+    """Small products of two tensors, matrix by matrix."""
+    whole_vectors()
+    inner, columns = q[LENGTH], q[COLUMNS]
+    x_row, x_step, z_row, z_step = q[X_ROW], q[X_STEP], q[Z_ROW], q[Z_STEP]
+    for n in range(q[IMAGES]):
+        x = numbers(q[X] + 4 * n * q[X_IMAGE], q[ROWS_] * inner)
+        z = numbers(q[Z] + 4 * n * q[Z_IMAGE], inner * columns)
+        for r in range(q[ROWS_]):
+            y = numbers(q[Y] + 4 * (n * q[ROWS_] + r) * columns, columns)
+            if z_step == 1:
+                y[:] = float32(0)
+                for k in range(inner):
+                    a = x[r * x_row + k * x_step]
+                    for c in range(columns):
+                        y[c] += a * z[k * z_row + c]
+            elif x_step == 1:
+                for c in range(columns):
+                    total = float32(0)
+                    for k in range(inner):
+                        total = plus(total, x[r * x_row + k] * z[c * z_step + k])
+                    y[c] = total
+            else:
+                for c in range(columns):
+                    total = float32(0)
+                    for k in range(inner):
+                        total = plus(total, x[r * x_row + k * x_step] * z[c * z_step + k])
+                    y[c] = total
 '''
 
 _PROGRAM = '''
@@ -428,7 +489,7 @@ _WALK = f"""
 @njit(nogil=True, error_model="numpy")
 def walk(q, programs, tensors, begin, t, registers, me, threads):
     for row in range(q.shape[0]):
-        taken = begin + {8 * LINE} * (threads + 1) * row
+        taken = begin + {8 * LINE} * (1 + (threads + 1) * row)
         done = taken + {8 * LINE} * threads
         line = q[row]
         kind, pieces = line[KIND], line[PIECES]
@@ -457,6 +518,10 @@ def walk(q, programs, tensors, begin, t, registers, me, threads):
                 attention_piece(line, t, registers, piece)
             elif kind == WINOGRAD:
                 winograd_piece(line, t, registers, piece)
+            elif kind == PAIRS:
+                pairs_piece(line)
+            elif kind == LOOKUP:
+                lookup_piece(line, piece, begin)
             else:
                 program_piece(line, programs, tensors, registers, piece)
             fetch_add(done, 1)
@@ -545,6 +610,8 @@ LOWEST = np.finfo(np.float32).min
     + _PRODUCT
     + _CHANNELWISE
     + _POOLS
+    + _LOOKUP
+    + _PAIRS
     + _PROGRAM
     + ATTENTION
     + WINOGRAD

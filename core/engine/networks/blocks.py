@@ -134,7 +134,13 @@ def _batch(reader: Reader, inputs: Iterable[Value]) -> int:
     Views keep the parts apart because they keep the axis: parts lie behind one another in any shape
     that begins with it.
     """
-    if reader.turned or any(layer.attending or layer.flat is not None for layer in reader.layers):
+    if reader.turned:
+        return 1
+    if any(one.attending or one.flat or one.indices for one in reader.layers):
+        return 1
+    if any(one.pairs or one.loops for one in reader.layers):
+        return 1
+    if any(one.over is not None and one.over[0] == 0 for one in reader.layers):
         return 1
     values = {*inputs, *reader.roots, *reader.roots.values()}
     for layer in reader.layers:

@@ -62,6 +62,9 @@ NAMES = (
     "ALONG",
     "TOP",
     "SIDE",
+    # Lookups: bytes of an index, and what is added to negative ones; `HEIGHT` rows of weights.
+    "INDEX_BYTES",
+    "WRAPS",
     # Elementwise: its instructions, its tensors, and windows at a time.
     "FIRST",
     "LAST",
@@ -93,8 +96,11 @@ PLACE = {name: place for place, name in enumerate(NAMES)}
 
 KINDS = (
     "PRODUCT", "CHANNELWISE", "MAXIMUM", "AVERAGE", "MEAN", "COPY", "PROGRAM", "SOFTMAX",
-    "ATTENTION", "WINOGRAD",
+    "ATTENTION", "WINOGRAD", "LOOKUP", "PAIRS",
 )  # fmt: skip
+# What reductions over an image make of its pixels.
+REDUCTIONS = ("MEAN_OF", "SUM_OF", "LARGEST_OF")
+REDUCTION = {name: number for number, name in enumerate(REDUCTIONS)}
 KIND = {name: number for number, name in enumerate(KINDS)}
 
 # Bits of a tile's mode, as `codegen.register_tiles` has them (which imports Numba).
@@ -128,7 +134,7 @@ def constants() -> str:
     lines = [f"{name} = {place}" for name, place in PLACE.items()]
     lines += [f"{name} = {number}" for name, number in KIND.items()]
     lines += [f"OP_{name} = {number}" for name, number in OPERATION.items()]
-    lines += [f"{name} = {number}" for name, number in MASKING.items()]
+    lines += [f"{name} = {number}" for name, number in (*MASKING.items(), *REDUCTION.items())]
     lines += [f"I_{name} = {place}" for place, name in enumerate(INSTRUCTION)]
     lines += [f"T_{name} = {place}" for place, name in enumerate(TENSOR_COLUMNS)]
     lines += [f"REGISTER, ADDRESS, TENSOR = {REGISTER}, {ADDRESS}, {TENSOR}"]

@@ -107,7 +107,8 @@ class _Search:
         return parts if all(map(_is_worth_it, parts)) else [reader]
 
     def _reader(self) -> Reader:
-        return Reader(self._steps, self._sizes, self._steady, self._uses, self._running)
+        steady = {*self._steady, *self._variables}  # handles: what they stand for is steady
+        return Reader(self._steps, self._sizes, steady, self._uses, self._running)
 
     def network(self, reader: Reader) -> Network | None:
         """The network that was read; None if it is not worth one."""
@@ -126,7 +127,7 @@ class _Search:
         if any(value in reader.turned for value in outputs):
             return None  # it lies nowhere in this order
         tensors, weights = self._wanted(reader, members)
-        self._take_weights(members)
+        self._take_unread(members, {*self._steady, *reader.passed}.difference(tensors))
         part = Part(sorted(members), [*tensors, *roots_of(weights, self._variables)], outputs)
         products = sum(_work(layer, reader) for layer in reader.layers if layer.is_product)
         return Network(reader, part, len(tensors), self._sizes, products)
@@ -143,11 +144,16 @@ class _Search:
                     tensors[value] = None
         return list(tensors), weights
 
-    def _take_weights(self, members: set[int]) -> None:
-        """Steps whose steady results only the network needs are its own."""
+    def _take_unread(self, members: set[int], unread: Collection[Value]) -> None:
+        """Steps that only the network needs are its own where it does not read their results.
+
+        Args:
+            members: of the network.
+            unread: values that are steady, or that layers read past.
+        """
         for place in reversed(self._places):
             node = self._steps[place].node
-            if place in members or not node.outputs or node.outputs[0] not in self._steady:
+            if place in members or not node.outputs or node.outputs[0] not in unread:
                 continue
             takers = {at for value in node.outputs for at in self._uses.get(value, ())}
             if takers and takers <= members:

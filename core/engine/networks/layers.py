@@ -155,6 +155,38 @@ class Attending(NamedTuple):
     filler: float = 0.0
 
 
+class Indices(NamedTuple):
+    """How the indices of a lookup lie in the whole numbers that it reads.
+
+    Attributes:
+        first: the place of the first one.
+        step: from one to the next.
+        size: how many.
+        wraps: what is added to negative ones.
+        width: numbers of a row of the table.
+    """
+
+    first: int
+    step: int
+    size: int
+    wraps: int
+    width: int
+
+
+class Pairs(NamedTuple):
+    """How two tensors are multiplied, matrix by matrix.
+
+    Attributes:
+        sizes: (matrices, rows, terms of a sum, columns).
+        x: numbers from row to row and from term to term.
+        z: from term to term and from column to column.
+    """
+
+    sizes: tuple[int, int, int, int]
+    x: tuple[int, int]
+    z: tuple[int, int]
+
+
 @dataclass(eq=False)
 class Layer:
     """One row of the table.
@@ -165,7 +197,7 @@ class Layer:
         node: its first step.
         out: what it makes.
         xs: what it reads.
-        weights: a filter or a matrix, steady.
+        weights: a filter, a matrix or a table, steady; of a table perhaps the variable's handle.
         is_transposed: whether the matrix is [N, K].
         window: where it reads its first x.
         scalings: what follows the product, in order.
@@ -178,6 +210,11 @@ class Layer:
         attending: of attention, whose xs are queries, keys, values and perhaps a mask.
         mask: of attention, where it is steady.
         flat: what a product reads and makes, if both are seen as matrices whatever their axes.
+        indices: of a lookup, whose only x are whole numbers.
+        over: the axes of a reduction, from the first to before the last; of a copy the axis along
+            which values are joined, twice.
+        pairs: of a product of its two xs.
+        loops: of a copy in another order of axes: sizes, and distances of what is read.
     """
 
     kind: str
@@ -198,6 +235,10 @@ class Layer:
     attending: Attending | None = None
     mask: Value | None = None
     flat: tuple[Image, Image] | None = None
+    indices: Indices | None = None
+    over: tuple[int, int] | None = None
+    pairs: Pairs | None = None
+    loops: tuple[tuple[int, int], ...] = ()
 
     @property
     def number(self) -> int:

@@ -134,7 +134,7 @@ class Memory:
                 seen_otherwise.update(map(self._reader.root, (layer.xs[0], layer.out)))
             if layer.kind == "ATTENTION":  # whose images and heads have strides of their own
                 seen_otherwise.update(map(self._reader.root, (*layer.xs, layer.out)))
-            if layer.flat is not None:
+            if layer.flat or layer.over or layer.pairs or layer.loops:
                 seen_otherwise.update(map(self._reader.root, (*layer.reads(), layer.out)))
         for layer in sorted(self._reader.layers, key=lambda one: one.place):
             if layer.out not in self.storages:

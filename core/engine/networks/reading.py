@@ -49,6 +49,7 @@ class Reader:
         padded: for values that are padded, what of, and with how many zeros.
         turned: for values in another order of axes, what of, and the order.
         by: the layer that makes a value in the end.
+        passed: values between a layer and what it reads instead of them.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Reader:
         self.uses = uses
         self.running = running
         self.by: dict[Value, Layer] = {}
+        self.passed: set[Value] = set()
         # Places of steps that a layer before them has taken, too.
         self._claimed: set[int] = set()
 

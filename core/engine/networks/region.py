@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import threading
 import weakref
@@ -12,13 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.engine.codegen import compiler, walking
+from pinnace.engine.networks.addresses import address_of
 from pinnace.engine.networks.blocks import block_sizes, blocks_of
 from pinnace.engine.networks.layers import image_of
+from pinnace.engine.networks.lookups import look_up
 from pinnace.engine.networks.memory import Bordered, Memory
 from pinnace.engine.networks.steady import Evaluation
 from pinnace.engine.networks.table import Table, products_of
 from pinnace.engine.networks.weighing import Packed, Versions, aligned, pack
 from pinnace.engine.networks.winograd_row import is_tiled
+from pinnace.engine.source import locate
 from pinnace.framework import config
 from pinnace.ops.kernels import mailbox, team, tiles
 from pinnace.ops.kernels.poison import fill
@@ -39,7 +41,6 @@ _SPARE, _MOST_SPARE_BYTES = 4, 1 << 28
 _PASSES = 5
 # What a helper begins with, before it is offered a table.
 _NO_ROWS = np.zeros((0, 1), np.int64)
-_BYTE = ctypes.c_char
 
 
 class Part:
@@ -94,7 +95,7 @@ class _Workspace:
         self.arena = aligned(np.empty(size, np.float32))
         self.rows = form.table.rows.copy()
         self.tensors = form.table.tensors.copy()
-        lines = len(self.rows) * (form.threads + 1)
+        lines = 1 + len(self.rows) * (form.threads + 1)
         self.counters = np.zeros(lines * walking.LINE, np.int64)
         self._kernel = kernel
         self.offer = team.Offer(self._lead, form.follow)
@@ -167,6 +168,7 @@ class Network:
         for number, value in enumerate(part.outputs):
             first.setdefault(reader.root(value), number)
         self._same = [first[reader.root(value)] for value in part.outputs]
+        self._lookups = [layer for layer in reader.layers if layer.indices is not None]
         self._lock = threading.Lock()
         self._form: _Form | None = None
         self._spare: list[_Workspace] = []
@@ -219,9 +221,10 @@ class Network:
             for value, out in zip(self.cluster.outputs, outs, strict=True)
         ]
         arrays = (*given, *results)
-        begins = [_address(array) for array in arrays]
+        begins = [address_of(array) for array in arrays]
         if self.blocks == 1:
-            self._walk(form, begins, run)
+            if self._walk(form, begins, run):
+                self._refuse(inputs)
         else:
             steps = [array.nbytes // self.blocks for array in arrays]
 
@@ -235,11 +238,27 @@ class Network:
                 results[number][...] = results[same].reshape(results[number].shape)
         return results
 
-    def _walk(self, form: _Form, begins: Sequence[int], run: Callable[[_Workspace], None]) -> None:
+    def _walk(self, form: _Form, begins: Sequence[int], run: Callable[[_Workspace], None]) -> bool:
+        """Run the table; whether an index was out of range."""
         workspace = self._lend(form)
         workspace.point(begins)
         run(workspace)
+        refused = bool(self._lookups) and workspace.counters[0] > 0
         self._keep(workspace)
+        return refused
+
+    def _refuse(self, inputs: Sequence[Array]) -> None:
+        """Say which index is out of range, and at which node."""
+        given = dict(zip(self.cluster.inputs, inputs, strict=True))
+        steady = Evaluation(given)
+        for layer in sorted(self._lookups, key=lambda one: one.place):
+            table, indices = layer.node.inputs[:2]
+            rows = given[table] if table in given else steady.of(table)
+            try:
+                look_up(layer, rows, given[layer.xs[0]], self._sizes[indices])
+            except Exception as error:
+                locate(error, layer.node)
+                raise
 
     def _run(self, workspace: _Workspace) -> None:
         form = workspace.form
@@ -253,7 +272,7 @@ class Network:
         form = workspace.form
         kernel = self.kernel.function
         assert kernel is not None  # noqa: S101 - for mypy: a region is called when it is made
-        step = (form.threads + 1) * walking.LINE
+        step = (form.threads + 2) * walking.LINE
         counters = np.zeros(len(workspace.rows) * step, np.int64)
         stamps: list[list[float]] = [[] for _ in range(form.threads)]
 
@@ -349,17 +368,10 @@ def _follower(kernel: Callable[..., int], table: Table) -> Callable[[Array, int]
     return follow
 
 
-def _address(array: Array) -> int:
-    """Where a contiguous array begins."""
-    try:
-        # A third of the time that `array.ctypes` takes.
-        return ctypes.addressof(_BYTE.from_buffer(array))  # type: ignore[arg-type]  # a buffer
-    except (TypeError, ValueError):  # it may not be written to, or is empty
-        return int(array.ctypes.data)
-
-
 def _readable(array: Array) -> Array:
-    """The array as machine code may read it."""
+    """The array as machine code may read it; a scalar of NumPy as one."""
+    if not isinstance(array, np.ndarray):
+        return np.asarray(array)
     if array.flags.c_contiguous and array.flags.aligned:
         return array
     return array.copy()

@@ -14,18 +14,23 @@ import numpy as np
 from pinnace.engine.codegen import equations
 from pinnace.engine.networks.attending import read_attention, read_turned
 from pinnace.engine.networks.fields import CLIP, PLUS, RECTIFY
+from pinnace.engine.networks.joins import read_concat, read_pack
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Scaling, Window
+from pinnace.engine.networks.lookups import read_lookup
+from pinnace.engine.networks.pairs import read_pairs, read_transposed
 from pinnace.engine.networks.phases import axis_phases, phases_of
+from pinnace.engine.networks.reductions import read_mean, read_reduction
 from pinnace.engine.networks.row_programs import read_fused_norm
 from pinnace.graph.graph import constant_of
-from pinnace.ops.array.joining import CONCAT_V2
+from pinnace.ops.array.gathering import GATHER_V2
+from pinnace.ops.array.joining import CONCAT_V2, PACK
 from pinnace.ops.array.padding import PAD, PAD_V2
 from pinnace.ops.array.permutations import TRANSPOSE
 from pinnace.ops.math.arithmetic import ADD, ADD_V2, MUL, SUB
 from pinnace.ops.math.division import REAL_DIV
 from pinnace.ops.math.einstein import EINSUM
 from pinnace.ops.math.products import BATCH_MAT_MUL_V2, MAT_MUL
-from pinnace.ops.math.reduction import MEAN
+from pinnace.ops.math.reduction import MAX, MEAN, SUM
 from pinnace.ops.nn import batch_norm, layouts
 from pinnace.ops.nn.biases import BIAS_ADD
 from pinnace.ops.nn.depthwise import DEPTHWISE_CONV2D
@@ -34,6 +39,7 @@ from pinnace.ops.nn.pooling.means import AVG_POOL
 from pinnace.ops.nn.rectifiers import RELU, RELU6
 from pinnace.ops.nn.softmaxes import SOFTMAX
 from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV2D_BACKPROP_INPUT
+from pinnace.ops.state.scatters import RESOURCE_GATHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -189,16 +195,6 @@ def _pooled(reader: Reader, place: int, node: Node, kind: str) -> bool:
     return reader.add(Layer(kind, place, node, node.outputs[0], [source], window=window))
 
 
-def _mean(reader: Reader, place: int, node: Node) -> bool:
-    x, axes = node.inputs
-    over = constant_of(axes)
-    if over is None or not reader.is_moving(x) or len(reader.sizes[x]) != 4:
-        return False
-    if sorted(int(axis) % 4 for axis in over.reshape(-1)) != [1, 2]:
-        return False
-    return reader.add(Layer("MEAN", place, node, node.outputs[0], [x]))
-
-
 def _pad(reader: Reader, place: int, node: Node) -> bool:
     """Zeros around images: part of the windows that read them, if nothing else does."""
     del place
@@ -326,34 +322,22 @@ def _softmax(reader: Reader, place: int, node: Node) -> bool:
     return reader.add(Layer("SOFTMAX", place, node, node.outputs[0], [x]))
 
 
-def _concat(reader: Reader, place: int, node: Node) -> bool:
-    *parts, axis = node.inputs
-    at = constant_of(axis)
-    out = node.outputs[0]
-    if at is None or int(at) % len(reader.sizes[out]) != len(reader.sizes[out]) - 1:
-        return False
-    if not all(reader.is_moving(value) for value in parts):
-        return False
-    if not any(reader.root(value) in reader.made for value in parts):
-        return False
-    channel = 0
-    for value in parts:
-        reader.layers.append(Layer("COPY", place, node, out, [value], channel=channel))
-        channel += reader.sizes[value][-1]
-    return True
-
-
 def _turned(reader: Reader, place: int, node: Node) -> bool:
     """Axes in the order that they had are a view; in another one attention may read them."""
-    del place
     order = constant_of(node.inputs[1])
     if order is not None and np.array_equal(order, range(len(order))):
         return reader.view(node)
-    return read_turned(reader, node)
+    return read_turned(reader, node) or read_transposed(reader, place, node)
+
+
+def _matrix_or_pairs(reader: Reader, place: int, node: Node) -> bool:
+    return _matrix(reader, place, node) or read_pairs(reader, place, node)
 
 
 def _product(reader: Reader, place: int, node: Node) -> bool:
-    return _matrix(reader, place, node) or read_attention(reader, place, node)
+    if _matrix(reader, place, node) or read_attention(reader, place, node):
+        return True
+    return read_pairs(reader, place, node)
 
 
 def _einstein(reader: Reader, place: int, node: Node) -> bool:
@@ -385,17 +369,22 @@ RULES: dict[object, Callable[[Reader, int, Node], bool]] = {
     CONV2D: _convolution,
     CONV2D_BACKPROP_INPUT: _transposed,
     DEPTHWISE_CONV2D: _depthwise,
-    MAT_MUL: _matrix,
+    MAT_MUL: _matrix_or_pairs,
     BATCH_MAT_MUL_V2: _product,
     EINSUM: _einstein,
     TRANSPOSE: _turned,
     MAX_POOL: partial(_pooled, kind="MAXIMUM"),
     AVG_POOL: partial(_pooled, kind="AVERAGE"),
-    MEAN: _mean,
+    MEAN: read_mean,
+    MAX: read_reduction,
+    SUM: read_reduction,
     PAD: _pad,
     PAD_V2: _pad,
-    CONCAT_V2: _concat,
+    CONCAT_V2: read_concat,
+    PACK: read_pack,
     SOFTMAX: _softmax,
+    GATHER_V2: read_lookup,
+    RESOURCE_GATHER: read_lookup,
     **dict.fromkeys(_SUMS, _sum),
     **dict.fromkeys((SUB, MUL, REAL_DIV, BIAS_ADD), _scaled),
     **dict.fromkeys(_RECTIFIERS, _rectified),

@@ -8,7 +8,10 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.graph.graph import FunctionRef, Graph, constant_of
-from pinnace.ops.state.variables import READ_VARIABLE
+from pinnace.ops.functional.calls import STATEFUL_PARTITIONED_CALL
+from pinnace.ops.functional.conditions import CASE, IF
+from pinnace.ops.functional.loops import WHILE
+from pinnace.ops.state.variables import READ_VARIABLE, resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 # Effects under which a variable that was read keeps its value until the run is over.
 _HARMLESS = frozenset({None, "read", "random"})
+# What assigns to a variable only if the functions that it runs do.
+_RUNNING = frozenset({CASE, IF, STATEFUL_PARTITIONED_CALL, WHILE})
 
 
 def keep_weights(steps: Sequence[Step]) -> bool:
@@ -29,7 +34,8 @@ def keep_weights(steps: Sequence[Step]) -> bool:
         for node in pending.pop():
             op = node.op
             reached = op.reaches(node.attrs) if callable(op.reaches) else op.reaches
-            if reached == "Python" or (op.effect not in _HARMLESS and not op.traceless):
+            is_harmless = op.effect in _HARMLESS or op.traceless or op in _RUNNING
+            if reached == "Python" or not is_harmless:
                 return False
             for value in node.attrs.values():
                 for one in value if isinstance(value, tuple) else (value,):
@@ -78,7 +84,9 @@ class Evaluation:
         self._found: dict[Value, Array] = {}
 
     def of(self, value: Value) -> Array:
-        """The array of a steady value."""
+        """The array of a steady value; of a variable's handle what the variable holds."""
+        if value.dtype is dtypes.resource:
+            return resource_of(self._variables[value]).read()  # type: ignore[no-any-return]
         pending = [value]
         while pending:
             node = pending[-1].node

@@ -11,6 +11,7 @@ from pinnace.engine.networks import fields
 from pinnace.engine.networks.attention_row import attention_row
 from pinnace.engine.networks.fields import PLACE
 from pinnace.engine.networks.layers import NO_BORDER, Image, image_of
+from pinnace.engine.networks.pairs_row import pairs_row, turned_row
 from pinnace.engine.networks.program_lines import Writer
 from pinnace.engine.networks.weighing import aligned
 from pinnace.engine.networks.winograd_row import winograd_row
@@ -118,12 +119,18 @@ class Table:
             self._mean(number, layer, row)
         elif layer.kind in {"MAXIMUM", "AVERAGE"}:
             self._pool(number, layer, row)
+        elif layer.kind == "PAIRS":
+            self._pairs(number, layer, row)
+        elif layer.loops:
+            self._turned(number, layer, row)
         elif layer.kind == "COPY":
             self._copy(number, layer, row)
         elif layer.kind == "SOFTMAX":
             self._softmax(number, layer, row)
         elif layer.kind == "ATTENTION":
             self._attention(number, layer, row)
+        elif layer.kind == "LOOKUP":
+            self._lookup(number, layer, row)
         else:
             assert form is not None  # noqa: S101 - for mypy: products have weights
             self._product(number, layer, form, row)
@@ -307,7 +314,13 @@ class Table:
 
     def _mean(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         x, x_image, x_row = self._image(layer.xs[0])
+        if layer.over is not None:
+            shape, (first, last) = self._shape(layer.xs[0]), layer.over
+            pixels, channels = math.prod(shape[first:last]), math.prod(shape[last:])
+            x = Image(math.prod(shape[:first]), 1, pixels, channels)
+            x_image = x_row = pixels * channels
         row |= {
+            "MODE": layer.mode,
             "IMAGES": x.batch,
             "X_IMAGE": x_image,
             "X_ROW": x_row,
@@ -344,9 +357,43 @@ class Table:
         if layer.mask is not None:
             row["MASK"] = self._keep(np.ascontiguousarray(self._array(layer.mask)))
 
+    def _lookup(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        assert layer.indices is not None  # noqa: S101 - for mypy: lookups have indices
+        assert layer.weights is not None  # noqa: S101 - for mypy: and a table
+        first, step, count, wraps, width = layer.indices
+        (base,) = layer.xs
+        table = np.ascontiguousarray(self._array(layer.weights), np.float32)
+        row |= {
+            "WEIGHTS": self._keep(table),
+            "HEIGHT": len(table),
+            "WIDTH": width,
+            "COLUMNS": count,
+            "X_STEP": step,
+            "INDEX_BYTES": base.dtype.numpy.itemsize,
+            "WRAPS": wraps,
+        }
+        self._address(number, "X", base, first * base.dtype.numpy.itemsize // 4)
+        self._address(number, "Y", layer.out)
+        row["PIECES"] = min(self._pieces(count * width, _PIECE_NUMBERS), count)
+
+    def _pairs(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        assert layer.pairs is not None  # noqa: S101 - for mypy: such layers have them
+        row |= pairs_row(layer.pairs)
+        self._address(number, "X", layer.xs[0])
+        self._address(number, "Z", layer.xs[1])
+        self._address(number, "Y", layer.out)
+
+    def _turned(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        row |= turned_row(layer.loops)
+        self._address(number, "X", layer.xs[0])
+        self._address(number, "Y", layer.out)
+
     def _copy(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         x, x_image, x_row = self._image(layer.xs[0])
         y, y_image, y_row = self._image(layer.out)
+        if layer.over is not None:
+            x, y = (self._rows_of(value, layer) for value in (layer.xs[0], layer.out))
+            x_image = x_row = y_image = y_row = 0
         row |= {
             "IMAGES": x.batch,
             "ROWS_": x.height,
@@ -371,6 +418,12 @@ class Table:
         if layer.channel:  # the first part of what is joined clears the border
             row |= dict.fromkeys(("ABOVE", "BELOW", "LEFT", "RIGHT"), 0)
         row["PIECES"] = min(self._pieces(x.pixels * x.channels, _PIECE_NUMBERS), x.batch * x.height)
+
+    def _rows_of(self, value: Value, layer: Layer) -> Image:
+        """A value that is joined with others, or made so: the axes in front of that are rows."""
+        axis = layer.over[0] if layer.over else 0
+        rows = math.prod(self._shape(layer.out)[:axis])
+        return Image(1, 1, rows, math.prod(self._shape(value)) // rows)
 
     # Programs.
 

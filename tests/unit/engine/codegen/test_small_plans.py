@@ -147,6 +147,55 @@ def test_variables_are_read_at_each_call_and_may_change_their_shape() -> None:
         )
 
 
+def test_each_call_sees_what_was_assigned_before_it() -> None:
+    w, b = tf.Variable(normal(4, 4)), tf.Variable(normal(4))
+
+    @tf.function
+    def f(x: Any) -> Any:
+        return tf.nn.relu(tf.nn.relu(x @ w + b) @ w + b), b.read_value()
+
+    x = tf.constant(normal(2, 4))
+    warmed(f, x)
+    for turn in range(6):
+        (w if turn % 2 else b).assign_add(normal(*(w if turn % 2 else b).shape))
+        found, bias = f(x)
+        rows = [one.numpy() for one in (x, w, b)]
+        inner = np.maximum(rows[0] @ rows[1] + rows[2], 0)
+        np.testing.assert_allclose(
+            found, np.maximum(inner @ rows[1] + rows[2], 0), rtol=1e-4, atol=1e-5
+        )
+        np.testing.assert_array_equal(bias, rows[2])
+
+
+def test_a_thread_that_assigns_meanwhile_leaves_whole_values() -> None:
+    w = tf.Variable(np.ones((8, 8), np.float32))
+
+    @tf.function
+    def f(x: Any) -> Any:
+        return tf.nn.relu(tf.nn.relu(x @ w) - 0.0) + tf.reduce_sum(w, 0) * 0.0
+
+    x = tf.constant(np.ones((3, 8), np.float32))
+    warmed(f, x)
+    is_over = threading.Event()
+
+    def assign() -> None:
+        number = 0
+        while not is_over.is_set():
+            number += 1
+            w.assign(np.full((8, 8), number, np.float32))
+
+    thread = threading.Thread(target=assign)
+    thread.start()
+    try:
+        for _ in range(300):
+            found = f(x).numpy()
+            assert np.isfinite(found).all()
+            assert (found == found[0, 0]).all()
+    finally:
+        is_over.set()
+        thread.join()
+
+
 def test_results_are_new_arrays_and_arguments_stay() -> None:
     arguments = [tf.constant(normal(*shape)) for shape in PROGRAMS["cell"][1]]
     before = flat(arguments)
