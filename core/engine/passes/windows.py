@@ -23,12 +23,13 @@ from pinnace.ops.nn.depthwise import DEPTHWISE_CONV2D
 from pinnace.ops.nn.spatial_convolutions import CONV2D
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pinnace.framework.tensor import Array
 
     # The one node that takes a value; None if it is a result, or several do.
     Single = Callable[[Value], Node | None]
+    Blocked = set[Node]
 
 _CONVOLUTIONS = frozenset({CONV2D, DEPTHWISE_CONV2D})
 
@@ -75,15 +76,23 @@ def windowed(graph: Graph) -> Graph:
         found = takers.get(value, ())
         return found[0] if len(found) == 1 and value not in kept else None
 
-    matches = {}
-    for node in graph.nodes:
-        if node.op in _CONVOLUTIONS and not node.controls:
-            match = _match(node, single)
-            if match is not None:
-                matches[match.last] = match
-    if not matches:
-        return graph
-    gone = {node for match in matches.values() for node in match.gone}
+    blocked: Blocked = set()
+    while True:
+        found = [
+            _match(node, single, blocked)
+            for node in graph.nodes
+            if node.op in _CONVOLUTIONS and not node.controls
+        ]
+        matches = {match.last: match for match in found if match is not None}
+        gone = {node for match in matches.values() for node in match.gone}
+        wanted = {node for node in gone if _is_wanted(node, matches.values(), takers, kept)}
+        if not wanted:
+            break
+        blocked |= wanted
+    return _rewritten(graph, matches, gone) if matches else graph
+
+
+def _rewritten(graph: Graph, matches: Mapping[Node, _Match], gone: Collection[Node]) -> Graph:
     copy = Copy(GraphBuilder(graph.name))
     copy.inputs(graph)
     arguments = {value.node for value in graph.inputs}
@@ -98,8 +107,31 @@ def windowed(graph: Graph) -> Graph:
     return copy.target.finish()
 
 
-def _match(node: Node, single: Single) -> _Match | None:
-    """What can go into a convolution; None if nothing can."""
+def _is_wanted(
+    node: Node,
+    matches: Collection[_Match],
+    takers: Mapping[Value, Sequence[Node]],
+    kept: Collection[Value],
+) -> bool:
+    """Whether anything but matches that do without the node takes what it makes."""
+    for value in node.outputs:
+        if value in kept:
+            return True
+        for taker in takers.get(value, ()):
+            owners = [m for m in matches if taker is m.convolution or taker in (m.last, *m.gone)]
+            if not owners or any(node not in owner.gone for owner in owners):
+                return True
+    return False
+
+
+def _match(node: Node, single: Single, blocked: Blocked) -> _Match | None:
+    """What can go into a convolution; None if nothing can.
+
+    Args:
+        node: the convolution.
+        single: who takes a value alone.
+        blocked: nodes that others want, too.
+    """
     attrs = node.attrs
     if attrs["data_format"] != "NHWC" or attrs["padding"] not in {"VALID", "EXPLICIT"}:
         return None
@@ -108,22 +140,22 @@ def _match(node: Node, single: Single) -> _Match | None:
         given = attrs["explicit_paddings"]
         match.pads = [(given[2], given[3]), (given[4], given[5])]
     match.gaps = (attrs["dilations"][1], attrs["dilations"][2])
-    _take_expansion(match, single)
-    is_dilated = _take_blocks(match, single)
-    is_padded = _take_pad(match, single)
+    _take_expansion(match, blocked)
+    is_dilated = _take_blocks(match, single, blocked)
+    is_padded = _take_pad(match, blocked)
     return match if is_dilated or is_padded else None
 
 
-def _only(match: _Match, single: Single) -> Node | None:
-    """The node that makes the source, if the match alone takes it."""
+def _maker(match: _Match, blocked: Blocked) -> Node | None:
+    """The node that makes the source, if it may go into the match."""
     node = match.source.node
-    alone = single(match.source) is not None
-    return node if alone and not node.controls and len(node.outputs) == 1 else None
+    is_free = node not in blocked and not node.controls
+    return node if is_free and len(node.outputs) == 1 else None
 
 
-def _take_expansion(match: _Match, single: Single) -> None:
+def _take_expansion(match: _Match, blocked: Blocked) -> None:
     """One spatial axis that became two for the convolution."""
-    node = _only(match, single)
+    node = _maker(match, blocked)
     if node is None or node.op is not EXPAND_DIMS or node.inputs[0].shape.rank != 3:
         return
     axis = constant_of(node.inputs[1])
@@ -132,9 +164,9 @@ def _take_expansion(match: _Match, single: Single) -> None:
         match.gone.append(node)
 
 
-def _take_blocks(match: _Match, single: Single) -> bool:
+def _take_blocks(match: _Match, single: Single, blocked: Blocked) -> bool:
     """Whether pixels were taken by their remainders, and put back behind the convolution."""
-    node = _only(match, single)
+    node = _maker(match, blocked)
     convolution = match.convolution
     if node is None or node.op is not SPACE_TO_BATCH_ND or match.gaps != (1, 1):
         return False
@@ -185,9 +217,9 @@ def _take_sizes(match: _Match, axes: int, sizes: list[Array]) -> bool:
     return True
 
 
-def _take_pad(match: _Match, single: Single) -> bool:
+def _take_pad(match: _Match, blocked: Blocked) -> bool:
     """Whether zeros were put around the images."""
-    node = _only(match, single)
+    node = _maker(match, blocked)
     if node is None or node.op not in {PAD, PAD_V2}:
         return False
     pads = constant_of(node.inputs[1])

@@ -76,6 +76,39 @@ def test_padding_goes_into_the_window(stride: int, depthwise: bool) -> None:
     assert "Pad" not in check(run, x)
 
 
+@pytest.mark.parametrize("others", ["none", "result", "relu", "valid"])
+def test_convolutions_share_what_goes_into_them(others: str) -> None:
+    """As two gates do that are dilated alike: unless anything else takes it, too."""
+    random = np.random.default_rng(1)
+    x = random.standard_normal((2, 12, 3)).astype(np.float32)
+    first, second = random.standard_normal((2, 2, 3, 5)).astype(np.float32)
+
+    def run(x: Any) -> Any:
+        padded = tf.pad(x, [[0, 0], [4, 0], [0, 0]])
+        blocks = tf.space_to_batch(padded, [4], [[0, 0]])
+        expanded = tf.expand_dims(blocks, 1)
+        made = []
+        for filters in (first, second):
+            y = tf.squeeze(tf.nn.conv2d(expanded, filters[None], 1, "VALID"), [1])
+            made.append(tf.batch_to_space(y, [4], [[0, 0]]))
+        found = tf.tanh(made[0]) * tf.sigmoid(made[1])
+        if others == "relu":
+            return found + tf.reduce_sum(tf.nn.relu(blocks))
+        if others == "valid":  # reads the blocks, and stays as it is
+            return found + tf.reduce_sum(tf.nn.conv2d(expanded, first[None], 1, "SAME"))
+        return found + tf.reduce_sum(padded) if others == "result" else found
+
+    ops = check(run, x)
+    gone = {"Pad", "SpaceToBatchND", "BatchToSpaceND"} - set(ops)
+    wanted = {
+        "none": {"Pad", "SpaceToBatchND", "BatchToSpaceND"},
+        "result": {"SpaceToBatchND", "BatchToSpaceND"},
+        "relu": set(),
+        "valid": set(),
+    }
+    assert gone == wanted[others]
+
+
 def test_what_others_need_stays() -> None:
     filters = np.ones((3, 3, 2, 2), np.float32)
     x = np.arange(2 * 5 * 5 * 2, dtype=np.float32).reshape(2, 5, 5, 2) / 50
