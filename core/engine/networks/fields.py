@@ -38,6 +38,11 @@ NAMES = (
     "SECTION_DOWN",
     "SECTION_ALONG",
     "A_STEP",
+    # Terms of a sum with all sections; of volumes: sections of one slice, and the distance between
+    # those of two.
+    "TERMS",
+    "TIER",
+    "SECTION_DEEP",
     # Channels of y, windows worked on at a time, whether weights stay in the cache.
     "WIDTH",
     "BLOCK",
@@ -62,6 +67,14 @@ NAMES = (
     "ALONG",
     "TOP",
     "SIDE",
+    # Volumes, whose slices are images: slices of y's and of x's, those that a window reads, its
+    # step, the gap between taps, and how many of its slices lie before the volume.
+    "SLICES",
+    "X_SLICES",
+    "TAPS_DEEP",
+    "DEEP",
+    "GAP_DEEP",
+    "FRONT",
     # Elementwise: its instructions, its tensors, and windows at a time.
     "FIRST",
     "LAST",
@@ -93,7 +106,7 @@ PLACE = {name: place for place, name in enumerate(NAMES)}
 
 KINDS = (
     "PRODUCT", "CHANNELWISE", "MAXIMUM", "AVERAGE", "MEAN", "COPY", "PROGRAM", "SOFTMAX",
-    "ATTENTION", "WINOGRAD",
+    "ATTENTION", "WINOGRAD", "VOLUME",
 )  # fmt: skip
 KIND = {name: number for number, name in enumerate(KINDS)}
 

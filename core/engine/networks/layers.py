@@ -32,9 +32,11 @@ class Image(NamedTuple):
 
 
 def image_of(shape: tuple[int, ...]) -> Image:
-    """A shape as images: of four axes as it is, else one image of one row."""
+    """A shape as images: of four axes as it is, volumes as their slices, else one of one row."""
     if len(shape) == 4:
         return Image(*shape)
+    if len(shape) == 5:
+        return Image(shape[0] * shape[1], *shape[2:])
     pixels = 1
     for size in shape[:-1]:
         pixels *= size
@@ -58,6 +60,31 @@ class Window(NamedTuple):
 
 
 _ONE_PIXEL = Window()
+
+
+class Depth(NamedTuple):
+    """How the windows of a layer on volumes lie along the axis of slices.
+
+    Attributes:
+        taps: slices that a window reads.
+        step: from window to window.
+        gap: from tap to tap.
+        before: slices of the first window that lie before the volume; nothing is read there.
+        given: slices of a volume that is read.
+        made: slices of one that is made.
+    """
+
+    taps: int
+    step: int
+    gap: int
+    before: int
+    given: int
+    made: int
+
+    @property
+    def is_one(self) -> bool:
+        """Whether each slice is made of its own one."""
+        return self.taps == self.step == 1 and self.before == 0
 
 
 class Phase(NamedTuple):
@@ -168,6 +195,7 @@ class Layer:
         weights: a filter or a matrix, steady.
         is_transposed: whether the matrix is [N, K].
         window: where it reads its first x.
+        depth: of a layer on volumes, whose slices it reads as images.
         scalings: what follows the product, in order.
         added: the value that is added to it.
         mode: of the tile.
@@ -188,6 +216,7 @@ class Layer:
     weights: Value | None = None
     is_transposed: bool = False
     window: Window = _ONE_PIXEL
+    depth: Depth | None = None
     scalings: list[Scaling] = field(default_factory=list)
     added: Value | None = None
     mode: int = 0
@@ -207,7 +236,7 @@ class Layer:
     @property
     def is_product(self) -> bool:
         """Whether tiles do it: then something may follow in it."""
-        return self.kind in {"PRODUCT", "CHANNELWISE"}
+        return self.kind in {"PRODUCT", "CHANNELWISE", "VOLUME"}
 
     def reads(self) -> list[Value]:
         """The tensors that it reads."""

@@ -17,6 +17,7 @@ from pinnace.engine.networks.fields import CLIP, PLUS, RECTIFY
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Scaling, Window
 from pinnace.engine.networks.phases import axis_phases, phases_of
 from pinnace.engine.networks.row_programs import read_fused_norm
+from pinnace.engine.networks.volumes import read_volume_mean, read_volume_pool, read_volumes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.array.joining import CONCAT_V2
 from pinnace.ops.array.padding import PAD, PAD_V2
@@ -29,11 +30,11 @@ from pinnace.ops.math.reduction import MEAN
 from pinnace.ops.nn import batch_norm, layouts
 from pinnace.ops.nn.biases import BIAS_ADD
 from pinnace.ops.nn.depthwise import DEPTHWISE_CONV2D
-from pinnace.ops.nn.pooling.maxima import MAX_POOL
-from pinnace.ops.nn.pooling.means import AVG_POOL
+from pinnace.ops.nn.pooling.maxima import MAX_POOL, MAX_POOL_3D
+from pinnace.ops.nn.pooling.means import AVG_POOL, AVG_POOL_3D
 from pinnace.ops.nn.rectifiers import RELU, RELU6
 from pinnace.ops.nn.softmaxes import SOFTMAX
-from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV2D_BACKPROP_INPUT
+from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV2D_BACKPROP_INPUT, CONV3D
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -192,8 +193,10 @@ def _pooled(reader: Reader, place: int, node: Node, kind: str) -> bool:
 def _mean(reader: Reader, place: int, node: Node) -> bool:
     x, axes = node.inputs
     over = constant_of(axes)
-    if over is None or not reader.is_moving(x) or len(reader.sizes[x]) != 4:
+    if over is None or not reader.is_moving(x):
         return False
+    if len(reader.sizes[x]) != 4:
+        return read_volume_mean(reader, place, node, over)
     if sorted(int(axis) % 4 for axis in over.reshape(-1)) != [1, 2]:
         return False
     return reader.add(Layer("MEAN", place, node, node.outputs[0], [x]))
@@ -254,7 +257,7 @@ def _scaled(reader: Reader, place: int, node: Node) -> bool:
     """A sum or a product with one number for each channel, behind a product."""
     x, other = node.inputs
     what = _SCALINGS[node.op]
-    if node.attrs.get("data_format", "NHWC") != "NHWC":
+    if node.attrs.get("data_format", "NHWC")[-1] != "C":
         return False
     if reader.is_steady(x) and what != "divide":
         x, other = other, x
@@ -385,12 +388,15 @@ RULES: dict[object, Callable[[Reader, int, Node], bool]] = {
     CONV2D: _convolution,
     CONV2D_BACKPROP_INPUT: _transposed,
     DEPTHWISE_CONV2D: _depthwise,
+    CONV3D: read_volumes,
     MAT_MUL: _matrix,
     BATCH_MAT_MUL_V2: _product,
     EINSUM: _einstein,
     TRANSPOSE: _turned,
     MAX_POOL: partial(_pooled, kind="MAXIMUM"),
     AVG_POOL: partial(_pooled, kind="AVERAGE"),
+    MAX_POOL_3D: partial(read_volume_pool, kind="MAXIMUM"),
+    AVG_POOL_3D: partial(read_volume_pool, kind="AVERAGE"),
     MEAN: _mean,
     PAD: _pad,
     PAD_V2: _pad,

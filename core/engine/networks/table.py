@@ -12,6 +12,7 @@ from pinnace.engine.networks.attention_row import attention_row
 from pinnace.engine.networks.fields import PLACE
 from pinnace.engine.networks.layers import NO_BORDER, Image, image_of
 from pinnace.engine.networks.program_lines import Writer
+from pinnace.engine.networks.volume_row import SCRATCH, depth_columns, volume_columns
 from pinnace.engine.networks.weighing import aligned
 from pinnace.engine.networks.winograd_row import winograd_row
 
@@ -158,7 +159,7 @@ class Table:
         taps_down, taps_along = window.taps
         above, _, left, _ = window.border
         storages = [self._memory.of(key) for key in (source, layer.out, *_added(layer))]
-        is_plain = window.is_one and not layer.phases
+        is_plain = window.is_one and not layer.phases and layer.depth is None
         if is_plain and not any(any(one.border) for one in storages):
             row |= {"IMAGES": 1, "ROWS_": 1, "COLUMNS": y.pixels}
         else:
@@ -202,14 +203,19 @@ class Table:
                 "ACROSS": taps_along,
                 "SECTION_ALONG": gap_along * channels,
             }
-        inner = taps_down * taps_along * (1 if layer.kind == "CHANNELWISE" else channels)
+        row |= {"TERMS": row["SECTIONS"] * row["LENGTH"], "TIER": row["SECTIONS"]}
+        taps_deep = 1 if layer.depth is None else layer.depth.taps
+        inner = row["TERMS"] * taps_deep
         row["WEIGHTS_STAY"] = int(form.weights.nbytes <= _STAYING_BYTES)
-        per_window = max(1, 4 * channels * down * along)
+        per_window = max(1, 4 * channels * down * along * taps_deep)
         block = min(_MOST_WINDOWS, max(_FEWEST_WINDOWS * 2, _BLOCK_BYTES // per_window))
         row["BLOCK"] = block // _TILE_ROWS * _TILE_ROWS
-        self.scratch = max(self.scratch, 3 * (row["BLOCK"] + 16) + row["SECTIONS"] + 1)
         read = 4 * row["IMAGES"] * row["ROWS_"] * row["COLUMNS"] * channels
         self._cut(layer, row, inner, read, form.weights.nbytes)
+        if layer.depth is not None:
+            row |= volume_columns(layer.depth, row)
+        table = 3 * (row["BLOCK"] + 16) + row["SECTIONS"] + 1
+        self.scratch = max(self.scratch, table + (0 if layer.depth is None else SCRATCH))
         if form.transformed is not None:
             columns = winograd_row(form, x, y, self._threads)
             row |= columns.row
@@ -236,7 +242,7 @@ class Table:
         # Few windows: reading the weights is the work.
         work = max(work, weight_bytes * _WEIGHT_BYTE)
         wanted = self._pieces(work, _PIECE_PRODUCTS)
-        panels = -(-width // 32) if layer.kind == "PRODUCT" else 1
+        panels = 1 if layer.kind == "CHANNELWISE" else -(-width // 32)
         by_windows = min(wanted, max(1, windows // _FEWEST_WINDOWS))
         if weight_bytes > read or by_windows < wanted:
             cuts = min(panels, wanted)
@@ -299,16 +305,19 @@ class Table:
                 "SIDE": 0,
             }
             offset = -(above * x_row + left * x.channels)
+        row |= depth_columns(layer.depth)
         self._border(layer, row)
         self._address(number, "X", source, offset)
         self._address(number, "Y", layer.out)
-        work = y.pixels * y.channels * taps_down * taps_along
+        work = y.pixels * y.channels * taps_down * taps_along * row["TAPS_DEEP"]
         row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.batch * y.height)
 
     def _mean(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         x, x_image, x_row = self._image(layer.xs[0])
+        slices = 1 if layer.depth is None else layer.depth.given
         row |= {
-            "IMAGES": x.batch,
+            "IMAGES": x.batch // slices,
+            "X_SLICES": slices,
             "X_IMAGE": x_image,
             "X_ROW": x_row,
             "X_STEP": x.channels,
@@ -320,7 +329,7 @@ class Table:
         self._address(number, "X", layer.xs[0])
         self._address(number, "Y", layer.out)
         wanted = self._pieces(x.pixels * x.channels, _PIECE_NUMBERS)
-        by_images = min(wanted, x.batch)
+        by_images = min(wanted, row["IMAGES"])
         cuts = min(-(-wanted // by_images), max(1, x.channels // 64))
         row |= {"CUTS": cuts, "PIECES": cuts * by_images}
 
