@@ -11,6 +11,7 @@ POOLS = '''
 @njit(nogil=True, error_model="numpy")
 def pool_numbers(y, x, count, largest):
     """Combine `count` numbers at an address with those at another one."""
+    whole_vectors()
     a, b = numbers(y, count), numbers(x, count)
     # As the pooling kernels: NaN never wins.
     if largest:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from pinnace.engine.codegen.attention_walk import ATTENTION
 from pinnace.engine.codegen.pool_walk import POOLS
+from pinnace.engine.codegen.resize_walk import RESIZE
 from pinnace.engine.codegen.volume_walk import VOLUMES
 from pinnace.engine.codegen.winograd_walk import WINOGRAD
 from pinnace.engine.networks import fields
@@ -324,9 +325,36 @@ def operate(what, to, x, y, count, width):
     elif what == OP_SIGMOID:
         for i in range(count):
             o[i] = float32(1) / (float32(1) + exp(-a[i]))
+    elif what == OP_ADD_ONE:
+        one = b[0]
+        for i in range(count):
+            o[i] = a[i] + one
+    elif what == OP_SUBTRACT_ONE:
+        one = b[0]
+        for i in range(count):
+            o[i] = a[i] - one
+    elif what == OP_MULTIPLY_ONE:
+        one = b[0]
+        for i in range(count):
+            o[i] = a[i] * one
+    elif what == OP_DIVIDE_ONE:
+        one = b[0]
+        for i in range(count):
+            o[i] = a[i] / one
+    elif what == OP_LARGER_ONE:
+        one = b[0]
+        for i in range(count):
+            o[i] = maximum(a[i], one)
+    elif what == OP_SMALLER_ONE:
+        one = b[0]
+        for i in range(count):
+            o[i] = minimum(a[i], one)
     elif what == OP_SPREAD:
-        for at in range(0, count, width):
-            move(to + 4 * at, x, width)
+        move(to, x, width)
+        done = width
+        while done < count:
+            move(to + 4 * done, to, min(done, count - done))
+            done += done
     elif what == OP_SPREAD_ROWS:
         for row in range(count // width):
             for c in range(width):
@@ -354,6 +382,8 @@ def program_piece(q, programs, tensors, registers, piece):
     pieces, width, columns, rows = q[PIECES], q[WIDTH], q[COLUMNS], q[ROWS_]
     clear_border(q, piece, pieces)
     windows = q[IMAGES] * rows * columns
+    if q[HELD]:
+        columns, rows = rows * columns, 1
     at, last = windows * piece // pieces, windows * (piece + 1) // pieces
     while at < last:
         w = at % columns
@@ -367,7 +397,22 @@ def program_piece(q, programs, tensors, registers, piece):
             x = place(p[I_A_KIND], p[I_A], tensors, q, registers, n, r, w)
             y = place(p[I_B_KIND], p[I_B], tensors, q, registers, n, r, w)
             operate(p[I_WHAT], to, x, y, some if p[I_BY_ROW] else count, width)
+        if q[HELD]:
+            held = int64(registers.ctypes.data) + 4 * (q[HELD] - 1) * REGISTER_SIZE
+            write_rows(q, held, n, w, some)
         at += some
+
+
+@njit(nogil=True, error_model="numpy")
+def write_rows(q, held, n, first, count):
+    """Pixels `first` to `first + count` of image n, which lie side by side, to the rows of y."""
+    width, columns, done = q[WIDTH], q[COLUMNS], 0
+    while done < count:
+        r, w = (first + done) // columns, (first + done) % columns
+        some = min(columns - w, count - done)
+        at = n * q[Y_IMAGE] + r * q[Y_ROW] + w * width
+        move(q[Y] + 4 * at, held + 4 * done * width, some * width)
+        done += some
 '''
 
 _WALK = f"""
@@ -405,6 +450,8 @@ def walk(q, programs, tensors, begin, t, registers, me, threads):
                 winograd_piece(line, t, registers, piece)
             elif kind == VOLUME:
                 volume_piece(line, t, piece)
+            elif kind == RESIZE:
+                resize_piece(line, registers, piece)
             else:
                 program_piece(line, programs, tensors, registers, piece)
             fetch_add(done, 1)
@@ -499,5 +546,6 @@ LOWEST = np.finfo(np.float32).min
     + ATTENTION
     + WINOGRAD
     + VOLUMES
+    + RESIZE
     + _WALK
 )

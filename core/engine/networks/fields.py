@@ -75,10 +75,12 @@ NAMES = (
     "DEEP",
     "GAP_DEEP",
     "FRONT",
-    # Elementwise: its instructions, its tensors, and windows at a time.
+    # Elementwise: its instructions, its tensors, and where a block goes that has several rows of an
+    # image with zeros around: the register that holds it and one more, or 0.
     "FIRST",
     "LAST",
     "TENSORS",
+    "HELD",
     # Attention: heads, keys, numbers of a query, and of queries at a time. x are the queries, z the
     # values; strides of both from head to head, and of y.
     "HEADS",
@@ -106,12 +108,12 @@ PLACE = {name: place for place, name in enumerate(NAMES)}
 
 KINDS = (
     "PRODUCT", "CHANNELWISE", "MAXIMUM", "AVERAGE", "MEAN", "COPY", "PROGRAM", "SOFTMAX",
-    "ATTENTION", "WINOGRAD", "VOLUME",
+    "ATTENTION", "WINOGRAD", "VOLUME", "RESIZE",
 )  # fmt: skip
 KIND = {name: number for number, name in enumerate(KINDS)}
 
 # Bits of a tile's mode, as `codegen.register_tiles` has them (which imports Numba).
-PLUS, RECTIFY, CLIP = 2, 4, 8
+PLUS, RECTIFY, CLIP, GATE = 2, 4, 8, 16
 
 # How attention's scores are masked: numbers are added, or False takes one number for all.
 MASKINGS = ("UNMASKED", "ADDED", "SELECTED")
@@ -119,10 +121,12 @@ MASKING = {name: number for number, name in enumerate(MASKINGS)}
 
 # What an instruction of a program does with one or two blocks of numbers. Reductions make one
 # number of each row of channels; `SPREAD_ROWS` makes rows of such numbers, `SPREAD` of an image's.
+# Those that end with `ONE` take one number as their second operand.
 OPERATIONS = (
     "ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "LARGER", "SMALLER", "NEGATIVE", "ABSOLUTE",
     "ROOT", "EXP", "EXPM1", "TANH", "ERF", "ERFC", "SPREAD", "SIGMOID", "SAME",
     "ROW_SUM", "ROW_MEAN", "ROW_LARGEST", "SPREAD_ROWS",
+    "ADD_ONE", "SUBTRACT_ONE", "MULTIPLY_ONE", "DIVIDE_ONE", "LARGER_ONE", "SMALLER_ONE",
 )  # fmt: skip
 OPERATION = {name: number for number, name in enumerate(OPERATIONS)}
 # Where an operand lies: in a register, at an address, in a tensor.

@@ -87,6 +87,15 @@ class Depth(NamedTuple):
         return self.taps == self.step == 1 and self.before == 0
 
 
+class Crop(NamedTuple):
+    """The part of images that a layer reads: its first row and column, and its sizes."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+
+
 class Phase(NamedTuple):
     """The pixels of a transposed convolution that the same taps make: a convolution of its own.
 
@@ -118,8 +127,8 @@ class Operand(NamedTuple):
     """What an instruction reads or writes.
 
     Attributes:
-        kind: "temporary", "tensor", "image" (one number for each channel of each image), "steady"
-            or "number".
+        kind: "temporary", "tensor", "image" (one number for each channel of each image),
+            "channels" (one for each channel of all images), "steady" or "number".
         value: of a tensor or a steady one.
         number: which temporary, or the number.
         by_row: whether it has one number for each row of channels: a temporary or a tensor.
@@ -196,6 +205,7 @@ class Layer:
         is_transposed: whether the matrix is [N, K].
         window: where it reads its first x.
         depth: of a layer on volumes, whose slices it reads as images.
+        crop: the part of its x that a copy or a resizing reads; None for all.
         scalings: what follows the product, in order.
         added: the value that is added to it.
         mode: of the tile.
@@ -217,6 +227,7 @@ class Layer:
     is_transposed: bool = False
     window: Window = _ONE_PIXEL
     depth: Depth | None = None
+    crop: Crop | None = None
     scalings: list[Scaling] = field(default_factory=list)
     added: Value | None = None
     mode: int = 0
@@ -261,7 +272,7 @@ def tensors_of(program: Sequence[Instruction]) -> list[Value]:
     found: dict[Value, None] = {}
     for one in program:
         for operand in one.operands:
-            if operand.kind in {"tensor", "image"} and operand.value is not None:
+            if operand.kind in {"tensor", "image", "channels"} and operand.value is not None:
                 found[operand.value] = None
     return list(found)
 

@@ -17,11 +17,14 @@ from pinnace.engine.networks.fields import CLIP, PLUS, RECTIFY
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Scaling, Window
 from pinnace.engine.networks.phases import axis_phases, phases_of
 from pinnace.engine.networks.row_programs import read_fused_norm
+from pinnace.engine.networks.sampled import read_crop, read_resize
 from pinnace.engine.networks.volumes import read_volume_mean, read_volume_pool, read_volumes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.array.joining import CONCAT_V2
 from pinnace.ops.array.padding import PAD, PAD_V2
 from pinnace.ops.array.permutations import TRANSPOSE
+from pinnace.ops.array.slicing import SLICE, STRIDED_SLICE
+from pinnace.ops.image.resizing import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
 from pinnace.ops.math.arithmetic import ADD, ADD_V2, MUL, SUB
 from pinnace.ops.math.division import REAL_DIV
 from pinnace.ops.math.einstein import EINSUM
@@ -400,6 +403,10 @@ RULES: dict[object, Callable[[Reader, int, Node], bool]] = {
     MEAN: _mean,
     PAD: _pad,
     PAD_V2: _pad,
+    STRIDED_SLICE: read_crop,
+    SLICE: read_crop,
+    RESIZE_BILINEAR: read_resize,
+    RESIZE_NEAREST_NEIGHBOR: read_resize,
     CONCAT_V2: _concat,
     SOFTMAX: _softmax,
     **dict.fromkeys(_SUMS, _sum),

@@ -12,6 +12,7 @@ from pinnace.engine.networks.attention_row import attention_row
 from pinnace.engine.networks.fields import PLACE
 from pinnace.engine.networks.layers import NO_BORDER, Image, image_of
 from pinnace.engine.networks.program_lines import Writer
+from pinnace.engine.networks.resize_row import resize_row
 from pinnace.engine.networks.volume_row import SCRATCH, depth_columns, volume_columns
 from pinnace.engine.networks.weighing import aligned
 from pinnace.engine.networks.winograd_row import winograd_row
@@ -31,6 +32,8 @@ _PIECE_PRODUCTS, _PIECE_NUMBERS = 1 << 19, 1 << 14
 _CHANNELWISE, _WEIGHT_BYTE = 4, 4
 # How many times as long as moving a number its exponential takes.
 _EXP = 8
+# And what lies between four numbers.
+_BLEND = 4
 # Pieces for each thread at most.
 _PIECES = 4
 # Bytes of x worked on at a time, which stay in the second-level cache; windows of that at most, and
@@ -43,6 +46,8 @@ _FEWEST_WINDOWS = 2 * _TILE_ROWS
 # Numbers of a program's block; a register holds twice as many. An instruction costs as much as some
 # 500 numbers, whatever it does.
 _BLOCK_NUMBERS = 1 << 11
+# Numbers of an image's row below which a block has several, where its rows do not lie side by side.
+_SHORT_ROW = _BLOCK_NUMBERS // 2
 
 
 class Patch(NamedTuple):
@@ -121,6 +126,8 @@ class Table:
             self._pool(number, layer, row)
         elif layer.kind == "COPY":
             self._copy(number, layer, row)
+        elif layer.kind == "RESIZE":
+            self._resize(number, layer, row)
         elif layer.kind == "SOFTMAX":
             self._softmax(number, layer, row)
         elif layer.kind == "ATTENTION":
@@ -368,6 +375,10 @@ class Table:
             "Y_STEP": y.channels,
             "WIDTH": x.channels,
         }
+        part = 0
+        if layer.crop is not None:
+            row |= {"ROWS_": layer.crop.height, "COLUMNS": layer.crop.width}
+            part = layer.crop.top * x_row + layer.crop.left * x.channels
         self._border(layer, row)
         offset = layer.channel
         if layer.window.border != NO_BORDER:  # zeros that are part of what is made
@@ -375,24 +386,49 @@ class Table:
             row |= {"IMAGES": x.batch, "ROWS_": x.height, "COLUMNS": x.width}
             row |= {"ABOVE": above, "BELOW": below, "LEFT": left, "RIGHT": right}
             offset = above * y_row + left * y.channels
-        self._address(number, "X", layer.xs[0])
+        self._address(number, "X", layer.xs[0], part)
         self._address(number, "Y", layer.out, offset)
         if layer.channel:  # the first part of what is joined clears the border
             row |= dict.fromkeys(("ABOVE", "BELOW", "LEFT", "RIGHT"), 0)
         row["PIECES"] = min(self._pieces(x.pixels * x.channels, _PIECE_NUMBERS), x.batch * x.height)
+
+    def _resize(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        x, x_image, x_row = self._image(layer.xs[0])
+        y, y_image, y_row = self._image(layer.out)
+        part = 0
+        if layer.crop is not None:
+            part = layer.crop.top * x_row + layer.crop.left * x.channels
+            x = x._replace(height=layer.crop.height, width=layer.crop.width)
+        columns = resize_row(layer.node, x, x_row, y)
+        row |= columns.row
+        row |= {
+            "IMAGES": y.batch,
+            "ROWS_": y.height,
+            "COLUMNS": y.width,
+            "X_IMAGE": x_image,
+            "Y_IMAGE": y_image,
+            "Y_ROW": y_row,
+            "Y_STEP": y.channels,
+            "WIDTH": y.channels,
+            "WEIGHTS": self._keep(columns.places),
+            "BIAS": 0 if columns.parts is None else self._keep(columns.parts),
+        }
+        self._border(layer, row)
+        self._address(number, "X", layer.xs[0], part)
+        self._address(number, "Y", layer.out)
+        work = _BLEND * y.pixels * y.channels
+        row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.batch * y.height)
 
     # Programs.
 
     def _program(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         y, _, _ = self._image(layer.out)
         keys: list[Value] = [*layer.xs, layer.out]
-        images = {
-            one.value
-            for instruction in layer.program
-            for one in instruction.operands
-            if one.kind == "image"
-        }
-        borders = any(any(self._memory.of(key).border) for key in keys)
+        operands = [one for instruction in layer.program for one in instruction.operands]
+        images = {one.value for one in operands if one.kind == "image"}
+        channels = {one.value for one in operands if one.kind == "channels"}
+        borders = [key for key in keys if any(self._memory.of(key).border)]
+        holds = borders == [layer.out] and y.width * y.channels < _SHORT_ROW
         if borders or images:
             row |= {"IMAGES": y.batch, "ROWS_": y.height, "COLUMNS": y.width}
         else:
@@ -408,14 +444,16 @@ class Table:
             places[key] = len(places)
             _, image, step = self._image(key)
             at = len(self._tensors)
-            if key in images:
-                self._tensors.append([0, width, 0, 0])
+            if key in images or key in channels:
+                self._tensors.append([0, width if key in images else 0, 0, 0])
             else:
                 self._tensors.append([0, image, step, self._image(key)[0].channels])
             self._address(at, "AT", key, table=1)
         row["FIRST"] = len(self._instructions)
-        Writer(self, layer, places, block * width).write(self._instructions)
+        writer = Writer(self, layer, places, block * width, holds=holds)
+        writer.write(self._instructions)
         row["LAST"] = len(self._instructions)
+        row["HELD"] = writer.held + 1 if holds else 0
         work = y.pixels * width * len(layer.program)
         row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.pixels)
 
