@@ -79,13 +79,14 @@ def of_layer(network: Network, layer: Layer) -> tuple[int, int]:
     """Floating-point operations and bytes (read and written once) of a row of a network's table."""
     y = network.image(layer.out)
     numbers = y.pixels * y.channels
+    deep = 1 if layer.depth is None else layer.depth.taps
     read = sum(math.prod(network.image(value)) for value in layer.reads())
     if layer.attending is not None:
         images, heads, queries, keys, depth, width = layer.attending.sizes
         scores = images * heads * queries * keys
         return scores * (2 * (depth + width) + flops.SOFTMAX), 4 * (read + numbers)
     if not layer.is_product:
-        taps = math.prod(layer.window.taps)
+        taps = math.prod(layer.window.taps) * deep
         if layer.kind == "MEAN":
             return read, 4 * (read + numbers)
         moving = dict.fromkeys(("COPY", "LOOKUP"), 0)
@@ -101,6 +102,6 @@ def of_layer(network: Network, layer: Layer) -> tuple[int, int]:
     if layer.flat is not None:
         x, y = layer.flat
         channels = x.channels
-    inner = math.prod(window.taps) * channels
+    inner = math.prod(window.taps) * deep * channels
     weights = inner * y.channels
     return 2 * numbers * inner, 4 * (read + numbers + weights)

@@ -225,7 +225,12 @@ def _layer_ops(layer: Layer) -> tuple[str, ...]:
 
     found = [layer.node.op.name, *(one.what for one in layer.scalings)]
     found += [one.what.lower() for one in layer.program]
-    bits = {fields.PLUS: "add a tensor", fields.RECTIFY: "relu", fields.CLIP: "clip at 6"}
+    bits = {
+        fields.PLUS: "add a tensor",
+        fields.RECTIFY: "relu",
+        fields.CLIP: "clip at 6",
+        fields.GATE: "times its hard sigmoid",
+    }
     found += [text for bit, text in bits.items() if layer.mode & bit]
     return tuple(found)
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import binding, ir
 from numba.core import config
 
 _FLOAT, _I32, _I64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
 # Bits of a tile's mode: add to what c holds; when the sums are complete, add others to them, and
-# rectify them, above 0 or between 0 and 6.
-ACCUMULATE, ADD, RECTIFY, CLIP = 1, 2, 4, 8
+# rectify them, above 0 or between 0 and 6; or multiply each by its hard sigmoid.
+ACCUMULATE, ADD, RECTIFY, CLIP, GATE = 1, 2, 4, 8, 16
 
 
 def _features() -> set[str]:
@@ -139,9 +140,21 @@ class VectorWriter:
         return phis
 
     def rectified(self, sums: list[Any], mode: Any) -> list[Any]:
-        """The sums between 0 and what the mode says; NaN stays."""
+        """The sums between 0 and what the mode says, or times hard sigmoids; NaN stays."""
         builder = self.builder
-        zero, six = (ir.Constant(self.vector, [limit] * self.lanes) for limit in (0.0, 6.0))
+        zero, six, three, sixth = (
+            ir.Constant(self.vector, [number] * self.lanes)
+            for number in (0.0, 6.0, 3.0, float(np.float32(1 / 6)))
+        )
+
+        def gated() -> list[Any]:
+            found = []
+            for value in sums:
+                part = builder.fadd(value, three)
+                part = builder.select(builder.fcmp_ordered("<", part, zero), zero, part)
+                part = builder.select(builder.fcmp_ordered(">", part, six), six, part)
+                found.append(builder.fmul(value, builder.fmul(part, sixth)))
+            return found
 
         def above() -> list[Any]:
             return [
@@ -160,4 +173,7 @@ class VectorWriter:
 
             return self.either(mode, CLIP, below, lambda: at_least)
 
-        return self.either(mode, RECTIFY, rectified, lambda: sums)
+        def ungated() -> list[Any]:
+            return self.either(mode, RECTIFY, rectified, lambda: sums)
+
+        return self.either(mode, GATE, gated, ungated)

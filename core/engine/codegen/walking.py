@@ -18,6 +18,9 @@ instead of none if it only waited.
 from __future__ import annotations
 
 from pinnace.engine.codegen.attention_walk import ATTENTION
+from pinnace.engine.codegen.pool_walk import POOLS
+from pinnace.engine.codegen.resize_walk import RESIZE
+from pinnace.engine.codegen.volume_walk import VOLUMES
 from pinnace.engine.codegen.winograd_walk import WINOGRAD
 from pinnace.engine.networks import fields
 from pinnace.ops.kernels.mailbox import GATE, INSIDE, JOB, LEAVE, LIMIT, WAITING
@@ -27,6 +30,11 @@ from pinnace.ops.kernels.mailbox import GATE, INSIDE, JOB, LEAVE, LIMIT, WAITING
 LINE = 8
 
 _WINDOWS = '''
+@njit(nogil=True, error_model="numpy")
+def numbers(address, count):
+    return carray(as_pointer(address), count)
+
+
 @njit(nogil=True, error_model="numpy")
 def place_windows(q, t, begin, count, limit):
     """Offsets of windows `begin` to `begin + count` in x, y and z; the last fills up a tile."""
@@ -60,9 +68,13 @@ def place_windows(q, t, begin, count, limit):
 @njit(nogil=True, error_model="numpy")
 def place_sections(q, t, limit):
     """Offsets that each section of a sum adds; the address of them."""
-    across = q[ACROSS]
+    across, tier = q[ACROSS], q[TIER]
     for s in range(q[SECTIONS]):
-        t[3 * limit + s] = s // across * q[SECTION_DOWN] + s % across * q[SECTION_ALONG]
+        t[3 * limit + s] = (
+            s // tier * q[SECTION_DEEP]
+            + s % tier // across * q[SECTION_DOWN]
+            + s % across * q[SECTION_ALONG]
+        )
     return t[3 * limit :].ctypes.data
 
 
@@ -158,7 +170,7 @@ def product_windows(q, t, first, last, begin_j, end_j):
     block = q[BLOCK]
     limit = block + ROWS
     sections = place_sections(q, t, limit)
-    inner = q[SECTIONS] * q[LENGTH]
+    inner = q[TERMS]
     for at in range(first, last, block):
         count = min(block, last - at)
         place_windows(q, t, at, count, limit)
@@ -213,82 +225,7 @@ def channelwise_piece(q, t, piece):
                 )
 '''
 
-_POOLS = '''
-@njit(nogil=True, error_model="numpy")
-def numbers(address, count):
-    return carray(as_pointer(address), count)
-
-
-@njit(nogil=True, error_model="numpy")
-def pool_piece(q, piece, largest):
-    """A piece of a pooling: some rows of windows."""
-    pieces, width = q[PIECES], q[WIDTH]
-    clear_border(q, piece, pieces)
-    rows = q[IMAGES] * q[ROWS_]
-    for u in range(rows * piece // pieces, rows * (piece + 1) // pieces):
-        n, r = u // q[ROWS_], u % q[ROWS_]
-        top = r * q[DOWN] - q[TOP]
-        for w in range(q[COLUMNS]):
-            side = w * q[ALONG] - q[SIDE]
-            y = numbers(q[Y] + 4 * (n * q[Y_IMAGE] + r * q[Y_ROW] + w * q[Y_STEP]), width)
-            taps = 0
-            # As the pooling kernels: NaN never wins, and nothing is below the lowest number.
-            y[:] = LOWEST if largest else float32(0)
-            for row in range(max(top, 0), min(top + q[TAPS_DOWN], q[HEIGHT])):
-                for column in range(max(side, 0), min(side + q[TAPS_ALONG], q[BREADTH])):
-                    at = n * q[X_IMAGE] + row * q[X_ROW] + column * q[X_STEP]
-                    x = numbers(q[X] + 4 * at, width)
-                    if largest:
-                        for c in range(width):
-                            y[c] = x[c] if x[c] > y[c] else y[c]
-                    else:
-                        for c in range(width):
-                            y[c] += x[c]
-                    taps += 1
-            if not largest:
-                for c in range(width):
-                    y[c] /= float32(taps)
-
-
-@njit(nogil=True, error_model="numpy")
-def mean_piece(q, registers, piece):
-    """A piece of the mean, sum or maximum over each image: some images by some channels."""
-    cuts = q[CUTS]
-    pieces = q[PIECES] // cuts
-    some, cut = piece // cuts, piece % cuts
-    width = q[WIDTH]
-    first, last = width * cut // cuts, width * (cut + 1) // cuts
-    while first < last:
-        count = min(last - first, REGISTER_SIZE)
-        for n in range(q[IMAGES] * some // pieces, q[IMAGES] * (some + 1) // pieces):
-            y = numbers(q[Y] + 4 * (n * q[Y_IMAGE] + first), count)
-            if q[MODE] == LARGEST_OF:
-                y[:] = float32(-np.inf)
-                for pixel in range(q[HEIGHT] * q[BREADTH]):
-                    row, column = pixel // q[BREADTH], pixel % q[BREADTH]
-                    at = n * q[X_IMAGE] + row * q[X_ROW] + column * q[X_STEP] + first
-                    x = numbers(q[X] + 4 * at, count)
-                    for c in range(count):
-                        y[c] = larger(y[c], x[c])
-                continue
-            y[:] = float32(0)
-            # Rows are summed by themselves first: sums of few numbers lose less.
-            sums = registers[:count]
-            for row in range(q[HEIGHT]):
-                sums[:] = float32(0)
-                for column in range(q[BREADTH]):
-                    at = n * q[X_IMAGE] + row * q[X_ROW] + column * q[X_STEP] + first
-                    x = numbers(q[X] + 4 * at, count)
-                    for c in range(count):
-                        sums[c] += x[c]
-                for c in range(count):
-                    y[c] += sums[c]
-            if q[MODE] == MEAN_OF:
-                for c in range(count):
-                    y[c] /= float32(q[HEIGHT] * q[BREADTH])
-        first += count
-
-
+_ROWS = '''
 @njit(nogil=True, error_model="numpy", fastmath={"contract"})
 def softmax_piece(q, piece):
     """A piece of a softmax: some rows of channels."""
@@ -439,9 +376,36 @@ def operate(what, to, x, y, count, width):
     elif what == OP_SIGMOID:
         for i in range(count):
             o[i] = float32(1) / (float32(1) + exp(-a[i]))
+    elif what == OP_ADD_ONE:
+        one = b[0]
+        for i in range(count):
+            o[i] = a[i] + one
+    elif what == OP_SUBTRACT_ONE:
+        one = b[0]
+        for i in range(count):
+            o[i] = a[i] - one
+    elif what == OP_MULTIPLY_ONE:
+        one = b[0]
+        for i in range(count):
+            o[i] = a[i] * one
+    elif what == OP_DIVIDE_ONE:
+        one = b[0]
+        for i in range(count):
+            o[i] = a[i] / one
+    elif what == OP_LARGER_ONE:
+        one = b[0]
+        for i in range(count):
+            o[i] = maximum(a[i], one)
+    elif what == OP_SMALLER_ONE:
+        one = b[0]
+        for i in range(count):
+            o[i] = minimum(a[i], one)
     elif what == OP_SPREAD:
-        for at in range(0, count, width):
-            move(to + 4 * at, x, width)
+        move(to, x, width)
+        done = width
+        while done < count:
+            move(to + 4 * done, to, min(done, count - done))
+            done += done
     elif what == OP_SPREAD_ROWS:
         for row in range(count // width):
             for c in range(width):
@@ -469,6 +433,8 @@ def program_piece(q, programs, tensors, registers, piece):
     pieces, width, columns, rows = q[PIECES], q[WIDTH], q[COLUMNS], q[ROWS_]
     clear_border(q, piece, pieces)
     windows = q[IMAGES] * rows * columns
+    if q[HELD]:
+        columns, rows = rows * columns, 1
     at, last = windows * piece // pieces, windows * (piece + 1) // pieces
     while at < last:
         w = at % columns
@@ -482,7 +448,22 @@ def program_piece(q, programs, tensors, registers, piece):
             x = place(p[I_A_KIND], p[I_A], tensors, q, registers, n, r, w)
             y = place(p[I_B_KIND], p[I_B], tensors, q, registers, n, r, w)
             operate(p[I_WHAT], to, x, y, some if p[I_BY_ROW] else count, width)
+        if q[HELD]:
+            held = int64(registers.ctypes.data) + 4 * (q[HELD] - 1) * REGISTER_SIZE
+            write_rows(q, held, n, w, some)
         at += some
+
+
+@njit(nogil=True, error_model="numpy")
+def write_rows(q, held, n, first, count):
+    """Pixels `first` to `first + count` of image n, which lie side by side, to the rows of y."""
+    width, columns, done = q[WIDTH], q[COLUMNS], 0
+    while done < count:
+        r, w = (first + done) // columns, (first + done) % columns
+        some = min(columns - w, count - done)
+        at = n * q[Y_IMAGE] + r * q[Y_ROW] + w * width
+        move(q[Y] + 4 * at, held + 4 * done * width, some * width)
+        done += some
 '''
 
 _WALK = f"""
@@ -505,9 +486,9 @@ def walk(q, programs, tensors, begin, t, registers, me, threads):
             elif kind == CHANNELWISE:
                 channelwise_piece(line, t, piece)
             elif kind == MAXIMUM:
-                pool_piece(line, piece, True)
+                pool_piece(line, registers, piece, True)
             elif kind == AVERAGE:
-                pool_piece(line, piece, False)
+                pool_piece(line, registers, piece, False)
             elif kind == MEAN:
                 mean_piece(line, registers, piece)
             elif kind == SOFTMAX:
@@ -522,6 +503,10 @@ def walk(q, programs, tensors, begin, t, registers, me, threads):
                 pairs_piece(line)
             elif kind == LOOKUP:
                 lookup_piece(line, piece, begin)
+            elif kind == VOLUME:
+                volume_piece(line, t, piece)
+            elif kind == RESIZE:
+                resize_piece(line, registers, piece)
             else:
                 program_piece(line, programs, tensors, registers, piece)
             fetch_add(done, 1)
@@ -604,16 +589,20 @@ TABLE = types.Array(int64, 1, "C")
 PLAN = types.Array(int64, 2, "C")
 LOWEST = np.finfo(np.float32).min
 """
+    f"COLUMNS_OF_ROW = {len(fields.NAMES)}\n"
     + fields.constants()
     + "\n\n"
     + _WINDOWS
     + _PRODUCT
     + _CHANNELWISE
-    + _POOLS
+    + POOLS
+    + _ROWS
     + _LOOKUP
     + _PAIRS
     + _PROGRAM
     + ATTENTION
     + WINOGRAD
+    + VOLUMES
+    + RESIZE
     + _WALK
 )

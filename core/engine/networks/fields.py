@@ -38,6 +38,11 @@ NAMES = (
     "SECTION_DOWN",
     "SECTION_ALONG",
     "A_STEP",
+    # Terms of a sum with all sections; of volumes: sections of one slice, and the distance between
+    # those of two.
+    "TERMS",
+    "TIER",
+    "SECTION_DEEP",
     # Channels of y, windows worked on at a time, whether weights stay in the cache.
     "WIDTH",
     "BLOCK",
@@ -65,10 +70,20 @@ NAMES = (
     # Lookups: bytes of an index, and what is added to negative ones; `HEIGHT` rows of weights.
     "INDEX_BYTES",
     "WRAPS",
-    # Elementwise: its instructions, its tensors, and windows at a time.
+    # Volumes, whose slices are images: slices of y's and of x's, those that a window reads, its
+    # step, the gap between taps, and how many of its slices lie before the volume.
+    "SLICES",
+    "X_SLICES",
+    "TAPS_DEEP",
+    "DEEP",
+    "GAP_DEEP",
+    "FRONT",
+    # Elementwise: its instructions, its tensors, and where a block goes that has several rows of an
+    # image with zeros around: the register that holds it and one more, or 0.
     "FIRST",
     "LAST",
     "TENSORS",
+    "HELD",
     # Attention: heads, keys, numbers of a query, and of queries at a time. x are the queries, z the
     # values; strides of both from head to head, and of y.
     "HEADS",
@@ -96,7 +111,7 @@ PLACE = {name: place for place, name in enumerate(NAMES)}
 
 KINDS = (
     "PRODUCT", "CHANNELWISE", "MAXIMUM", "AVERAGE", "MEAN", "COPY", "PROGRAM", "SOFTMAX",
-    "ATTENTION", "WINOGRAD", "LOOKUP", "PAIRS",
+    "ATTENTION", "WINOGRAD", "LOOKUP", "PAIRS", "VOLUME", "RESIZE",
 )  # fmt: skip
 # What reductions over an image make of its pixels.
 REDUCTIONS = ("MEAN_OF", "SUM_OF", "LARGEST_OF")
@@ -104,7 +119,7 @@ REDUCTION = {name: number for number, name in enumerate(REDUCTIONS)}
 KIND = {name: number for number, name in enumerate(KINDS)}
 
 # Bits of a tile's mode, as `codegen.register_tiles` has them (which imports Numba).
-PLUS, RECTIFY, CLIP = 2, 4, 8
+PLUS, RECTIFY, CLIP, GATE = 2, 4, 8, 16
 
 # How attention's scores are masked: numbers are added, or False takes one number for all.
 MASKINGS = ("UNMASKED", "ADDED", "SELECTED")
@@ -112,10 +127,12 @@ MASKING = {name: number for number, name in enumerate(MASKINGS)}
 
 # What an instruction of a program does with one or two blocks of numbers. Reductions make one
 # number of each row of channels; `SPREAD_ROWS` makes rows of such numbers, `SPREAD` of an image's.
+# Those that end with `ONE` take one number as their second operand.
 OPERATIONS = (
     "ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "LARGER", "SMALLER", "NEGATIVE", "ABSOLUTE",
     "ROOT", "EXP", "EXPM1", "TANH", "ERF", "ERFC", "SPREAD", "SIGMOID", "SAME",
     "ROW_SUM", "ROW_MEAN", "ROW_LARGEST", "SPREAD_ROWS",
+    "ADD_ONE", "SUBTRACT_ONE", "MULTIPLY_ONE", "DIVIDE_ONE", "LARGER_ONE", "SMALLER_ONE",
 )  # fmt: skip
 OPERATION = {name: number for number, name in enumerate(OPERATIONS)}
 # Where an operand lies: in a register, at an address, in a tensor.

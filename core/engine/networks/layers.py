@@ -32,9 +32,11 @@ class Image(NamedTuple):
 
 
 def image_of(shape: tuple[int, ...]) -> Image:
-    """A shape as images: of four axes as it is, else one image of one row."""
+    """A shape as images: of four axes as it is, volumes as their slices, else one of one row."""
     if len(shape) == 4:
         return Image(*shape)
+    if len(shape) == 5:
+        return Image(shape[0] * shape[1], *shape[2:])
     pixels = 1
     for size in shape[:-1]:
         pixels *= size
@@ -58,6 +60,40 @@ class Window(NamedTuple):
 
 
 _ONE_PIXEL = Window()
+
+
+class Depth(NamedTuple):
+    """How the windows of a layer on volumes lie along the axis of slices.
+
+    Attributes:
+        taps: slices that a window reads.
+        step: from window to window.
+        gap: from tap to tap.
+        before: slices of the first window that lie before the volume; nothing is read there.
+        given: slices of a volume that is read.
+        made: slices of one that is made.
+    """
+
+    taps: int
+    step: int
+    gap: int
+    before: int
+    given: int
+    made: int
+
+    @property
+    def is_one(self) -> bool:
+        """Whether each slice is made of its own one."""
+        return self.taps == self.step == 1 and self.before == 0
+
+
+class Crop(NamedTuple):
+    """The part of images that a layer reads: its first row and column, and its sizes."""
+
+    top: int
+    left: int
+    height: int
+    width: int
 
 
 class Phase(NamedTuple):
@@ -91,8 +127,8 @@ class Operand(NamedTuple):
     """What an instruction reads or writes.
 
     Attributes:
-        kind: "temporary", "tensor", "image" (one number for each channel of each image), "steady"
-            or "number".
+        kind: "temporary", "tensor", "image" (one number for each channel of each image),
+            "channels" (one for each channel of all images), "steady" or "number".
         value: of a tensor or a steady one.
         number: which temporary, or the number.
         by_row: whether it has one number for each row of channels: a temporary or a tensor.
@@ -200,6 +236,8 @@ class Layer:
         weights: a filter, a matrix or a table, steady; of a table perhaps the variable's handle.
         is_transposed: whether the matrix is [N, K].
         window: where it reads its first x.
+        depth: of a layer on volumes, whose slices it reads as images.
+        crop: the part of its x that a copy or a resizing reads; None for all.
         scalings: what follows the product, in order.
         added: the value that is added to it.
         mode: of the tile.
@@ -225,6 +263,8 @@ class Layer:
     weights: Value | None = None
     is_transposed: bool = False
     window: Window = _ONE_PIXEL
+    depth: Depth | None = None
+    crop: Crop | None = None
     scalings: list[Scaling] = field(default_factory=list)
     added: Value | None = None
     mode: int = 0
@@ -248,7 +288,7 @@ class Layer:
     @property
     def is_product(self) -> bool:
         """Whether tiles do it: then something may follow in it."""
-        return self.kind in {"PRODUCT", "CHANNELWISE"}
+        return self.kind in {"PRODUCT", "CHANNELWISE", "VOLUME"}
 
     def reads(self) -> list[Value]:
         """The tensors that it reads."""
@@ -273,7 +313,7 @@ def tensors_of(program: Sequence[Instruction]) -> list[Value]:
     found: dict[Value, None] = {}
     for one in program:
         for operand in one.operands:
-            if operand.kind in {"tensor", "image"} and operand.value is not None:
+            if operand.kind in {"tensor", "image", "channels"} and operand.value is not None:
                 found[operand.value] = None
     return list(found)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.engine.networks.fields import REDUCTION
 from pinnace.engine.networks.layers import Layer
+from pinnace.engine.networks.volumes import read_volume_mean
 from pinnace.graph.graph import constant_of
 from pinnace.ops.math.reduction import MAX, MEAN, SUM
 
@@ -28,7 +29,11 @@ def read_mean(reader: Reader, place: int, node: Node) -> bool:
     """Whether the step at a place is the mean over images or another reduction, and a layer now."""
     x, axes = node.inputs
     over = constant_of(axes)
-    if over is None or not reader.is_moving(x) or len(reader.sizes[x]) != 4:
+    if over is None or not reader.is_moving(x):
+        return read_reduction(reader, place, node)
+    if read_volume_mean(reader, place, node, over):
+        return True
+    if len(reader.sizes[x]) != 4:
         return read_reduction(reader, place, node)
     if sorted(int(axis) % 4 for axis in over.reshape(-1)) != [1, 2]:
         return read_reduction(reader, place, node)

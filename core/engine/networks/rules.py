@@ -21,11 +21,15 @@ from pinnace.engine.networks.pairs import read_pairs, read_transposed
 from pinnace.engine.networks.phases import axis_phases, phases_of
 from pinnace.engine.networks.reductions import read_mean, read_reduction
 from pinnace.engine.networks.row_programs import read_fused_norm
+from pinnace.engine.networks.sampled import read_crop, read_resize
+from pinnace.engine.networks.volumes import read_volume_pool, read_volumes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.array.gathering import GATHER_V2
 from pinnace.ops.array.joining import CONCAT_V2, PACK
 from pinnace.ops.array.padding import PAD, PAD_V2
 from pinnace.ops.array.permutations import TRANSPOSE
+from pinnace.ops.array.slicing import SLICE, STRIDED_SLICE
+from pinnace.ops.image.resizing import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
 from pinnace.ops.math.arithmetic import ADD, ADD_V2, MUL, SUB
 from pinnace.ops.math.division import REAL_DIV
 from pinnace.ops.math.einstein import EINSUM
@@ -34,11 +38,11 @@ from pinnace.ops.math.reduction import MAX, MEAN, SUM
 from pinnace.ops.nn import batch_norm, layouts
 from pinnace.ops.nn.biases import BIAS_ADD
 from pinnace.ops.nn.depthwise import DEPTHWISE_CONV2D
-from pinnace.ops.nn.pooling.maxima import MAX_POOL
-from pinnace.ops.nn.pooling.means import AVG_POOL
+from pinnace.ops.nn.pooling.maxima import MAX_POOL, MAX_POOL_3D
+from pinnace.ops.nn.pooling.means import AVG_POOL, AVG_POOL_3D
 from pinnace.ops.nn.rectifiers import RELU, RELU6
 from pinnace.ops.nn.softmaxes import SOFTMAX
-from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV2D_BACKPROP_INPUT
+from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV2D_BACKPROP_INPUT, CONV3D
 from pinnace.ops.state.scatters import RESOURCE_GATHER
 
 if TYPE_CHECKING:
@@ -250,7 +254,7 @@ def _scaled(reader: Reader, place: int, node: Node) -> bool:
     """A sum or a product with one number for each channel, behind a product."""
     x, other = node.inputs
     what = _SCALINGS[node.op]
-    if node.attrs.get("data_format", "NHWC") != "NHWC":
+    if node.attrs.get("data_format", "NHWC")[-1] != "C":
         return False
     if reader.is_steady(x) and what != "divide":
         x, other = other, x
@@ -369,12 +373,15 @@ RULES: dict[object, Callable[[Reader, int, Node], bool]] = {
     CONV2D: _convolution,
     CONV2D_BACKPROP_INPUT: _transposed,
     DEPTHWISE_CONV2D: _depthwise,
+    CONV3D: read_volumes,
     MAT_MUL: _matrix_or_pairs,
     BATCH_MAT_MUL_V2: _product,
     EINSUM: _einstein,
     TRANSPOSE: _turned,
     MAX_POOL: partial(_pooled, kind="MAXIMUM"),
     AVG_POOL: partial(_pooled, kind="AVERAGE"),
+    MAX_POOL_3D: partial(read_volume_pool, kind="MAXIMUM"),
+    AVG_POOL_3D: partial(read_volume_pool, kind="AVERAGE"),
     MEAN: read_mean,
     MAX: read_reduction,
     SUM: read_reduction,
@@ -382,6 +389,10 @@ RULES: dict[object, Callable[[Reader, int, Node], bool]] = {
     PAD_V2: _pad,
     CONCAT_V2: read_concat,
     PACK: read_pack,
+    STRIDED_SLICE: read_crop,
+    SLICE: read_crop,
+    RESIZE_BILINEAR: read_resize,
+    RESIZE_NEAREST_NEIGHBOR: read_resize,
     SOFTMAX: _softmax,
     GATHER_V2: read_lookup,
     RESOURCE_GATHER: read_lookup,

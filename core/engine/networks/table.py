@@ -13,6 +13,8 @@ from pinnace.engine.networks.fields import PLACE
 from pinnace.engine.networks.layers import NO_BORDER, Image, image_of
 from pinnace.engine.networks.pairs_row import pairs_row, turned_row
 from pinnace.engine.networks.program_lines import Writer
+from pinnace.engine.networks.resize_row import resize_row
+from pinnace.engine.networks.volume_row import SCRATCH, depth_columns, volume_columns
 from pinnace.engine.networks.weighing import aligned
 from pinnace.engine.networks.winograd_row import winograd_row
 
@@ -31,6 +33,8 @@ _PIECE_PRODUCTS, _PIECE_NUMBERS = 1 << 19, 1 << 14
 _CHANNELWISE, _WEIGHT_BYTE = 4, 4
 # How many times as long as moving a number its exponential takes.
 _EXP = 8
+# And what lies between four numbers.
+_BLEND = 4
 # Pieces for each thread at most.
 _PIECES = 4
 # Bytes of x worked on at a time, which stay in the second-level cache; windows of that at most, and
@@ -43,6 +47,8 @@ _FEWEST_WINDOWS = 2 * _TILE_ROWS
 # Numbers of a program's block; a register holds twice as many. An instruction costs as much as some
 # 500 numbers, whatever it does.
 _BLOCK_NUMBERS = 1 << 11
+# Numbers of an image's row below which a block has several, where its rows do not lie side by side.
+_SHORT_ROW = _BLOCK_NUMBERS // 2
 
 
 class Patch(NamedTuple):
@@ -113,24 +119,20 @@ class Table:
         self.tensors = _matrix(self._tensors, len(fields.TENSOR_COLUMNS))
 
     def _row(self, number: int, layer: Layer, form: Packed | None, row: dict[str, int]) -> None:
-        if layer.kind == "PROGRAM":
-            self._program(number, layer, row)
-        elif layer.kind == "MEAN":
-            self._mean(number, layer, row)
-        elif layer.kind in {"MAXIMUM", "AVERAGE"}:
-            self._pool(number, layer, row)
-        elif layer.kind == "PAIRS":
-            self._pairs(number, layer, row)
-        elif layer.loops:
-            self._turned(number, layer, row)
-        elif layer.kind == "COPY":
-            self._copy(number, layer, row)
-        elif layer.kind == "SOFTMAX":
-            self._softmax(number, layer, row)
-        elif layer.kind == "ATTENTION":
-            self._attention(number, layer, row)
-        elif layer.kind == "LOOKUP":
-            self._lookup(number, layer, row)
+        write = {
+            "PROGRAM": self._program,
+            "MEAN": self._mean,
+            "MAXIMUM": self._pool,
+            "AVERAGE": self._pool,
+            "PAIRS": self._pairs,
+            "COPY": self._turned if layer.loops else self._copy,
+            "RESIZE": self._resize,
+            "SOFTMAX": self._softmax,
+            "ATTENTION": self._attention,
+            "LOOKUP": self._lookup,
+        }.get(layer.kind)
+        if write is not None:
+            write(number, layer, row)
         else:
             assert form is not None  # noqa: S101 - for mypy: products have weights
             self._product(number, layer, form, row)
@@ -165,7 +167,7 @@ class Table:
         taps_down, taps_along = window.taps
         above, _, left, _ = window.border
         storages = [self._memory.of(key) for key in (source, layer.out, *_added(layer))]
-        is_plain = window.is_one and not layer.phases
+        is_plain = window.is_one and not layer.phases and layer.depth is None
         if is_plain and not any(any(one.border) for one in storages):
             row |= {"IMAGES": 1, "ROWS_": 1, "COLUMNS": y.pixels}
         else:
@@ -209,14 +211,19 @@ class Table:
                 "ACROSS": taps_along,
                 "SECTION_ALONG": gap_along * channels,
             }
-        inner = taps_down * taps_along * (1 if layer.kind == "CHANNELWISE" else channels)
+        row |= {"TERMS": row["SECTIONS"] * row["LENGTH"], "TIER": row["SECTIONS"]}
+        taps_deep = 1 if layer.depth is None else layer.depth.taps
+        inner = row["TERMS"] * taps_deep
         row["WEIGHTS_STAY"] = int(form.weights.nbytes <= _STAYING_BYTES)
-        per_window = max(1, 4 * channels * down * along)
+        per_window = max(1, 4 * channels * down * along * taps_deep)
         block = min(_MOST_WINDOWS, max(_FEWEST_WINDOWS * 2, _BLOCK_BYTES // per_window))
         row["BLOCK"] = block // _TILE_ROWS * _TILE_ROWS
-        self.scratch = max(self.scratch, 3 * (row["BLOCK"] + 16) + row["SECTIONS"] + 1)
         read = 4 * row["IMAGES"] * row["ROWS_"] * row["COLUMNS"] * channels
         self._cut(layer, row, inner, read, form.weights.nbytes)
+        if layer.depth is not None:
+            row |= volume_columns(layer.depth, row)
+        table = 3 * (row["BLOCK"] + 16) + row["SECTIONS"] + 1
+        self.scratch = max(self.scratch, table + (0 if layer.depth is None else SCRATCH))
         if form.transformed is not None:
             columns = winograd_row(form, x, y, self._threads)
             row |= columns.row
@@ -243,7 +250,7 @@ class Table:
         # Few windows: reading the weights is the work.
         work = max(work, weight_bytes * _WEIGHT_BYTE)
         wanted = self._pieces(work, _PIECE_PRODUCTS)
-        panels = -(-width // 32) if layer.kind == "PRODUCT" else 1
+        panels = 1 if layer.kind == "CHANNELWISE" else -(-width // 32)
         by_windows = min(wanted, max(1, windows // _FEWEST_WINDOWS))
         if weight_bytes > read or by_windows < wanted:
             cuts = min(panels, wanted)
@@ -306,14 +313,16 @@ class Table:
                 "SIDE": 0,
             }
             offset = -(above * x_row + left * x.channels)
+        row |= depth_columns(layer.depth)
         self._border(layer, row)
         self._address(number, "X", source, offset)
         self._address(number, "Y", layer.out)
-        work = y.pixels * y.channels * taps_down * taps_along
+        work = y.pixels * y.channels * taps_down * taps_along * row["TAPS_DEEP"]
         row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.batch * y.height)
 
     def _mean(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         x, x_image, x_row = self._image(layer.xs[0])
+        slices = 1 if layer.depth is None else layer.depth.given
         if layer.over is not None:
             shape, (first, last) = self._shape(layer.xs[0]), layer.over
             pixels, channels = math.prod(shape[first:last]), math.prod(shape[last:])
@@ -321,7 +330,8 @@ class Table:
             x_image = x_row = pixels * channels
         row |= {
             "MODE": layer.mode,
-            "IMAGES": x.batch,
+            "IMAGES": x.batch // slices,
+            "X_SLICES": slices,
             "X_IMAGE": x_image,
             "X_ROW": x_row,
             "X_STEP": x.channels,
@@ -333,7 +343,7 @@ class Table:
         self._address(number, "X", layer.xs[0])
         self._address(number, "Y", layer.out)
         wanted = self._pieces(x.pixels * x.channels, _PIECE_NUMBERS)
-        by_images = min(wanted, x.batch)
+        by_images = min(wanted, row["IMAGES"])
         cuts = min(-(-wanted // by_images), max(1, x.channels // 64))
         row |= {"CUTS": cuts, "PIECES": cuts * by_images}
 
@@ -406,6 +416,10 @@ class Table:
             "Y_STEP": y.channels,
             "WIDTH": x.channels,
         }
+        part = 0
+        if layer.crop is not None:
+            row |= {"ROWS_": layer.crop.height, "COLUMNS": layer.crop.width}
+            part = layer.crop.top * x_row + layer.crop.left * x.channels
         self._border(layer, row)
         offset = layer.channel
         if layer.window.border != NO_BORDER:  # zeros that are part of what is made
@@ -413,7 +427,7 @@ class Table:
             row |= {"IMAGES": x.batch, "ROWS_": x.height, "COLUMNS": x.width}
             row |= {"ABOVE": above, "BELOW": below, "LEFT": left, "RIGHT": right}
             offset = above * y_row + left * y.channels
-        self._address(number, "X", layer.xs[0])
+        self._address(number, "X", layer.xs[0], part)
         self._address(number, "Y", layer.out, offset)
         if layer.channel:  # the first part of what is joined clears the border
             row |= dict.fromkeys(("ABOVE", "BELOW", "LEFT", "RIGHT"), 0)
@@ -425,18 +439,43 @@ class Table:
         rows = math.prod(self._shape(layer.out)[:axis])
         return Image(1, 1, rows, math.prod(self._shape(value)) // rows)
 
+    def _resize(self, number: int, layer: Layer, row: dict[str, int]) -> None:
+        x, x_image, x_row = self._image(layer.xs[0])
+        y, y_image, y_row = self._image(layer.out)
+        part = 0
+        if layer.crop is not None:
+            part = layer.crop.top * x_row + layer.crop.left * x.channels
+            x = x._replace(height=layer.crop.height, width=layer.crop.width)
+        columns = resize_row(layer.node, x, x_row, y)
+        row |= columns.row
+        row |= {
+            "IMAGES": y.batch,
+            "ROWS_": y.height,
+            "COLUMNS": y.width,
+            "X_IMAGE": x_image,
+            "Y_IMAGE": y_image,
+            "Y_ROW": y_row,
+            "Y_STEP": y.channels,
+            "WIDTH": y.channels,
+            "WEIGHTS": self._keep(columns.places),
+            "BIAS": 0 if columns.parts is None else self._keep(columns.parts),
+        }
+        self._border(layer, row)
+        self._address(number, "X", layer.xs[0], part)
+        self._address(number, "Y", layer.out)
+        work = _BLEND * y.pixels * y.channels
+        row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.batch * y.height)
+
     # Programs.
 
     def _program(self, number: int, layer: Layer, row: dict[str, int]) -> None:
         y, _, _ = self._image(layer.out)
         keys: list[Value] = [*layer.xs, layer.out]
-        images = {
-            one.value
-            for instruction in layer.program
-            for one in instruction.operands
-            if one.kind == "image"
-        }
-        borders = any(any(self._memory.of(key).border) for key in keys)
+        operands = [one for instruction in layer.program for one in instruction.operands]
+        images = {one.value for one in operands if one.kind == "image"}
+        channels = {one.value for one in operands if one.kind == "channels"}
+        borders = [key for key in keys if any(self._memory.of(key).border)]
+        holds = borders == [layer.out] and y.width * y.channels < _SHORT_ROW
         if borders or images:
             row |= {"IMAGES": y.batch, "ROWS_": y.height, "COLUMNS": y.width}
         else:
@@ -452,14 +491,16 @@ class Table:
             places[key] = len(places)
             _, image, step = self._image(key)
             at = len(self._tensors)
-            if key in images:
-                self._tensors.append([0, width, 0, 0])
+            if key in images or key in channels:
+                self._tensors.append([0, width if key in images else 0, 0, 0])
             else:
                 self._tensors.append([0, image, step, self._image(key)[0].channels])
             self._address(at, "AT", key, table=1)
         row["FIRST"] = len(self._instructions)
-        Writer(self, layer, places, block * width).write(self._instructions)
+        writer = Writer(self, layer, places, block * width, holds=holds)
+        writer.write(self._instructions)
         row["LAST"] = len(self._instructions)
+        row["HELD"] = writer.held + 1 if holds else 0
         work = y.pixels * width * len(layer.program)
         row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.pixels)
 

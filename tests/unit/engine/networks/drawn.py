@@ -20,6 +20,8 @@ _ACTIVATIONS = [
     tf.nn.selu,
     tf.nn.leaky_relu,
     lambda x: tf.nn.relu6(x + 3.0) * x * (1.0 / 6.0),
+    lambda x: x * (tf.nn.relu6(x + 3.0) / 6.0),
+    lambda x: (tf.nn.relu6(x + 3.0) * (1.0 / 6.0)) * x,
     lambda x: tf.maximum(x * 0.1, x),
     lambda x: tf.abs(x) - tf.sqrt(tf.square(x) + 1.0),
 ]

@@ -1,0 +1,85 @@
+"""Parts of images, and images in another size, as layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.engine.networks import fields
+from pinnace.engine.networks.elementwise import is_for_windows
+from pinnace.engine.networks.layers import Crop, Layer
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.graph.graph import constant_of
+from pinnace.ops.array.slicing import MASKS, SLICE, index_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.engine.networks.reading import Reader
+    from pinnace.graph.graph import Node, Value
+
+
+def read_crop(reader: Reader, place: int, node: Node) -> bool:
+    """Whether a StridedSlice or a Slice is a layer now: all channels of some rows and columns."""
+    x, out = node.inputs[0], node.outputs[0]
+    if not _are_images(reader, x) or not _are_images(reader, out):
+        return False
+    if reader.root(x) not in reader.made and not is_for_windows(reader, out):
+        return False  # a view, where nothing of the network reads it
+    key = _key(node, reader.sizes[x])
+    shape = reader.sizes[x]
+    if key is None or not all(isinstance(one, slice) for one in key):
+        return False
+    places = [one.indices(size) for one, size in zip(key, shape, strict=False)]
+    places += [(0, size, 1) for size in shape[len(places) :]]
+    if any(step != 1 for _, _, step in places):
+        return False
+    (first, _, _), (top, below, _), (left, right, _), (channel, _, _) = places
+    made = reader.sizes[out]
+    if (first, channel) != (0, 0) or (made[0], made[3]) != (shape[0], shape[3]):
+        return False
+    crop = Crop(top, left, below - top, right - left)
+    return reader.add(Layer("COPY", place, node, out, [x], crop=crop))
+
+
+def read_resize(reader: Reader, place: int, node: Node) -> bool:
+    """Whether a resizing is a layer now; of a part of images, it reads that where it lies."""
+    x, out = node.inputs[0], node.outputs[0]
+    if not _are_images(reader, x) or reader.sizes[x][3] > fields.REGISTER_SIZE:
+        return False
+    layer = Layer("RESIZE", place, node, out, [x])
+    part = reader.open(x)
+    if part is not None and part.crop is not None:
+        layer.xs, layer.crop = part.xs, part.crop
+        reader.layers.remove(part)
+        del reader.by[x]
+    return reader.add(layer)
+
+
+def _are_images(reader: Reader, value: Value) -> bool:
+    return reader.is_moving(value) and len(reader.sizes[value]) == 4
+
+
+def _key(node: Node, shape: tuple[int, ...]) -> Sequence[Any] | None:
+    """What is taken along each axis; None if it is not known."""
+    vectors = [constant_of(value) for value in node.inputs[1:]]
+    if any(one is None for one in vectors):
+        return None
+    numbers = [one.tolist() for one in vectors if one is not None]
+    if node.op is SLICE:
+        begin, size = numbers
+        return [
+            slice(first, n if count == -1 else first + count)
+            for first, count, n in zip(begin, size, shape, strict=True)
+        ]
+    begin, end, steps = numbers
+    masks = [int(node.attrs[name]) for name in MASKS]
+    try:
+        *key, _ = index_of(
+            node.op.name,
+            shape,
+            (begin, end, steps),
+            (masks[0], masks[1], *masks[2:]),  # type: ignore[arg-type]
+        )
+    except InvalidArgumentError:
+        return None  # the plan says so
+    return key

@@ -1,0 +1,49 @@
+"""The row of a convolution of volumes: what it says beside that of one of images."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.engine.networks import fields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pinnace.engine.networks.layers import Depth
+
+
+def depth_columns(depth: Depth | None) -> dict[str, int]:
+    """Where windows lie along the axis of slices; None: each image is all that a window reads."""
+    if depth is None:
+        return {"SLICES": 1, "X_SLICES": 1, "TAPS_DEEP": 1, "DEEP": 1, "GAP_DEEP": 1, "FRONT": 0}
+    return {
+        "SLICES": depth.made,
+        "X_SLICES": depth.given,
+        "TAPS_DEEP": depth.taps,
+        "DEEP": depth.step,
+        "GAP_DEEP": depth.gap,
+        "FRONT": depth.before,
+    }
+
+
+def volume_columns(depth: Depth, row: Mapping[str, int]) -> dict[str, int]:
+    """What differs from the row of a convolution of one slice.
+
+    Args:
+        depth: where windows lie.
+        row: of a convolution of one slice, cut for the work of all of them.
+    """
+    cuts, pieces = row["CUTS"], row["PIECES"]
+    # Every slice of the result is a piece of its own, or several.
+    by_windows = -(-pieces // (cuts * depth.made))
+    return {
+        **depth_columns(depth),
+        "SECTIONS": row["SECTIONS"] * depth.taps,
+        "TERMS": row["TERMS"] * depth.taps,
+        "SECTION_DEEP": depth.gap * row["X_IMAGE"],
+        "PIECES": cuts * by_windows * depth.made,
+    }
+
+
+# Numbers (int64) that a thread needs beside those of a convolution of images: a row of the table.
+SCRATCH = len(fields.NAMES)
