@@ -461,6 +461,8 @@ def elementwise(name: str, *x: Bound) -> Bound:  # noqa: C901
         return elementwise("Minimum", elementwise("Relu", *x), _number(x[0], 6))
     if name in {"ReluGrad", "Relu6Grad"}:
         return _kept(name, *x)
+    if name in {"LeakyRelu", "LeakyReluGrad"}:
+        return _leaking(x[0], x[-1])
     if name == "ClipByValue":
         return elementwise("Maximum", elementwise("Minimum", x[0], x[2]), x[1])
     if name == "SquaredDifference":
@@ -529,6 +531,14 @@ def _kept(name: str, dy: Bound, x: Bound) -> Bound:
         positive = elementwise("LogicalAnd", positive, below)
     # A kernel may multiply by 0 and 1: the 0 has either sign, and a NaN or an infinity stays.
     made = Evaluation._SelectV2(None, None, [positive, dy, zero])  # type: ignore[arg-type]
+    return _any_zero(made)
+
+
+def _leaking(dy: Bound, x: Bound) -> Bound:
+    """dy where x is positive, elsewhere a part of it: the share of ops that nobody told another."""
+    positive = elementwise("Greater", x, _number(x, 0))
+    part = elementwise("Mul", dy, _number(dy, float(np.float32(0.2))))
+    made = Evaluation._SelectV2(None, None, [positive, dy, part])  # type: ignore[arg-type]
     return _any_zero(made)
 
 

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 # Ops that a cluster takes, by how many numbers; the others with a fused form are for loops.
 UNARY = ("Abs", "Erf", "Erfc", "Exp", "Inv", "Neg", "Reciprocal", "Relu", "Relu6", "Rsqrt")
-UNARY += ("Sigmoid", "Softsign", "Sqrt", "Square", "Tanh")
+UNARY += ("LeakyRelu", "Sigmoid", "Softsign", "Sqrt", "Square", "Tanh")
 BINARY = ("Add", "AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference")
 GRADIENTS = ("InvGrad", "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SigmoidGrad")
-GRADIENTS += ("SqrtGrad", "TanhGrad")
+GRADIENTS += ("LeakyReluGrad", "SqrtGrad", "TanhGrad")
 SLOW = ("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Elu", "Expm1")
 SLOW += ("Floor", "Log", "Log1p", "Rint", "Round", "Selu", "Sign", "Sin", "Sinh", "Softplus", "Tan")
 COMPARISONS = ("Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqual")

@@ -35,6 +35,7 @@ class _Memory(threading.local):
     def __init__(self) -> None:
         self.poison = 0xFF
         self.spans: list[tuple[int, int, Any]] = []
+        self.reached: list[Any] = []
 
     def add(self, array: Any) -> None:
         """An array of the kernel, wherever its numbers lie."""
@@ -55,6 +56,11 @@ class _Memory(threading.local):
 
 
 _memory = _Memory()
+
+
+def reach(arrays: list[Any]) -> None:
+    """Arrays that kernels of this thread may read, too, by addresses in a table."""
+    _memory.reached = arrays
 
 
 def _empty(shape: Any, dtype: Any = np.float64) -> Any:
@@ -199,10 +205,10 @@ class Interpreter:
         self._found = _modules()
         self._builtins = {**vars(builtins), "__import__": self._import}
         self._kernels: dict[str, Callable[..., Any]] = {}
-        mathematics = self._twin(f"{_CODEGEN}.mathematics", larger=_larger, row=_row)
+        mathematics = self._twin(f"{_CODEGEN}.mathematics", larger=_larger, row=_row, flag_row=_row)
         vars(mathematics).update(
             _as_float=lambda bits: np.int32(bits).view(np.float32),
-            _as_bits=lambda number: np.float32(number).view(np.int32),
+            as_bits=lambda number: np.float32(number).view(np.int32),
             as_pointer=None,
             as_bytes=None,
             whole_vectors=lambda: None,
@@ -248,7 +254,7 @@ class Interpreter:
 
         def run(*arguments: Any) -> Any:
             _memory.spans, _memory.poison = [], poison
-            for argument in arguments:
+            for argument in (*arguments, *_memory.reached):
                 if isinstance(argument, np.ndarray):
                     _memory.add(argument)
             try:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 INTERPRETED, MACHINE = "interpreted", "machine code"
 # First letters of arguments: numbers and arrays that are read, arrays that are wholly written, and
 # what is read and written (lists that change, and tables of numbers that go in and out).
-READ, WRITTEN, BOTH = frozenset("xkclna"), frozenset("y"), frozenset("ugqf")
+READ, WRITTEN, BOTH = frozenset("xkclna"), frozenset("y"), frozenset("ugqfvs")
 _FIXED = frozenset({*COLUMNS.values(), *SLIDING.values(), *STREAMS.values(), WALK})
 _ARGUMENTS = re.compile(r"^def kernel\(([^)]*)\)", re.MULTILINE)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hot import interpreted
 from pinnace.engine import tiers
 from pinnace.engine.build import build, drop_plan, plan_of
 from pinnace.engine.codegen import clusters, compiler, small_plans
@@ -197,8 +198,12 @@ class Compiled:
             small = small_plans.small_plan_of(plan, arrays)
         if small is not None and small.kernel.function is not None:
             self._count("small plan", way)
+            given = dict(zip(plan.graph.inputs, arrays, strict=True))
+            held = small._values([given[value.node.inputs[0]] for value in small._variables])
+            interpreted.reach([] if held is None else held.arrays)
             with np.errstate(all="ignore"):
                 found["small plan"] = small.run(arrays, None)
+            interpreted.reach([])
         steady = [value for value in plan.graph.inputs if value.handle is not None]
         regions = fuse(
             plan.steps, layout.known, plan.graph.outputs, settled=layout.settled, steady=steady

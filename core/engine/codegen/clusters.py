@@ -206,14 +206,20 @@ def _kind(size: tuple[int, ...], shape: tuple[int, ...], at: int | None) -> tupl
             return "row", at
         if math.prod(size[at:]) == 1 and size[:at] == shape[:at]:
             return "column", at
+    last = len(size) - 1 if at is None else at
+    return ("shared", last) if _is_shared(size, shape, last) else ("", at)
+
+
+def _is_shared(size: tuple[int, ...], shape: tuple[int, ...], at: int) -> bool:
+    """Whether whole rows are repeated, along axes that lie together."""
+    if len(size) != len(shape):
+        return False
+    if any(one not in {1, of} for one, of in zip(size, shape, strict=True)):
+        return False
     repeated = [n for n, one in enumerate(size) if one == 1 != shape[n]]
-    if repeated and all(one in {1, shape[n]} for n, one in enumerate(size)):
-        # Between axes that are the rows' and the last, which are whole.
-        last = len(size) - 1 if at is None else at
-        middle = range(repeated[0], repeated[-1] + 1)
-        if repeated[-1] < last and all(size[n] == 1 for n in middle):
-            return "shared", last
-    return "", at
+    if not repeated or repeated[-1] >= at:
+        return False
+    return all(size[n] == 1 for n in range(repeated[0], repeated[-1] + 1))
 
 
 def _aligned(size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -123,7 +123,7 @@ class Fused:
         """A matrix with several rows as one, in one piece; anything else as it is."""
         if np.ndim(array) < 2:
             return array
-        return array.reshape(self._rows // self._joined, -1)
+        return array.reshape(self._rows // self._joined, self._width * self._joined)
 
     def _repeated(self, value: Array) -> Array:
         """A row, as often as rows are taken as one."""

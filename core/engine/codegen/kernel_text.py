@@ -62,7 +62,7 @@ def text(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> str:
     """The kernel: `kernel(start, stop, width, *inputs, *outputs)` for rows from start to stop."""
     writer = _Writer(cluster, steps, sizes)
     arrays = [f"x{n}" for n in range(len(cluster.inputs))]
-    arrays += [f"y{n}" for n in range(len(cluster.outputs))]
+    arrays += writer.results
     types = [*writer.types, *["WRITTEN"] * len(cluster.outputs)]
     return (
         "T = np.float32\n\n\n"
@@ -76,7 +76,12 @@ def text(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> str:
 
 
 class _Writer:
-    """The body of a kernel, from what its values are."""
+    """The body of a kernel, from what its values are.
+
+    Attributes:
+        types: of the inputs.
+        results: names of the outputs: whole values `y`, numbers of rows `v`, totals `s`.
+    """
 
     def __init__(self, cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> None:
         self.types: list[str] = []
@@ -97,6 +102,10 @@ class _Writer:
             of[node.outputs[0]] = self._member(index, place, steps, operands)
         given = dict(enumerate(cluster.outputs))
         # Of the outputs: whole values, numbers of rows, and what is added up over all rows.
+        self.results = [
+            f"{'s' if value in cluster.totals else 'y' if of[value].varies else 'v'}{n}"
+            for n, value in given.items()
+        ]
         self._outputs = {
             of[value]: n
             for n, value in given.items()
@@ -177,7 +186,7 @@ class _Writer:
                 written = item.written.format(total=total) if item.reduced else item.written
                 lines.append(f"        {item.name} = {written}")
                 lines += [
-                    f"        y{n}[r] = {item.name}" for one, n in self._numbers if one is item
+                    f"        v{n}[r] = {item.name}" for one, n in self._numbers if one is item
                 ]
             totals = self._totals(loop)
             lines += [f"        {t.name}_total = {_STARTS[t.reduced]}" for t in totals]
@@ -241,7 +250,7 @@ class _Writer:
             for t in self._totals(loop)
         ]
         lines += [
-            f"y{n}[c] = y{n}[c] + {item.name}" for item, n in self._totals_of if item.loop == loop
+            f"s{n}[c] = s{n}[c] + {item.name}" for item, n in self._totals_of if item.loop == loop
         ]
         return lines
 

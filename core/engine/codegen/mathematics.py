@@ -76,7 +76,7 @@ def _as_bits_type(context: Any, number: Any) -> Any:
     return types.int32(number), generate
 
 
-_as_bits: Any = intrinsic(_as_bits_type)
+as_bits: Any = intrinsic(_as_bits_type)
 
 
 def _as_pointer_type(context: Any, address: Any) -> Any:
@@ -293,7 +293,7 @@ def erfc(x: Any) -> Any:
     p = p * t + _ERFCX[8]
     p = p * t + _ERFCX[9]
     # The square in two parts: that of the first 12 digits is exact, the rest below 0.06.
-    coarse = _as_float(np.int32(_as_bits(size) & np.int32(-4096)))
+    coarse = _as_float(np.int32(as_bits(size) & np.int32(-4096)))
     rest = (coarse - size) * (coarse + size)
     series = rest * T(1 / 24) + T(1 / 6)
     series = series * rest + T(0.5)

@@ -32,7 +32,8 @@ def volume_piece(q, t, piece):
     taps = min(q[TAPS_DEEP], (q[X_SLICES] - ahead + gap - 1) // gap) - tap
     # The row as one on images: the slices of this place, one of each volume.
     row = t[t.size - COLUMNS_OF_ROW :]
-    row[:] = q
+    for column in range(row.size):  # an assignment of arrays may raise, and needs Numba for that
+        row[column] = q[column]
     row[IMAGES] = volumes
     row[X] += 4 * (ahead + tap * gap) * q[X_IMAGE]
     row[Y] += 4 * made * q[Y_IMAGE]

@@ -272,7 +272,7 @@ def lookup_piece(q, piece, refused):
         if q[INDEX_BYTES] == 8:
             at = carray(as_integers(q[X] + 8 * step * i), 1)[0]
         else:
-            at = int64(carray(as_pointer(q[X] + 4 * step * i), 1).view(np.int32)[0])
+            at = int64(as_bits(carray(as_pointer(q[X] + 4 * step * i), 1)[0]))
         if at < 0:
             at += q[WRAPS]
         if at < 0 or at >= q[HEIGHT]:
@@ -577,7 +577,7 @@ WALK = (
     """
 from numba import carray
 from pinnace.engine.codegen.atomics import fetch_add, load, pause
-from pinnace.engine.codegen.mathematics import as_bytes, as_integers, as_pointer
+from pinnace.engine.codegen.mathematics import as_bits, as_bytes, as_integers, as_pointer
 from pinnace.engine.codegen.register_tiles import (
     EIGHT, HALF, HALF_ROWS, NARROW, PANEL, WIDE, across, channelwise, clear, eight, four,
     eight_fetching, half, move, narrow, one, two, wide, wide_fetching,
