@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -35,24 +36,33 @@ def main() -> int:
         return 0
     store.prepare({work.network for work in chosen})
     rows: list[paired.Row] = []
+    whole = not options.only and not options.short  # a part would replace it all
     for number, group in enumerate(groups := together(chosen)):
         print(f"{number + 1}/{len(groups)} {', '.join(w.name for w in group)}", flush=True)
         found = paired.measure(group, short=options.short, peers=[] if options.short else None)
         for row in found:
             print(table.line(row), flush=True)
         rows += found
+        if options.markdown and whole:  # after each, so that one that is broken off leaves a table
+            minutes = (time.perf_counter() - start) / 60
+            write(options.markdown, rows, surroundings, minutes, len(chosen) - len(rows))
     table.print_rows(rows)
     for row in rows:
         for side, error in row.failures.items():
             print(f"FAILED {row.workload.name}, {side}: {error}", file=sys.stderr)
     minutes = (time.perf_counter() - start) / 60
-    if options.markdown and not options.only and not options.short:  # a part would replace it all
-        table.write_markdown(options.markdown, rows, surroundings, minutes)
-        record = {"environment": surroundings, "results": [row.record() for row in rows]}
-        options.markdown.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
     failed = sum(OURS in row.failures for row in rows)
     print(f"{len(rows)} rows in {minutes:.1f} minutes, {failed} failed")
     return 1 if failed else 0
+
+
+def write(
+    file: Path, rows: Sequence[paired.Row], surroundings: dict[str, Any], minutes: float, left: int
+) -> None:
+    """The table, and a JSON beside it; `left` rows are not measured yet."""
+    table.write_markdown(file, rows, surroundings, minutes, left)
+    record = {"environment": surroundings, "results": [row.record() for row in rows], "left": left}
+    file.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 def choose(

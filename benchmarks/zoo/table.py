@@ -141,9 +141,9 @@ def print_rows(rows: Sequence[Row]) -> None:
 
 
 def write_markdown(
-    file: Path, rows: Sequence[Row], environment: dict[str, Any], minutes: float
+    file: Path, rows: Sequence[Row], environment: dict[str, Any], minutes: float, left: int
 ) -> None:
-    """The table, with where it was measured."""
+    """The table, with where it was measured; `left` rows are not in it."""
     behind = sum(verdict(row) == MISSED for row in rows)
     usual = _ordinary(rows)
     lines = [
@@ -152,6 +152,7 @@ def write_markdown(
         f"Written by `make {'bench-zoo' if usual else 'bench-special'}` in {minutes:.0f} minutes.",
         EXPLAINED,
         *([] if usual else ["", SPECIAL]),
+        *([f"**Broken off: {left} workloads more were not measured.**"] if left else []),
         "",
         f"{environment['date']}, {machine(environment)}, load {environment['load']} at the start.",
         "",

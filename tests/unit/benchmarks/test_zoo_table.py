@@ -101,7 +101,7 @@ def test_the_page_has_every_row_and_what_failed(tmp_path) -> None:
     broken = Row(Workload("unet", INFERENCE, 32))
     broken.fail(OURS, SideError("it cannot", wrong=False))
     rows = [row(pinnace=1.0, tensorflow=2.0), broken]
-    table.write_markdown(tmp_path / "ZOO.md", rows, ENVIRONMENT, 1.0)
+    table.write_markdown(tmp_path / "ZOO.md", rows, ENVIRONMENT, 1.0, 0)
     text = (tmp_path / "ZOO.md").read_text()
     assert "| U-Net, 64×64 | 1 | 1 s, 1× |" in text
     assert "| U-Net, 64×64 | 32 | fails |" in text
@@ -109,10 +109,15 @@ def test_the_page_has_every_row_and_what_failed(tmp_path) -> None:
     assert "| no row above 1.0 settled | tensorflow | 1 of 2 ✗ |" in text
 
 
+def test_a_page_that_was_broken_off_says_how_much_is_missing(tmp_path) -> None:
+    table.write_markdown(tmp_path / "ZOO.md", [row(pinnace=1.0)], ENVIRONMENT, 1.0, 7)
+    assert "7 workloads more were not measured" in (tmp_path / "ZOO.md").read_text()
+
+
 def test_the_aims_of_ordinary_rows_are_not_judged_by_special_ones(tmp_path) -> None:
     odd = row(pinnace=1.0, tensorflow=0.5)
     odd.workload = Workload("odd_cnn", INFERENCE, 3)
-    table.write_markdown(tmp_path / "SPECIAL.md", [odd], ENVIRONMENT, 1.0)
+    table.write_markdown(tmp_path / "SPECIAL.md", [odd], ENVIRONMENT, 1.0, 0)
     text = (tmp_path / "SPECIAL.md").read_text()
     assert "| odd sizes: CNN, 61×47 | 3 | 1 s, 1× | 1 s, 1× | 1 s, 2× ✗ |" in text
     assert "aim for all rows" not in text
