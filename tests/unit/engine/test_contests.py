@@ -152,9 +152,38 @@ def test_short_calls_come_in_runs_whose_first_ones_do_not_count(
 
 
 def test_a_loss_counts_when_it_is_seen_twice() -> None:
-    assert not fought(1.0, [1.5, 1.5]).is_kept
-    assert fought(1.0, [1.5, 0.5]).is_kept
-    assert fought(1.0, [0.5]) == Decision("regions", 1.0, 0.5, True)
+    assert not fought(0.01, [0.015, 0.015]).is_kept
+    assert fought(0.01, [0.015, 0.005]).is_kept
+    assert fought(0.01, [0.005]) == Decision("regions", 0.01, 0.005, True)
+
+
+@pytest.mark.parametrize(
+    ("plan_s", "compiled_s", "calls"),
+    [
+        # As soon as three of each are apart; a loss is seen twice.
+        ([0.25], [0.1], 2 * 3),
+        ([0.1], [0.25], 4 * 3),
+        # Another process took a turn: not before all are counted.
+        ([0.25, 0.25, 0.09], [0.1], 2 * 8),
+        # As good as equal.
+        ([0.1], [0.095], 2 * 8),
+        ([0.1], [0.1], 2 * 8),
+        # Short calls.
+        ([0.01], [0.005], 2 * 8),
+    ],
+)
+def test_long_calls_that_are_far_apart_decide_soon(
+    plan_s: list[float], compiled_s: list[float], calls: int
+) -> None:
+    contest = Contest("regions")
+    counted = [0, 0]
+    while (which := contest.begin()) is not None:
+        times = compiled_s if which else plan_s
+        contest.end(which, times[counted[which] % len(times)])
+        counted[which] += 1
+    assert sum(counted) == 2 * contests.WARM + calls
+    assert contest.decision is not None
+    assert contest.decision.is_kept is (min(compiled_s) <= max(plan_s))
 
 
 def test_calls_that_fail_do_not_count() -> None:
