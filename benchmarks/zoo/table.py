@@ -32,9 +32,9 @@ weights, with Adam.
 - *first call*: from opening the file, or building the model, to the first answer; imports are done.
   A second batch follows in the same process: the file is opened again.
 - *at 1 s*: a call a second after the first answer.
-- *settled*: after five seconds of calls and until nothing goes on in the background; peers, which
-  change no more, after one. Lower quartiles; a ratio is formed within a round, and the median of
-  the rounds.
+- *settled*: after eight seconds and forty calls, and when nothing goes on in the background; peers,
+  which change no more, after one second and forty calls. Lower quartiles; a ratio is formed within
+  a round, and the median of the rounds.
 - *CPU*: processor time of a settled call, of all threads.
 
 These four are ours, and the ratio of ours to the best peer's in that column; the next two are the
