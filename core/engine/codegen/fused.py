@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,9 +53,11 @@ class Fused:
         self.cluster = cluster
         self.kernel = compiler.request(kernel_text.text(cluster, steps, sizes))
         self._rows, self._width = cluster.rows, cluster.width
-        forms = {"scalar": _scalar, "full": self._matrix}
         kinds = [cluster.kind(value, sizes) for value in cluster.inputs]
-        self._forms = [forms.get(kind, _flat) for kind in kinds]
+        self._forms = [
+            self._form(kind, sizes[value])
+            for kind, value in zip(kinds, cluster.inputs, strict=True)
+        ]
         self._by_row = [kind in {"full", "column"} for kind in kinds]
         self._shapes = [sizes[value] for value in cluster.outputs]
         # Places of the outputs that are totals over all rows.
@@ -63,9 +66,6 @@ class Fused:
         self._shares = is_large and self._rows > 1
         # One row of independent numbers is cut anywhere; the total of a row is not.
         self._shares_columns = is_large and self._rows == 1 and cluster.split is None
-        for place, (kind, value) in enumerate(zip(kinds, cluster.inputs, strict=True)):
-            if kind == "shared":
-                self._forms[place] = _Shared(sizes[value], self._width)
         self._joined = self._rows_at_once(cluster, kinds, sizes)
         if self._joined > 1:
             for place, kind in enumerate(kinds):
@@ -234,13 +234,14 @@ class Fused:
             ]
         )
 
-    def _matrix(self, value: Array) -> Array:
-        """As rows that are contiguous each."""
-        if value.ndim != 2 or len(value) != self._rows:
-            value = value.reshape(self._rows, self._width)
-        if value.strides[1] != value.itemsize or not value.flags.aligned:
-            value = value.copy()
-        return value
+    def _form(self, kind: str, size: tuple[int, ...]) -> Callable[[Array], Any]:
+        """What gives the kernel an input of this kind and size."""
+        if kind == "scalar":
+            return _scalar
+        if kind in {"full", "shared"}:
+            rows = self._rows if kind == "full" else math.prod(size) // self._width
+            return partial(_matrix, rows=rows, width=self._width)
+        return _flat
 
     def _one_by_one(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         self.misses += 1
@@ -255,17 +256,13 @@ class Fused:
         return tuple([np.asarray(values[value]) for value in self.cluster.outputs])
 
 
-class _Shared:
-    """Gives an input whose rows serve several as a matrix."""
-
-    def __init__(self, size: tuple[int, ...], width: int) -> None:
-        self._rows, self._width = math.prod(size) // width, width
-
-    def __call__(self, value: Array) -> Array:
-        rows = value.reshape(self._rows, self._width)
-        if rows.strides[1] != rows.itemsize or not rows.flags.aligned:
-            rows = rows.copy()
-        return rows
+def _matrix(value: Array, *, rows: int, width: int) -> Array:
+    """As rows that are contiguous each."""
+    if value.ndim != 2 or len(value) != rows:
+        value = value.reshape(rows, width)
+    if value.strides[1] != value.itemsize or not value.flags.aligned:
+        value = value.copy()
+    return value
 
 
 def _scalar(value: Array) -> Any:

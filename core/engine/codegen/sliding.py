@@ -157,6 +157,14 @@ DEPTHWISE = (
     )
 )
 
+# The rows of a block, one section each of the sums, and the gradients that belong to them.
+_SLOPES = """
+            for i in range(images):
+                for row in range(rows):
+                    t[2 * limit + i * rows + row] = i * image_step + row * down * row_step
+            slopes = b + 4 * (n * counts_down + r) * positions * {outputs}
+"""
+
 CORRELATE = (
     BEGIN
     + """
@@ -176,12 +184,7 @@ CORRELATE = (
     held_mode = 0
 """
     + BLOCKS
-    + """
-            for i in range(images):
-                for row in range(rows):
-                    t[2 * limit + i * rows + row] = i * image_step + row * down * row_step
-            slopes = b + 4 * (n * counts_down + r) * positions * outputs
-"""
+    + _SLOPES.format(outputs="outputs")
     + _COLUMNS.format(
         panel="slopes + 4 * j",
         call=_tile(
@@ -216,12 +219,7 @@ CORRELATE_CHANNELS = (
     held_mode = 0
 """
     + BLOCKS
-    + """
-            for i in range(images):
-                for row in range(rows):
-                    t[2 * limit + i * rows + row] = i * image_step + row * down * row_step
-            slopes = b + 4 * (n * counts_down + r) * positions * channels
-"""
+    + _SLOPES.format(outputs="channels")
     + _COLUMNS.replace("WIDE", "NARROW").format(
         panel="slopes + 4 * j",
         call=f"channelwise({_ARGUMENTS})".format(

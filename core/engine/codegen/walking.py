@@ -18,6 +18,8 @@ instead of none if it only waited.
 from __future__ import annotations
 
 from pinnace.engine.codegen.attention_walk import ATTENTION
+from pinnace.engine.codegen.lookup_walk import LOOKUP
+from pinnace.engine.codegen.pairs_walk import PAIRS
 from pinnace.engine.codegen.pool_walk import POOLS
 from pinnace.engine.codegen.resize_walk import RESIZE
 from pinnace.engine.codegen.volume_walk import VOLUMES
@@ -261,56 +263,6 @@ def copy_piece(q, piece):
         else:
             for w in range(q[COLUMNS]):
                 move(y + 4 * w * q[Y_STEP], x + 4 * w * q[X_STEP], width)
-'''
-
-_LOOKUP = '''
-@njit(nogil=True, error_model="numpy")
-def lookup_piece(q, piece, refused):
-    """A piece of a lookup: some rows of a table by their numbers; counts those that are none."""
-    pieces, width, step, count = q[PIECES], q[WIDTH], q[X_STEP], q[COLUMNS]
-    for i in range(count * piece // pieces, count * (piece + 1) // pieces):
-        if q[INDEX_BYTES] == 8:
-            at = carray(as_integers(q[X] + 8 * step * i), 1)[0]
-        else:
-            at = int64(as_bits(carray(as_pointer(q[X] + 4 * step * i), 1)[0]))
-        if at < 0:
-            at += q[WRAPS]
-        if at < 0 or at >= q[HEIGHT]:
-            fetch_add(refused, 1)
-        else:
-            move(q[Y] + 4 * i * width, q[WEIGHTS] + 4 * at * width, width)
-'''
-
-_PAIRS = '''
-@njit(nogil=True, error_model="numpy", fastmath={"contract"})
-def pairs_piece(q):
-    """Small products of two tensors, matrix by matrix."""
-    whole_vectors()
-    inner, columns = q[LENGTH], q[COLUMNS]
-    x_row, x_step, z_row, z_step = q[X_ROW], q[X_STEP], q[Z_ROW], q[Z_STEP]
-    for n in range(q[IMAGES]):
-        x = numbers(q[X] + 4 * n * q[X_IMAGE], q[ROWS_] * inner)
-        z = numbers(q[Z] + 4 * n * q[Z_IMAGE], inner * columns)
-        for r in range(q[ROWS_]):
-            y = numbers(q[Y] + 4 * (n * q[ROWS_] + r) * columns, columns)
-            if z_step == 1:
-                y[:] = float32(0)
-                for k in range(inner):
-                    a = x[r * x_row + k * x_step]
-                    for c in range(columns):
-                        y[c] += a * z[k * z_row + c]
-            elif x_step == 1:
-                for c in range(columns):
-                    total = float32(0)
-                    for k in range(inner):
-                        total = plus(total, x[r * x_row + k] * z[c * z_step + k])
-                    y[c] = total
-            else:
-                for c in range(columns):
-                    total = float32(0)
-                    for k in range(inner):
-                        total = plus(total, x[r * x_row + k * x_step] * z[c * z_step + k])
-                    y[c] = total
 '''
 
 _PROGRAM = '''
@@ -597,8 +549,8 @@ LOWEST = np.finfo(np.float32).min
     + _CHANNELWISE
     + POOLS
     + _ROWS
-    + _LOOKUP
-    + _PAIRS
+    + LOOKUP
+    + PAIRS
     + _PROGRAM
     + ATTENTION
     + WINOGRAD

@@ -200,9 +200,7 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
     dy = np.ascontiguousarray(dy)
     channels, outputs = x.shape[-1], dy.shape[-1]
     inner = g.window[0] * g.window[1] * channels
-    extra = (outputs, g.counts[0], 0, inner)
-    job = job_of(x.shape, x.strides, g, dy.shape, dy.strides, extra, _SLOPE_BLOCK_BYTES)
-    job = job._replace(limit=inner + MOST_ROWS, sections=job.most_images * job.most_rows)
+    job = _slope_job(x, dy, g, inner)
     threads = pieces_of(inner * dy.size)
     if inner * outputs <= _PARTIAL and job.last_image >= threads > 1:
         return _correlate_images(kernel, job, x, dy, inner, threads).reshape(
@@ -223,6 +221,13 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
 
     team.share(-(-length // step), work, threads=threads)
     return df
+
+
+def _slope_job(x: Array, dy: Array, g: Geometry, sums: int) -> Job:
+    """The job of a filter's gradient, which has so many rows of sums."""
+    extra = (dy.shape[-1], g.counts[0], 0, sums)
+    job = job_of(x.shape, x.strides, g, dy.shape, dy.strides, extra, _SLOPE_BLOCK_BYTES)
+    return job._replace(limit=sums + MOST_ROWS, sections=job.most_images * job.most_rows)
 
 
 def _correlate_images(
@@ -248,10 +253,7 @@ def correlate_channels(x: Array, dy: Array, g: Geometry) -> Array | None:
         return None
     dy = np.ascontiguousarray(dy)
     channels, taps = x.shape[-1], math.prod(g.window)
-    extra = (channels, g.counts[0], 0, taps)
-    job = job_of(x.shape, x.strides, g, dy.shape, dy.strides, extra, _SLOPE_BLOCK_BYTES)
-    job = job._replace(limit=taps + MOST_ROWS, sections=job.most_images * job.most_rows)
-    threads = pieces_of(taps * dy.size)
+    job, threads = _slope_job(x, dy, g, taps), pieces_of(taps * dy.size)
     return _correlate_images(kernel, job, x, dy, taps, threads).reshape(*g.window, channels)
 
 

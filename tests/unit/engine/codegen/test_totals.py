@@ -5,7 +5,7 @@ What is wanted comes from formulas in float64.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,31 +14,13 @@ from hypothesis import strategies as st
 from scipy import special
 
 import pinnace as tf
-from pinnace.engine import tiers
 from pinnace.engine.build import plan_of
-from pinnace.engine.codegen import clusters, compiler, fused, totals
+from pinnace.engine.codegen import compiler, fused, totals
 from pinnace.engine.codegen.fused import Fused
-from pinnace.framework import config
 from pinnace.ops.kernels import team
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from unit.engine.codegen.test_regions import _hot as _hot
 
 pytest.importorskip("numba")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _hot() -> Iterator[None]:
-    """Every shape is hot as soon as it has memory of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tiers, "_HOT_S", 0.0)
-        patch.setattr(tiers, "_SMALLEST", 0)
-        patch.setattr(clusters, "_ENTRY_US", -1e9)  # however small
-        # Plans that are one kernel have their own tests.
-        patch.setattr(tiers.Tiers, "_small", lambda *_: None)
-        patch.setattr(config.settings, "tier", "auto")
-        patch.setattr(config.settings, "fusion", True)
-        yield
 
 
 def settled(function: Any, *arguments: Any) -> tuple[Any, list[Fused]]:

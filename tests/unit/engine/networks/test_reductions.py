@@ -10,20 +10,11 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import agreement
-from pinnace.engine.tiers import Tiers
 from pinnace.framework import config
-from pinnace.ops.kernels import compiled
+from unit.engine.networks.test_pairs import _settings as _settings
 from unit.engine.networks.test_region import arrays_of, networks_of
 
 REDUCTIONS = [tf.reduce_mean, tf.reduce_sum, tf.reduce_max]
-
-
-@pytest.fixture(autouse=True)
-def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config.settings, "tier", "compiled")
-    monkeypatch.setattr(compiled, "_spent", compiled._spent)
-    # Networks as small as these could be one kernel each.
-    monkeypatch.setattr(Tiers, "_small", lambda *_: None)
 
 
 class Drawn:
