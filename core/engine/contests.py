@@ -20,15 +20,17 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.ops.running import RunContext
 
-# Calls of each that do not count (weights are packed when they are seen for the third time), and
-# that do; of these the time that a quarter of them are below. No calls: no contest.
-WARM, TIMED = 3, 8
+# Calls of each that do not count (weights are packed when they are seen for the third time; long
+# calls have been through that in trials), and that do; of these the time that a quarter of them are
+# below. No calls: no contest.
+WARM, WARM_LONG, TIMED = 3, 1, 8
 # Where calls are short: those of a run that count, and how long calls before them do not (a helper
 # that is woken may wait for the interpreter's lock till its holder is told to let go, after 5 ms).
 _SHORT_S, _COUNTED, _SETTLING_S = 2e-3, 2, 8e-3
-# Calls that take longer than this come to an end sooner: where of so many each, all by one took
-# this much longer than any by the other.
-_LONG_S, _FEW, _CLEAR = 2e-2, 3, 1.1
+# Contests of longer calls come to an end sooner: where of so many each, all by one took this much
+# longer than any by the other; more for those that take longer than `_LONG_S`.
+_LONG_S = 2e-2
+_CLEAR, _CLEAR_LONG = ((3, 1.3),), ((1, 2.0), (2, 1.3), (3, 1.1))
 # What is this much slower is slower. A loss counts if it is seen twice: other processes take turns,
 # too.
 _SLACK, _LOSSES = 1.02, 2
@@ -107,7 +109,7 @@ class Contest:
         with self._lock:
             if seconds is None or self.decision is not None or which != self._which:
                 return
-            if self._warm_calls[which] < WARM:
+            if self._warm_calls[which] < (WARM_LONG if self._is_long else WARM):
                 self._warm_calls[which] += 1
                 self._least_s = min(self._least_s, seconds)
                 self._which = 1 - which
@@ -124,12 +126,19 @@ class Contest:
             if min(len(one) for one in self._times) >= TIMED or self._is_clear():
                 self._decide()
 
+    @property
+    def _is_long(self) -> bool:
+        return all(self._warm_calls) and self._least_s >= _LONG_S
+
     def _is_clear(self) -> bool:
-        """Whether long calls have shown which is quicker."""
+        """Whether calls that are not short have shown which is quicker."""
         plan, compiled = self._times
-        if min(len(plan), len(compiled)) < _FEW or min(*plan, *compiled) < _LONG_S:
+        if self._least_s < _SHORT_S or len(plan) != len(compiled):
             return False
-        return max(compiled) * _CLEAR < min(plan) or max(plan) * _CLEAR < min(compiled)
+        slack = dict(_CLEAR_LONG if self._is_long else _CLEAR).get(len(plan))
+        if slack is None:
+            return False
+        return max(compiled) * slack < min(plan) or max(plan) * slack < min(compiled)
 
     def _decide(self) -> None:
         plan_s, compiled_s = (sorted(one)[len(one) // 4] for one in self._times)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pinnace.engine.source import Source
@@ -96,10 +97,14 @@ class Plan:
         self, function: Callable[..., Any], arrays: Sequence[Array], context: RunContext | None
     ) -> tuple[Array, ...]:
         """A call that leases nothing: `run` or `looking`, BLAS on one thread as in leased ones."""
+        began = perf_counter()
         if not self.tiers.has_products:
-            return function(arrays, context)  # type: ignore[no-any-return]
-        with one_thread:
-            return function(arrays, context)  # type: ignore[no-any-return]
+            results = function(arrays, context)
+        else:
+            with one_thread:
+                results = function(arrays, context)
+        self.tiers.unprepared_s = perf_counter() - began
+        return results  # type: ignore[no-any-return]
 
     @functools.cached_property
     def looking(self) -> Callable[..., Any]:

@@ -37,7 +37,7 @@ class Promotion:
     Args:
         plan: that it is a layout of.
         layout: its values in memory, nothing compiled.
-        arrays: arguments for which it was made: a variable that has not been assigned to since is
+        versions: of an earlier call's arguments: a variable that has not been assigned to since is
             taken for a weight.
         small_plan: asks for the plan as one kernel; None if it cannot be one.
         waits: do not go on with the plan while kernels are made.
@@ -47,13 +47,13 @@ class Promotion:
         self,
         plan: Plan,
         layout: Layout,
-        arrays: Sequence[Array],
+        versions: Sequence[int | None],
         small_plan: Callable[[Sequence[Array]], SmallPlan | None],
         waits: bool = False,
     ) -> None:
         self._plan = plan
         self._layout = layout
-        self._versions = [version_of(array) for array in arrays]
+        self._versions = versions
         self._waits = waits
         self._lock = threading.Lock()
         self._ask = small_plan

@@ -48,7 +48,7 @@ class Shares(Generic[T]):
         self._asked: dict[Hashable, int] = {}
         self._requests = 0
 
-    def admit(self, key: Hashable, *, at_once: bool = False) -> int:
+    def admit(self, key: Hashable, *, at_once: bool = False, patience: int = 0) -> int:
         """How often a key without a place was asked for, if it gets one now; else 0.
 
         Another loses its own if need be. What gets the place begins with so many uses.
@@ -56,6 +56,7 @@ class Shares(Generic[T]):
         Args:
             key: is asked for.
             at_once: without patience, and in the place of the one that is used least.
+            patience: other than the usual one.
         """
         count = self._asked[key] = self._asked.get(key, 0) + 1
         self._requests += 1
@@ -63,7 +64,7 @@ class Shares(Generic[T]):
             self._age()
         if at_once:
             self.drop_least()
-        elif count < self._patience:
+        elif count < (patience or self._patience):
             return 0
         taken = [one for one, holder in self._held.items() if holder is not None]
         if len(taken) >= self._places:

@@ -22,6 +22,7 @@ from pinnace.engine.contests import Timed
 from pinnace.engine.layout import Layout, buffered, candidates
 from pinnace.engine.promotion import Promotion, is_compiling
 from pinnace.engine.shares import Shares
+from pinnace.engine.versions import version_of
 from pinnace.framework import config, dtypes
 from pinnace.framework.context import state
 from pinnace.graph.graph import constant_of
@@ -49,12 +50,13 @@ _SMALLEST = 16384
 _SHAPES = 32
 _SPARE = 4
 _MOST_FIRST_BYTES, _MOST_SPARE_BYTES = 1 << 30, 1 << 28
-# A shape is prepared when it is seen for this many-th time.
-_PATIENCE = 3
+# A shape is prepared when it is seen for this many-th time; sooner in plans of which a call took so
+# many seconds: preparing is little beside that.
+_PATIENCE, _PATIENCE_LONG, _LONG_S = 3, 2, 0.02
 # Seconds that a shape has run for when its elementwise steps are compiled: what has cost that much
 # will cost it again. Compiling takes another thread about as long, once per machine. A shape of a
 # plan that is machine code for another one needs less: most of its kernels are there.
-_HOT_S, _WARM_S = 0.25, 0.2
+_HOT_S, _WARM_S = 0.12, 0.1
 # What `Prepared.seconds` is when no more is to be compiled, and when all is before the call.
 _SETTLED_S, _FORCED_S = float("-inf"), float("inf")
 # And when machine code is waited for, and proved like any other.
@@ -147,6 +149,7 @@ class Tiers:
 
     Attributes:
         has_products: whether BLAS, or a kernel that shares its work, has anything to do.
+        unprepared_s: what the last call took, in seconds, that no lease was for.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -167,6 +170,9 @@ class Tiers:
         self._candidates = candidates(plan)
         self.has_products = has_products(step.node for step in plan.steps)
         self._is_small = _is_small(plan)
+        self.unprepared_s = 0.0
+        # How often arguments had been assigned to when such a call began.
+        self._versions: list[int | None] = []
         self._worthwhile = (
             bool(self._candidates) or self.has_products or self._is_small or state.compiles
         )
@@ -246,16 +252,19 @@ class Tiers:
             if forced:
                 tier.shares.drop_least()
             at_once = state.compiles and is_compiling()
-            uses = tier.shares.admit(key, at_once=at_once) if not forced else 1
+            patience = _PATIENCE_LONG if self.unprepared_s >= _LONG_S else _PATIENCE
+            uses = 1 if forced else tier.shares.admit(key, at_once=at_once, patience=patience)
             if not uses:
+                self._versions = [version_of(array) for array in arrays]
                 return None
             layout = self.layout_for(arrays, anyway=forced or at_once)
             if layout is None:
                 tier.prepared[key] = None
                 return None
             prepared = tier.prepared[key] = Prepared(layout)
-            prepared.promotion = Promotion(self._plan, layout, arrays, self._small, at_once)
-            first = _WARM_S if self._has_compiled(tier) else 0.0
+            versions = self._versions or [version_of(array) for array in arrays]
+            prepared.promotion = Promotion(self._plan, layout, versions, self._small, at_once)
+            first = self.unprepared_s + (_WARM_S if self._has_compiled(tier) else 0.0)
             prepared.seconds = _FORCED_S if forced else _AT_ONCE_S if at_once else first
             prepared.uses = uses
             return prepared

@@ -12,6 +12,7 @@ Once a trial is over, nothing of it is left in what runs.
 from __future__ import annotations
 
 import threading
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,43 +35,49 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Value
     from pinnace.ops.running import RunContext
 
-# Runs in which both must agree.
-RUNS = 3
+# Runs in which both must agree: fewer where each takes so many seconds, and compares as much.
+RUNS, RUNS_LONG, LONG_S = 3, 2, 0.05
 
 
 class Verdict:
     """How many runs agreed so far; threads that run at once take one each."""
 
-    __slots__ = ("_agreed", "_lock", "_running", "failed")
+    __slots__ = ("_agreed", "_least_s", "_lock", "_running", "failed")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._agreed = self._running = 0
+        self._least_s = float("inf")
         self.failed = False
 
     @property
     def passed(self) -> bool:
         """Whether enough runs agreed, and none did not."""
-        return not self.failed and self._agreed >= RUNS
+        return not self.failed and self._agreed >= self._wanted
 
     @property
     def is_open(self) -> bool:
         """Whether more runs are to be compared."""
-        return not self.failed and self._agreed < RUNS
+        return not self.failed and self._agreed < self._wanted
+
+    @property
+    def _wanted(self) -> int:
+        return RUNS_LONG if LONG_S <= self._least_s < float("inf") else RUNS
 
     def begin(self) -> bool:
         """Whether this run is one to compare; `end` follows then."""
         with self._lock:
-            if self.failed or self._agreed + self._running >= RUNS:
+            if self.failed or self._agreed + self._running >= self._wanted:
                 return False
             self._running += 1
         return True
 
-    def end(self, agreed: bool | None) -> bool:
+    def end(self, agreed: bool | None, seconds: float = 0.0) -> bool:
         """A run is over.
 
         Args:
             agreed: None if it said nothing.
+            seconds: that it took.
 
         Returns:
             Whether this is the first that did not agree.
@@ -79,6 +86,7 @@ class Verdict:
             self._running -= 1
             if agreed:
                 self._agreed += 1
+                self._least_s = min(self._least_s, seconds)
             is_first = agreed is False and not self.failed
             self.failed = self.failed or agreed is False
         return is_first
@@ -251,6 +259,7 @@ class RegionTrial:
             function = compiled_with(self._plan, self._checks, self._settled, looks=looks)
             self._functions[looks] = function
         agreed: bool | None = None
+        began = perf_counter()
         try:
             if self._has_products:
                 with one_thread:
@@ -259,7 +268,7 @@ class RegionTrial:
                 results = function(arrays, context)
             agreed = True  # each region has its own verdict
         finally:
-            self.verdict.end(agreed)
+            self.verdict.end(agreed, perf_counter() - began)
         return results  # type: ignore[no-any-return]
 
 

@@ -34,6 +34,14 @@ class Requested(Protocol):
         """The function; None until it is made, and if it cannot be."""
 
 
+class Kept(Protocol):
+    """A function that is perhaps being written to the cache folder."""
+
+    @property
+    def kept(self) -> Done:
+        """Where to ask."""
+
+
 class Kernels:
     """Kernels that are needed together, as one."""
 
@@ -69,3 +77,8 @@ def is_tried(kernel: Requested, *, wait: bool) -> bool:
     if wait:
         return kernel.done.wait(_LONGEST_S)
     return kernel.done.is_set()
+
+
+def is_kept(kernel: Kept) -> bool:
+    """Wait until a kernel lies in the cache folder, or is known not to; whether that came."""
+    return kernel.kept.wait(_LONGEST_S)

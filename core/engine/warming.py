@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pinnace.engine.build import plan_of
-from pinnace.engine.codegen import compiler, general
-from pinnace.engine.waiting import is_tried
+from pinnace.engine.codegen import compiler, general, kept
+from pinnace.engine.waiting import is_kept, is_tried
 from pinnace.framework.context import compiling
 from pinnace.framework.errors import FailedPreconditionError
 
@@ -47,7 +47,7 @@ def check() -> None:
     why = compiler.missing()
     if why is not None:
         raise FailedPreconditionError(f"nothing can be compiled: {why}\n  Try: pip install numba")
-    folder: Path | None = compiler.refused_folder()
+    folder: Path | None = kept.refused()
     if folder is not None:
         where = f"in {folder}" if folder.parts else "anywhere: PINNACE_CACHE is empty"
         raise FailedPreconditionError(
@@ -85,7 +85,7 @@ def settle(graph: Graph, run: Callable[[], object]) -> Iterator[int]:
 
 
 def report() -> list[Warmed]:
-    """What was made or loaded in this process; what is still being made is waited for."""
+    """What was made or loaded in this process; what is being made or kept is waited for."""
     names = {text: name for name, text in general.every().items()}
     return [
         Warmed(
@@ -96,7 +96,7 @@ def report() -> list[Warmed]:
             compiler.errors.get(kernel.text),
         )
         for kernel in compiler.requested()
-        if is_tried(kernel, wait=True)
+        if is_tried(kernel, wait=True) and is_kept(kernel)
     ]
 
 

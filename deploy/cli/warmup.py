@@ -67,15 +67,15 @@ def warmup(
     that is there. Exits with 1 if a kernel could not be made.
     """
     from pinnace.engine import warming
-    from pinnace.engine.codegen import compiler
+    from pinnace.engine.codegen import kept
 
     asked = Asked(model, signature, batch, inputs)
     warming.check()
     with progress_bar() as progress:
         asked.warm(progress)
-    if shared:
-        compiler.share_folder()
     found = warming.report()
+    if shared:
+        kept.share()
     if as_json:
         print_json([one._asdict() for one in found])
     else:

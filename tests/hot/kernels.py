@@ -88,7 +88,7 @@ class Maker:
                 return None
             began = time.perf_counter()
             try:
-                self.compiled[text] = compiler._load(compiler._HEADER + text).kernel
+                self.compiled[text] = compiler.function_of(compiler.full_text(text))
             except Exception as error:
                 self.compiled[text] = None
                 self.refused[text] = f"{type(error).__name__}: {error}"

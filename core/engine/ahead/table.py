@@ -20,6 +20,7 @@ _FORMAT = 1
 # What texts of kernels import, and what stands between them and Python.
 _SOURCES = (
     "ahead/interface.py",
+    "codegen/alone.py",
     "codegen/atomics.py",
     "codegen/digits.py",
     "codegen/mathematics.py",

@@ -2,24 +2,22 @@
 
 Numba takes a fifth of a second to import and half a second for a kernel, so nobody waits for it: a
 request returns at once, and its function is None until a thread of its own has made it, or for good
-where Numba cannot be had. The text is written to the cache folder, where Numba keeps the machine
-code beside it under the processor's name and features; the next process loads it in milliseconds.
+where Numba cannot be had. The machine code is kept in the cache folder (`kept`); the next process
+loads it in milliseconds, and without Numba.
 
 The machine code is loaded as it lies there, so a folder counts only if it is the user's own or the
 superuser's, and nobody else may write to it. One that the user may not write to either, as in an
-image that `pinnace warmup` filled, is read: its files are copied to where Numba can open them.
+image that `pinnace warmup` filled, is read.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import hashlib
 import importlib.util
 import os
 import queue
 import re
-import shutil
 import sys
 import tempfile
 import threading
@@ -28,7 +26,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pinnace.engine.ahead import reading
-from pinnace.engine.ahead.trust import is_safe
+from pinnace.engine.codegen import kept
 from pinnace.framework import config, denormals
 
 if TYPE_CHECKING:
@@ -66,14 +64,17 @@ class Kernel:
         seconds: what it took to make or to load.
         is_new: whether it was compiled in this process; it lay in the cache folder otherwise.
         bytes: of its machine code in the cache folder; 0 where it is not kept.
+        done: whether no more is being made.
+        kept: whether it lies in the cache folder by now, or never will.
     """
 
-    __slots__ = ("bytes", "done", "function", "is_new", "seconds", "text")
+    __slots__ = ("bytes", "done", "function", "is_new", "kept", "seconds", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.function: Callable[..., Any] | None = None
         self.done = threading.Event()
+        self.kept = threading.Event()
         self.seconds = 0.0
         self.is_new = False
         self.bytes = 0
@@ -102,7 +103,7 @@ def request(text: str) -> Kernel:
         found = _kernels.get(text)
         if found is None:
             found = _kernels[text] = Kernel(text)
-            if not _is_ahead(found):
+            if not _is_ahead(found) and not _is_kept(found):
                 _requests.put(found)
                 if _thread is None:
                     _thread = threading.Thread(target=_serve, name="pinnace-compiler", daemon=True)
@@ -119,6 +120,23 @@ def _is_ahead(kernel: Kernel) -> bool:
     kernel.function = function
     errors.pop(kernel.text, None)
     kernel.done.set()
+    kernel.kept.set()
+    return True
+
+
+def _is_kept(kernel: Kernel) -> bool:
+    """Whether an earlier process has kept a kernel; then it is there now."""
+    began = perf_counter()
+    try:
+        found = kept.load(full_text(kernel.text))
+    except Exception:  # such as no llvmlite: who compiles will say so
+        return False
+    if found is None:
+        return False
+    kernel.function, kernel.bytes = found
+    kernel.seconds = perf_counter() - began
+    kernel.done.set()
+    kernel.kept.set()
     return True
 
 
@@ -154,8 +172,10 @@ def _forget() -> None:
     _lock = threading.Lock()
     _requests = queue.SimpleQueue()
     _thread = None
-    for text in [text for text, kernel in _kernels.items() if kernel.function is None]:
-        del _kernels[text]
+    for text, kernel in list(_kernels.items()):
+        kernel.kept.set()  # by the parent, if at all
+        if kernel.function is None:
+            del _kernels[text]
 
 
 if hasattr(os, "register_at_fork"):
@@ -180,20 +200,29 @@ def _serve() -> None:
     while True:
         kernel = _requests.get()
         if failure is None and not _leaving and kernel.function is None:
-            try:
-                began = perf_counter()
-                text = full_text(kernel.text)
-                function = _load(text).kernel
-                kernel.seconds = perf_counter() - began
-                kernel.is_new = not function.stats.cache_hits
-                kernel.bytes = _kept_bytes(text)
-                kernel.function = function
-            except ImportError as error:
-                failure = f"Numba cannot be imported: {error}"
-            except Exception as error:
-                kernel.function = None
-                errors[kernel.text] = f"{type(error).__name__}: {error}"
+            _make(kernel)
         kernel.done.set()
+        kernel.kept.set()
+
+
+def _make(kernel: Kernel) -> None:
+    """Compile a kernel, and keep it for later processes."""
+    global failure
+    began = perf_counter()
+    text = full_text(kernel.text)
+    try:
+        dispatcher = dispatcher_of(text)
+    except ImportError as error:
+        failure = f"Numba cannot be imported: {error}"
+        return
+    except Exception as error:
+        errors[kernel.text] = f"{type(error).__name__}: {error}"
+        return
+    kernel.is_new = True
+    kernel.seconds = perf_counter() - began
+    kernel.function = dispatcher
+    kernel.done.set()
+    kernel.bytes = kept.keep(text, dispatcher)
 
 
 def _leave() -> None:
@@ -201,7 +230,7 @@ def _leave() -> None:
     global _leaving
     _leaving = True
     for kernel in list(_kernels.values()):
-        kernel.done.wait(timeout=10)
+        kernel.kept.wait(timeout=10)
 
 
 atexit.register(_leave)
@@ -211,72 +240,35 @@ atexit.register(_leave)
 errors: dict[str, str] = {}
 
 
-def _load(text: str) -> ModuleType:
-    """The text as a module, from the cache folder if there is one."""
-    name = _name(text)
-    folder = _folder()
-    is_kept = folder is not None and not os.access(folder, os.W_OK)
-    if folder is not None and not is_kept:
-        try:
-            return module_of(name, _written(folder / f"{name}.py", text))
-        except OSError:
-            pass  # full or gone: without it then
-    with tempfile.TemporaryDirectory() as scratch:
-        # Numba wants source that it can read; without a folder it keeps nothing.
-        path = Path(scratch) / f"{name}.py"
-        if folder is not None and is_kept and _copied(folder, name, text, Path(scratch)):
-            return module_of(name, path)
-        path.write_text(text.replace("cache=True", "cache=False"))
-        return module_of(name, path)
+def function_of(text: str) -> Callable[..., Any]:
+    """The function of a text, kept from an earlier process or compiled now, and kept.
 
-
-def _name(text: str) -> str:
-    return "pinnace_kernel_" + hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
-def _code_files(folder: Path, name: str) -> list[Path]:
-    """The files in which Numba keeps machine code, and its index of them."""
-    found = (folder / "__pycache__").glob(f"{name}.*")
-    return [path for path in found if path.suffix in {".nbi", ".nbc"}]
-
-
-def _kept_bytes(text: str) -> int:
-    folder = _folder()
-    if folder is None:
-        return 0
-    try:
-        return sum(path.stat().st_size for path in _code_files(folder, _name(text)))
-    except OSError:
-        return 0
-
-
-def _copied(folder: Path, name: str, text: str, target: Path) -> bool:
-    """Copy a kernel out of a folder that only others may write to; whether it is there.
-
-    Numba opens machine code only where it could write some, and knows it by the source's content.
+    Args:
+        text: of its module, the header included.
     """
-    try:
-        if (folder / f"{name}.py").read_text() != text:
-            return False
-        shutil.copyfile(folder / f"{name}.py", target / f"{name}.py")
-        (target / "__pycache__").mkdir()
-        for path in _code_files(folder, name):
-            shutil.copyfile(path, target / "__pycache__" / path.name)
-    except OSError:
-        return False
-    return True
+    found = kept.load(text)
+    if found is not None:
+        return found[0]
+    dispatcher = dispatcher_of(text)
+    kept.keep(text, dispatcher)
+    return dispatcher  # type: ignore[no-any-return]
 
 
-def _written(path: Path, text: str) -> Path:
-    """The file with this text; left alone if it is there, since Numba goes by its time."""
-    if not path.exists() or path.read_text() != text:
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-            file.write(text)
-        Path(file.name).replace(path)
-    return path
+def dispatcher_of(text: str) -> Any:
+    """What Numba makes of a text now.
+
+    Args:
+        text: of its module, the header included.
+    """
+    name = "pinnace_kernel_" + hashlib.sha256(text.encode()).hexdigest()[:24]
+    with tempfile.TemporaryDirectory() as scratch:
+        # Numba wants source that it can read; what it makes is kept in our own way.
+        path = Path(scratch) / f"{name}.py"
+        path.write_text(text.replace("cache=True", "cache=False"))
+        return _module_of(name, path).kernel
 
 
-def module_of(name: str, path: Path) -> ModuleType:
+def _module_of(name: str, path: Path) -> ModuleType:
     """The module in a file, known by this name."""
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -286,60 +278,3 @@ def module_of(name: str, path: Path) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def _folder() -> Path | None:
-    """The folder for this version's kernels, made if need be; None if it cannot be trusted."""
-    base = config.settings.cache
-    if base is None:
-        return None
-    folder = base / "kernels" / _version()
-    with contextlib.suppress(OSError):  # it may be there all the same, and not ours to write to
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder if is_safe(folder) else None
-
-
-def share_folder() -> None:
-    """Let all users read the folder of this version's kernels, with what lies in it."""
-    folder = _folder()
-    if folder is None:
-        return
-    for path in (folder, *folder.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-def refused_folder() -> Path | None:
-    """The cache folder if machine code cannot be kept there; None if it can."""
-    folder = _folder()
-    if folder is not None and os.access(folder, os.W_OK):
-        return None
-    return config.settings.cache or Path()
-
-
-def _version() -> str:
-    """Changes with whatever the machine code is made from, beside its own text."""
-    import numba  # type: ignore[import-not-found,unused-ignore] # no types, and it may be missing
-
-    import pinnace.engine.codegen.atomics as atomics
-    import pinnace.engine.codegen.digits as digits
-    import pinnace.engine.codegen.mathematics as mathematics
-    import pinnace.engine.codegen.products as products
-    import pinnace.engine.codegen.register_tiles as tiles
-    import pinnace.engine.codegen.vectors as vectors
-    import pinnace.engine.codegen.winograd as winograd
-    import pinnace.ops.kernels.special_functions as special_functions
-
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    modules = (
-        atomics,
-        digits,
-        mathematics,
-        products,
-        special_functions,
-        tiles,
-        vectors,
-        winograd,
-    )
-    for module in modules:
-        digest.update(Path(str(module.__file__)).read_bytes())
-    return digest.hexdigest()[:16]

@@ -1,36 +1,25 @@
 """Kernels as object files, for the processor that Numba was told of.
 
-Run as a program, since Numba compiles for one processor per process: `engine.ahead.writing` begins
-it with NUMBA_CPU_NAME and NUMBA_CPU_FEATURES. The request is JSON on standard input, the answers
-are lines of JSON on standard output, one for each kernel as it is made.
-
 What Numba has compiled is taken from it as LLVM's optimised code: a process with Numba runs the
-same. Only its addresses become relative. The functions around it that Python would call go.
+same (`alone`). Only its addresses become relative.
+
+As a program it serves `engine.ahead.writing`, which begins it with NUMBA_CPU_NAME and
+NUMBA_CPU_FEATURES, since Numba compiles for one processor per process. The request is JSON on
+standard input, the answers are lines of JSON on standard output, one for each kernel as it is made.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
-import tempfile
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 from llvmlite import binding
-from numba.core import types
 
-from pinnace.engine.ahead import interface, table
-from pinnace.engine.codegen import compiler
-
-# What the libraries of C and of mathematics have, and LLVM may call by itself.
-_C_FUNCTIONS = re.compile(
-    "memcpy|memmove|memset|bcmp|memcmp|malloc|free|abs|"
-    "(a?cosh?|a?sinh?|a?tanh?|atan2|cbrt|ceil|copysign|erfc?|exp2?|expm1|fabs|floor|fma|fmax|fmin|"
-    "fmod|frexp|ldexp|lgamma|log|log10|log1p|log2|modf|nearbyint|pow|remainder|rint|round|"
-    "roundeven|sincos|sqrt|tgamma|trunc)f?"
-)
+from pinnace.engine.ahead import table
+from pinnace.engine.codegen import alone, compiler
 
 
 class Answer(NamedTuple):
@@ -51,10 +40,6 @@ class Answer(NamedTuple):
     reason: str
     arguments: list[str]
     results: list[str]
-
-
-class _UnfitError(Exception):
-    """A kernel that cannot stand alone; the message says why."""
 
 
 def host() -> tuple[str, dict[str, bool]]:
@@ -81,105 +66,41 @@ def compiled(text: str, folder: Path) -> Answer:
     file, reason = None, ""
     try:
         library, name, signature = _made(text)
-        arguments = [_kind(one) for one in signature.args]
-        results = _results(signature.return_type)
+        arguments = [alone.kind_of(one) for one in signature.args]
+        results = alone.results_of(signature.return_type)
         content = _object(library, name, symbol_of(digest))
         file = f"{symbol_of(digest)}.o"
         (folder / file).write_bytes(content)
     except Exception as error:
         reason = (
-            str(error) if isinstance(error, _UnfitError) else f"{type(error).__name__}: {error}"
+            str(error)
+            if isinstance(error, alone.UnfitError)
+            else f"{type(error).__name__}: {error}"
         )
     return Answer(digest, perf_counter() - began, file, reason, arguments, results)
 
 
 def _made(text: str) -> tuple[Any, str, Any]:
     """What Numba made of a text: its library, the function's name there, and the signature."""
-    with tempfile.TemporaryDirectory() as folder:
-        # Code that was kept is machine code already.
-        own = text.replace("cache=True", "cache=False")
-        name = "pinnace_object_" + table.digest_of_text(text)[:24]
-        path = Path(folder) / f"{name}.py"
-        path.write_text(own)
-        kernel = compiler.module_of(name, path).kernel
-    found = list(kernel.overloads.values())
-    if len(found) != 1:
-        raise _UnfitError(f"it has {len(found)} signatures")
-    (result,) = found
-    return result.library, result.fndesc.llvm_func_name, result.signature
-
-
-def _kind(kind: Any) -> str:
-    """An argument's kind, as the table has it."""
-    if isinstance(kind, types.Array):
-        if kind.layout not in "CA" or not kind.aligned:
-            raise _UnfitError(f"an array of layout {kind.layout} cannot be handed over")
-        return table.kind_of_array(_kind(kind.dtype), kind.ndim, kind.layout, kind.mutable)
-    if isinstance(kind, types.Literal):
-        return _kind(kind.literal_type)
-    if not interface.is_known(str(kind)):
-        raise _UnfitError(f"{kind} cannot be handed over")
-    return str(kind)
-
-
-def _results(kind: Any) -> list[str]:
-    if isinstance(kind, types.NoneType):
-        return []
-    if isinstance(kind, types.BaseTuple):
-        members: Any = kind  # Numba's stubs lack its iterator
-        return [_kind(one) for one in members]
-    return [_kind(kind)]
+    return alone.only(compiler.dispatcher_of(text))
 
 
 def _object(library: Any, name: str, symbol: str) -> bytes:
     """The function of a library, and what it calls, as a relocatable object."""
-    if library.has_dynamic_globals:
-        raise _UnfitError("it has addresses of this process in it")
-    # A copy: the process may go on to run the original.
-    module = binding.parse_assembly(library.get_llvm_str())
-    for function in module.functions:
-        if not function.is_declaration:
-            function.linkage = "external" if function.name == name else "internal"
-    function = module.get_function(name)
-    function.name = symbol
-    function.visibility = "hidden"
+    module = alone.module_of(library, name, symbol)
+    module.get_function(symbol).visibility = "hidden"
     target = binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
         **_options(library)
     )
-    _sweep(module, target)
-    needed = [one.name for one in module.functions if one.is_declaration]
-    needed += [one.name for one in module.global_variables if one.is_declaration]
-    strange = [one for one in needed if not _is_there(one)]
-    if strange:
-        raise _UnfitError(f"it needs {', '.join(sorted(strange))} of Numba")
+    alone.sweep(module, target)
+    alone.refuse_strange(module)
     return bytes(target.emit_object(module))
-
-
-def _is_there(name: str) -> bool:
-    """Whether a function is there without Numba."""
-    is_own = name.startswith("llvm.") or name in interface.RUNTIME
-    return is_own or _C_FUNCTIONS.fullmatch(name) is not None
 
 
 def _options(library: Any) -> dict[str, Any]:
     """How LLVM is to write code: as it does for Numba, at whatever address."""
     _, cpu, features = library.codegen.magic_tuple()
     return {"cpu": cpu, "features": features, "opt": 3, "reloc": "pic", "codemodel": "default"}
-
-
-def _sweep(module: Any, target: Any) -> None:
-    """Let go of what the kernel does not reach: functions for Python, and what these need."""
-    if hasattr(binding, "create_new_module_pass_manager"):
-        passes = binding.create_new_module_pass_manager()
-        passes.add_global_dead_code_eliminate_pass()
-        passes.add_strip_dead_prototype_pass()
-        options = binding.create_pipeline_tuning_options(speed_level=3)
-        passes.run(module, binding.create_pass_builder(target, options))
-    else:
-        passes = binding.create_module_pass_manager()
-        passes.add_global_dce_pass()
-        passes.add_strip_dead_prototypes_pass()
-        passes.run(module)
 
 
 def main() -> None:

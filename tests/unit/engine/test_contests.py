@@ -125,7 +125,7 @@ def fought(plan_s: float, compiled_s: list[float]) -> Decision:
         order.append(which)
         # Calls that warm up take long, and do not count.
         lost = max(0, number // 2 - contests.WARM) // contests.TIMED
-        slow = 1.0 if number < 2 * contests.WARM else 0.0
+        slow = 5e-3 if number < 2 * contests.WARM else 0.0
         contest.end(which, slow + (compiled_s[lost] if which else plan_s))
     assert abs(sum(order) * 2 - len(order)) <= 1  # by turns
     assert contest.decision is not None
@@ -152,24 +152,27 @@ def test_short_calls_come_in_runs_whose_first_ones_do_not_count(
 
 
 def test_a_loss_counts_when_it_is_seen_twice() -> None:
-    assert not fought(0.01, [0.015, 0.015]).is_kept
-    assert fought(0.01, [0.015, 0.005]).is_kept
-    assert fought(0.01, [0.005]) == Decision("regions", 0.01, 0.005, True)
+    assert not fought(0.01, [0.012, 0.012]).is_kept
+    assert fought(0.01, [0.012, 0.008]).is_kept
+    assert fought(0.01, [0.008]) == Decision("regions", 0.01, 0.008, True)
 
 
 @pytest.mark.parametrize(
     ("plan_s", "compiled_s", "calls"),
     [
-        # As soon as three of each are apart; a loss is seen twice.
-        ([0.25], [0.1], 2 * 3),
-        ([0.1], [0.25], 4 * 3),
+        # As soon as they are apart; a loss is seen twice.
+        ([0.25], [0.1], 2 * 1),
+        ([0.1], [0.25], 4 * 1),
+        ([0.15], [0.1], 2 * 2),
+        ([0.12], [0.1], 2 * 3),
         # Another process took a turn: not before all are counted.
-        ([0.25, 0.25, 0.09], [0.1], 2 * 8),
+        ([0.15, 0.15, 0.09, 0.15], [0.1], 2 * 8),
         # As good as equal.
         ([0.1], [0.095], 2 * 8),
         ([0.1], [0.1], 2 * 8),
-        # Short calls.
-        ([0.01], [0.005], 2 * 8),
+        # Calls that are neither long nor short.
+        ([0.01], [0.005], 2 * 3),
+        ([0.01], [0.009], 2 * 8),
     ],
 )
 def test_long_calls_that_are_far_apart_decide_soon(
@@ -181,7 +184,8 @@ def test_long_calls_that_are_far_apart_decide_soon(
         times = compiled_s if which else plan_s
         contest.end(which, times[counted[which] % len(times)])
         counted[which] += 1
-    assert sum(counted) == 2 * contests.WARM + calls
+    is_long = min(*plan_s, *compiled_s) > 0.02
+    assert sum(counted) == 2 * (contests.WARM_LONG if is_long else contests.WARM) + calls
     assert contest.decision is not None
     assert contest.decision.is_kept is (min(compiled_s) <= max(plan_s))
 

@@ -129,9 +129,9 @@ def test_a_right_kernel_takes_over_after_three_calls(
     ended: list[bool | None] = []
     end = trials.Verdict.end
 
-    def counted(self: Any, agreed: bool | None) -> bool:
+    def counted(self: Any, agreed: bool | None, seconds: float = 0.0) -> bool:
         ended.append(agreed)
-        return end(self, agreed)
+        return end(self, agreed, seconds)
 
     monkeypatch.setattr(trials.Verdict, "end", counted)
     program, draw = PROGRAMS[kind]

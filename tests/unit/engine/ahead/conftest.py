@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pinnace.engine.ahead import calling, reading, table, writing
-from pinnace.engine.codegen import compiler, descents, streams
+from pinnace.engine.codegen import compiler, descents, kept, streams
 from pinnace.framework import config
 from pinnace.serving.fast.http import digit_reader
 
@@ -89,17 +89,49 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def kernels(made: Path) -> dict[str, Pair]:
-    """Of each text the function compiled ahead, and Numba's."""
+def numba() -> dict[str, Any]:
+    """What Numba makes of each text."""
+    return {name: compiler.dispatcher_of(compiler.full_text(text)) for name, text in TEXTS.items()}
+
+
+@pytest.fixture(scope="session", params=["library", "kept"])
+def kernels(
+    request: pytest.FixtureRequest,
+    made: Path,
+    numba: dict[str, Any],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, Pair]:
+    """Of each text the function that stands without Numba, and Numba's.
+
+    It is from the library beside a model, or from the cache folder.
+    """
+    if request.param == "library":
+        ahead = _from_library(made)
+    else:
+        ahead = _from_cache(numba, tmp_path_factory.mktemp("kept"))
+    return {name: (ahead[name], numba[name]) for name in TEXTS}
+
+
+def _from_cache(numba: dict[str, Any], folder: Path) -> dict[str, Callable[..., Any]]:
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(folder)})
+        for name, text in TEXTS.items():
+            full = compiler.full_text(text)
+            assert kept.keep(full, numba[name]) > 0
+            loaded = kept.load(full)
+            assert loaded is not None
+            found[name] = loaded[0]
+    return found
+
+
+def _from_library(made: Path) -> dict[str, Callable[..., Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(made.parent / "cache")})
         loaded = reading._loaded(made / table.FOLDER)
     assert loaded is not None
     found = {}
     for name, text in TEXTS.items():
-        kernel = compiler.request(text)
-        assert kernel.done.wait(120)
-        assert kernel.function is not None
         entry = loaded.entries.kernels[table.digest_of_text(compiler.full_text(text))]
-        found[name] = (calling.function_of(entry, loaded.code), kernel.function)
+        found[name] = calling.function_of(entry, loaded.code)
     return found

@@ -1,0 +1,139 @@
+"""A kernel taken out of Numba's library: LLVM's module of it alone, and the kinds it takes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from llvmlite import binding
+from numba.core import types
+
+from pinnace.engine.ahead import interface, table
+from pinnace.engine.codegen import entry_points
+
+# What the libraries of C and of mathematics have, and LLVM may call by itself.
+_C_FUNCTIONS = re.compile(
+    "memcpy|memmove|memset|bcmp|memcmp|malloc|free|abs|"
+    "(a?cosh?|a?sinh?|a?tanh?|atan2|cbrt|ceil|copysign|erfc?|exp2?|expm1|fabs|floor|fma|fmax|fmin|"
+    "fmod|frexp|ldexp|lgamma|log|log10|log1p|log2|modf|nearbyint|pow|remainder|rint|round|"
+    "roundeven|sincos|sqrt|tgamma|trunc)f?"
+)
+
+
+class UnfitError(Exception):
+    """A kernel that cannot stand alone; the message says why."""
+
+
+def only(dispatcher: Any) -> tuple[Any, str, Any]:
+    """The library of the one signature, the function's name there, and that signature."""
+    found = list(dispatcher.overloads.values())
+    if len(found) != 1:
+        raise UnfitError(f"it has {len(found)} signatures")
+    (result,) = found
+    return result.library, result.fndesc.llvm_func_name, result.signature
+
+
+def kind_of(kind: Any) -> str:
+    """An argument's kind, as the table has it."""
+    if isinstance(kind, types.Array):
+        if kind.layout not in "CA" or not kind.aligned:
+            raise UnfitError(f"an array of layout {kind.layout} cannot be handed over")
+        return table.kind_of_array(kind_of(kind.dtype), kind.ndim, kind.layout, kind.mutable)
+    if isinstance(kind, types.Literal):
+        return kind_of(kind.literal_type)
+    if not interface.is_known(str(kind)):
+        raise UnfitError(f"{kind} cannot be handed over")
+    return str(kind)
+
+
+def results_of(kind: Any) -> list[str]:
+    """The kinds of what a function gives back, as the table has them."""
+    if isinstance(kind, types.NoneType):
+        return []
+    if isinstance(kind, types.BaseTuple):
+        members: Any = kind  # Numba's stubs lack its iterator
+        return [kind_of(one) for one in members]
+    return [kind_of(kind)]
+
+
+def module_of(library: Any, name: str, symbol: str) -> Any:
+    """A copy of a library's module in which only one function, by another name, can be called."""
+    if library.has_dynamic_globals:
+        raise UnfitError("it has addresses of this process in it")
+    # A copy: the process may go on to run the original.
+    module = binding.parse_assembly(library.get_llvm_str())
+    for function in module.functions:
+        if not function.is_declaration:
+            function.linkage = "external" if function.name == name else "internal"
+    module.get_function(name).name = symbol
+    return module
+
+
+def sweep(module: Any, target: Any) -> None:
+    """Let go of what the kernel does not reach: functions for Python, and what these need."""
+    if hasattr(binding, "create_new_module_pass_manager"):
+        passes = binding.create_new_module_pass_manager()
+        passes.add_global_dead_code_eliminate_pass()
+        passes.add_strip_dead_prototype_pass()
+        options = binding.create_pipeline_tuning_options(speed_level=3)
+        passes.run(module, binding.create_pass_builder(target, options))
+    else:
+        passes = binding.create_module_pass_manager()
+        passes.add_global_dce_pass()
+        passes.add_strip_dead_prototypes_pass()
+        passes.run(module)
+
+
+def refuse_strange(module: Any) -> None:
+    """See to it that a module needs nothing but the libraries of C, and Numba's runtime.
+
+    Raises:
+        UnfitError: it does.
+    """
+    needed = [one.name for one in module.functions if one.is_declaration]
+    needed += [one.name for one in module.global_variables if one.is_declaration]
+    strange = [one for one in needed if not _is_there(one)]
+    if strange:
+        raise UnfitError(f"it needs {', '.join(sorted(strange))} of Numba")
+
+
+def _is_there(name: str) -> bool:
+    """Whether a function is there without Numba."""
+    is_own = name.startswith("llvm.") or name in interface.RUNTIME
+    return is_own or _C_FUNCTIONS.fullmatch(name) is not None
+
+
+def callable_object(dispatcher: Any, symbol: str) -> bytes:
+    """A kernel of this process as an object that a process without Numba links and calls.
+
+    Args:
+        dispatcher: Numba's, with one signature.
+        symbol: of its entry point; see `entry_points`.
+
+    Raises:
+        UnfitError: it needs what only Numba has.
+    """
+    library, name, signature = only(dispatcher)
+    arguments = [kind_of(one) for one in signature.args]
+    kernel = f"{symbol}_kernel"
+    text = entry_points.entry_point(
+        symbol,
+        kernel,
+        arguments,
+        results_of(signature.return_type),
+        releases=bool(dispatcher.targetoptions.get("nogil")),
+    )
+    module = module_of(library, name, kernel)
+    # As Numba compiles for itself: for this processor, anywhere in memory.
+    target = library.codegen._tm
+    sweep(module, target)
+    refuse_strange(module)
+    runtime = entry_points.runtime([one.name for one in module.functions if one.is_declaration])
+    for part in filter(None, (text, runtime)):
+        # Known before it is read, or LLVM warns that parts are for different machines.
+        head = f'target datalayout = "{module.data_layout}"\ntarget triple = "{module.triple}"\n'
+        module.link_in(binding.parse_assembly(head + part))
+    for function in module.functions:
+        if not function.is_declaration and function.name != symbol:
+            function.linkage = "internal"
+    return bytes(target.emit_object(module))

@@ -1,0 +1,352 @@
+"""The function that Python calls, for a kernel that Numba has compiled, as LLVM's text.
+
+Numba's own goes through its dispatcher, which is there when Numba is: a fifth of a second to import
+it, and a third until it knows its types. This one follows Python's protocol for fast calls
+(METH_FASTCALL). It reads arrays where NumPy's headers have their fields, refuses those that the
+kernel was not compiled for, and hands over addresses, shapes and steps as Numba's calling
+convention wants them. The bound object of the function is NumPy's array type.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_TYPES = {
+    "float32": "float",
+    "float64": "double",
+    "bool": "i8",
+    **{f"{sign}int{size}": f"i{size}" for sign in ("", "u") for size in (8, 16, 32, 64)},
+}
+# What an entry point may raise: whoever loads it writes their addresses to where `errors_of` says.
+# (Where Numba is loaded, LLVM knows Python's names of them as something else.)
+ERRORS: tuple[type[Exception], ...] = (TypeError, MemoryError)
+# Bits of an array's flags.
+_IN_ONE_PIECE, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
+# Bytes from the head of an array, and of its dtype, to fields; `check_offsets` looks whether NumPy
+# has them there.
+TYPE, DATA, RANK, SHAPE, STEPS, DTYPE, FLAGS, ORDER, NUMBER = 8, 16, 24, 32, 40, 56, 64, 26, 28
+
+_PYTHON = """\
+@_Py_NoneStruct = external global i8
+declare void @PyErr_SetString(ptr, ptr)
+declare ptr @PyErr_Occurred()
+declare i64 @PyLong_AsLongLong(ptr)
+declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
+declare double @PyFloat_AsDouble(ptr)
+declare i32 @PyObject_IsTrue(ptr)
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyLong_FromUnsignedLongLong(i64)
+declare ptr @PyFloat_FromDouble(double)
+declare ptr @PyBool_FromLong(i64)
+declare ptr @PyTuple_New(i64)
+declare i32 @PyTuple_SetItem(ptr, i64, ptr)
+declare void @Py_IncRef(ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+"""
+
+# Numba's runtime, as far as kernels need it: memory with a count of its holders before it.
+_MEMORY = """\
+declare ptr @malloc(i64)
+declare void @free(ptr)
+
+define internal ptr @pinnace_memory(i64 %size, i64 %step) {
+  %extra = add i64 %step, 48
+  %whole = add i64 %size, %extra
+  %wraps = icmp ult i64 %whole, %size
+  br i1 %wraps, label %none, label %ask
+ask:
+  %made = call ptr @malloc(i64 %whole)
+  %missing = icmp eq ptr %made, null
+  br i1 %missing, label %none, label %give
+give:
+  %begin = ptrtoint ptr %made to i64
+  %end = add i64 %begin, %extra
+  %below = sub i64 0, %step
+  %data = and i64 %end, %below
+  store i64 1, ptr %made
+  %dtor = getelementptr i8, ptr %made, i64 8
+  store ptr null, ptr %dtor
+  %info = getelementptr i8, ptr %made, i64 16
+  store ptr null, ptr %info
+  %place = getelementptr i8, ptr %made, i64 24
+  store i64 %data, ptr %place
+  %bytes = getelementptr i8, ptr %made, i64 32
+  store i64 %size, ptr %bytes
+  %own = getelementptr i8, ptr %made, i64 40
+  store ptr null, ptr %own
+  ret ptr %made
+none:
+  ret ptr null
+}
+"""
+_ALLOCATE = """
+define ptr @{name}(i64 %size) {{
+  %made = call ptr @pinnace_memory(i64 %size, i64 32)
+  ret ptr %made
+}}
+"""
+_ALLOCATE_ALIGNED = """
+define ptr @{name}(i64 %size, i32 %step) {{
+  %wide = zext i32 %step to i64
+  %low = icmp ult i64 %wide, 32
+  %used = select i1 %low, i64 32, i64 %wide
+  %made = call ptr @pinnace_memory(i64 %size, i64 %used)
+  ret ptr %made
+}}
+"""
+_RELEASE = """
+define void @{name}(ptr %memory) {{
+  call void @free(ptr %memory)
+  ret void
+}}
+"""
+_RUNTIME = {
+    "NRT_MemInfo_alloc": _ALLOCATE,
+    "NRT_MemInfo_alloc_safe": _ALLOCATE,
+    "NRT_MemInfo_alloc_aligned": _ALLOCATE_ALIGNED,
+    "NRT_MemInfo_alloc_safe_aligned": _ALLOCATE_ALIGNED,
+    "NRT_MemInfo_call_dtor": _RELEASE,
+}
+
+
+def errors_of(symbol: str) -> str:
+    """The symbol of the table of errors that belongs to an entry point."""
+    return f"{symbol}_errors"
+
+
+def runtime(needed: Iterable[str]) -> str:
+    """The text of those functions of Numba's runtime that a kernel calls; empty if none.
+
+    Args:
+        needed: names of functions that it declares.
+    """
+    found = [_RUNTIME[name].format(name=name) for name in needed if name in _RUNTIME]
+    return _MEMORY + "".join(found) if found else ""
+
+
+def entry_point(
+    symbol: str, kernel: str, arguments: Sequence[str], results: Sequence[str], *, releases: bool
+) -> str:
+    """The text of a kernel's entry point.
+
+    Args:
+        symbol: its own.
+        kernel: the kernel's.
+        arguments: kinds of what the kernel takes; see `engine.ahead.table.Entry`.
+        results: kinds of what it gives back.
+        releases: let other threads run meanwhile.
+    """
+    return _EntryPoint(symbol, kernel, arguments, results, releases).text()
+
+
+class _EntryPoint:
+    """Writes one, a line after another; the names of values are numbered."""
+
+    def __init__(
+        self,
+        symbol: str,
+        kernel: str,
+        arguments: Sequence[str],
+        results: Sequence[str],
+        releases: bool,
+    ) -> None:
+        self._symbol, self._kernel = symbol, kernel
+        self._arguments, self._results = arguments, results
+        self._releases = releases
+        self._struct = ""
+        self._lines: list[str] = []
+        self._globals: list[str] = []
+        self._number = 0
+        self._errors = errors_of(symbol)
+
+    def text(self) -> str:
+        count = len(self._arguments)
+        # Numba's functions write something even where they give nothing back.
+        self._struct = f"{{ {', '.join(_TYPES[kind] for kind in self._results) or 'ptr'} }}"
+        self._lines += [
+            f"define ptr @{self._symbol}(ptr %self, ptr %args, i64 %count) {{",
+            f"  %result = alloca {self._struct}",
+            "  %failure = alloca ptr",
+            f"  store {self._struct} zeroinitializer, ptr %result",
+            "  store ptr null, ptr %failure",
+        ]
+        self._refuse_unless(
+            self._new(f"icmp eq i64 %count, {count}"), f"a kernel takes {count} arguments"
+        )
+        given = [
+            one for place, kind in enumerate(self._arguments) for one in self._read(place, kind)
+        ]
+        self._call(given)
+        self._give_back()
+        self._lines += ["failed:", "  ret ptr null", "}"]
+        declared = f"declare i32 @{self._kernel}({', '.join(self._kernel_types(given))})"
+        errors = f"@{self._errors} = global [{len(ERRORS)} x ptr] zeroinitializer"
+        return "\n".join([_PYTHON, declared, errors, *self._globals, *self._lines, ""])
+
+    @staticmethod
+    def _kernel_types(given: Sequence[str]) -> list[str]:
+        return ["ptr", "ptr", *(one.split()[0] for one in given)]
+
+    def _new(self, text: str) -> str:
+        """A value, computed."""
+        self._number += 1
+        self._lines.append(f"  %v{self._number} = {text}")
+        return f"%v{self._number}"
+
+    def _begin(self, block: str) -> None:
+        self._lines.append(f"{block}:")
+
+    def _label(self) -> str:
+        self._number += 1
+        return f"b{self._number}"
+
+    def _raise(self, error: type[Exception], message: str) -> None:
+        content = message.encode() + b"\0"
+        name = f"@{self._symbol}_said{len(self._globals)}"
+        spelt = "".join(f"\\{byte:02X}" for byte in content)
+        self._globals.append(f'{name} = internal constant [{len(content)} x i8] c"{spelt}"')
+        number = ERRORS.index(error)
+        slot = self._new(
+            f"getelementptr [{len(ERRORS)} x ptr], ptr @{self._errors}, i32 0, i32 {number}"
+        )
+        kind = self._new(f"load ptr, ptr {slot}")
+        self._lines.append(f"  call void @PyErr_SetString(ptr {kind}, ptr {name})")
+        self._lines.append("  br label %failed")
+
+    def _refuse_unless(
+        self, condition: str, message: str, error: type[Exception] = TypeError
+    ) -> None:
+        fine, wrong = self._label(), self._label()
+        self._lines.append(f"  br i1 {condition}, label %{fine}, label %{wrong}")
+        self._begin(wrong)
+        self._raise(error, message)
+        self._begin(fine)
+
+    def _field(self, kind: str, base: str, offset: int) -> str:
+        place = self._new(f"getelementptr i8, ptr {base}, i64 {offset}")
+        return self._new(f"load {kind}, ptr {place}")
+
+    def _read(self, place: int, kind: str) -> list[str]:
+        """An argument as the kernel takes it: typed values."""
+        slot = self._new(f"getelementptr ptr, ptr %args, i64 {place}")
+        given = self._new(f"load ptr, ptr {slot}")
+        return self._read_array(place, kind, given) if ":" in kind else [self._scalar(kind, given)]
+
+    def _read_array(self, place: int, kind: str, given: str) -> list[str]:
+        dtype, rank_text, layout, access = kind.split(":")
+        rank = int(rank_text)
+        said = f"argument {place} must be {kind} (dtype, axes, layout, read or written)"
+        kind_of_object = self._field("ptr", given, TYPE)
+        self._refuse_unless(self._new(f"icmp eq ptr {kind_of_object}, %self"), said)
+        flags = _ALIGNED
+        flags |= _IN_ONE_PIECE if layout == "C" else 0
+        flags |= _WRITEABLE if access == "w" else 0
+        head = self._field("ptr", given, DTYPE)
+        number = self._field("i32", head, NUMBER)
+        order = self._field("i8", head, ORDER)
+        has = self._new(f"and i32 {self._field('i32', given, FLAGS)}, {flags}")
+        alike = [self._new(f"icmp eq i32 {number}, {one}") for one in numbers_of(dtype)]
+        conditions = [
+            self._new(f"icmp eq i32 {self._field('i32', given, RANK)}, {rank}"),
+            alike[0] if len(alike) == 1 else self._new(f"or i1 {alike[0]}, {alike[1]}"),
+            self._new(f"icmp ne i8 {order}, {ord('>')}"),
+            self._new(f"icmp eq i32 {has}, {flags}"),
+        ]
+        whole = conditions[0]
+        for one in conditions[1:]:
+            whole = self._new(f"and i1 {whole}, {one}")
+        self._refuse_unless(whole, said)
+        axes = [self._field("ptr", given, offset) for offset in (SHAPE, STEPS)]
+        shape, steps = (
+            [self._field("i64", base, 8 * axis) for axis in range(rank)] for base in axes
+        )
+        size = "1"
+        for one in shape:
+            size = self._new(f"mul i64 {size}, {one}")
+        data = self._field("ptr", given, DATA)
+        numbers = [size, str(np.dtype(dtype).itemsize)]
+        return [
+            *("ptr null", "ptr null"),
+            *(f"i64 {one}" for one in numbers),
+            f"ptr {data}",
+            *(f"i64 {one}" for one in (*shape, *steps)),
+        ]
+
+    def _scalar(self, kind: str, given: str) -> str:
+        wanted = _TYPES[kind]
+        if kind.startswith("float"):
+            value = self._new(f"call double @PyFloat_AsDouble(ptr {given})")
+            self._fail_if_raised(self._new(f"fcmp oeq double {value}, -1.0"))
+            if wanted == "float":
+                value = self._new(f"fptrunc double {value} to float")
+            return f"{wanted} {value}"
+        if kind == "bool":
+            value = self._new(f"call i32 @PyObject_IsTrue(ptr {given})")
+            self._fail_if_raised(self._new(f"icmp eq i32 {value}, -1"))
+            return f"i8 {self._new(f'trunc i32 {value} to i8')}"
+        ask = "PyLong_AsUnsignedLongLongMask" if kind.startswith("u") else "PyLong_AsLongLong"
+        value = self._new(f"call i64 @{ask}(ptr {given})")
+        self._fail_if_raised(self._new(f"icmp eq i64 {value}, -1"))
+        if wanted != "i64":
+            value = self._new(f"trunc i64 {value} to {wanted}")
+        return f"{wanted} {value}"
+
+    def _fail_if_raised(self, suspicion: str) -> None:
+        """Python's conversions say by a value that may be one that something was raised."""
+        ask, fine = self._label(), self._label()
+        self._lines.append(f"  br i1 {suspicion}, label %{ask}, label %{fine}")
+        self._begin(ask)
+        raised = self._new("call ptr @PyErr_Occurred()")
+        none = self._new(f"icmp eq ptr {raised}, null")
+        self._lines.append(f"  br i1 {none}, label %{fine}, label %failed")
+        self._begin(fine)
+
+    def _call(self, given: Sequence[str]) -> None:
+        thread = self._new("call ptr @PyEval_SaveThread()") if self._releases else ""
+        arguments = ", ".join(["ptr %result", "ptr %failure", *given])
+        status = self._new(f"call i32 @{self._kernel}({arguments})")
+        if thread:
+            self._lines.append(f"  call void @PyEval_RestoreThread(ptr {thread})")
+        said = "a kernel found no memory for what it holds itself"
+        self._refuse_unless(self._new(f"icmp eq i32 {status}, 0"), said, MemoryError)
+
+    def _give_back(self) -> None:
+        found = [self._boxed(place, kind) for place, kind in enumerate(self._results)]
+        if not found:
+            self._lines.append("  call void @Py_IncRef(ptr @_Py_NoneStruct)")
+            self._lines.append("  ret ptr @_Py_NoneStruct")
+            return
+        if len(found) == 1:
+            self._lines.append(f"  ret ptr {found[0]}")
+            return
+        whole = self._new(f"call ptr @PyTuple_New(i64 {len(found)})")
+        for place, one in enumerate(found):
+            self._new(f"call i32 @PyTuple_SetItem(ptr {whole}, i64 {place}, ptr {one})")
+        self._lines.append(f"  ret ptr {whole}")
+
+    def _boxed(self, place: int, kind: str) -> str:
+        slot = self._new(f"getelementptr {self._struct}, ptr %result, i32 0, i32 {place}")
+        value = self._new(f"load {_TYPES[kind]}, ptr {slot}")
+        if kind.startswith("float"):
+            if kind == "float32":
+                value = self._new(f"fpext float {value} to double")
+            return self._new(f"call ptr @PyFloat_FromDouble(double {value})")
+        if _TYPES[kind] != "i64":
+            extend = "zext" if kind == "bool" or kind.startswith("u") else "sext"
+            value = self._new(f"{extend} {_TYPES[kind]} {value} to i64")
+        make = "PyBool_FromLong" if kind == "bool" else "PyLong_FromLongLong"
+        make = "PyLong_FromUnsignedLongLong" if kind.startswith("u") else make
+        return self._new(f"call ptr @{make}(i64 {value})")
+
+
+def numbers_of(dtype: str) -> list[int]:
+    """NumPy's numbers of a dtype: C types of the same size have numbers of their own."""
+    kind = np.dtype(dtype)
+    twins = [np.dtype(code) for code in "lqLQ"]
+    return sorted({one.num for one in twins if one == kind} or {kind.num})
