@@ -320,6 +320,7 @@ def _version() -> str:
     """Changes with whatever the machine code is made from, beside its own text."""
     import numba  # type: ignore[import-not-found,unused-ignore] # no types, and it may be missing
 
+    import pinnace.engine.codegen.activations as activations
     import pinnace.engine.codegen.atomics as atomics
     import pinnace.engine.codegen.digits as digits
     import pinnace.engine.codegen.mathematics as mathematics
@@ -331,6 +332,7 @@ def _version() -> str:
 
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
     modules = (
+        activations,
         atomics,
         digits,
         mathematics,

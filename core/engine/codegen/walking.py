@@ -317,8 +317,7 @@ def operate(what, to, x, y, count, width):
         for i in range(count):
             o[i] = expm1(a[i])
     elif what == OP_TANH:
-        for i in range(count):
-            o[i] = tanh(a[i])
+        activate(to, x, count, TANH)
     elif what == OP_ERF:
         for i in range(count):
             o[i] = erf(a[i])
@@ -326,8 +325,7 @@ def operate(what, to, x, y, count, width):
         for i in range(count):
             o[i] = erfc(a[i])
     elif what == OP_SIGMOID:
-        for i in range(count):
-            o[i] = float32(1) / (float32(1) + exp(-a[i]))
+        activate(to, x, count, SIGMOID)
     elif what == OP_ADD_ONE:
         one = b[0]
         for i in range(count):
@@ -528,6 +526,7 @@ def kernel(q, programs, tensors, counters, t, registers, me, threads, box):
 WALK = (
     """
 from numba import carray
+from pinnace.engine.codegen.activations import activate
 from pinnace.engine.codegen.atomics import fetch_add, load, pause
 from pinnace.engine.codegen.mathematics import as_bits, as_bytes, as_integers, as_pointer
 from pinnace.engine.codegen.register_tiles import (

@@ -118,8 +118,10 @@ REDUCTIONS = ("MEAN_OF", "SUM_OF", "LARGEST_OF")
 REDUCTION = {name: number for number, name in enumerate(REDUCTIONS)}
 KIND = {name: number for number, name in enumerate(KINDS)}
 
-# Bits of a tile's mode, as `codegen.register_tiles` has them (which imports Numba).
-PLUS, RECTIFY, CLIP, GATE = 2, 4, 8, 16
+# Bits of a tile's mode, as `codegen.vectors` and `codegen.activations` have them (which import
+# Numba), and all those that say what becomes of a complete sum.
+PLUS, RECTIFY, CLIP, GATE, SILU, SIGMOID, TANH = 2, 4, 8, 16, 32, 64, 128
+ACTIVATION = RECTIFY | CLIP | GATE | SILU | SIGMOID | TANH
 
 # How attention's scores are masked: numbers are added, or False takes one number for all.
 MASKINGS = ("UNMASKED", "ADDED", "SELECTED")
@@ -153,6 +155,7 @@ def constants() -> str:
     lines += [f"OP_{name} = {number}" for name, number in OPERATION.items()]
     lines += [f"{name} = {number}" for name, number in (*MASKING.items(), *REDUCTION.items())]
     lines += [f"I_{name} = {place}" for place, name in enumerate(INSTRUCTION)]
+    lines += [f"SIGMOID, TANH = {SIGMOID}, {TANH}"]
     lines += [f"T_{name} = {place}" for place, name in enumerate(TENSOR_COLUMNS)]
     lines += [f"REGISTER, ADDRESS, TENSOR = {REGISTER}, {ADDRESS}, {TENSOR}"]
     lines += [f"REGISTER_SIZE = {REGISTER_SIZE}"]
