@@ -326,6 +326,7 @@ def _version() -> str:
     import pinnace.engine.codegen.mathematics as mathematics
     import pinnace.engine.codegen.products as products
     import pinnace.engine.codegen.register_tiles as tiles
+    import pinnace.engine.codegen.scaled_rows as scaled_rows
     import pinnace.engine.codegen.vectors as vectors
     import pinnace.engine.codegen.winograd as winograd
     import pinnace.ops.kernels.special_functions as special_functions
@@ -337,6 +338,7 @@ def _version() -> str:
         digits,
         mathematics,
         products,
+        scaled_rows,
         special_functions,
         tiles,
         vectors,

@@ -350,6 +350,8 @@ def operate(what, to, x, y, count, width):
         one = b[0]
         for i in range(count):
             o[i] = minimum(a[i], one)
+    elif what == OP_MULTIPLY_ROWS:
+        scale_rows(to, x, y, count // width, width)
     elif what == OP_SPREAD:
         move(to, x, width)
         done = width
@@ -533,6 +535,7 @@ from pinnace.engine.codegen.register_tiles import (
     EIGHT, HALF, HALF_ROWS, NARROW, PANEL, WIDE, across, channelwise, clear, eight, four,
     eight_fetching, half, move, narrow, one, two, wide, wide_fetching,
 )
+from pinnace.engine.codegen.scaled_rows import scale_rows
 from pinnace.engine.codegen.vectors import ROWS
 from pinnace.engine.codegen.winograd import multiply_places, transform_row
 

@@ -129,12 +129,13 @@ MASKING = {name: number for number, name in enumerate(MASKINGS)}
 
 # What an instruction of a program does with one or two blocks of numbers. Reductions make one
 # number of each row of channels; `SPREAD_ROWS` makes rows of such numbers, `SPREAD` of an image's.
-# Those that end with `ONE` take one number as their second operand.
+# Those that end with `ONE` take one number as their second operand, `MULTIPLY_ROWS` one row.
 OPERATIONS = (
     "ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "LARGER", "SMALLER", "NEGATIVE", "ABSOLUTE",
     "ROOT", "EXP", "EXPM1", "TANH", "ERF", "ERFC", "SPREAD", "SIGMOID", "SAME",
     "ROW_SUM", "ROW_MEAN", "ROW_LARGEST", "SPREAD_ROWS",
     "ADD_ONE", "SUBTRACT_ONE", "MULTIPLY_ONE", "DIVIDE_ONE", "LARGER_ONE", "SMALLER_ONE",
+    "MULTIPLY_ROWS",
 )  # fmt: skip
 OPERATION = {name: number for number, name in enumerate(OPERATIONS)}
 # Where an operand lies: in a register, at an address, in a tensor.
