@@ -230,6 +230,9 @@ def _layer_ops(layer: Layer) -> tuple[str, ...]:
         fields.RECTIFY: "relu",
         fields.CLIP: "clip at 6",
         fields.GATE: "times its hard sigmoid",
+        fields.SILU: "times its sigmoid",
+        fields.SIGMOID: "sigmoid",
+        fields.TANH: "tanh",
     }
     found += [text for bit, text in bits.items() if layer.mode & bit]
     return tuple(found)

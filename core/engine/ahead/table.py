@@ -20,6 +20,7 @@ _FORMAT = 1
 # What texts of kernels import, and what stands between them and Python.
 _SOURCES = (
     "ahead/interface.py",
+    "codegen/activations.py",
     "codegen/alone.py",
     "codegen/atomics.py",
     "codegen/digits.py",
@@ -27,6 +28,7 @@ _SOURCES = (
     "codegen/objects.py",
     "codegen/products.py",
     "codegen/register_tiles.py",
+    "codegen/scaled_rows.py",
     "codegen/vectors.py",
     "codegen/winograd.py",
     "../ops/kernels/special_functions.py",

@@ -45,6 +45,9 @@ _H0, _H1, _H2, _H3, _H4 = (
         -0.3333329802160397,
     )
 )
+# The same numbers, for what writes vectors itself.
+LOG2_E, LN2 = _LOG2_E, (_LN2_HIGH, _LN2_LOW)
+EXP_SERIES, TANH_SERIES = (_E0, _E1, _E2, _E3, _E4), (_H0, _H1, _H2, _H3, _H4)
 _ERF_P = tuple(T(c) for c in special_functions.ERF32_P)
 _ERF_Q = tuple(T(c) for c in special_functions.ERF32_Q)
 _ERF_END = T(special_functions.ERF32_END)

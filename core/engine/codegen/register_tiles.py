@@ -17,13 +17,13 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from pinnace.engine.codegen.activations import ActivationWriter
 from pinnace.engine.codegen.vectors import (
     ACCUMULATE,
     ADD,
     LANES,
     ROWS,
     VECTORS,
-    VectorWriter,
     integer,
 )
 
@@ -41,7 +41,7 @@ PANEL = 32  # columns of packed weights that lie side by side
 ACROSS = min(64, 8 * LANES)
 
 
-class _Tile(VectorWriter):
+class _Tile(ActivationWriter):
     """One tile."""
 
     def __init__(
@@ -174,7 +174,7 @@ class _Tile(VectorWriter):
         builder.position_at_end(done)
         z_pointer = self.number_pointer(z)
         sums = self._added(sums, z_pointer, z_table, masks, mode)
-        sums = self.rectified(sums, mode)
+        sums = self.activated(sums, mode)
         for index, value in enumerate(sums):
             i, j = divmod(index, self.vectors)
             self.store(value, builder.gep(c_rows[i], [integer(j * self.lanes)]), masks[j])

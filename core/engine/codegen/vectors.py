@@ -5,16 +5,18 @@ Importing this module imports Numba.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from llvmlite import binding, ir
 from numba.core import config
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _FLOAT, _I32, _I64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
-# Bits of a tile's mode: add to what c holds; when the sums are complete, add others to them, and
-# rectify them, above 0 or between 0 and 6; or multiply each by its hard sigmoid.
-ACCUMULATE, ADD, RECTIFY, CLIP, GATE = 1, 2, 4, 8, 16
+# Bits of a tile's mode: add to what c holds; when the sums are complete, add others to them. What
+# is done with each of them then, is in `activations`.
+ACCUMULATE, ADD = 1, 2
 
 
 def _features() -> set[str]:
@@ -139,41 +141,29 @@ class VectorWriter:
         self.join(phis, others, second)
         return phis
 
-    def rectified(self, sums: list[Any], mode: Any) -> list[Any]:
-        """The sums between 0 and what the mode says, or times hard sigmoids; NaN stays."""
+    def loop(self, count: Any, body: Callable[[Any, Any], None]) -> None:
+        """Run `body(offset, mask)` for every vector of `count` channels; mask None: all of it."""
         builder = self.builder
-        zero, six, three, sixth = (
-            ir.Constant(self.vector, [number] * self.lanes)
-            for number in (0.0, 6.0, 3.0, float(np.float32(1 / 6)))
+        before = builder.block
+        head, whole, rest, cut, done = (
+            builder.append_basic_block(name) for name in ("head", "whole", "rest", "cut", "done")
         )
-
-        def gated() -> list[Any]:
-            found = []
-            for value in sums:
-                part = builder.fadd(value, three)
-                part = builder.select(builder.fcmp_ordered("<", part, zero), zero, part)
-                part = builder.select(builder.fcmp_ordered(">", part, six), six, part)
-                found.append(builder.fmul(value, builder.fmul(part, sixth)))
-            return found
-
-        def above() -> list[Any]:
-            return [
-                builder.select(builder.fcmp_ordered("<", value, zero), zero, value)
-                for value in sums
-            ]
-
-        def rectified() -> list[Any]:
-            at_least = above()
-
-            def below() -> list[Any]:
-                return [
-                    builder.select(builder.fcmp_ordered(">", value, six), six, value)
-                    for value in at_least
-                ]
-
-            return self.either(mode, CLIP, below, lambda: at_least)
-
-        def ungated() -> list[Any]:
-            return self.either(mode, RECTIFY, rectified, lambda: sums)
-
-        return self.either(mode, GATE, gated, ungated)
+        builder.branch(head)
+        builder.position_at_end(head)
+        at = builder.phi(_I64)
+        at.add_incoming(integer(0), before)
+        after = builder.add(at, integer(self.lanes))
+        builder.cbranch(builder.icmp_signed("<=", after, count), whole, rest)
+        builder.position_at_end(whole)
+        body(at, None)
+        at.add_incoming(after, builder.block)
+        builder.branch(head)
+        builder.position_at_end(rest)
+        builder.cbranch(builder.icmp_signed("<", at, count), cut, done)
+        builder.position_at_end(cut)
+        numbers = ir.VectorType(_I32, self.lanes)
+        left = builder.trunc(builder.sub(count, at), _I32)
+        places = ir.Constant(numbers, list(range(self.lanes)))
+        body(at, builder.icmp_signed("<", places, self.spread(left, numbers)))
+        builder.branch(done)
+        builder.position_at_end(done)

@@ -317,8 +317,7 @@ def operate(what, to, x, y, count, width):
         for i in range(count):
             o[i] = expm1(a[i])
     elif what == OP_TANH:
-        for i in range(count):
-            o[i] = tanh(a[i])
+        activate(to, x, count, TANH)
     elif what == OP_ERF:
         for i in range(count):
             o[i] = erf(a[i])
@@ -326,8 +325,7 @@ def operate(what, to, x, y, count, width):
         for i in range(count):
             o[i] = erfc(a[i])
     elif what == OP_SIGMOID:
-        for i in range(count):
-            o[i] = float32(1) / (float32(1) + exp(-a[i]))
+        activate(to, x, count, SIGMOID)
     elif what == OP_ADD_ONE:
         one = b[0]
         for i in range(count):
@@ -352,6 +350,8 @@ def operate(what, to, x, y, count, width):
         one = b[0]
         for i in range(count):
             o[i] = minimum(a[i], one)
+    elif what == OP_MULTIPLY_ROWS:
+        scale_rows(to, x, y, count // width, width)
     elif what == OP_SPREAD:
         move(to, x, width)
         done = width
@@ -528,12 +528,14 @@ def kernel(q, programs, tensors, counters, t, registers, me, threads, box):
 WALK = (
     """
 from numba import carray
+from pinnace.engine.codegen.activations import activate
 from pinnace.engine.codegen.atomics import fetch_add, load, pause
 from pinnace.engine.codegen.mathematics import as_bits, as_bytes, as_integers, as_pointer
 from pinnace.engine.codegen.register_tiles import (
     EIGHT, HALF, HALF_ROWS, NARROW, PANEL, WIDE, across, channelwise, clear, eight, four,
     eight_fetching, half, move, narrow, one, two, wide, wide_fetching,
 )
+from pinnace.engine.codegen.scaled_rows import scale_rows
 from pinnace.engine.codegen.vectors import ROWS
 from pinnace.engine.codegen.winograd import multiply_places, transform_row
 

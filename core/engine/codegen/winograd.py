@@ -25,6 +25,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from pinnace.engine.codegen.activations import ActivationWriter
 from pinnace.engine.codegen.register_tiles import (
     EIGHT,
     PANEL,
@@ -36,7 +37,7 @@ from pinnace.engine.codegen.register_tiles import (
     two,
     wide_fetching,
 )
-from pinnace.engine.codegen.vectors import ADD, LANES, ROWS, VectorWriter, integer
+from pinnace.engine.codegen.vectors import ADD, LANES, ROWS, integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,35 +48,8 @@ PLACES = PATCH * PATCH
 _I32, _I64, _FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
 
 
-class _Transformation(VectorWriter):
-    """A loop over vectors of channels, the last one masked."""
-
-    def loop(self, count: Any, body: Callable[[Any, Any], None]) -> None:
-        """Run `body(offset, mask)` for every vector of `count` channels; mask None: all of it."""
-        builder = self.builder
-        before = builder.block
-        head, whole, rest, cut, done = (
-            builder.append_basic_block(name) for name in ("head", "whole", "rest", "cut", "done")
-        )
-        builder.branch(head)
-        builder.position_at_end(head)
-        at = builder.phi(_I64)
-        at.add_incoming(integer(0), before)
-        after = builder.add(at, integer(self.lanes))
-        builder.cbranch(builder.icmp_signed("<=", after, count), whole, rest)
-        builder.position_at_end(whole)
-        body(at, None)
-        at.add_incoming(after, builder.block)
-        builder.branch(head)
-        builder.position_at_end(rest)
-        builder.cbranch(builder.icmp_signed("<", at, count), cut, done)
-        builder.position_at_end(cut)
-        numbers = ir.VectorType(_I32, self.lanes)
-        left = builder.trunc(builder.sub(count, at), _I32)
-        places = ir.Constant(numbers, list(range(self.lanes)))
-        body(at, builder.icmp_signed("<", places, self.spread(left, numbers)))
-        builder.branch(done)
-        builder.position_at_end(done)
+class _Transformation(ActivationWriter):
+    """Transformations of one vector of channels each."""
 
     def patch(self, d: list[Any]) -> list[Any]:
         """Transformed patch, [4, 4], of one."""
@@ -319,7 +293,7 @@ def _write_tile(builder: Any, arguments: list[Any]) -> None:
             ]
 
         found = write.either(mode, ADD, added, lambda: found)
-        found = write.rectified(found, mode)
+        found = write.activated(found, mode)
         targets = places(y_down, y_along, at)
         for value, place in reversed(list(zip(found, targets, strict=True))):
             write.store(value, builder.gep(y_at, [place]), mask)

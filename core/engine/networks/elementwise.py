@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from pinnace.engine.networks import fields
+from pinnace.engine.networks.activations import read_activation
 from pinnace.engine.networks.expressions import can_be, instructions_of
 from pinnace.engine.networks.layers import Instruction, Layer, Operand, most_alive, tensors_of
 from pinnace.framework import dtypes
-from pinnace.graph.graph import constant_of
 from pinnace.ops.image.resizing import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
 from pinnace.ops.nn.depthwise import DEPTHWISE_CONV2D
 from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV3D
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
 
@@ -27,9 +23,6 @@ _MOST_TEMPORARIES = 64
 # What reads images, by what is steady, and elementwise steps that are looked at before it.
 _OF_IMAGES = frozenset({CONV2D, CONV3D, DEPTHWISE_CONV2D, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR})
 _AHEAD = 8
-# x * (relu6(x + 3) / 6), as instructions.
-_GATES = [["ADD", "LARGER", "SMALLER", last, "MULTIPLY"] for last in ("DIVIDE", "MULTIPLY")]
-_SIXTH = 1 / 6
 
 
 def read_elementwise(reader: Reader, place: int, node: Node) -> bool:
@@ -66,44 +59,7 @@ def read_elementwise(reader: Reader, place: int, node: Node) -> bool:
     for layer in before:
         reader.layers.remove(layer)
         del reader.by[layer.out]
-    return _gates(reader, merged) or reader.add(merged)
-
-
-def _gates(reader: Reader, program: Layer) -> bool:
-    """Whether a program that multiplies what a product makes by its hard sigmoid is part of it."""
-    if len(program.xs) != 1 or [one.what for one in program.program] not in _GATES:
-        return False
-    (x,) = program.xs
-    layer = reader.by.get(x)
-    if layer is None or layer.out is not x or not layer.is_product or layer.mode & fields.RECTIFY:
-        return False
-    add, larger, smaller, part, times = (set(one.operands) for one in program.program)
-    made = [Operand("temporary", None, one.to) for one in program.program]
-    wanted = [
-        (add, Operand("tensor", x), 3.0),
-        (larger, made[0], 0.0),
-        (smaller, made[1], 6.0),
-        (part, made[2], 6.0 if program.program[3].what == "DIVIDE" else _SIXTH),
-    ]
-    if any(given != {value, *_alike(given, number)} for given, value, number in wanted):
-        return False
-    # All that read x are the program's first step and its last one.
-    if times != {Operand("tensor", x), made[3]} or len(reader.uses[x]) != 2:
-        return False
-    layer.mode |= fields.GATE
-    return reader.extend(layer, program.place, x, program.out)
-
-
-def _alike(operands: Collection[Operand], number: float) -> list[Operand]:
-    """The operands that are this number, float32."""
-    found = []
-    for one in operands:
-        array = np.float32(one.number) if one.kind == "number" else None
-        if one.kind == "steady" and one.value is not None:
-            array = constant_of(one.value)  # type: ignore[assignment]
-        if array is not None and np.size(array) == 1 and np.float32(array) == np.float32(number):
-            found.append(one)
-    return found
+    return read_activation(reader, merged) or reader.add(merged)
 
 
 def _is_worth_it(reader: Reader, node: Node) -> bool:

@@ -118,8 +118,10 @@ REDUCTIONS = ("MEAN_OF", "SUM_OF", "LARGEST_OF")
 REDUCTION = {name: number for number, name in enumerate(REDUCTIONS)}
 KIND = {name: number for number, name in enumerate(KINDS)}
 
-# Bits of a tile's mode, as `codegen.register_tiles` has them (which imports Numba).
-PLUS, RECTIFY, CLIP, GATE = 2, 4, 8, 16
+# Bits of a tile's mode, as `codegen.vectors` and `codegen.activations` have them (which import
+# Numba), and all those that say what becomes of a complete sum.
+PLUS, RECTIFY, CLIP, GATE, SILU, SIGMOID, TANH = 2, 4, 8, 16, 32, 64, 128
+ACTIVATION = RECTIFY | CLIP | GATE | SILU | SIGMOID | TANH
 
 # How attention's scores are masked: numbers are added, or False takes one number for all.
 MASKINGS = ("UNMASKED", "ADDED", "SELECTED")
@@ -127,12 +129,13 @@ MASKING = {name: number for number, name in enumerate(MASKINGS)}
 
 # What an instruction of a program does with one or two blocks of numbers. Reductions make one
 # number of each row of channels; `SPREAD_ROWS` makes rows of such numbers, `SPREAD` of an image's.
-# Those that end with `ONE` take one number as their second operand.
+# Those that end with `ONE` take one number as their second operand, `MULTIPLY_ROWS` one row.
 OPERATIONS = (
     "ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "LARGER", "SMALLER", "NEGATIVE", "ABSOLUTE",
     "ROOT", "EXP", "EXPM1", "TANH", "ERF", "ERFC", "SPREAD", "SIGMOID", "SAME",
     "ROW_SUM", "ROW_MEAN", "ROW_LARGEST", "SPREAD_ROWS",
     "ADD_ONE", "SUBTRACT_ONE", "MULTIPLY_ONE", "DIVIDE_ONE", "LARGER_ONE", "SMALLER_ONE",
+    "MULTIPLY_ROWS",
 )  # fmt: skip
 OPERATION = {name: number for number, name in enumerate(OPERATIONS)}
 # Where an operand lies: in a register, at an address, in a tensor.
@@ -153,6 +156,7 @@ def constants() -> str:
     lines += [f"OP_{name} = {number}" for name, number in OPERATION.items()]
     lines += [f"{name} = {number}" for name, number in (*MASKING.items(), *REDUCTION.items())]
     lines += [f"I_{name} = {place}" for place, name in enumerate(INSTRUCTION)]
+    lines += [f"SIGMOID, TANH = {SIGMOID}, {TANH}"]
     lines += [f"T_{name} = {place}" for place, name in enumerate(TENSOR_COLUMNS)]
     lines += [f"REGISTER, ADDRESS, TENSOR = {REGISTER}, {ADDRESS}, {TENSOR}"]
     lines += [f"REGISTER_SIZE = {REGISTER_SIZE}"]

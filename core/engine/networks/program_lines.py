@@ -21,6 +21,8 @@ _FIXED = frozenset({"number", "steady"})
 _LEAST = 1e-12
 # Where operands may change places; NaN may become another NaN.
 _COMMUTATIVE = frozenset({"ADD", "MULTIPLY", "LARGER", "SMALLER"})
+# Numbers of a row from which rows are multiplied by one that lies where it is, not spread to all.
+_WIDE_ROW = 32
 
 
 class Addresses(Protocol):
@@ -41,6 +43,7 @@ class Writer:
         layer: the program.
         places: of its tensors.
         count: numbers of a block.
+        width: numbers of a row.
         holds: whether what is made stays in a register.
 
     Attributes:
@@ -55,6 +58,7 @@ class Writer:
         layer: Layer,
         places: dict[Value, int],
         count: int,
+        width: int,
         *,
         holds: bool = False,
     ) -> None:
@@ -62,6 +66,7 @@ class Writer:
         self._layer = layer
         self._places = places
         self._count = count
+        self._width = width
         self._holds = holds
         self._registers: dict[int, int] = {}
         self._free = list(range(fields.REGISTERS))[::-1]
@@ -76,10 +81,16 @@ class Writer:
                     last[int(operand.number)] = at
         for at, one in enumerate(program):
             what, sides, fixed = self._split(one)
-            operands = [
-                self._operand(operand, side, one.by_row, lines)
-                for side, operand in enumerate(sides)
-            ]
+            if what == "MULTIPLY" and self._scales_rows(sides):
+                what, row = "MULTIPLY_ROWS", sides[1]
+                assert row.value is not None  # noqa: S101 - for mypy
+                operands = [self._operand(sides[0], 0, one.by_row, lines)]
+                operands.append((fields.TENSOR, self._places[row.value]))
+            else:
+                operands = [
+                    self._operand(operand, side, one.by_row, lines)
+                    for side, operand in enumerate(sides)
+                ]
             if fixed is not None:
                 operands.append((fields.ADDRESS, self._table.spread(fixed, self._count)))
             if at == len(program) - 1 and not self._holds:
@@ -102,8 +113,10 @@ class Writer:
         ulp.
         """
         what, sides = one.what, one.operands
-        if len(sides) == 2 and sides[0].kind in _FIXED and what in _COMMUTATIVE:
-            sides = sides[::-1]
+        if len(sides) == 2 and what in _COMMUTATIVE:
+            first, second = (one.kind for one in sides)
+            if first in _FIXED or (first in _SPREAD and second not in _FIXED):
+                sides = sides[::-1]
         if len(sides) != 2 or sides[1].kind not in _FIXED:
             return what, sides, None
         numbers = self._numbers(sides[1])
@@ -113,6 +126,14 @@ class Writer:
         if numbers.size == 1 and f"{what}_ONE" in fields.OPERATION:
             what = f"{what}_ONE"
         return what, sides[:1], numbers
+
+    def _scales_rows(self, sides: tuple[Operand, ...]) -> bool:
+        """Whether all rows of a block are multiplied by the same one, of a tensor."""
+        if len(sides) != 2 or self._width < _WIDE_ROW:
+            return False
+        x, row = sides
+        is_whole = x.kind in {"temporary", "tensor"} and not x.by_row
+        return is_whole and row.kind in _SPREAD
 
     def _numbers(self, operand: Operand) -> Array:
         """What is the same for all calls."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from pinnace.engine.codegen import equations
 from pinnace.engine.networks.attending import read_attention, read_turned
-from pinnace.engine.networks.fields import CLIP, PLUS, RECTIFY
+from pinnace.engine.networks.fields import ACTIVATION, CLIP, PLUS, RECTIFY
 from pinnace.engine.networks.joins import read_concat, read_pack
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Scaling, Window
 from pinnace.engine.networks.lookups import read_lookup
@@ -313,7 +313,7 @@ def _sum(reader: Reader, place: int, node: Node) -> bool:
 def _rectified(reader: Reader, place: int, node: Node) -> bool:
     (x,) = node.inputs
     layer = reader.producer(x)
-    if layer is None or not layer.is_product or layer.mode & RECTIFY:
+    if layer is None or not layer.is_product or layer.mode & ACTIVATION:
         return False
     layer.mode |= _RECTIFIERS[node.op]
     return reader.extend(layer, place, x, node.outputs[0])

@@ -47,6 +47,8 @@ _FEWEST_WINDOWS = 2 * _TILE_ROWS
 # Numbers of a program's block; a register holds twice as many. An instruction costs as much as some
 # 500 numbers, whatever it does.
 _BLOCK_NUMBERS = 1 << 11
+# How many times as large a block may be that goes through no register.
+_LONG_BLOCK = 8
 # Numbers of an image's row below which a block has several, where its rows do not lie side by side.
 _SHORT_ROW = _BLOCK_NUMBERS // 2
 
@@ -476,8 +478,10 @@ class Table:
         channels = {one.value for one in operands if one.kind == "channels"}
         borders = [key for key in keys if any(self._memory.of(key).border)]
         holds = borders == [layer.out] and y.width * y.channels < _SHORT_ROW
-        if borders or images:
+        if borders:
             row |= {"IMAGES": y.batch, "ROWS_": y.height, "COLUMNS": y.width}
+        elif images:
+            row |= {"IMAGES": y.batch, "ROWS_": 1, "COLUMNS": y.height * y.width}
         else:
             row |= {"IMAGES": 1, "ROWS_": 1, "COLUMNS": y.pixels}
         self._border(layer, row)
@@ -497,12 +501,20 @@ class Table:
                 self._tensors.append([0, image, step, self._image(key)[0].channels])
             self._address(at, "AT", key, table=1)
         row["FIRST"] = len(self._instructions)
-        writer = Writer(self, layer, places, block * width, holds=holds)
+        writer = Writer(self, layer, places, block * width, width, holds=holds)
         writer.write(self._instructions)
         row["LAST"] = len(self._instructions)
+        if self._is_one_pass(self._instructions[row["FIRST"] :]):
+            row["BLOCK"] *= _LONG_BLOCK
         row["HELD"] = writer.held + 1 if holds else 0
         work = y.pixels * width * len(layer.program)
         row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.pixels)
+
+    @staticmethod
+    def _is_one_pass(lines: Sequence[Sequence[int]]) -> bool:
+        """Whether a program is one instruction on tensors: no register limits its blocks."""
+        kinds = [fields.INSTRUCTION.index(name) for name in ("TO_KIND", "A_KIND", "B_KIND")]
+        return len(lines) == 1 and all(lines[0][kind] == fields.TENSOR for kind in kinds)
 
     def spread(self, array: Array, count: int) -> int:
         """The address of a block of so many numbers: the array, again and again."""

@@ -1,0 +1,235 @@
+"""What becomes of a sum before it is written: rectifiers, and curves of its exponential.
+
+Rectifiers are a few instructions on each vector that a tile holds. Curves (SiLU, the sigmoid, the
+hyperbolic tangent) are some thirty, and a tile has 28 vectors: they are a loop over memory, one
+function for all tiles of a kernel, which a tile puts its sums into and takes them back from. That
+memory never leaves the first-level cache.
+
+Importing this module imports Numba.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from pinnace.engine.codegen.mathematics import EXP_SERIES, LN2, LOG2_E, TANH_SERIES
+from pinnace.engine.codegen.vectors import LANES, VectorWriter, integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
+# Bits of a tile's mode, behind those of `vectors`: sums above 0, or between 0 and 6; each times its
+# hard sigmoid; or one of three curves. One of them at most, but for CLIP, which is RECTIFY's.
+RECTIFY, CLIP, GATE, SILU, SIGMOID, TANH = 4, 8, 16, 32, 64, 128
+_CURVES = SILU | SIGMOID | TANH
+# Adding it leaves a whole number in the last bits, and 127 more: the exponent of a power of two.
+_WHOLE = 12582912.0 + 127
+# From here on its power of two has no digits left: 0.
+_LEAST = -88.0
+# Where the tangent's series ends.
+_NEAR = 0.6
+_SIGN = -(1 << 31)
+# Approximate inverses with 14 digits are an instruction of processors with registers of 64 bytes.
+_INVERSE = "llvm.x86.avx512.rcp14.ps.512"
+_INVERSE_LANES = 16
+
+
+class _CurveWriter(VectorWriter):
+    """Writes curves of one vector."""
+
+    def constant(self, number: Any) -> Any:
+        """A vector of one float32."""
+        return ir.Constant(self.vector, [float(np.float32(number))] * self.lanes)
+
+    def _fma(self, a: Any, b: Any, c: Any) -> Any:
+        name = f"llvm.fma.v{self.lanes}f32"
+        return self.builder.call(self.function(name, self.vector, [self.vector] * 3), [a, b, c])
+
+    def _series(self, x: Any, coefficients: Sequence[Any]) -> Any:
+        """A polynomial, the highest power's coefficient first."""
+        first, *rest = coefficients
+        value = self.constant(first)
+        for one in rest:
+            value = self._fma(value, x, self.constant(one))
+        return value
+
+    def _bits(self, x: Any) -> Any:
+        return self.builder.bitcast(x, ir.VectorType(_I32, self.lanes))
+
+    def _sign(self, x: Any) -> Any:
+        """The bits of a vector's signs."""
+        signs = ir.Constant(ir.VectorType(_I32, self.lanes), [_SIGN] * self.lanes)
+        return self.builder.and_(self._bits(x), signs)
+
+    def _size(self, x: Any) -> Any:
+        return self.builder.call(
+            self.function(f"llvm.fabs.v{self.lanes}f32", self.vector, [self.vector]), [x]
+        )
+
+    def _exp(self, x: Any) -> Any:
+        """eˣ of numbers that are not above 0, within 2 ulp; 0 where it is no normal number."""
+        builder = self.builder
+        least = self.constant(_LEAST)
+        x = builder.select(builder.fcmp_ordered("<", x, least), least, x)
+        shifted = self._fma(x, self.constant(LOG2_E), self.constant(_WHOLE))
+        n = builder.fsub(shifted, self.constant(_WHOLE))
+        for part in LN2:
+            x = self._fma(n, self.constant(-part), x)
+        value = self._series(x, (*EXP_SERIES, 1.0, 1.0))
+        places = ir.Constant(ir.VectorType(_I32, self.lanes), [23] * self.lanes)
+        power = builder.bitcast(builder.shl(self._bits(shifted), places), self.vector)
+        return builder.fmul(value, power)
+
+    def _divided(self, a: Any, b: Any) -> Any:
+        """a / b, of numbers b between 1 and 2."""
+        builder = self.builder
+        if self.lanes != LANES or LANES != _INVERSE_LANES:
+            return builder.fdiv(a, b)
+        # A division takes as long as all the rest.
+        rough = builder.call(
+            self.function(_INVERSE, self.vector, [self.vector, self.vector, _I16]),
+            [b, self.constant(0), ir.Constant(_I16, -1)],
+        )
+        rest = self._fma(builder.fneg(b), rough, self.constant(1))
+        return builder.fmul(a, self._fma(rough, rest, rough))
+
+    def sigmoid(self, x: Any) -> Any:
+        """1 / (1 + e⁻ˣ), by the exponential that cannot overflow."""
+        builder, one = self.builder, self.constant(1)
+        small = self._exp(builder.fneg(self._size(x)))
+        is_below = builder.fcmp_ordered("<", x, self.constant(0))
+        return self._divided(builder.select(is_below, small, one), builder.fadd(one, small))
+
+    def silu(self, x: Any) -> Any:
+        """x times its sigmoid."""
+        return self.builder.fmul(x, self.sigmoid(x))
+
+    def tanh(self, x: Any) -> Any:
+        """The hyperbolic tangent: near 0 a series, whose digits the difference would lose."""
+        builder, one = self.builder, self.constant(1)
+        size = self._size(x)
+        small = self._exp(builder.fmul(size, self.constant(-2)))
+        far = self._divided(builder.fsub(one, small), builder.fadd(one, small))
+        near = builder.fmul(size, self._series(builder.fmul(size, size), (*TANH_SERIES, 1.0)))
+        value = builder.select(builder.fcmp_ordered("<", size, self.constant(_NEAR)), near, far)
+        return builder.bitcast(builder.or_(self._bits(value), self._sign(x)), self.vector)
+
+    def write(self, target: Any, source: Any, count: Any, mode: Any) -> None:
+        """The body of `activate`."""
+        builder = self.builder
+        to, given = self.number_pointer(target), self.number_pointer(source)
+
+        def loop(curve: Callable[[Any], Any]) -> Callable[[], list[Any]]:
+            def body(at: Any, mask: Any) -> None:
+                value = self.load(builder.gep(given, [at]), mask)
+                self.store(curve(value), builder.gep(to, [at]), mask)
+
+            def written() -> list[Any]:
+                self.loop(count, body)
+                return []
+
+            return written
+
+        def other() -> list[Any]:
+            return self.either(mode, SIGMOID, loop(self.sigmoid), loop(self.tanh))
+
+        self.either(mode, SILU, loop(self.silu), other)
+        builder.ret_void()
+
+
+def _curve(module: Any, lanes: int) -> Any:
+    """The function of a module that does `activate`, by vectors of `lanes` numbers."""
+    name = f"pinnace_curve_{lanes}"
+    found = module.globals.get(name)
+    if found is None:
+        kind = ir.FunctionType(ir.VoidType(), [_I64] * 4)
+        found = ir.Function(module, kind, name)
+        found.linkage = "internal"
+        found.attributes.add("noinline")
+        inside = ir.IRBuilder(found.append_basic_block("entry"))
+        _CurveWriter(inside, lanes).write(*found.args)
+    return found
+
+
+def _activate_type(context: Any, target: Any, source: Any, count: Any, mode: Any) -> Any:
+    """A curve of `count` numbers at an address, written to another or to the same one.
+
+    Which curve, the mode says: SiLU, the sigmoid or the tangent, each within 4 ulp; sigmoids below
+    the smallest normal number are 0.
+    """
+    del context
+
+    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del signature
+        builder.call(_curve(builder.module, LANES), arguments)
+        return compiled.get_dummy_value()
+
+    return types.void(target, source, count, mode), generate
+
+
+activate: Any = intrinsic(_activate_type)
+
+
+class ActivationWriter(VectorWriter):
+    """Writes what is done to sums when they are complete."""
+
+    def activated(self, sums: list[Any], mode: Any) -> list[Any]:
+        """The sums as the mode says; NaN stays."""
+
+        def rectified() -> list[Any]:
+            return self.either(mode, RECTIFY, lambda: self._rectified(sums, mode), lambda: sums)
+
+        def gated() -> list[Any]:
+            return self.either(mode, GATE, lambda: self._gated(sums), rectified)
+
+        return self.either(mode, _CURVES, lambda: self._curved(sums, mode), gated)
+
+    def _rectified(self, sums: list[Any], mode: Any) -> list[Any]:
+        builder = self.builder
+        zero, six = (ir.Constant(self.vector, [bound] * self.lanes) for bound in (0.0, 6.0))
+        at_least = [
+            builder.select(builder.fcmp_ordered("<", value, zero), zero, value) for value in sums
+        ]
+
+        def below() -> list[Any]:
+            return [
+                builder.select(builder.fcmp_ordered(">", value, six), six, value)
+                for value in at_least
+            ]
+
+        return self.either(mode, CLIP, below, lambda: at_least)
+
+    def _gated(self, sums: list[Any]) -> list[Any]:
+        builder = self.builder
+        zero, six, three, sixth = (
+            ir.Constant(self.vector, [number] * self.lanes)
+            for number in (0.0, 6.0, 3.0, float(np.float32(1 / 6)))
+        )
+        found = []
+        for value in sums:
+            part = builder.fadd(value, three)
+            part = builder.select(builder.fcmp_ordered("<", part, zero), zero, part)
+            part = builder.select(builder.fcmp_ordered(">", part, six), six, part)
+            found.append(builder.fmul(value, builder.fmul(part, sixth)))
+        return found
+
+    def _curved(self, sums: list[Any], mode: Any) -> list[Any]:
+        builder = self.builder
+        with builder.goto_entry_block():
+            room = builder.alloca(self.vector, len(sums))
+        # What the stack has anyway: more would take a register of the tile's.
+        room.align = 16
+        first = builder.bitcast(room, ir.FloatType().as_pointer())
+        places = [builder.gep(first, [integer(i * self.lanes)]) for i in range(len(sums))]
+        for value, place in zip(sums, places, strict=True):
+            self.store(value, place, None)
+        address = builder.ptrtoint(room, _I64)
+        given = [address, address, integer(len(sums) * self.lanes), mode]
+        builder.call(_curve(builder.module, self.lanes), given)
+        return [self.load(place, None) for place in places]

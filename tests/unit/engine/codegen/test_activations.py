@@ -1,0 +1,73 @@
+"""Curves written by vectors against float64: how exact, at the ends, any number of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special
+
+from pinnace.engine.codegen import compiler
+from pinnace.engine.networks.fields import SIGMOID, SILU, TANH
+
+pytest.importorskip("numba")
+
+_TEXT = """
+from pinnace.engine.codegen.activations import activate
+
+
+@njit([void(WRITTEN, WRITTEN, int64)], cache=True, error_model="numpy")
+def kernel(x, y, mode):
+    activate(y.ctypes.data, x.ctypes.data, x.size, mode)
+"""
+CURVES: dict[int, Any] = {
+    SILU: lambda x: x * special.expit(x),
+    SIGMOID: special.expit,
+    TANH: np.tanh,
+}
+modes = pytest.mark.parametrize("mode", CURVES)
+
+
+def curve(x: Any, mode: int) -> Any:
+    kernel = compiler.request(_TEXT)
+    assert kernel.done.wait(120)
+    assert kernel.function is not None, compiler.errors or compiler.failure
+    y = np.full_like(x, 7)
+    kernel.function(x, y, mode)
+    return y
+
+
+@modes
+@pytest.mark.parametrize("end", [1e-3, 1, 10, 87.3])
+def test_it_is_exact_to_four_units(mode: int, end: float) -> None:
+    x = np.linspace(-end, end, 200_001).astype(np.float32)
+    wanted = CURVES[mode](x.astype(np.float64))
+    unit = np.maximum(np.spacing(np.abs(wanted).astype(np.float32)), np.finfo(np.float32).tiny)
+    assert np.max(np.abs(curve(x, mode) - wanted) / unit) <= 4
+
+
+@modes
+def test_its_ends_are_those_of_the_function(mode: int) -> None:
+    tiny = [1e-45, -1e-45, 1e-40, -1e-40]
+    x = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 200, -200, -89, -1e30, 3e38, *tiny], np.float32)
+    with np.errstate(invalid="ignore"):
+        wanted = CURVES[mode](x.astype(np.float64)).astype(np.float32)
+    found = curve(x, mode)
+    # Below the smallest normal number sigmoids are 0, and numbers times that.
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=2e-36)
+    if mode != SIGMOID:  # an infinite number times a sigmoid of 0 is none, as in the plan
+        np.testing.assert_array_equal(np.signbit(found[1:2]), np.signbit(x[1:2]))
+        np.testing.assert_array_equal(np.signbit(found[3:]), np.signbit(x[3:]))
+
+
+@given(
+    numbers=st.lists(st.floats(width=32), min_size=1, max_size=70),
+    mode=st.sampled_from(sorted(CURVES)),
+)
+def test_each_number_is_by_itself(numbers: list[float], mode: int) -> None:
+    x = np.array(numbers, np.float32)
+    alone = [curve(x[i : i + 1].copy(), mode)[0] for i in range(len(x))]
+    np.testing.assert_array_equal(curve(x, mode), alone)

@@ -1,0 +1,44 @@
+"""Rows times one row, by vectors: any number of rows, any width, where they lie or elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinnace.engine.codegen import compiler
+
+pytest.importorskip("numba")
+
+_TEXT = """
+from pinnace.engine.codegen.scaled_rows import scale_rows
+
+
+@njit([void(WRITTEN, WRITTEN, WRITTEN)], cache=True, error_model="numpy")
+def kernel(x, row, y):
+    rows, width = x.size // row.size, row.size
+    scale_rows(y.ctypes.data, x.ctypes.data, row.ctypes.data, rows, width)
+"""
+
+
+@given(
+    rows=st.integers(0, 9),
+    width=st.integers(1, 70),
+    in_place=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_it_is_numpys_product(rows: int, width: int, in_place: bool, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    x = random.standard_normal((rows, width)).astype(np.float32)
+    row = random.choice(np.array([np.nan, np.inf, 0, 1, -2.5, 1e-40], np.float32), width)
+    kernel = compiler.request(_TEXT)
+    assert kernel.done.wait(120)
+    assert kernel.function is not None, compiler.errors or compiler.failure
+    with np.errstate(invalid="ignore"):
+        wanted = (x * row).reshape(-1)
+    given = np.concatenate([x.reshape(-1), np.full(1, 7, np.float32)])
+    y = given if in_place else np.full_like(given, 7)
+    kernel.function(given[:-1], row, y[:-1])
+    np.testing.assert_array_equal(y[:-1], wanted)
+    assert y[-1] == 7
