@@ -51,7 +51,7 @@ class _Axis(NamedTuple):
 
     Attributes:
         block: results of a block.
-        count: blocks.
+        blocks: how many.
         results: of the whole axis.
         step: from the window of a block to the next.
         window: taps of it.
@@ -60,7 +60,7 @@ class _Axis(NamedTuple):
     """
 
     block: int
-    count: int
+    blocks: int
     results: int
     step: int
     window: int
@@ -176,7 +176,7 @@ def _plan_of(g: Geometry, inputs: int, outputs: int, *, back: bool) -> _Plan | N
     for down, along in product(*axes):
         if down is None or along is None or down.block * along.block > PANEL // outputs:
             continue
-        share = down.window * down.count / down.results * along.window * along.count / along.results
+        share = down.window * down.blocks / down.results * along.window * along.blocks / along.results
         columns = down.block * along.block * outputs
         cycles = share * inputs * _cycles(columns) + _MOVING * outputs
         if cycles < least:
