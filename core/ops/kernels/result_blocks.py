@@ -34,7 +34,7 @@ _LONGEST = 8
 # Cycles per row of a tile and step of its sums, by columns: (up to so many, cycles). Tiles of one
 # vector read nearly as much as those of two.
 _CYCLES = ((8, 0.65), (16, 0.7), (32, 1.0))
-# The same where the products of all taps are formed by BLAS, few rows to it, and added up.
+# The same for an input's gradient where BLAS forms the products of all taps, which are added up.
 _ADDING, _SLOWLY = 3.0, 0.1
 # Cycles for moving one number from its block to its place.
 _MOVING = 3.0
@@ -169,14 +169,19 @@ def _plan_of(g: Geometry, inputs: int, outputs: int, *, back: bool) -> _Plan | N
         return None
     # Each phase of a gradient has its part of the taps.
     taps = math.prod(g.window) / (math.prod(g.strides) if back else 1)
-    least = _GAIN * taps * min(inputs * _cycles(outputs), outputs * (_ADDING + _SLOWLY * inputs))
+    alone = inputs * _cycles(outputs)
+    if back:
+        alone = min(alone, outputs * (_ADDING + _SLOWLY * inputs))
+    least = _GAIN * taps * alone
     best: tuple[_Axis, _Axis] | None = None
     lengths = range(1, _LONGEST + 1)
     axes = [[_axis(g, axis, block, back) for block in lengths] for axis in (0, 1)]
     for down, along in product(*axes):
         if down is None or along is None or down.block * along.block > PANEL // outputs:
             continue
-        share = down.window * down.blocks / down.results * along.window * along.blocks / along.results
+        share = (
+            down.window * down.blocks / down.results * along.window * along.blocks / along.results
+        )
         columns = down.block * along.block * outputs
         cycles = share * inputs * _cycles(columns) + _MOVING * outputs
         if cycles < least:
