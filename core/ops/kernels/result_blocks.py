@@ -131,7 +131,9 @@ def _by_blocks(plan: _Plan, read: Array, filter: Array, out: Array) -> bool:
     def work(piece: int) -> None:
         images = slice(piece * step, (piece + 1) * step)
         target = out[images]
-        blocks = np.empty((len(target), rows, columns, widened.shape[-1]), np.float32)
+        size = len(target) * per_image
+        lent = tiles.lend("blocks", size, np.float32)
+        blocks = lent[:size].reshape(len(target), rows, columns, widened.shape[-1])
         tiles.convolve(read[images], widened, plan.g, blocks)
         split = blocks.reshape(len(target), rows, columns, down, along, outputs)
         in_order = split.transpose(0, 1, 3, 2, 4, 5)

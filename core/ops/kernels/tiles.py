@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pinnace.framework import config
-from pinnace.ops.kernels import blas, compiled, team, weights
+from pinnace.ops.kernels import blas, compiled, recycling, team, weights
 from pinnace.ops.kernels.poison import fill
 from pinnace.ops.kernels.weights import PANEL
 
@@ -255,7 +255,7 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
         return _correlate_images(kernel, job, x, dy, inner, threads).reshape(
             *g.window, channels, -1
         )
-    df = np.empty((*g.window, channels, outputs), np.float32)
+    df = recycling.empty((*g.window, channels, outputs), np.float32)
     init = zeros(PANEL)
     table = job.table(x, dy, df, init)
     by_rows = inner >= _FEW_ROWS or outputs <= PANEL
@@ -286,11 +286,12 @@ def _correlate_images(
     # Each part is written and read once more: many sums have no more of them than threads.
     pieces = _PIECES if inner * dy.shape[-1] <= _SMALL_PARTIAL else 1
     step = -(-job.last_image // (threads * pieces))
-    parts = np.empty((-(-job.last_image // step), inner, dy.shape[-1]), np.float32)
+    parts = recycling.empty((-(-job.last_image // step), inner, dy.shape[-1]), np.float32)
     run_images(kernel, job, (x, dy, parts, zeros(PANEL)), step)
+    sums = recycling.empty(parts.shape[1:], np.float32)
     if len(parts) == 2:
-        return np.asarray(np.add(parts[0], parts[1], out=parts[0]))
-    return np.asarray(parts.sum(axis=0))
+        return np.asarray(np.add(parts[0], parts[1], out=sums))
+    return np.asarray(parts.sum(axis=0, out=sums))
 
 
 def correlate_channels(x: Array, dy: Array, g: Geometry) -> Array | None:
