@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.kernels import compiled, recycling
+from pinnace.ops.kernels import compiled
 from pinnace.ops.kernels.pooling import lowest
 from pinnace.ops.kernels.precision import Array, Indices, computed_in
 
@@ -141,8 +141,7 @@ def unsorted_segment_reduce(data: Array, ids: Indices, num_segments: int, how: R
             keep = flat_ids >= 0
             flat_ids, rows = flat_ids[keep], rows[keep]
     compute = computed_in(data.dtype)
-    out = recycling.empty((num_segments, rows.shape[1]), compute)
-    out.fill(_neutral(how, data.dtype))
+    out = np.full((num_segments, rows.shape[1]), _neutral(how, data.dtype), compute)
     _combine_rows(out, flat_ids, rows.astype(compute, copy=False), _UFUNCS[how])
     return out.reshape(num_segments, *inner).astype(data.dtype, copy=False)
 
