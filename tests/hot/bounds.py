@@ -463,6 +463,10 @@ def elementwise(name: str, *x: Bound) -> Bound:  # noqa: C901
         return _kept(name, *x)
     if name in {"LeakyRelu", "LeakyReluGrad"}:
         return _leaking(x[0], x[-1])
+    if name == "EluGrad":
+        return _round(_sloping(*x, 1.0, 1.0), 1)
+    if name == "SeluGrad":
+        return _round(_sloping(*x, 1.7580993408473768, 1.0507009873554805), 1)
     if name == "ClipByValue":
         return elementwise("Maximum", elementwise("Minimum", x[0], x[2]), x[1])
     if name == "SquaredDifference":
@@ -540,6 +544,14 @@ def _leaking(dy: Bound, x: Bound) -> Bound:
     part = elementwise("Mul", dy, _number(dy, float(np.float32(0.2))))
     made = Evaluation._SelectV2(None, None, [positive, dy, part])  # type: ignore[arg-type]
     return _any_zero(made)
+
+
+def _sloping(dy: Bound, y: Bound, alpha: float, scale: float) -> Bound:
+    """dy (y + alpha) where y is below 0, elsewhere dy scale."""
+    below = elementwise("Less", y, _number(y, 0))
+    slope = elementwise("AddV2", y, _number(y, alpha))
+    parts = elementwise("Mul", dy, slope), elementwise("Mul", dy, _number(dy, scale))
+    return _any_zero(Evaluation._SelectV2(None, None, [below, *parts]))  # type: ignore[arg-type]
 
 
 def _axes(node: Node, x: Bound) -> tuple[int, ...]:

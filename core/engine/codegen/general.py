@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import functools
 
-from pinnace.engine.codegen import columns, descents, sliding, streams, walking, winograd_kernels
+from pinnace.engine.codegen import (
+    columns,
+    descents,
+    segments,
+    sliding,
+    streams,
+    walking,
+    winograd_kernels,
+)
 
 
 @functools.cache
@@ -16,6 +24,7 @@ def texts() -> dict[str, str]:
         **columns.TEXTS,
         **streams.TEXTS,
         **descents.TEXTS,
+        **segments.TEXTS,
     }
 
 

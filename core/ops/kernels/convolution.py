@@ -5,22 +5,30 @@ into a matrix (`columns`), one row per window, and multiply; a block is small en
 matrix is still in the cache when it is multiplied. The input gradient is again a convolution, of
 `dy` with the reversed filter, one for each phase of the strides, so that no zeros are inserted; or,
 where `dy` has many more channels than x, the product is formed first and its pieces are added up.
+Machine code has ways of its own for results of few channels (`result_blocks`).
 With a group for each channel, sums are over the window alone: that is `depthwise`.
 
 Axes: x [batch, *spatial, C]; filter [*window, C / groups, O]; out and dy [batch, *sizes, O].
 Channels first comes as a transposed view. `pads` are (before, after) per spatial axis.
 """
 
-import functools
 import math
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.kernels import blas, compiled, depthwise, team, tiles, winograd
+from pinnace.ops.kernels import (
+    blas,
+    compiled,
+    depthwise,
+    phases,
+    result_blocks,
+    team,
+    tiles,
+    winograd,
+)
 from pinnace.ops.kernels.patches import Geometry, PaddedImages, Pads, geometry
 from pinnace.ops.kernels.precision import Array, computed_in
 
@@ -254,7 +262,11 @@ def _conv(x: Array, filter: Array, g: Geometry, out: Array) -> None:
     if _is_pointwise(g) and out.flags.c_contiguous:
         tiles.product(x.reshape(-1, x.shape[-1]), matrix, out.reshape(-1, outputs), filter)
         return
-    if winograd.convolve(x, filter, g, out) or tiles.convolve(x, filter, g, out):
+    if (
+        result_blocks.convolve(x, filter, g, out)
+        or winograd.convolve(x, filter, g, out)
+        or tiles.convolve(x, filter, g, out)
+    ):
         return
     with compiled.watched:
         _gather_and_multiply(x, matrix, g, out)
@@ -305,6 +317,8 @@ def _filter_gradient(x: Array, dy: Array, g: Geometry) -> Array:
         return blas.matmul(columns.T, dy.reshape(-1, outputs)).reshape(shape)
     found = winograd.correlate(x, dy, g)
     if found is None:
+        found = result_blocks.correlate(x, dy, g)
+    if found is None:
         found = tiles.correlate(x, dy, g)
     if found is not None:
         return found
@@ -331,8 +345,12 @@ def _input_gradient(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
     if dy.size == 0:
         dx[...] = 0
     elif _is_pointwise(g):
-        product_ = blas.matmul(dy.reshape(-1, outputs), filter.reshape(inputs, outputs).T)
-        dx[...] = product_.reshape(dx.shape)
+        whole = dx.reshape(-1, inputs) if dx.flags.c_contiguous else None
+        found = blas.matmul(dy.reshape(-1, outputs), filter.reshape(inputs, outputs).T, whole)
+        if whole is None:
+            dx[...] = found.reshape(dx.shape)
+    elif result_blocks.convolve_back(filter, dy, g, dx):
+        return
     elif outputs > MANY_OUTPUTS * inputs:
         _scatter_products(filter, dy, g, dx)
     else:
@@ -340,85 +358,17 @@ def _input_gradient(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
 
 
 def _gather_phases(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
-    """Input gradient as one convolution of dy for each phase (position modulo stride) of x.
-
-    Tap t of window o reads x at o * stride - before + t * dilation. The positions r, r + stride, …
-    are therefore met by the taps with (r + before - t * dilation) divisible by the stride, and by
-    no others: those taps, reversed, are the filter of a convolution with stride 1.
-    """
+    """Input gradient as one convolution of dy for each phase (position modulo stride) of x."""
+    parts = phases.phases(g)
+    if len(parts) > 1 and phases.convolve(filter, dy, g, dx):
+        return
     transposed = filter.swapaxes(-1, -2)
-    for positions, taps, part in _phases(g):
+    for positions, taps, part in parts:
         target = dx[positions]
         if part is None:
             target[...] = 0
         else:
             _conv(dy, np.ascontiguousarray(transposed[taps]), part, target)
-
-
-@functools.lru_cache(maxsize=256)
-def _phases(
-    g: Geometry,
-) -> tuple[tuple[tuple[slice, ...], tuple[slice, ...], Geometry | None], ...]:
-    """For each phase: its positions in dx, its taps in the filter, and its convolution.
-
-    None where no tap reaches the positions.
-    """
-    found: list[tuple[tuple[slice, ...], tuple[slice, ...], Geometry | None]] = []
-    for phase in product(*(_phases_along(axis, g) for axis in range(len(g.sizes)))):
-        positions = (slice(None), *(part.positions for part in phase))
-        if any(len(part.taps) == 0 for part in phase):
-            found.append((positions, (), None))
-            continue
-        inner = geometry(
-            g.counts,
-            [len(part.taps) for part in phase],
-            (1,) * len(g.sizes),
-            [part.pads for part in phase],
-            [part.dilation for part in phase],
-        )
-        found.append((positions, tuple(part.taps_reversed for part in phase), inner))
-    return tuple(found)
-
-
-class Phase(NamedTuple):
-    """One phase of one axis: positions of x, taps that reach them, and where dy is read."""
-
-    positions: slice
-    taps: range
-    dilation: int
-    pads: tuple[int, int]
-
-    @property
-    def taps_reversed(self) -> slice:
-        """The taps, last first, as an index of the filter's axis."""
-        last, step = self.taps[-1], self.taps.step
-        end = self.taps[0] - step
-        return slice(last, None if end < 0 else end, -step)
-
-
-def _phases_along(axis: int, g: Geometry) -> list[Phase]:
-    size, stride, dilation = g.sizes[axis], g.strides[axis], g.dilations[axis]
-    before, taps, count = g.pads[axis][0], g.window[axis], g.counts[axis]
-    common = math.gcd(stride, dilation)
-    step = stride // common
-    phases = []
-    for start in range(min(stride, size)):
-        positions = slice(start, None, stride)
-        first = next(
-            (t for t in range(min(step, taps)) if (start + before - t * dilation) % stride == 0),
-            taps,
-        )
-        mine = range(first, taps, step)
-        if not mine:
-            phases.append(Phase(positions, mine, 1, (0, 0)))
-            continue
-        # Position start + stride * m takes window m + offset(t); the last tap has the least offset.
-        least = (start + before - mine[-1] * dilation) // stride
-        most = (start + before - mine[0] * dilation) // stride
-        length = len(range(start, size, stride))
-        pads = (-least, length + most - count)
-        phases.append(Phase(positions, mine, dilation // common, pads))
-    return phases
 
 
 def _scatter_products(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:

@@ -2,7 +2,8 @@
 
 Sorted groups go through `ufunc.reduceat`. For the rest, `ufunc.at` is quick only on flat arrays
 with flat indices (there NumPy has a compiled loop), so rows are spread into elements first; that
-beats sorting, `bincount` and a product with one-hot rows at every size that was tried.
+beats sorting, `bincount` and a product with one-hot rows at every size that was tried. Sums of
+float32 rows, the gradients of embeddings, have machine code once they have taken some time.
 """
 
 import math
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops.kernels import compiled
 from pinnace.ops.kernels.pooling import lowest
 from pinnace.ops.kernels.precision import Array, Indices, computed_in
 
@@ -167,6 +169,26 @@ def _combine_rows(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) -> 
     width = out.shape[1]
     if width == 0 or len(places) == 0:
         return
+    if ufunc is np.add and rows.dtype == out.dtype == np.float32:
+        with compiled.watched:
+            _add_rows(out, places, rows)
+        return
+    _combine_numbers(out, places, rows, ufunc)
+
+
+def _add_rows(out: Array, places: Indices, rows: Array) -> None:
+    """`_combine_rows`, of sums of float32."""
+    kernel = compiled.made("add_rows")
+    if kernel is None or not (rows.flags.c_contiguous and rows.flags.aligned):
+        _combine_numbers(out, places, rows, np.add)
+        return
+    flat = np.ascontiguousarray(places, np.int64)
+    kernel(flat, rows.reshape(-1), out.reshape(-1), out.shape[1])
+
+
+def _combine_numbers(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) -> None:
+    """`_combine_rows`, number by number."""
+    width = out.shape[1]
     flat = places if width == 1 else (places[:, None] * np.intp(width) + np.arange(width))
     ufunc.at(out.reshape(-1), flat.reshape(-1).astype(np.intp, copy=False), rows.reshape(-1))
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pinnace.framework import config
-from pinnace.ops.kernels import blas, compiled, team, weights
+from pinnace.ops.kernels import blas, compiled, recycling, team, weights
 from pinnace.ops.kernels.poison import fill
 from pinnace.ops.kernels.weights import PANEL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pinnace.ops.kernels.patches import Geometry
     from pinnace.ops.kernels.precision import Array
@@ -47,9 +47,10 @@ _TILE_ROWS = 14
 # the second-level cache.
 _BLOCK_NUMBERS, _BLOCK_RESULTS = 1 << 16, 1 << 17
 # Pieces for each thread where there is enough to do, and the multiplications of the smallest.
-_PIECES, _PIECE_PRODUCTS = 4, 1 << 22
-# Numbers of a filter's gradient up to which threads sum over images of their own.
-_PARTIAL = 1 << 16
+_PIECES, _PIECE_PRODUCTS = 8, 1 << 22
+# Numbers of a filter's gradient up to which threads sum over images of their own, and up to which
+# several pieces of images have sums of their own.
+_PARTIAL, _SMALL_PARTIAL = 1 << 16, 1 << 13
 # A thread keeps its scratch up to so many numbers.
 _KEPT = 1 << 20
 
@@ -152,9 +153,34 @@ def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
         g: two axes.
         out: [batch, *counts, O], its channels side by side.
     """
+    task = prepared(x, filter, g, out)
+    if task is None:
+        return False
+    run(task.kernel, task.job, task.arrays, task.per_window)
+    return True
+
+
+class Task(NamedTuple):
+    """A job, with what it takes.
+
+    Attributes:
+        kernel: the machine code.
+        job: the whole.
+        arrays: x, b, what is made, and what sums begin with.
+        per_window: multiplications.
+    """
+
+    kernel: Callable[..., Any]
+    job: Job
+    arrays: tuple[Array, Array, Array, Array]
+    per_window: int
+
+
+def prepared(x: Array, filter: Array, g: Geometry, out: Array) -> Task | None:
+    """What `convolve` does, not yet done; None where NumPy has to do it. Arguments as there."""
     kernel = compiled.made("convolve")
     if kernel is None or len(g.sizes) != 2 or not (readable(x) and fits(filter) and readable(out)):
-        return False
+        return None
     inner, outputs = math.prod(filter.shape[:3]), filter.shape[3]
     if outputs <= PANEL:
         panels, b_step, panel_step = filter, outputs, 0
@@ -163,8 +189,31 @@ def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
         panels = weights.packed(filter.reshape(inner, outputs)) if kept is None else kept
         b_step, panel_step = PANEL, inner * PANEL
     job = job_of(x.shape, x.strides, g, out.shape, out.strides, (b_step, panel_step), _BLOCK_BYTES)
-    run(kernel, job, (x, panels, out, zeros(outputs)), inner * outputs)
-    return True
+    return Task(kernel, job, (x, panels, out, zeros(outputs)), inner * outputs)
+
+
+def run_together(tasks: Sequence[Task], images: int) -> None:
+    """Do jobs of so many images; a thread has all that is to be done with some of them."""
+    products = 0
+    # Of each: its table, where that has its first and last place, and how many an image has.
+    tables = []
+    for task in tasks:
+        job = task.job
+        products += job.last_image * job.last_row * job.positions * task.per_window
+        # Images whose rows follow one another may have become one.
+        places, each = (_IMAGES, 1) if job.last_image == images else (_ROWS, job.last_row // images)
+        tables.append((task, task.job.table(*task.arrays), places, each))
+    threads = pieces_of(products)
+    step = _step(images, piece_count(products, threads), 1)
+
+    def work(piece: int) -> None:
+        start, stop = piece * step, min(images, (piece + 1) * step)
+        for task, table, (first, last), each in tables:
+            mine = table.copy()
+            mine[first], mine[last] = start * each, stop * each
+            call(task.kernel, task.job, mine)
+
+    team.share(-(-images // step), work, threads=threads)
 
 
 def depthwise(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
@@ -206,7 +255,7 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
         return _correlate_images(kernel, job, x, dy, inner, threads).reshape(
             *g.window, channels, -1
         )
-    df = np.empty((*g.window, channels, outputs), np.float32)
+    df = recycling.empty((*g.window, channels, outputs), np.float32)
     init = zeros(PANEL)
     table = job.table(x, dy, df, init)
     by_rows = inner >= _FEW_ROWS or outputs <= PANEL
@@ -234,10 +283,15 @@ def _correlate_images(
     kernel: Callable[..., Any], job: Job, x: Array, dy: Array, inner: int, threads: int
 ) -> Array:
     """[rows of sums, O], each piece summed over some of the images by itself."""
-    step = -(-job.last_image // (threads * _PIECES))
-    parts = np.empty((-(-job.last_image // step), inner, dy.shape[-1]), np.float32)
+    # Each part is written and read once more: many sums have no more of them than threads.
+    pieces = _PIECES if inner * dy.shape[-1] <= _SMALL_PARTIAL else 1
+    step = -(-job.last_image // (threads * pieces))
+    parts = recycling.empty((-(-job.last_image // step), inner, dy.shape[-1]), np.float32)
     run_images(kernel, job, (x, dy, parts, zeros(PANEL)), step)
-    return np.asarray(parts.sum(axis=0))
+    sums = recycling.empty(parts.shape[1:], np.float32)
+    if len(parts) == 2:
+        return np.asarray(np.add(parts[0], parts[1], out=sums))
+    return np.asarray(parts.sum(axis=0, out=sums))
 
 
 def correlate_channels(x: Array, dy: Array, g: Geometry) -> Array | None:
@@ -494,6 +548,16 @@ def pieces_of(products: int) -> int:
     return team.size() if products >= team.WORTH_PRODUCTS else 1
 
 
+def piece_count(products: int, threads: int) -> int:
+    """How many pieces to cut so many multiplications into.
+
+    Some more than threads: one that begins late finds others done.
+    """
+    if threads == 1:
+        return 1
+    return threads * max(1, min(_PIECES, products // (threads * _PIECE_PRODUCTS)))
+
+
 def _step(length: int, pieces: int, unit: int) -> int:
     """Length of each piece, a multiple of the unit."""
     return -(-length // (pieces * unit)) * unit
@@ -525,8 +589,7 @@ def run(
     if threads == 1:
         call(kernel, job, table)
         return int(table[_MODE])
-    # Some pieces more than threads: one that begins late finds others done.
-    pieces = threads * max(1, min(_PIECES, windows * per_window // (threads * _PIECE_PRODUCTS)))
+    pieces = piece_count(windows * per_window, threads)
     if windows < _FEW_ROWS * threads and columns > PANEL:
         (first, last), length, unit, pieces = _COLUMNS, columns, PANEL, threads
     elif images % threads == 0 or images >= 4 * threads:

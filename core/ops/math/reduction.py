@@ -227,6 +227,8 @@ def _reduced(
 
 
 _FEW_ROWS = 4096
+# Numbers of a row that NumPy adds one after the other, and of an array for which that is slow.
+_SHORT, _LONG = 7, 1 << 12
 
 
 @functools.lru_cache(maxsize=256)
@@ -294,15 +296,29 @@ def _total(x: Array, axes: Any, keep: Any) -> Array:
     ):
         # Columns of a matrix: BLAS adds them up faster than add.reduce, in the same plain order.
         return np.dot(_ones(len(x), x.dtype), x)  # type: ignore[no-any-return]
-    total: Array = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
+    total = _sum(x, axes, wide, keep)
     return total if wide == x.dtype else total.astype(x.dtype)
+
+
+def _sum(x: Array, axes: Any, wide: np.dtype[Any], keep: Any) -> Array:
+    last = x.ndim - 1
+    if x.size >= _LONG and x.dtype == wide and x.dtype.kind == "f" and tuple(axes) == (last,):
+        count = x.shape[last]
+        if 1 < count <= _SHORT:
+            # NumPy calls a loop for each row: as many passes are quicker, and add in its order.
+            total = np.add(x[..., 0], x[..., 1])
+            for place in range(2, count):
+                total += x[..., place]
+            return total[..., None] if keep else total
+    found: Array = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
+    return found
 
 
 def _mean(x: Array, axes: Any, keep: Any) -> Array:
     # A sum of whole numbers leaves their type long before their mean does.
     wide = {"i": np.dtype(np.int64), "u": np.dtype(np.uint64)}.get(x.dtype.kind)
     wide = computed_in(x.dtype) if wide is None else wide
-    total = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
+    total = _sum(x, axes, wide, keep)
     count = 1
     for axis in axes:
         count *= x.shape[axis]

@@ -254,6 +254,7 @@ def _unsorted_op(
         infer=_infer_unsorted,
         kernel=_unsorted_kernel(how),
         gradient=gradient,
+        fresh=True,
     )
 
 

@@ -1,5 +1,6 @@
 """Adding one number per channel: BiasAdd and its gradient."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -68,11 +69,24 @@ def bias_add(
     return execute_one(BIAS_ADD, value, bias, data_format="NCHW", name=name)
 
 
+# Channels of a pixel that are few, pixels that are seen as one, and numbers for which that pays.
+_FEW_CHANNELS, _PIXELS, _LONG = 8, 64, 1 << 12
+
+
 def _bias_add_kernel(
     value: Array, bias: Array, *, data_format: str, out: Array | None = None
 ) -> Any:
     if data_format == "NCHW" and value.ndim > 2:
         bias = bias.reshape(-1, *(1,) * (value.ndim - 2))
+    elif value.size >= _LONG and bias.shape == value.shape[-1:]:
+        pixels = math.gcd(value.size // bias.size, _PIXELS)
+        whole = value.flags.c_contiguous and (out is None or out.flags.c_contiguous)
+        if pixels > 1 and 1 < bias.size <= _FEW_CHANNELS and whole:
+            # NumPy calls a loop for each row: several pixels with their channels are one.
+            shape = (-1, pixels * bias.size)
+            rows = None if out is None else out.reshape(shape)
+            found = np.add(value.reshape(shape), np.tile(bias, pixels), out=rows)
+            return found.reshape(value.shape) if out is None else out
     return np.add(value, bias, out=out)
 
 

@@ -42,6 +42,8 @@ __all__ = [
 
 # Numbers of a block of logits that several passes go over, and of what is worth a second thread.
 _BLOCK_NUMBERS, _SHARED_NUMBERS = 1 << 16, 1 << 17
+# Classes up to which passes over one class of all rows are quicker than those over one row.
+_FEW_CLASSES = 32
 
 
 def _as_column(x: Tensor) -> Tensor:
@@ -235,6 +237,8 @@ def _sparse_softmax_cross_entropy_kernel(features: Array, labels: Array) -> tupl
 
 def _losses_of(x: Array, labels: Array, slopes: Array) -> Array:
     """The losses of some rows; their gradients are written to `slopes`."""
+    if x.shape[1] <= _FEW_CLASSES:
+        return _losses_across(x, labels, slopes)
     np.subtract(x, np.maximum.reduce(x, axis=1, keepdims=True), out=slopes)
     rows = np.arange(len(x))
     chosen = slopes[rows, labels]
@@ -243,6 +247,23 @@ def _losses_of(x: Array, labels: Array, slopes: Array) -> Array:
     slopes /= total
     slopes[rows, labels] -= slopes.dtype.type(1)
     losses: Array = np.log(total[:, 0]) - chosen
+    return losses
+
+
+def _losses_across(x: Array, labels: Array, slopes: Array) -> Array:
+    """`_losses_of`, class by class: NumPy calls a loop for each row that it reduces."""
+    across = np.ascontiguousarray(x.T)
+    if np.may_share_memory(across, x):  # one row or one class lies the same way round
+        across = across.copy()
+    across -= np.maximum.reduce(across, axis=0)
+    rows = np.arange(len(x))
+    chosen = across[labels, rows]
+    np.exp(across, out=across)
+    total = np.add.reduce(across, axis=0)
+    across /= total
+    across[labels, rows] -= across.dtype.type(1)
+    slopes[...] = across.T
+    losses: Array = np.log(total) - chosen
     return losses
 
 

@@ -203,7 +203,14 @@ def _elu_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 
 ELU_GRAD: OpDef = register(
-    backward("EluGrad", _elu_grad_kernel, _elu_grad_gradient, types=FLOATS, signature=_OF_OUTPUTS)
+    backward(
+        "EluGrad",
+        _elu_grad_kernel,
+        _elu_grad_gradient,
+        types=FLOATS,
+        signature=_OF_OUTPUTS,
+        fuse="({gradients} * ({outputs} + T(1)) if {outputs} < T(0) else {gradients})",
+    )
 )
 
 
@@ -268,7 +275,13 @@ def _selu_grad_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
 
 SELU_GRAD: OpDef = register(
     backward(
-        "SeluGrad", _selu_grad_kernel, _selu_grad_gradient, types=FLOATS, signature=_OF_OUTPUTS
+        "SeluGrad",
+        _selu_grad_kernel,
+        _selu_grad_gradient,
+        types=FLOATS,
+        signature=_OF_OUTPUTS,
+        fuse=f"{{gradients}} * (({{outputs}} + T({_SCALE_ALPHA!r}))"
+        f" if {{outputs}} < T(0) else T({_SCALE!r}))",
     )
 )
 

@@ -90,7 +90,10 @@ def test_nobody_is_woken_where_no_core_is_idle(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux tells")
-def test_a_core_is_idle_while_fewer_threads_run_than_there_are_cores() -> None:
+def test_a_core_is_idle_while_fewer_threads_run_than_there_are_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(team, "_ANSWER_S", -1.0)
     load = team._Load()
     load._cores = 1 << 20
     assert load.leaves_room(0)
@@ -202,3 +205,17 @@ def test_a_shared_convolution_is_the_same(
         np.testing.assert_array_equal(shared, conv(*arguments))
     finally:
         team._opened = opened
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells")
+def test_the_systems_answer_holds_for_a_while_and_for_as_many_helpers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(team, "_ANSWER_S", 60.0)
+    load = team._Load()
+    load._cores = 1 << 20
+    assert load.leaves_room(0)
+    load._cores = 1
+    assert load.leaves_room(0)  # not looked at again
+    load._cores = 0
+    assert not load.leaves_room(1)

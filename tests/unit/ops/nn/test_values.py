@@ -181,6 +181,15 @@ def test_bias_is_added_to_the_channels(data_format: str | None, axis: int, rank:
     np.testing.assert_array_equal(nn.bias_add(x, bias, data_format).numpy(), expected)
 
 
+@pytest.mark.parametrize("channels", [1, 2, 3, 8, 9])
+@pytest.mark.parametrize("rows", [63, 64, 1001])
+def test_bias_of_few_channels_is_added_to_all_pixels(channels: int, rows: int) -> None:
+    x, bias = drawn(9, rows, 8, channels), drawn(channels, seed=1)
+    np.testing.assert_array_equal(nn.bias_add(x, bias).numpy(), x + bias)
+    turned = x.transpose(1, 0, 2, 3)
+    np.testing.assert_array_equal(nn.bias_add(turned, bias).numpy(), turned + bias)
+
+
 def test_cross_entropies_are_sums_of_logarithms() -> None:
     x, p = drawn(2, 3, 4), special.softmax(drawn(2, 3, 4, seed=1), axis=-1)
     classes = np.random.default_rng(2).integers(0, 4, (2, 3))

@@ -1,0 +1,269 @@
+"""Convolutions whose results have few channels, by machine code that wants many columns.
+
+A register tile multiplies whole vectors of columns, and a result of one or three channels fills a
+small part of one. So a block of neighbouring results becomes the columns: windows are a little
+larger, each is moved by a block, and its filter has each tap at a different place for each result
+of the block, zeros between. For the gradient of an input (a transposed convolution) a block takes
+the phases of the strides together. Where the zeros cost more than empty lanes do, nothing is done
+here.
+
+A filter's gradient with few columns is computed with x and dy in each other's place: its rows are
+then taps of dy, its columns the channels of x.
+
+Axes as in `convolution`; two spatial axes.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pinnace.ops.kernels import compiled, team, tiles
+from pinnace.ops.kernels.patches import Geometry, geometry
+from pinnace.ops.kernels.weights import PANEL
+
+if TYPE_CHECKING:
+    from pinnace.ops.kernels.precision import Array
+
+# Most results of a block along an axis.
+_LONGEST = 8
+# Cycles per row of a tile and step of its sums, by columns: (up to so many, cycles). Tiles of one
+# vector read nearly as much as those of two.
+_CYCLES = ((8, 0.65), (16, 0.7), (32, 1.0))
+# The same for an input's gradient where BLAS forms the products of all taps, which are added up.
+_ADDING, _SLOWLY = 3.0, 0.1
+# Cycles for moving one number from its block to its place.
+_MOVING = 3.0
+# What of the cycles must be left for it to be worth while, and multiplications of few.
+_GAIN, _FEWEST = 0.7, 1 << 18
+# Rows of a tile on the processor with the largest.
+_TILE_ROWS = 14
+# Numbers of the blocks that a thread works on at a time.
+_BLOCK_NUMBERS = 1 << 15
+
+
+class _Axis(NamedTuple):
+    """One axis, with blocks of results: windows of what is read, and the taps in them.
+
+    Attributes:
+        block: results of a block.
+        blocks: how many.
+        results: of the whole axis.
+        step: from the window of a block to the next.
+        window: taps of it.
+        pads: of what is read.
+        taps: [window, block], the filter's tap for a result of the block; -1 where there is none.
+    """
+
+    block: int
+    blocks: int
+    results: int
+    step: int
+    window: int
+    pads: tuple[int, int]
+    taps: list[list[int]]
+
+
+class _Plan(NamedTuple):
+    """Blocks along both axes.
+
+    Attributes:
+        g: the convolution that makes them.
+        places: [rows, columns, block, block], the filter's tap, flat; the first one past all taps
+            where there is none.
+        blocks: results of a block, by axis.
+    """
+
+    g: Geometry
+    places: Array
+    blocks: tuple[int, int]
+
+
+def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
+    """out[...] = convolution, for one group; False where it has to be done otherwise.
+
+    Args:
+        x: [batch, height, width, C].
+        filter: [rows, columns, C, O].
+        g: two axes.
+        out: [batch, *counts, O].
+    """
+    plan = _plan_of(g, filter.shape[-2], filter.shape[-1], back=False)
+    return plan is not None and _by_blocks(plan, x, filter, out)
+
+
+def convolve_back(filter: Array, dy: Array, g: Geometry, dx: Array) -> bool:
+    """dx[...] = the input gradient, for one group; False where it has to be done otherwise.
+
+    Args:
+        filter: [rows, columns, C, O].
+        dy: [batch, *counts, O].
+        g: two axes.
+        dx: [batch, *sizes, C].
+    """
+    plan = _plan_of(g, filter.shape[-1], filter.shape[-2], back=True)
+    return plan is not None and _by_blocks(plan, dy, filter.swapaxes(-1, -2), dx)
+
+
+def _by_blocks(plan: _Plan, read: Array, filter: Array, out: Array) -> bool:
+    """out[...] = what the plan is for, of a filter [rows, columns, inputs, outputs]."""
+    inputs, outputs = filter.shape[2:]
+    if out.size * inputs * math.prod(filter.shape[:2]) < _FEWEST:
+        return False
+    if compiled.made("convolve") is None or not (tiles.readable(read) and out.dtype == read.dtype):
+        return False
+    if filter.dtype != np.float32:
+        return False
+    widened = _widened(plan, filter)
+    rows, columns = plan.g.counts
+    down, along = plan.blocks
+    per_image = rows * columns * widened.shape[-1]
+    products = len(read) * per_image * math.prod(widened.shape[:3])
+    threads = tiles.pieces_of(products)
+    step = max(
+        1, min(-(-len(read) // tiles.piece_count(products, threads)), _BLOCK_NUMBERS // per_image)
+    )
+
+    def work(piece: int) -> None:
+        images = slice(piece * step, (piece + 1) * step)
+        target = out[images]
+        size = len(target) * per_image
+        lent = tiles.lend("blocks", size, np.float32)
+        blocks = lent[:size].reshape(len(target), rows, columns, widened.shape[-1])
+        tiles.convolve(read[images], widened, plan.g, blocks)
+        split = blocks.reshape(len(target), rows, columns, down, along, outputs)
+        in_order = split.transpose(0, 1, 3, 2, 4, 5)
+        whole = (len(target), rows * down, columns * along, outputs)
+        if target.shape == whole and target.flags.c_contiguous:
+            np.copyto(target.reshape(in_order.shape), in_order)
+        else:
+            target[...] = in_order.reshape(whole)[:, : target.shape[1], : target.shape[2]]
+
+    team.share(-(-len(read) // step), work, threads=threads)
+    return True
+
+
+def _widened(plan: _Plan, filter: Array) -> Array:
+    """[*window of the plan, inputs, results of a block * outputs] of [rows, columns, …]."""
+    inputs, outputs = filter.shape[2:]
+    taps = np.zeros((math.prod(filter.shape[:2]) + 1, inputs, outputs), np.float32)
+    taps[:-1] = filter.reshape(-1, inputs, outputs)
+    laid_out = taps[plan.places].transpose(0, 1, 4, 2, 3, 5)
+    return np.ascontiguousarray(laid_out).reshape(*plan.places.shape[:2], inputs, -1)
+
+
+@functools.lru_cache(maxsize=256)
+def _plan_of(g: Geometry, inputs: int, outputs: int, *, back: bool) -> _Plan | None:
+    """The blocks that take the fewest cycles; None if results one by one do not take many more.
+
+    Args:
+        g: the convolution.
+        inputs: channels of what is read.
+        outputs: channels of the results.
+        back: whether the results are the input's gradient.
+    """
+    few = 0 < outputs <= PANEL // 2
+    if len(g.sizes) != 2 or not few or 0 in (inputs, *g.counts, *g.sizes, *g.window):
+        return None
+    # Each phase of a gradient has its part of the taps.
+    taps = math.prod(g.window) / (math.prod(g.strides) if back else 1)
+    alone = inputs * _cycles(outputs)
+    if back:
+        alone = min(alone, outputs * (_ADDING + _SLOWLY * inputs))
+    least = _GAIN * taps * alone
+    best: tuple[_Axis, _Axis] | None = None
+    lengths = range(1, _LONGEST + 1)
+    axes = [[_axis(g, axis, block, back) for block in lengths] for axis in (0, 1)]
+    for down, along in product(*axes):
+        if down is None or along is None or down.block * along.block > PANEL // outputs:
+            continue
+        share = (
+            down.window * down.blocks / down.results * along.window * along.blocks / along.results
+        )
+        columns = down.block * along.block * outputs
+        cycles = share * inputs * _cycles(columns) + _MOVING * outputs
+        if cycles < least:
+            least, best = cycles, (down, along)
+    if best is None:
+        return None
+    down_taps, along_taps = (np.array(axis.taps) for axis in best)
+    both = down_taps[:, None, :, None] * g.window[1] + along_taps[None, :, None, :]
+    there = (down_taps >= 0)[:, None, :, None] & (along_taps >= 0)[None, :, None, :]
+    return _Plan(
+        geometry(
+            g.counts if back else g.sizes,
+            [axis.window for axis in best],
+            [axis.step for axis in best],
+            [axis.pads for axis in best],
+            (1, 1),
+        ),
+        np.where(there, both, math.prod(g.window)),
+        (best[0].block, best[1].block),
+    )
+
+
+def _cycles(columns: int) -> float:
+    """Per row of a tile and step of its sums."""
+    return next(cycles for most, cycles in _CYCLES if columns <= most)
+
+
+def _axis(g: Geometry, axis: int, block: int, back: bool) -> _Axis | None:
+    """One axis, in blocks; None if they do not hold all phases of a stride."""
+    stride, dilation, before = g.strides[axis], g.dilations[axis], g.pads[axis][0]
+    if back and block % stride:
+        return None
+    # Where a block at 0 reads: (result, tap) to place.
+    reads: dict[tuple[int, int], int] = {}
+    for result, tap in product(range(block), range(g.window[axis])):
+        if not back:
+            reads[result, tap] = result * stride + tap * dilation - before
+        elif (result + before - tap * dilation) % stride == 0:
+            reads[result, tap] = (result + before - tap * dilation) // stride
+    if not reads:
+        return None
+    results, size = (g.sizes, g.counts) if back else (g.counts, g.sizes)
+    step = block // stride if back else block * stride
+    first = min(reads.values())
+    window = max(reads.values()) - first + 1
+    taps = [[-1] * block for _ in range(window)]
+    for (result, tap), place in reads.items():
+        taps[place - first][result] = tap
+    count = -(-results[axis] // block)
+    pads = (-first, (count - 1) * step + window + first - size[axis])
+    return _Axis(block, count, results[axis], step, window, pads, taps)
+
+
+def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
+    """[rows, columns, C, O], the gradient of the filter; None where it is not quicker this way.
+
+    Args:
+        x: [batch, height, width, C].
+        dy: [batch, *counts, O].
+        g: two axes.
+    """
+    channels, outputs = x.shape[-1], dy.shape[-1]
+    if len(g.sizes) != 2 or g.strides != (1, 1) or outputs > PANEL // 2 or dy.size == 0:
+        return None
+    if _slope_cycles(g, outputs, channels) > _GAIN * _slope_cycles(g, channels, outputs):
+        return None
+    # Position q of x meets tap t of the window at q - t * dilation + before.
+    pads = []
+    for size, taps, dilation, (before, _), count in zip(
+        g.sizes, g.window, g.dilations, g.pads, g.counts, strict=True
+    ):
+        reach = (taps - 1) * dilation
+        pads.append((reach - before, size - count + before))
+    swapped = geometry(g.counts, g.window, g.strides, pads, g.dilations)
+    found = tiles.correlate(dy, x, swapped)
+    return None if found is None else np.ascontiguousarray(found[::-1, ::-1].swapaxes(-1, -2))
+
+
+def _slope_cycles(g: Geometry, rows: int, columns: int) -> float:
+    """Per position, where rows are taps of so many channels."""
+    panels = -(-columns // PANEL)
+    width = -(-columns // panels)
+    return -(-math.prod(g.window) * rows // _TILE_ROWS) * panels * _cycles(width)

@@ -1,0 +1,170 @@
+"""Results of few channels in blocks, and all phases at once, against NumPy's sums in float64."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinnace.engine.codegen import compiler, sliding
+from pinnace.framework import config
+from pinnace.ops.kernels import compiled, convolution, phases, result_blocks, team, tiles
+from pinnace.ops.kernels.patches import Geometry, geometry
+from pinnace.ops.kernels.precision import Array
+
+pytest.importorskip("numba")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _kernels_are_made() -> Iterator[None]:
+    """All kernels, waited for; blocks wherever there can be any; shared among three."""
+    for name, text in sliding.TEXTS.items():
+        kernel = compiler.request(text)
+        assert kernel.done.wait(timeout=120)
+        assert kernel.function is not None, (name, compiler.errors.get(text))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "_spent", 1.0)
+        patch.setattr(config.settings, "tier", "auto")
+        patch.setattr(config.settings, "fusion", True)
+        patch.setattr(result_blocks, "_FEWEST", 0)
+        patch.setattr(result_blocks, "_GAIN", 1e9)
+        patch.setattr(result_blocks, "_MOVING", 0.0)
+        patch.setattr(team, "_MOST", 3)
+        result_blocks._plan_of.cache_clear()
+        yield
+    result_blocks._plan_of.cache_clear()
+
+
+class Drawn(NamedTuple):
+    x: Array
+    filter: Array
+    dy: Array
+    g: Geometry
+
+    @property
+    def how(self) -> tuple[Any, Any, Any]:
+        return self.g.strides, self.g.pads, self.g.dilations
+
+
+def drawn(draw: st.DrawFn, channels: int, outputs: int) -> Drawn:
+    """A convolution whose windows may begin before the image and end behind it."""
+    window, strides, dilations, pads, sizes = [], [], [], [], []
+    for _ in range(2):
+        taps, gap = draw(st.integers(1, 5)), draw(st.integers(1, 3))
+        reach = (taps - 1) * gap + 1
+        pads.append((draw(st.integers(0, 3)), draw(st.integers(0, 3))))
+        window.append(taps)
+        dilations.append(gap)
+        strides.append(draw(st.integers(1, 3)))
+        sizes.append(reach + draw(st.integers(0, 12)))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    g = geometry(sizes, window, strides, pads, dilations)
+    batch = draw(st.integers(1, 6))
+    shapes = (batch, *sizes, channels), (*window, channels, outputs), (batch, *g.counts, outputs)
+    x, filter, dy = (random.standard_normal(shape).astype(np.float32) for shape in shapes)
+    return Drawn(x, filter, dy, g)
+
+
+@st.composite
+def few_outputs(draw: st.DrawFn) -> Drawn:
+    return drawn(draw, draw(st.integers(1, 40)), draw(st.integers(1, 16)))
+
+
+@st.composite
+def few_inputs(draw: st.DrawFn) -> Drawn:
+    return drawn(draw, draw(st.integers(1, 16)), draw(st.integers(1, 40)))
+
+
+# Multiplications from which work is shared, and numbers of blocks worked on at a time.
+shared = st.sampled_from([1, 1 << 40])
+pieces = st.sampled_from([1, 5000, 1 << 15])
+
+
+def assert_close(found: Array | None, wanted: Array, terms: int) -> None:
+    """Float32 sums of `terms` standard normal products: a unit of the last place for each."""
+    assert found is not None
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1.2e-7 * (terms + 8) * 4)
+
+
+def exact(*arrays: Array) -> list[Array]:
+    return [array.astype(np.float64) for array in arrays]
+
+
+@given(case=few_outputs(), products=shared, numbers=pieces, step=st.sampled_from([1, 2]))
+def test_blocks_of_results_are_a_convolution(
+    case: Drawn, products: int, numbers: int, step: int
+) -> None:
+    rows, columns = case.g.counts
+    whole = np.full((len(case.x), rows * step, columns * step, case.dy.shape[-1]), 7, np.float32)
+    out = whole[:, ::step, ::step]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(team, "WORTH_PRODUCTS", products)
+        patch.setattr(result_blocks, "_BLOCK_NUMBERS", numbers)
+        made = result_blocks.convolve(case.x, case.filter, case.g, out)
+    # With two results to an image or one there is nothing that lies side by side.
+    assert made or max(case.g.counts) < 2 or case.dy.shape[-1] > 8
+    if made:
+        wanted = convolution.conv(*exact(case.x, case.filter), *case.how)
+        assert_close(out, wanted, case.filter[..., 0].size)
+        out[...] = 7
+        assert (whole == 7).all()
+
+
+@given(case=few_inputs(), products=shared, numbers=pieces)
+def test_blocks_of_positions_are_an_input_gradient(
+    case: Drawn, products: int, numbers: int
+) -> None:
+    dx = np.full(case.x.shape, np.nan, np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(team, "WORTH_PRODUCTS", products)
+        patch.setattr(result_blocks, "_BLOCK_NUMBERS", numbers)
+        if not result_blocks.convolve_back(case.filter, case.dy, case.g, dx):
+            return
+    wanted = convolution.conv_input_gradient(case.x.shape, *exact(case.filter, case.dy), *case.how)
+    assert_close(dx, wanted, case.filter.size // case.filter.shape[-2])
+
+
+@given(case=few_outputs())
+def test_x_and_dy_in_each_others_place_give_the_filters_gradient(case: Drawn) -> None:
+    found = result_blocks.correlate(case.x, case.dy, case.g)
+    if case.g.strides != (1, 1):
+        assert found is None
+        return
+    wanted = convolution.conv_filter_gradient(
+        exact(case.x)[0], case.filter.shape, exact(case.dy)[0], *case.how
+    )
+    assert_close(found, wanted, case.dy[..., 0].size)
+
+
+@given(case=few_inputs(), products=shared)
+def test_all_phases_at_once_are_an_input_gradient(case: Drawn, products: int) -> None:
+    dx = np.full(case.x.shape, np.nan, np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(team, "WORTH_PRODUCTS", products)
+        patch.setattr(tiles, "_PIECE_PRODUCTS", 1)
+        assert phases.convolve(case.filter, case.dy, case.g, dx)
+    wanted = convolution.conv_input_gradient(case.x.shape, *exact(case.filter, case.dy), *case.how)
+    assert_close(dx, wanted, case.filter.size // case.filter.shape[-2])
+
+
+def test_blocks_are_taken_where_they_are_quicker() -> None:
+    """One output of many channels, three phases of a picture; not what fills vectors already."""
+    result_blocks._plan_of.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(result_blocks, "_GAIN", 0.7)
+        patch.setattr(result_blocks, "_MOVING", 3.0)
+        picture = geometry([32, 32], [3, 3], [1, 1], [(1, 1)] * 2, [1, 1])
+        strided = geometry([32, 32], [5, 5], [2, 2], [(1, 2)] * 2, [1, 1])
+        plan = result_blocks._plan_of(picture, 16, 1, back=False)
+        assert plan is not None
+        assert np.prod(plan.blocks) >= 8
+        plan = result_blocks._plan_of(strided, 32, 3, back=True)
+        assert plan is not None
+        assert all(block % 2 == 0 for block in plan.blocks)
+        assert result_blocks._plan_of(picture, 64, 16, back=False) is None
+        assert result_blocks._plan_of(picture, 64, 64, back=False) is None
+        assert result_blocks._plan_of(strided, 64, 32, back=True) is None
+    result_blocks._plan_of.cache_clear()

@@ -1,0 +1,57 @@
+"""Rows added to rows by machine code, against sums one after the other."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinnace.engine.codegen import compiler, segments
+from pinnace.framework import config
+from pinnace.ops.kernels import compiled
+from pinnace.ops.kernels.segments import scatter_nd, unsorted_segment_reduce
+
+pytest.importorskip("numba")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _kernel_is_made() -> Iterator[None]:
+    for text in segments.TEXTS.values():
+        kernel = compiler.request(text)
+        assert kernel.done.wait(timeout=120)
+        assert kernel.function is not None, compiler.errors.get(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "_spent", 1.0)
+        patch.setattr(config.settings, "tier", "auto")
+        patch.setattr(config.settings, "fusion", True)
+        yield
+
+
+@given(
+    ids=st.lists(st.integers(-2, 6), max_size=30),
+    width=st.integers(0, 70),
+    step=st.integers(1, 2),
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from([np.int32, np.int64]),
+)
+def test_sums_are_those_of_one_row_after_the_other(
+    ids: list[int], width: int, step: int, seed: int, kind: type
+) -> None:
+    rows = np.random.default_rng(seed).standard_normal((len(ids), width * step)).astype(np.float32)
+    rows = rows[:, ::step]
+    wanted = np.zeros((7, width), np.float32)
+    for row, place in zip(rows, ids, strict=True):
+        if place >= 0:
+            wanted[place] += row
+    found = unsorted_segment_reduce(rows, np.array(ids, kind), 7, "sum")
+    np.testing.assert_array_equal(found, wanted)
+    if min(ids, default=0) >= 0:
+        places = np.array(ids, kind).reshape(-1, 1)
+        np.testing.assert_array_equal(scatter_nd(places, rows, (7, width)), wanted)
+
+
+def test_infinities_and_nan_stay_in_their_rows() -> None:
+    rows = np.array([[np.inf, 1], [-np.inf, 2], [np.nan, 3], [4, 4]], np.float32)
+    found = unsorted_segment_reduce(rows, np.array([0, 0, 2, 1]), 3, "sum")
+    np.testing.assert_array_equal(found, np.array([[np.nan, 3], [4, 4], [np.nan, 3]], np.float32))
