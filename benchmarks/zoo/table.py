@@ -31,8 +31,8 @@ weights, with Adam.
 
 - *first call*: from opening the file, or building the model, to the first answer; imports are done.
   A second batch follows in the same process: the file is opened again.
-- *at 1 s*: a call a second after the first answer. Both are of a second process of ours, which finds
-  the machine code of the first in the cache folder, as on a machine that has run the program before.
+- *at 1 s*: a call a second after the first answer. Both are of a second process of ours, which
+  finds the first one's machine code in the cache folder, as where the program has run before.
 - *settled*: after eight seconds and forty calls, and when nothing goes on in the background; peers,
   which change no more, after one second and forty calls. Lower quartiles; a ratio is formed within
   a round, and the median of the rounds.
