@@ -6,8 +6,9 @@ at all, is not waited for. Each begins with its own share of a row's pieces, whi
 in the row before: what a thread reads is then what it has just written, in its own cache. Counters,
 a cache line each, say how many of each share are taken, and how many of the row are done.
 
-Sums of products and channelwise ones are done by `register_tiles`, with what follows them (biases,
-another layer's result, rectifiers) before a sum leaves its register.
+Each kind of row has a text of its own, in the `_walk` modules beside this one. Sums of products and
+channelwise ones are done by `register_tiles`, with what follows them (biases, another layer's
+result, activations) before a sum leaves its register.
 
 Threads meet in a mailbox (`ops.kernels.mailbox`), if the call has one: the caller offers the table
 there while it walks it; a helper (`threads` is 0) walks what is offered until nothing came for a
@@ -21,6 +22,8 @@ from pinnace.engine.codegen.attention_walk import ATTENTION
 from pinnace.engine.codegen.lookup_walk import LOOKUP
 from pinnace.engine.codegen.pairs_walk import PAIRS
 from pinnace.engine.codegen.pool_walk import POOLS
+from pinnace.engine.codegen.product_walk import CHANNELWISE, PRODUCT
+from pinnace.engine.codegen.program_walk import PROGRAM
 from pinnace.engine.codegen.resize_walk import RESIZE
 from pinnace.engine.codegen.volume_walk import VOLUMES
 from pinnace.engine.codegen.winograd_walk import WINOGRAD
@@ -97,136 +100,6 @@ def clear_border(q, piece, pieces):
             clear(begin + 4 * q[COLUMNS] * step, right * step)
 '''
 
-# One tile of as many rows as are left, and as wide as there are columns.
-_TILE = """
-                    a_table = t[i:].ctypes.data
-                    y_table = t[limit + i :].ctypes.data
-                    z_table = t[2 * limit + i :].ctypes.data
-                    left = count - i
-                    if width <= HALF and HALF < NARROW:
-                        {half}
-                        if left > HALF_ROWS:
-                            a_table += 8 * HALF_ROWS
-                            y_table += 8 * HALF_ROWS
-                            z_table += 8 * HALF_ROWS
-                            {half}
-                        i += ROWS
-                    elif left > EIGHT and width <= NARROW:
-                        {narrow}
-                        i += ROWS
-                    elif left > EIGHT:
-                        {wide}
-                        i += ROWS
-                    elif left > 4:
-                        {eight}
-                        i += EIGHT
-                    elif left > 2:
-                        {four}
-                        i += 4
-                    elif left > 1:
-                        {two}
-                        i += 2
-                    elif width > WIDE:
-                        {across}
-                        i += 1
-                    else:
-                        {one}
-                        i += 1
-"""
-_CALLS = {
-    name: f"{name}(q[X], a_table, q[Y] + 4 * j, y_table, panel, 32, sections, q[SECTIONS], "
-    "q[LENGTH], 1, width, q[BIAS] + 4 * j, q[MODE], q[Z] + 4 * j, z_table)"
-    for name in ("half", "narrow", "wide", "eight", "four", "two", "across", "one")
-}
-_FETCHES = {
-    name: call
-    if name not in {"wide", "eight"}
-    else call.replace(f"{name}(", f"{name}_fetching(").replace(
-        "z_table)", "z_table, ahead, ahead_step)"
-    )
-    + "\n                        ahead += inner * ahead_step"
-    for name, call in _CALLS.items()
-}
-
-_PRODUCT = (
-    '''
-@njit(nogil=True, error_model="numpy")
-def product_piece(q, t, piece):
-    """A piece of a product or a convolution: some windows by some columns."""
-    cuts = q[CUTS]
-    pieces = q[PIECES] // cuts
-    some, cut = piece // cuts, piece % cuts
-    if cut == 0:
-        clear_border(q, some, pieces)
-    windows, outputs = q[IMAGES] * q[ROWS_] * q[COLUMNS], q[WIDTH]
-    step = ((windows + pieces - 1) // pieces + ROWS - 1) // ROWS * ROWS
-    first, last = some * step, min(windows, (some + 1) * step)
-    panels = (outputs + 31) // 32
-    begin_j, end_j = panels * cut // cuts * 32, min(outputs, panels * (cut + 1) // cuts * 32)
-    product_windows(q, t, first, last, begin_j, end_j)
-
-
-@njit(nogil=True, error_model="numpy")
-def product_windows(q, t, first, last, begin_j, end_j):
-    """Some windows of a product or a convolution, by some columns."""
-    block = q[BLOCK]
-    limit = block + ROWS
-    sections = place_sections(q, t, limit)
-    inner = q[TERMS]
-    for at in range(first, last, block):
-        count = min(block, last - at)
-        place_windows(q, t, at, count, limit)
-        span = PANEL if count == 1 else WIDE
-        if q[WEIGHTS_STAY]:
-            i = 0
-            while i < count:
-                before = i
-                for j in range(begin_j, end_j, span):
-                    i = before
-                    width = min(span, end_j - j)
-                    panel = q[WEIGHTS] + 4 * (j // 32 * 32 * inner + j % 32)
-'''
-    + _TILE.format(**_CALLS)
-    + """
-        else:
-            passes = (count + ROWS - 1) // ROWS
-            ahead_step = (128 + passes - 1) // passes
-            for j in range(begin_j, end_j, span):
-                width = min(span, end_j - j)
-                panel = q[WEIGHTS] + 4 * (j // 32 * 32 * inner + j % 32)
-                ahead = panel + 128 * inner
-                i = 0
-                while i < count:
-"""
-    + _TILE.format(**_FETCHES)
-)
-
-_CHANNELWISE = '''
-@njit(nogil=True, error_model="numpy")
-def channelwise_piece(q, t, piece):
-    """A piece of a channelwise convolution: some windows."""
-    pieces = q[PIECES]
-    clear_border(q, piece, pieces)
-    windows, width, block = q[IMAGES] * q[ROWS_] * q[COLUMNS], q[WIDTH], q[BLOCK]
-    limit = block + ROWS
-    sections = place_sections(q, t, limit)
-    step = ((windows + pieces - 1) // pieces + ROWS - 1) // ROWS * ROWS
-    first, last = piece * step, min(windows, (piece + 1) * step)
-    for at in range(first, last, block):
-        count = min(block, last - at)
-        place_windows(q, t, at, count, limit)
-        for i in range(0, count, ROWS):
-            a_table = t[i:].ctypes.data
-            y_table = t[limit + i :].ctypes.data
-            z_table = t[2 * limit + i :].ctypes.data
-            for j in range(0, width, NARROW):
-                channelwise(
-                    q[X] + 4 * j, a_table, q[Y] + 4 * j, y_table, q[WEIGHTS] + 4 * j, width,
-                    sections, q[SECTIONS], q[LENGTH], q[A_STEP], min(NARROW, width - j),
-                    q[BIAS] + 4 * j, q[MODE], q[Z] + 4 * j, z_table,
-                )
-'''
-
 _ROWS = '''
 @njit(nogil=True, error_model="numpy", fastmath={"contract"})
 def softmax_piece(q, piece):
@@ -263,159 +136,6 @@ def copy_piece(q, piece):
         else:
             for w in range(q[COLUMNS]):
                 move(y + 4 * w * q[Y_STEP], x + 4 * w * q[X_STEP], width)
-'''
-
-_PROGRAM = '''
-@njit(nogil=True, error_model="numpy")
-def place(kind, number, tensors, q, registers, n, r, w):
-    """The address of an operand's block."""
-    if kind == REGISTER:
-        return registers.ctypes.data + 4 * number * REGISTER_SIZE
-    if kind == ADDRESS:
-        return number
-    s = q[TENSORS] + number
-    at = n * tensors[s, T_IMAGE] + r * tensors[s, T_ROW] + w * tensors[s, T_STEP]
-    return tensors[s, T_AT] + 4 * at
-
-
-@njit(nogil=True, error_model="numpy", fastmath={"contract"})
-def operate(what, to, x, y, count, width):
-    """One instruction on blocks of `count` numbers."""
-    whole_vectors()
-    o, a, b = numbers(to, count), numbers(x, count), numbers(y, count)
-    if what == OP_ADD:
-        for i in range(count):
-            o[i] = a[i] + b[i]
-    elif what == OP_SUBTRACT:
-        for i in range(count):
-            o[i] = a[i] - b[i]
-    elif what == OP_MULTIPLY:
-        for i in range(count):
-            o[i] = a[i] * b[i]
-    elif what == OP_DIVIDE:
-        for i in range(count):
-            o[i] = a[i] / b[i]
-    elif what == OP_LARGER:
-        for i in range(count):
-            o[i] = maximum(a[i], b[i])
-    elif what == OP_SMALLER:
-        for i in range(count):
-            o[i] = minimum(a[i], b[i])
-    elif what == OP_NEGATIVE:
-        for i in range(count):
-            o[i] = -a[i]
-    elif what == OP_ABSOLUTE:
-        for i in range(count):
-            o[i] = abs(a[i])
-    elif what == OP_ROOT:
-        for i in range(count):
-            o[i] = sqrt(a[i])
-    elif what == OP_EXP:
-        for i in range(count):
-            o[i] = exp(a[i])
-    elif what == OP_EXPM1:
-        for i in range(count):
-            o[i] = expm1(a[i])
-    elif what == OP_TANH:
-        activate(to, x, count, TANH)
-    elif what == OP_ERF:
-        for i in range(count):
-            o[i] = erf(a[i])
-    elif what == OP_ERFC:
-        for i in range(count):
-            o[i] = erfc(a[i])
-    elif what == OP_SIGMOID:
-        activate(to, x, count, SIGMOID)
-    elif what == OP_ADD_ONE:
-        one = b[0]
-        for i in range(count):
-            o[i] = a[i] + one
-    elif what == OP_SUBTRACT_ONE:
-        one = b[0]
-        for i in range(count):
-            o[i] = a[i] - one
-    elif what == OP_MULTIPLY_ONE:
-        one = b[0]
-        for i in range(count):
-            o[i] = a[i] * one
-    elif what == OP_DIVIDE_ONE:
-        one = b[0]
-        for i in range(count):
-            o[i] = a[i] / one
-    elif what == OP_LARGER_ONE:
-        one = b[0]
-        for i in range(count):
-            o[i] = maximum(a[i], one)
-    elif what == OP_SMALLER_ONE:
-        one = b[0]
-        for i in range(count):
-            o[i] = minimum(a[i], one)
-    elif what == OP_MULTIPLY_ROWS:
-        scale_rows(to, x, y, count // width, width)
-    elif what == OP_SPREAD:
-        move(to, x, width)
-        done = width
-        while done < count:
-            move(to + 4 * done, to, min(done, count - done))
-            done += done
-    elif what == OP_SPREAD_ROWS:
-        for row in range(count // width):
-            for c in range(width):
-                o[row * width + c] = a[row]
-    elif what == OP_ROW_LARGEST:
-        for row in range(count // width):
-            largest = a[row * width]
-            for c in range(width):
-                largest = larger(largest, a[row * width + c])
-            o[row] = largest
-    elif what == OP_ROW_SUM or what == OP_ROW_MEAN:
-        for row in range(count // width):
-            total = float32(0)
-            for c in range(width):
-                total = plus(total, a[row * width + c])
-            o[row] = total / float32(width) if what == OP_ROW_MEAN else total
-    else:
-        for i in range(count):
-            o[i] = a[i]
-
-
-@njit(nogil=True, error_model="numpy")
-def program_piece(q, programs, tensors, registers, piece):
-    """A piece of an elementwise program: some windows, a block of numbers at a time."""
-    pieces, width, columns, rows = q[PIECES], q[WIDTH], q[COLUMNS], q[ROWS_]
-    clear_border(q, piece, pieces)
-    windows = q[IMAGES] * rows * columns
-    if q[HELD]:
-        columns, rows = rows * columns, 1
-    at, last = windows * piece // pieces, windows * (piece + 1) // pieces
-    while at < last:
-        w = at % columns
-        r = at // columns % rows
-        n = at // (columns * rows)
-        some = min(q[BLOCK], min(columns - w, last - at))
-        count = some * width
-        for k in range(q[FIRST], q[LAST]):
-            p = programs[k]
-            to = place(p[I_TO_KIND], p[I_TO], tensors, q, registers, n, r, w)
-            x = place(p[I_A_KIND], p[I_A], tensors, q, registers, n, r, w)
-            y = place(p[I_B_KIND], p[I_B], tensors, q, registers, n, r, w)
-            operate(p[I_WHAT], to, x, y, some if p[I_BY_ROW] else count, width)
-        if q[HELD]:
-            held = int64(registers.ctypes.data) + 4 * (q[HELD] - 1) * REGISTER_SIZE
-            write_rows(q, held, n, w, some)
-        at += some
-
-
-@njit(nogil=True, error_model="numpy")
-def write_rows(q, held, n, first, count):
-    """Pixels `first` to `first + count` of image n, which lie side by side, to the rows of y."""
-    width, columns, done = q[WIDTH], q[COLUMNS], 0
-    while done < count:
-        r, w = (first + done) // columns, (first + done) % columns
-        some = min(columns - w, count - done)
-        at = n * q[Y_IMAGE] + r * q[Y_ROW] + w * width
-        move(q[Y] + 4 * at, held + 4 * done * width, some * width)
-        done += some
 '''
 
 _WALK = f"""
@@ -547,13 +267,13 @@ LOWEST = np.finfo(np.float32).min
     + fields.constants()
     + "\n\n"
     + _WINDOWS
-    + _PRODUCT
-    + _CHANNELWISE
+    + PRODUCT
+    + CHANNELWISE
     + POOLS
     + _ROWS
     + LOOKUP
     + PAIRS
-    + _PROGRAM
+    + PROGRAM
     + ATTENTION
     + WINOGRAD
     + VOLUMES

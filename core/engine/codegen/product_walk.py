@@ -1,0 +1,133 @@
+"""Products, convolutions and channelwise ones in the kernel that walks networks: its text."""
+
+from __future__ import annotations
+
+# One tile of as many rows as are left, and as wide as there are columns.
+_TILE = """
+                    a_table = t[i:].ctypes.data
+                    y_table = t[limit + i :].ctypes.data
+                    z_table = t[2 * limit + i :].ctypes.data
+                    left = count - i
+                    if width <= HALF and HALF < NARROW:
+                        {half}
+                        if left > HALF_ROWS:
+                            a_table += 8 * HALF_ROWS
+                            y_table += 8 * HALF_ROWS
+                            z_table += 8 * HALF_ROWS
+                            {half}
+                        i += ROWS
+                    elif left > EIGHT and width <= NARROW:
+                        {narrow}
+                        i += ROWS
+                    elif left > EIGHT:
+                        {wide}
+                        i += ROWS
+                    elif left > 4:
+                        {eight}
+                        i += EIGHT
+                    elif left > 2:
+                        {four}
+                        i += 4
+                    elif left > 1:
+                        {two}
+                        i += 2
+                    elif width > WIDE:
+                        {across}
+                        i += 1
+                    else:
+                        {one}
+                        i += 1
+"""
+_CALLS = {
+    name: f"{name}(q[X], a_table, q[Y] + 4 * j, y_table, panel, 32, sections, q[SECTIONS], "
+    "q[LENGTH], 1, width, q[BIAS] + 4 * j, q[MODE], q[Z] + 4 * j, z_table)"
+    for name in ("half", "narrow", "wide", "eight", "four", "two", "across", "one")
+}
+_FETCHES = {
+    name: call
+    if name not in {"wide", "eight"}
+    else call.replace(f"{name}(", f"{name}_fetching(").replace(
+        "z_table)", "z_table, ahead, ahead_step)"
+    )
+    + "\n                        ahead += inner * ahead_step"
+    for name, call in _CALLS.items()
+}
+
+PRODUCT = (
+    '''
+@njit(nogil=True, error_model="numpy")
+def product_piece(q, t, piece):
+    """A piece of a product or a convolution: some windows by some columns."""
+    cuts = q[CUTS]
+    pieces = q[PIECES] // cuts
+    some, cut = piece // cuts, piece % cuts
+    if cut == 0:
+        clear_border(q, some, pieces)
+    windows, outputs = q[IMAGES] * q[ROWS_] * q[COLUMNS], q[WIDTH]
+    step = ((windows + pieces - 1) // pieces + ROWS - 1) // ROWS * ROWS
+    first, last = some * step, min(windows, (some + 1) * step)
+    panels = (outputs + 31) // 32
+    begin_j, end_j = panels * cut // cuts * 32, min(outputs, panels * (cut + 1) // cuts * 32)
+    product_windows(q, t, first, last, begin_j, end_j)
+
+
+@njit(nogil=True, error_model="numpy")
+def product_windows(q, t, first, last, begin_j, end_j):
+    """Some windows of a product or a convolution, by some columns."""
+    block = q[BLOCK]
+    limit = block + ROWS
+    sections = place_sections(q, t, limit)
+    inner = q[TERMS]
+    for at in range(first, last, block):
+        count = min(block, last - at)
+        place_windows(q, t, at, count, limit)
+        span = PANEL if count == 1 else WIDE
+        if q[WEIGHTS_STAY]:
+            i = 0
+            while i < count:
+                before = i
+                for j in range(begin_j, end_j, span):
+                    i = before
+                    width = min(span, end_j - j)
+                    panel = q[WEIGHTS] + 4 * (j // 32 * 32 * inner + j % 32)
+'''
+    + _TILE.format(**_CALLS)
+    + """
+        else:
+            passes = (count + ROWS - 1) // ROWS
+            ahead_step = (128 + passes - 1) // passes
+            for j in range(begin_j, end_j, span):
+                width = min(span, end_j - j)
+                panel = q[WEIGHTS] + 4 * (j // 32 * 32 * inner + j % 32)
+                ahead = panel + 128 * inner
+                i = 0
+                while i < count:
+"""
+    + _TILE.format(**_FETCHES)
+)
+
+CHANNELWISE = '''
+@njit(nogil=True, error_model="numpy")
+def channelwise_piece(q, t, piece):
+    """A piece of a channelwise convolution: some windows."""
+    pieces = q[PIECES]
+    clear_border(q, piece, pieces)
+    windows, width, block = q[IMAGES] * q[ROWS_] * q[COLUMNS], q[WIDTH], q[BLOCK]
+    limit = block + ROWS
+    sections = place_sections(q, t, limit)
+    step = ((windows + pieces - 1) // pieces + ROWS - 1) // ROWS * ROWS
+    first, last = piece * step, min(windows, (piece + 1) * step)
+    for at in range(first, last, block):
+        count = min(block, last - at)
+        place_windows(q, t, at, count, limit)
+        for i in range(0, count, ROWS):
+            a_table = t[i:].ctypes.data
+            y_table = t[limit + i :].ctypes.data
+            z_table = t[2 * limit + i :].ctypes.data
+            for j in range(0, width, NARROW):
+                channelwise(
+                    q[X] + 4 * j, a_table, q[Y] + 4 * j, y_table, q[WEIGHTS] + 4 * j, width,
+                    sections, q[SECTIONS], q[LENGTH], q[A_STEP], min(NARROW, width - j),
+                    q[BIAS] + 4 * j, q[MODE], q[Z] + 4 * j, z_table,
+                )
+'''
