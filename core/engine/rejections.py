@@ -15,6 +15,7 @@ from pinnace.graph.copying import Copy
 from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
 from pinnace.graph.text import text_of
 from pinnace.ops.array.constants import PLACEHOLDER
+from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,7 +119,9 @@ def part_of(
         if node in made:
             pending.pop()
             continue
-        if node.op is PLACEHOLDER or node.op.stateful or node.controls or node.op.wants_ctx:
+        # Variables are read as often as one likes: nothing assigns to them meanwhile.
+        has_effects = node.op.stateful and node.op is not READ_VARIABLE
+        if node.op is PLACEHOLDER or has_effects or node.controls or node.op.wants_ctx:
             return None
         missing = [value.node for value in node.inputs if value not in copy.values]
         if missing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -301,17 +302,57 @@ def _total(x: Array, axes: Any, keep: Any) -> Array:
 
 
 def _sum(x: Array, axes: Any, wide: np.dtype[Any], keep: Any) -> Array:
-    last = x.ndim - 1
-    if x.size >= _LONG and x.dtype == wide and x.dtype.kind == "f" and tuple(axes) == (last,):
-        count = x.shape[last]
-        if 1 < count <= _SHORT:
+    if x.size >= _LONG and x.dtype == wide and x.dtype.kind == "f":
+        count = x.shape[-1]
+        if tuple(axes) == (x.ndim - 1,) and 1 < count <= _SHORT:
             # NumPy calls a loop for each row: as many passes are quicker, and add in its order.
             total = np.add(x[..., 0], x[..., 1])
             for place in range(2, count):
                 total += x[..., place]
             return total[..., None] if keep else total
+        sides = _sides(x.shape, tuple(sorted(axes)))
+        if sides is not None and x.flags.c_contiguous:
+            return _sum_between(x, sides, axes, keep)
     found: Array = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
     return found
+
+
+# Rows that are added up by BLAS, at least and at most, and numbers of one at most: NumPy calls a
+# loop for each row.
+_MIDDLE, _MOST_NUMBERS = 16, 512
+
+
+@functools.lru_cache(maxsize=256)
+def _sides(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int, int] | None:
+    """Sizes of the axes before those that are summed over, of these, after, and summed at the end.
+
+    As for means over the pixels of an image, or of a group of its channels. None if the axes lie
+    otherwise, or NumPy is as quick.
+    """
+    end = next((n for n, axis in enumerate(axes) if axis != axes[0] + n), len(axes))
+    first, after = axes[0], axes[0] + end
+    tail = axes[end:]
+    kept = len(shape) - len(tail)
+    if after >= kept or tail != tuple(range(kept, len(shape))):
+        return None
+    before, rows = math.prod(shape[:first]), math.prod(shape[first:after])
+    numbers, last = math.prod(shape[after:kept]), math.prod(shape[kept:])
+    fits = _MIDDLE <= rows <= _FEW_ROWS and 0 < numbers * last <= _MOST_NUMBERS
+    return (before, rows, numbers, last) if fits else None
+
+
+def _sum_between(x: Array, sides: tuple[int, int, int, int], axes: Any, keep: Any) -> Array:
+    """`_sum` over middle axes, and perhaps over the last ones; see `_sides`."""
+    before, rows, numbers, last = sides
+    total: Array = np.matmul(_ones(rows, x.dtype)[None], x.reshape(before, rows, numbers * last))
+    if last > 1:
+        total = np.add.reduce(total.reshape(before, numbers, last), axis=-1)
+    shape = (
+        [1 if axis in axes else size for axis, size in enumerate(x.shape)]
+        if keep
+        else [size for axis, size in enumerate(x.shape) if axis not in axes]
+    )
+    return total.reshape(shape)
 
 
 def _mean(x: Array, axes: Any, keep: Any) -> Array:

@@ -11,6 +11,8 @@ import pytest
 import pinnace as tf
 from pinnace.engine import loop_tiers, rejections, tiers, trials
 from pinnace.engine.codegen import compiler, regions
+from pinnace.engine.source import Source
+from pinnace.engine.steps import steps_of
 from pinnace.framework import config
 from tests.unit.engine.test_tiers import PROGRAMS, arrays, normal, region, small
 
@@ -259,3 +261,19 @@ def test_shapes_that_change_in_a_loop_are_each_proved(tampered: Any) -> None:
         settle()
     assert {one.kind for one in rejections.rejected()} <= {"recurrence", "turns"}
     assert rejections.count() >= 1
+
+
+def test_a_part_that_reads_variables_can_be_run_by_itself() -> None:
+    """What inputs one ulp off lead to is asked of it."""
+    weights = tf.Variable(normal(512, 8))
+    function = tf.function(lambda x: tf.nn.relu(tf.matmul(x, weights))).get_concrete_function(
+        tf.TensorSpec([None, 512])
+    )
+    graph = function.graph
+    part = rejections.part_of(graph.name, graph.inputs, graph.outputs, {})
+    assert part is not None
+    x = normal(3, 512)
+    given = [x, *function._captured_arrays]
+    (found,) = Source(part, steps_of(part)).plain()(given, None)
+    wanted = np.maximum(np.float64(x) @ np.float64(weights.numpy()), 0)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4)

@@ -1,10 +1,13 @@
 """What TensorFlow does at kinks, with nothing, with wrong arguments and in 16 bits."""
 
+import math
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import special
 
 import pinnace
@@ -197,3 +200,38 @@ def test_sums_of_short_rows_are_numpys(count: int, keep: bool, dtype: Any) -> No
     np.testing.assert_array_equal(found, wanted.astype(dtype))
     found = pinnace.reduce_mean(x, -1, keepdims=keep).numpy()
     np.testing.assert_array_equal(found, (wanted / wide(count)).astype(dtype))
+
+
+@settings(max_examples=60)
+@given(
+    shape=st.lists(st.integers(1, 24), min_size=2, max_size=5).filter(
+        lambda dims: 1 << 12 <= math.prod(dims) <= 1 << 17
+    ),
+    data=st.data(),
+    keep=st.booleans(),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_sums_over_any_axes_are_those_of_float64(
+    shape: list[int], data: st.DataObject, keep: bool, dtype: Any
+) -> None:
+    axes = data.draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))
+    x = np.random.default_rng(len(axes)).standard_normal(shape).astype(dtype)
+    exact = x.sum(axis=tuple(axes), dtype=np.float64, keepdims=keep)
+    # Numbers that are added one after the other: each sum may be off by half an ulp of the terms.
+    count = x.size // exact.size
+    bound = count * np.finfo(dtype).eps * np.abs(x).sum(axis=tuple(axes), keepdims=keep)
+    found = pinnace.reduce_sum(x, sorted(axes, reverse=True), keepdims=keep).numpy()
+    assert found.shape == exact.shape
+    assert (np.abs(found - exact) <= bound).all()
+    found = pinnace.reduce_mean(x, sorted(axes), keepdims=keep).numpy()
+    assert found.shape == exact.shape
+    assert (np.abs(found - exact / count) <= bound / count).all()
+
+
+def test_sums_between_axes_keep_what_is_not_finite() -> None:
+    x = np.ones((3, 40, 40, 4, 2), np.float32)
+    x[0, 5, 6, 1, 1], x[1, 7, 8, 2, 0], x[1, 7, 9, 2, 0] = np.nan, np.inf, -np.inf
+    x[2, 1, 1, 3, 0] = -np.inf
+    with np.errstate(invalid="ignore"):
+        wanted = x.sum(axis=(1, 2, 4))
+    np.testing.assert_array_equal(pinnace.reduce_sum(x, [1, 2, 4]).numpy(), wanted)
