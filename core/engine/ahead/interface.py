@@ -134,7 +134,7 @@ def _function(entry: Entry) -> str:
         dtype, rank_text, layout, access = kind.split(":")
         rank = int(rank_text)
         taken.append(f"const struct array *{name}")
-        first, second = _numbers(dtype)
+        first, second = numbers_of(dtype)
         flags = ["ALIGNED"]
         flags += ["IN_ONE_PIECE"] if layout == "C" else []
         flags += ["WRITEABLE"] if access == "w" else []
@@ -160,7 +160,7 @@ def _function(entry: Entry) -> str:
     )
 
 
-def _numbers(dtype: str) -> tuple[int, int]:
+def numbers_of(dtype: str) -> tuple[int, int]:
     """NumPy's numbers of a dtype: a C type of the same size is another one for it."""
     kind = np.dtype(dtype)
     twins = [np.dtype(code) for code in "lqLQ"]

@@ -84,6 +84,8 @@ _kernels: dict[str, Kernel] = {}
 _lock = threading.Lock()
 _requests: queue.SimpleQueue[Kernel] = queue.SimpleQueue()
 _thread: threading.Thread | None = None
+# How many requests the thread has before it, or is at.
+_queued = 0
 _leaving = False
 _KNOWN_LLVM = range(15, 23)
 # Why there is no compiled code in this process.
@@ -96,14 +98,16 @@ def request(text: str) -> Kernel:
     Args:
         text: defines `kernel`, decorated with a signature; sees NumPy and `codegen.mathematics`.
     """
-    global _thread
+    global _thread, _queued
     if config.settings.poison:
         text = _EMPTY.sub(lambda found: f"np.full({found[1]}, {_POISON[found[2]]})", text)
     with _lock:
         found = _kernels.get(text)
         if found is None:
             found = _kernels[text] = Kernel(text)
-            if not _is_ahead(found) and not _is_kept(found):
+            # LLVM does one thing at a time: while it compiles, a load would wait for seconds.
+            if not _is_ahead(found) and (_queued or not _is_kept(found)):
+                _queued += 1
                 _requests.put(found)
                 if _thread is None:
                     _thread = threading.Thread(target=_serve, name="pinnace-compiler", daemon=True)
@@ -168,10 +172,10 @@ def missing() -> str | None:
 
 def _forget() -> None:
     """After a fork the thread is gone: what it had not made is asked for anew."""
-    global _thread, _lock, _requests
+    global _thread, _lock, _requests, _queued
     _lock = threading.Lock()
     _requests = queue.SimpleQueue()
-    _thread = None
+    _thread, _queued = None, 0
     for text, kernel in list(_kernels.items()):
         kernel.kept.set()  # by the parent, if at all
         if kernel.function is None:
@@ -192,22 +196,26 @@ def prepare() -> None:
 
 
 def _serve() -> None:
-    global failure
+    global failure, _queued
     try:
         prepare()
     except ImportError as error:
         failure = f"Numba cannot be imported: {error}"
     while True:
         kernel = _requests.get()
-        if failure is None and not _leaving and kernel.function is None:
+        if not _leaving and kernel.function is None:
             _make(kernel)
         kernel.done.set()
         kernel.kept.set()
+        with _lock:
+            _queued -= 1
 
 
 def _make(kernel: Kernel) -> None:
-    """Compile a kernel, and keep it for later processes."""
+    """Load a kernel, or compile it and keep it for later processes."""
     global failure
+    if _is_kept(kernel) or failure is not None:
+        return
     began = perf_counter()
     text = full_text(kernel.text)
     try:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pinnace.engine.ahead import interface
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -27,8 +29,8 @@ _TYPES = {
 ERRORS: tuple[type[Exception], ...] = (TypeError, MemoryError)
 # Bits of an array's flags.
 _IN_ONE_PIECE, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
-# Bytes from the head of an array, and of its dtype, to fields; `check_offsets` looks whether NumPy
-# has them there.
+# Bytes from the head of an array, and of its dtype, to fields; `kept` looks whether NumPy has them
+# there.
 TYPE, DATA, RANK, SHAPE, STEPS, DTYPE, FLAGS, ORDER, NUMBER = 8, 16, 24, 32, 40, 56, 64, 26, 28
 
 _PYTHON = """\
@@ -251,7 +253,10 @@ class _EntryPoint:
         number = self._field("i32", head, NUMBER)
         order = self._field("i8", head, ORDER)
         has = self._new(f"and i32 {self._field('i32', given, FLAGS)}, {flags}")
-        alike = [self._new(f"icmp eq i32 {number}, {one}") for one in numbers_of(dtype)]
+        alike = [
+            self._new(f"icmp eq i32 {number}, {one}")
+            for one in sorted(set(interface.numbers_of(dtype)))
+        ]
         conditions = [
             self._new(f"icmp eq i32 {self._field('i32', given, RANK)}, {rank}"),
             alike[0] if len(alike) == 1 else self._new(f"or i1 {alike[0]}, {alike[1]}"),
@@ -343,10 +348,3 @@ class _EntryPoint:
         make = "PyBool_FromLong" if kind == "bool" else "PyLong_FromLongLong"
         make = "PyLong_FromUnsignedLongLong" if kind.startswith("u") else make
         return self._new(f"call ptr @{make}(i64 {value})")
-
-
-def numbers_of(dtype: str) -> list[int]:
-    """NumPy's numbers of a dtype: C types of the same size have numbers of their own."""
-    kind = np.dtype(dtype)
-    twins = [np.dtype(code) for code in "lqLQ"]
-    return sorted({one.num for one in twins if one == kind} or {kind.num})

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from pinnace.engine.codegen import compiler, kept
+from pinnace.engine.ahead import interface
+from pinnace.engine.codegen import compiler, entry_points, kept
 from pinnace.framework import config
 
 if TYPE_CHECKING:
@@ -30,7 +32,8 @@ os.environ["PINNACE_CACHE"] = ""
 import numpy as np
 import pinnace as tf
 from pinnace.engine import tiers
-from pinnace.engine.codegen import compiler, kept
+from pinnace.engine.ahead import interface
+from pinnace.engine.codegen import compiler, entry_points, kept
 tiers._HOT_S = 0.0
 x = np.linspace(-3, 3, 64 * 512, dtype=np.float32).reshape(64, 512)
 f = tf.function(lambda x: tf.tanh(x * 2.0) + tf.exp(-x))
@@ -64,6 +67,75 @@ def test_a_kernel_is_kept_in_the_cache_folder(
     assert works(made("kept"))
     files = [file.suffix for file in tmp_path.rglob("*") if file.is_file()]
     assert files == [".kernel"]
+
+
+def forgotten(kernel: compiler.Kernel) -> None:
+    """As in a process that has not asked for it."""
+    compiler._kernels.pop(kernel.text)
+
+
+def test_a_kept_kernel_is_there_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "cache", tmp_path)
+    first = made("there at once")
+    assert first.is_new
+    forgotten(first)
+    again = compiler.request(first.text)
+    assert again.done.is_set()
+    assert not again.is_new
+    assert again.bytes == first.bytes > 0
+    assert works(again)
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty"])
+def test_a_damaged_file_is_compiled_anew(
+    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config.settings, "cache", tmp_path)
+    first = made(f"damaged: {damage}")
+    (file,) = tmp_path.rglob("*.kernel")
+    content = file.read_bytes()
+    middle = len(content) // 2
+    changed = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+    file.write_bytes({"cut": content[:middle], "changed": changed, "empty": b""}[damage])
+    forgotten(first)
+    again = made(f"damaged: {damage}")
+    assert again.is_new
+    assert works(again)
+    (file,) = tmp_path.rglob("*.kernel")
+    assert len(file.read_bytes()) == again.bytes
+
+
+def test_a_request_does_not_wait_while_another_kernel_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config.settings, "cache", tmp_path)
+    first = made("behind another")
+    forgotten(first)
+    begun, may_end = threading.Event(), threading.Event()
+    dispatcher_of = compiler.dispatcher_of
+
+    def slowly(text: str) -> Any:
+        begun.set()
+        assert may_end.wait(60)
+        return dispatcher_of(text)
+
+    monkeypatch.setattr(compiler, "dispatcher_of", slowly)
+    try:
+        slow = compiler.request(TEXT.format(mark="slow"))
+        assert begun.wait(60)
+        behind = compiler.request(first.text)
+        assert not behind.done.is_set()
+    finally:
+        may_end.set()
+    assert slow.kept.wait(120)
+    assert behind.kept.wait(120)
+    assert not behind.is_new
+    assert works(slow)
+    assert works(behind)
+
+
+def test_kept_kernels_have_all_of_numbas_runtime_that_libraries_have() -> None:
+    assert set(entry_points._RUNTIME) == set(interface.RUNTIME)
 
 
 def test_nothing_is_kept_without_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
