@@ -29,7 +29,7 @@ from pinnace.ops.kernels import tiles, weights
 from pinnace.ops.running import RunContext
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from hot.kernels import Maker
     from pinnace.engine.layout import Layout
@@ -37,6 +37,17 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Graph, Node, Value
 
 _LOOPS = frozenset({"StatelessWhile", "While"})
+
+
+def _reaching(values: Callable[..., Any]) -> Callable[..., Any]:
+    """What finds a small plan's variables, and lets the thread's interpreted kernel read them."""
+
+    def found(small: Any, handles: Any) -> Any:
+        held = values(small, handles)
+        interpreted.reach([] if held is None else held.arrays)
+        return held
+
+    return found
 
 
 @contextlib.contextmanager
@@ -49,6 +60,8 @@ def everything_is_worth_it() -> Iterator[None]:
         (weights, "_SMALLEST", 1),
         (weights, "_PATIENCE", 2),
         (small_plans, "_FEWEST_STEPS", 1),
+        # Its kernel reads variables by addresses in a table: in whichever thread it runs.
+        (small_plans.SmallPlan, "_values", _reaching(small_plans.SmallPlan._values)),
         (finding, "_WORTH", 1),
     ]
     before = [(module, name, getattr(module, name)) for module, name, _ in changed]
@@ -198,12 +211,8 @@ class Compiled:
             small = small_plans.small_plan_of(plan, arrays)
         if small is not None and small.kernel.function is not None:
             self._count("small plan", way)
-            given = dict(zip(plan.graph.inputs, arrays, strict=True))
-            held = small._values([given[value.node.inputs[0]] for value in small._variables])
-            interpreted.reach([] if held is None else held.arrays)
             with np.errstate(all="ignore"):
                 found["small plan"] = small.run(arrays, None)
-            interpreted.reach([])
         steady = [value for value in plan.graph.inputs if value.handle is not None]
         regions = fuse(
             plan.steps, layout.known, plan.graph.outputs, settled=layout.settled, steady=steady
