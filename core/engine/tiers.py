@@ -425,5 +425,7 @@ class Tiers:
 def _is_small(plan: Plan) -> bool:
     """Whether a plan is of a length that may become one kernel, and changes nothing."""
     return _FEWEST <= len(plan.steps) <= _MOST and all(
-        step.node.op.effect in {None, "read"} and not step.node.op.wants_ctx for step in plan.steps
+        (step.node.op.effect in {None, "read"} and not step.node.op.wants_ctx)
+        or step.node.op.runs == "loop"  # which is looked into when it is hot
+        for step in plan.steps
     )

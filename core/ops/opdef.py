@@ -24,6 +24,7 @@ Specs: TypeAlias = TensorSpec | tuple[TensorSpec, ...]
 Effect: TypeAlias = Literal["read", "write", "random", "io"]
 Flow: TypeAlias = Literal["call", "branch", "loop"]
 Division: TypeAlias = tuple[Literal["quotient", "remainder"], Literal["exact", "floor", "truncate"]]
+Moves: TypeAlias = Literal["concatenate", "stack", "split", "unstack", "slice", "reverse", "repeat"]
 
 
 class NotDifferentiable:
@@ -308,8 +309,9 @@ class OpDef:
         flops: counts the floating-point operations of a call; None is unknown. Elementwise ops,
             views and shape queries are counted without it.
         moves: it copies elements: joins tensors along the axis that is its last input
-            (`concatenate`) or along a new axis (`stack`), cuts one along an axis (`split`),
-            takes a part of one (`slice`), or puts one next to itself (`repeat`).
+            (`concatenate`) or along a new axis (`stack`), cuts one along an axis that stays
+            (`split`) or goes (`unstack`), takes a part of one (`slice`), turns axes round
+            (`reverse`), or puts one next to itself (`repeat`).
         divides: it gives the quotient or the remainder of its two inputs, rounded down (`floor`) or
             towards zero (`truncate`); an `exact` quotient is rounded, towards zero, only of
             integers.
@@ -344,7 +346,7 @@ class OpDef:
     packs: bool = False
     sums: bool = False
     flops: Count | None = None
-    moves: Literal["concatenate", "stack", "split", "slice", "repeat"] | None = None
+    moves: Moves | None = None
     divides: Division | None = None
     mutex: Literal["lock", "unlock"] | None = None
     batch: BatchRule | None = None

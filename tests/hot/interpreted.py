@@ -99,6 +99,10 @@ def _some_truths(address: Any, count: Any) -> Any:
     return _memory.view(address, count, np.uint8, clipped=True)
 
 
+def _shaped(address: Any, shape: Any) -> Any:
+    return _floats(address, math.prod(shape)).reshape(shape)
+
+
 def _move(target: Any, source: Any, count: Any) -> None:
     if target != source and abs(int(target) - int(source)) < 4 * int(count):
         raise OutOfBoundsError("a copy onto a part of itself")
@@ -225,7 +229,9 @@ class Interpreter:
         vars(module).update(sizes, move=_move)
         vars(module).update({name: _tile(*form, tiles.LANES) for name, form in made.items()})
         self._found[module.__name__] = module
-        self._twin(f"{_CODEGEN}.products", at=_at, floats=_some_floats, truths=_some_truths)
+        self._twin(
+            f"{_CODEGEN}.products", at=_at, floats=_some_floats, shaped=_shaped, truths=_some_truths
+        )
 
     def _import(self, name: str, *rest: Any) -> Any:
         found = self._found.get(name)

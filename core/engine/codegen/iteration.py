@@ -27,6 +27,7 @@ class Iteration:
         variables: of the loop: what is carried, and the tables of numbers.
         lists: the loop variables that are lists, and what an iteration does with them.
         kernel: the text.
+        hoisted: places of the steps of the body that give the same in each iteration.
         fixed: from the loop variables to what is the same in each iteration.
         fixed_shapes: of that, in the iteration that was watched.
     """
@@ -34,6 +35,7 @@ class Iteration:
     variables: Variables
     lists: Lists
     kernel: IterationText
+    hoisted: Sequence[int]
     fixed: Callable[[Sequence[Array]], tuple[Array, ...]]
     fixed_shapes: tuple[tuple[int, ...], ...]
 
@@ -64,7 +66,12 @@ def iteration_of(
     fixed = _fixed(body, steps, variables)
     kernel = IterationText(test, body, sizes, variables, lists, steps)
     return Iteration(
-        variables, lists, kernel, fixed, tuple(sizes[value] for value in variables.fixed)
+        variables,
+        lists,
+        kernel,
+        steps.hoisted,
+        fixed,
+        tuple(sizes[value] for value in variables.fixed),
     )
 
 

@@ -36,7 +36,6 @@ class IterationText:
         steps: of the body.
 
     Attributes:
-        text: the kernel's.
         numbers: its table of sizes.
         constants: arrays that it is given first.
         fixed_arrays: places of arrays among the fixed values.
@@ -100,7 +99,27 @@ class IterationText:
             "iterations += 1",
         ]
         self.numbers, self.constants = self._writer.numbers, self._writer.constants
-        self.text = self._framed(begin, iteration)
+        self._arguments = list(self._taken())
+        self._lines = self._framed(begin, iteration)
+
+    @property
+    def text(self) -> str:
+        """The kernel's, alone."""
+        kinds = ", ".join(kind for _, kind in self._arguments)
+        return (
+            f"{HEADER}@njit([int64(int64, {kinds})],\n"
+            '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
+            + self._defined("kernel")
+        )
+
+    def function(self, name: str) -> str:
+        """The loop as a function that another kernel calls, under a name of its own."""
+        return '@njit(error_model="numpy", fastmath={"contract"})\n' + self._defined(name)
+
+    def _defined(self, name: str) -> str:
+        names = ", ".join(name for name, _ in self._arguments)
+        lines = "".join(f"    {line}\n" for line in self._lines)
+        return f"def {name}(most, {names}):\n{lines}"
 
     def _common_rows(self, arrays: Sequence[Node]) -> int | None:
         """How many rows all arrays have, if none depends on another; None otherwise."""
@@ -339,8 +358,8 @@ class IterationText:
             raise UnsupportedError("the condition is no truth value")
         return decision, lines
 
-    def _framed(self, begin: Sequence[str], iteration: Sequence[str]) -> str:
-        """The whole text: numbers out of their tables, the loop, numbers back into the tables."""
+    def _framed(self, begin: Sequence[str], iteration: Sequence[str]) -> list[str]:
+        """All lines: numbers out of their tables, the loop, numbers back into the tables."""
         writer = self._writer
         fixed = list(self._variables.fixed)
         loaded, stored = [], []
@@ -351,28 +370,21 @@ class IterationText:
                 loaded.append(f"{name}{index} = {kind}({table}[{index}])")
                 if loop:
                     stored.append(f"{table}[{index}] = {name}{index}")
-        lines = [
+        return [
             *(*writer.memory(), *loaded, *writer.before, *begin),
             "iterations = 0",
             "while iterations < most:",
             *(f"    {line}" for line in iteration),
             *(*stored, writer.release(), "return iterations"),
         ]
-        arguments = list(self._arguments(fixed))
-        kinds = ", ".join(kind for _, kind in arguments)
-        return (
-            f"{HEADER}@njit([int64(int64, {kinds})],\n"
-            '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
-            f"def kernel(most, {', '.join(name for name, _ in arguments)}):\n"
-            + "".join(f"    {line}\n" for line in lines)
-        )
 
     def _tables(self) -> tuple[tuple[str, str, list[tuple[bool, int]]], ...]:
         """For integers and reals: letter of their names, name of the table, sources."""
         return (("i", "q", self._variables.integers), ("r", "f", self._variables.reals))
 
-    def _arguments(self, fixed: Sequence[Value]) -> Iterator[tuple[str, str]]:
+    def _taken(self) -> Iterator[tuple[str, str]]:
         """Names and kinds of what the kernel takes, after how many iterations at most."""
+        fixed = list(self._variables.fixed)
         if self.rows is not None:
             yield from (("first", "int64"), ("end", "int64"))
         yield from (("n", "TABLE"), ("q", "TABLE"), ("f", "REALS"), ("lengths", "TABLE"))

@@ -43,6 +43,12 @@ def floats(address: Any, count: Any) -> Any:
 
 
 @njit(inline="always")  # type: ignore[misc,unused-ignore]
+def shaped(address: Any, shape: Any) -> Any:
+    """The float32 numbers from an address on, as an array of this shape."""
+    return carray(as_pointer(address), shape)
+
+
+@njit(inline="always")  # type: ignore[misc,unused-ignore]
 def truths(address: Any, count: Any) -> Any:
     """The truth values from an address on, as bytes."""
     return carray(as_bytes(address), count)

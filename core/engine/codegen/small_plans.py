@@ -2,8 +2,9 @@
 
 A plan's step on a small array takes a microsecond or two, of which the arithmetic is a tenth. Where
 every step has a statement, the plan makes its results' arrays and calls one kernel. Where its
-variables' values lie is a table of addresses, made again when one was assigned to. Plans with much
-to do stay what they are: their kernels share work between threads.
+variables' values lie is a table of addresses, made again when one was assigned to. Loops over few
+rows are part of it. Plans with much to do stay what they are: their kernels share work between
+threads.
 """
 
 from __future__ import annotations
@@ -17,24 +18,29 @@ import numpy as np
 from pinnace.engine.codegen import compiler
 from pinnace.engine.codegen.array_steps import UnsupportedError, multiplications
 from pinnace.engine.codegen.places import array_type, fit
-from pinnace.engine.codegen.statements import HEADER, Statements, is_known
+from pinnace.engine.codegen.plan_parts import parts_of
+from pinnace.engine.codegen.plan_statements import PlanStatements
+from pinnace.engine.codegen.statements import HEADER
 from pinnace.framework import dtypes
-from pinnace.graph.graph import constant_of
 from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
     from pinnace.ops.running import RunContext
 
+# What a kernel may be given.
+_KINDS = {dtypes.float32: "float32", dtypes.bool: "boolean"}
 # Fewer steps cost less than entering a kernel.
 _FEWEST_STEPS = 3
 # Multiplications of products, and numbers in an array, that one thread does in no time.
 _MOST_MULTIPLICATIONS = 1 << 21
 _MOST_NUMBERS = 1 << 14
+# Beside a loop, which one thread takes anyway.
+_MOST_NUMBERS_LOOPED = 1 << 17
 
 
 class _Held(NamedTuple):
@@ -70,75 +76,66 @@ class SmallPlan:
             watched = plan.source.recording()(arrays)
         self._plan = plan
         self._sizes = {value: np.shape(array) for value, array in watched.items()}
-        known: dict[Value, Array] = {}
-        self._reads: list[int] = []
-        given = dict.fromkeys(plan.graph.inputs)
-        nodes: list[Node] = []
-        for position, step in enumerate(plan.steps):
-            node = step.node
-            if node.op.name == "ReadVariableOp":
-                self._reads.append(position)
-                given[node.outputs[0]] = None
-            elif self._is_known(node, known):
-                known.update((value, np.asarray(watched[value])) for value in node.outputs)
-            elif is_known(node):
-                nodes.append(node)
-            else:
-                raise UnsupportedError(f"{node.op.name} has no statement")
-        self._check_work(nodes)
-        self._write(nodes, given, known)
+        self._parts = parts = parts_of(plan, watched)
+        self._check_work(parts.nodes)
+        self._write(watched)
         self._numbers = np.array(self._writer.numbers, np.int64)
         self._held: _Held | None = None
         self.kernel = compiler.request(self.text)
         self._function: Any = None
-
-    @staticmethod
-    def _is_known(node: Node, known: dict[Value, Array]) -> bool:
-        if node.op.shape_query:
-            return True
-        return bool(node.inputs) and all(
-            value in known or constant_of(value) is not None for value in node.inputs
-        )
 
     def _check_work(self, nodes: Sequence[Node]) -> None:
         self.products = work = sum(multiplications(node, self._sizes) for node in nodes)
         largest = max(
             (math.prod(self._sizes[value]) for node in nodes for value in node.outputs), default=0
         )
-        if work > _MOST_MULTIPLICATIONS or largest > _MOST_NUMBERS:
+        has_loops = any(node.op.runs == "loop" for node in nodes)
+        most = _MOST_NUMBERS_LOOPED if has_loops else _MOST_NUMBERS
+        if work > _MOST_MULTIPLICATIONS or largest > most:
             raise UnsupportedError("too much for one thread")
         if any(0 in self._sizes[value] for node in nodes for value in node.outputs):
             raise UnsupportedError("empty arrays")
         if len(nodes) < _FEWEST_STEPS:
             raise UnsupportedError("too few steps")
 
-    def _write(
-        self, nodes: Sequence[Node], given: dict[Value, None], known: dict[Value, Array]
-    ) -> None:
-        plan = self._plan
-        writer = self._writer = Statements(self._sizes, {}, known)
-        used = {value for node in nodes for value in node.inputs}
-        wanted = [value for value in given if value in used and value.dtype is dtypes.float32]
-        inputs = set(plan.graph.inputs)
-        self._given = [value for value in wanted if value in inputs]
-        self._variables = [value for value in wanted if value not in inputs]
+    def _write(self, watched: Mapping[Value, Any]) -> None:
+        plan, parts = self._plan, self._parts
+        nodes, known = parts.nodes, parts.known
+        writer = self._writer = PlanStatements(self._sizes, known, watched)
+        steps = [plan.steps[position].node for position in parts.ahead]
+        given = [*plan.graph.inputs, *(value for node in steps for value in node.outputs)]
+        used = {value for node in nodes for value in node.inputs} - set(known)
+        self._given = [
+            value
+            for value in dict.fromkeys(given)
+            if value in used and value.dtype in _KINDS and value.node.op is not READ_VARIABLE
+        ]
         for index, value in enumerate(self._given):
             writer.places[value] = writer.at(f"at(x{index})", self._sizes[value])
-        for index, value in enumerate(self._variables):
-            writer.places[value] = writer.at(f"held{index}", self._sizes[value])
+        for position in parts.reads:
+            (value,) = plan.steps[position].node.outputs
+            if value in used and value.dtype is dtypes.float32:
+                handle = plan.steps[position].node.inputs[0]
+                writer.places[value] = writer.variable(handle, self._sizes[value])
         made = {value for node in nodes for value in node.outputs}
         if any(value in known for value in plan.graph.outputs):
             raise UnsupportedError("a result is a shape")
-        self._results = [value for value in dict.fromkeys(plan.graph.outputs) if value in made]
+        later = [value for p in parts.behind for value in plan.steps[p].node.inputs]
+        wanted = dict.fromkeys([*plan.graph.outputs, *later])
+        self._results = [value for value in wanted if value in made]
+        if any(value.dtype is not dtypes.float32 for value in self._results):
+            raise UnsupportedError("a result is not float32")
         homes = {
             value: writer.at(f"at(y{index})", self._sizes[value])
             for index, value in enumerate(self._results)
         }
         writer.write(nodes, dict(homes), set(self._results))
+        if any(value not in writer.places for value in self._results):
+            raise UnsupportedError("a result that no statement makes")
         arguments = [("n", "TABLE"), ("p", "TABLE")]
         arguments += [(f"k{index}", "READ") for index in range(len(writer.constants))]
         arguments += [
-            (f"x{index}", array_type(self._sizes[value], "float32", True))
+            (f"x{index}", array_type(self._sizes[value], _KINDS[value.dtype], True))
             for index, value in enumerate(self._given)
         ]
         arguments += [
@@ -147,11 +144,13 @@ class SmallPlan:
         ]
         kinds = ", ".join(kind for _, kind in arguments)
         names = ", ".join(name for name, _ in arguments)
-        held = [f"held{index} = p[{index}]" for index in range(len(self._variables))]
+        held = [f"held{index} = p[{index}]" for index in range(len(writer.variables))]
         lines = [*writer.before, *writer.lines]
         lines = [*held, *writer.memory(), *lines, writer.release()]
+        lines += ["return 0"] if writer.functions else []
+        loops = "".join(f"{one}\n\n" for one in writer.functions)
         self.text = (
-            f"{HEADER}@njit([void({kinds})],\n"
+            f"{HEADER}{loops}@njit([{'int64' if loops else 'void'}({kinds})],\n"
             '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
             f"def kernel({names}):\n" + "".join(f"    {line}\n" for line in lines)
         )
@@ -189,14 +188,17 @@ class SmallPlan:
     def _lines(self, constants: Sequence[str]) -> list[str]:
         plan, source = self._plan, self._plan.source
         lines = [source.unpacking()]
-        handles = "".join(f"{source.name(value.node.inputs[0])}, " for value in self._variables)
-        results = set(plan.graph.outputs)
-        calls = [
-            source.call_of(position)
-            for position in self._reads
+        handles = "".join(f"{source.name(handle)}, " for handle, _ in self._writer.variables)
+        parts = self._parts
+        results = {value for p in parts.behind for value in plan.steps[p].node.inputs}
+        results.update(plan.graph.outputs)
+        named = [
+            position
+            for position in parts.reads
             if results.intersection(plan.steps[position].node.outputs)
         ]
-        # The plan itself says what is wrong with a variable, and takes other shapes.
+        calls = [source.call_of(position) for position in sorted({*named, *parts.ahead})]
+        # The plan itself says what is wrong, and takes variables of other shapes.
         again = "        return steps(arguments, ctx)"
         lines += ["    try:", f"        held = values(({handles}))"]
         lines += [*(f"        {call}" for call in calls), "    except Exception:", again]
@@ -209,7 +211,15 @@ class SmallPlan:
         names += [f"fit({source.name(value)})" for value in self._given]
         names += [source.name(value) for value in self._results]
         returned = "".join(f"asarray({source.name(value)}), " for value in plan.graph.outputs)
-        return [*lines, f"    kernel({', '.join(names)})", f"    return ({returned})"]
+        call = f"kernel({', '.join(names)})"
+        # With a loop it may find that it is not for these numbers; it has written results alone.
+        call = f"    if {call}:\n{again}" if self._writer.functions else f"    {call}"
+        lines.append(call)
+        if parts.behind:
+            calls = [source.call_of(position) for position in parts.behind]
+            lines += ["    try:", *(f"        {call}" for call in calls)]
+            lines += ["    except Exception:", again]
+        return [*lines, f"    return ({returned})"]
 
     def _values(self, handles: Sequence[Array]) -> _Held | None:
         """What the variables hold, which lives as long as the call has it.
@@ -233,7 +243,7 @@ class SmallPlan:
         kernel = READ_VARIABLE.kernel
         assert kernel is not None  # noqa: S101 - for mypy: it is defined with one
         arrays = [fit(np.asarray(kernel(handle))) for handle in handles]
-        shapes = [self._sizes[value] for value in self._variables]
+        shapes = [shape for _, shape in self._writer.variables]
         if [array.shape for array in arrays] != shapes:
             return None
         addresses = np.array([array.ctypes.data for array in arrays], np.int64)
@@ -249,8 +259,11 @@ def small_plan_of(plan: Plan, arrays: Sequence[Array]) -> SmallPlan | None:
         arrays: arguments of a call; it is run once more for them, so that all shapes are known.
     """
     if any(
-        step.node.op.wants_ctx
-        or (step.node.op.effect is not None and step.node.op.name != "ReadVariableOp")
+        step.node.op.runs != "loop"
+        and (
+            step.node.op.wants_ctx
+            or (step.node.op.effect is not None and step.node.op.name != "ReadVariableOp")
+        )
         for step in plan.steps
     ):
         return None

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # What a kernel of statements begins with.
 HEADER = """
 from pinnace.engine.codegen.products import (
-    ACROSS, add_rows, at, copy_rows, copy_truths, floats, multiply, pack, sum_rows, truths,
+    ACROSS, add_rows, at, copy_rows, copy_truths, floats, multiply, pack, shaped, sum_rows, truths,
 )
 
 T = np.float32
@@ -349,10 +349,10 @@ class Statements(Places):
     def _product(self, node: Node) -> None:
         a, b = node.inputs
         flip_a, flip_b = flips(node)
-        if len(self.size(a)) != 2 or len(self.size(b)) != 2:
+        if any(len(size) < 2 or math.prod(size[:-2]) != 1 for size in map(self.size, (a, b))):
             raise UnsupportedError(f"{node}: not two matrices")
-        k, m = self.size(a) if flip_a else self.size(a)[::-1]
-        n = self.size(b)[0 if flip_b else 1]
+        k, m = self.size(a)[-2:] if flip_a else self.size(a)[:-3:-1]
+        n = self.size(b)[-2 if flip_b else -1]
         if not k:
             raise UnsupportedError(f"{node}: an empty sum")
         left = self._place(a)
@@ -379,7 +379,7 @@ class Statements(Places):
         key = (b, flip)
         found = self._packed.get(key)
         if found is None:
-            k, n = shape[::-1] if flip else shape
+            k, n = shape[:-3:-1] if flip else shape[-2:]
             address = self._reserve(k * -(-n // PANEL) * PANEL)
             rows = self.number(k)
             steps = f"1, {place.step}" if flip else f"{place.step}, 1"
@@ -431,7 +431,7 @@ def _writer(node: Node) -> Callable[[Statements, Node], None] | None:
         return Statements._product
     if op.view == "reshaped":
         return Statements._pass
-    if op.moves is not None:
+    if op.moves in _MOVERS:
         return _MOVERS[op.moves]
     return Statements._sum if op.fuse_row == _SUM or op.name == "BiasAddGrad" else None
 

@@ -338,6 +338,7 @@ UNPACK = define(
     infer=_infer_unpack,
     kernel=_unpack_kernel,
     gradient=_unpack_gradient,
+    moves="unstack",
     batch=BatchRule(_unpack_rows),
     flops=flops.none,
 )

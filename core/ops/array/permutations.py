@@ -74,6 +74,7 @@ REVERSE_V2 = define(
     infer=_infer_reverse,
     kernel=_reverse_kernel,
     gradient=_reverse_gradient,
+    moves="reverse",
     flops=flops.none,
 )
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pinnace as tf
-from pinnace.engine.codegen import compiler, recurrences
+from pinnace.engine.codegen import compiler, inner_loops, recurrences
 from pinnace.framework import config
 
 if TYPE_CHECKING:
@@ -33,6 +33,13 @@ def settle() -> None:
         assert kernel.done.wait(120)
     assert compiler.failure is None
     assert not compiler.errors
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops are kernels of their own, and no part of their plan's."""
+    monkeypatch.setattr(inner_loops, "_MULTIPLICATIONS", 0)
+    monkeypatch.setattr(inner_loops, "_SHARED_MULTIPLICATIONS", 0)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,0 +1,423 @@
+"""Statements of a whole plan: those over arrays, lists of rows, and loops over both.
+
+A recurrent layer at one row is some ten steps around a loop, each a microsecond or two of Python
+for less of arithmetic; here they and the loop are one kernel. A list is the rows of an array; the
+loop is the function that `iteration_text` writes for loops alone, called with parts of the kernel's
+memory. What is not as it was watched, a loop of more iterations for one, the plan runs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace import late
+from pinnace.engine.codegen.array_steps import UnsupportedError, is_elementwise
+from pinnace.engine.codegen.inner_loops import InnerLoop, inner_loop_of
+from pinnace.engine.codegen.places import Place
+from pinnace.engine.codegen.statements import Statements, is_known
+from pinnace.framework import dtypes
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops.array import slicing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node, Value
+
+
+class PlanStatements(Statements):
+    """The text of a plan's steps, and of the loops among them.
+
+    Args:
+        sizes: the shape of each value at one call.
+        known: what is the same at every call with these sizes, beside constants.
+        watched: each value at that call.
+
+    Attributes:
+        functions: the loops' texts, which go ahead of the kernel's.
+        loops: what they are.
+        variables: handles of the variables that the text reads, and the shapes of their values:
+            at the address `held0`, `held1`, …
+    """
+
+    def __init__(
+        self,
+        sizes: Mapping[Value, tuple[int, ...]],
+        known: Mapping[Value, Array],
+        watched: Mapping[Value, Any],
+    ) -> None:
+        # Of values in loops, too.
+        self._inner: Mapping[Value, tuple[int, ...]] = {}
+        super().__init__(sizes, {}, known)
+        self._watched = watched
+        self.functions: list[str] = []
+        self.loops: list[InnerLoop] = []
+        self.variables: list[tuple[Value, tuple[int, ...]]] = []
+
+    def variable(self, handle: Value, shape: tuple[int, ...]) -> Place:
+        """Where the value of a variable lies."""
+        if (handle, shape) not in self.variables:
+            self.variables.append((handle, shape))
+        return self.at(f"held{self.variables.index((handle, shape))}", shape)
+
+    def size(self, value: Value) -> tuple[int, ...]:
+        """The shape of a value, of a loop's too."""
+        found = self._inner.get(value)
+        return super().size(value) if found is None else found
+
+    def _is_there(self, value: Value) -> bool:
+        return value.dtype is dtypes.resource or super()._is_there(value)
+
+    def _single(self, node: Node) -> None:
+        write = _writer(node)
+        if write is None:
+            super()._single(node)
+        else:
+            write(self, node)
+
+    def _whole(self, value: Value) -> Place:
+        """Where a value lies with its rows one after another."""
+        place = self._place(value)
+        if place.whole:
+            return place
+        whole = self.reserve(self.size(value))
+        self.lines.append(self.copy(value, whole))
+        return whole
+
+    def _same(self, node: Node) -> None:
+        if node.inputs[0].dtype is not dtypes.float32:
+            raise UnsupportedError(f"{node}: {node.inputs[0].dtype.name}")
+        self._pass(node)
+
+    # Other orders of axes.
+
+    def _transpose(self, node: Node) -> None:
+        """The first two axes that are not alone change places, or nothing does."""
+        value = node.inputs[0]
+        shape, order = self.size(value), self._constant(node.inputs[1])
+        if order is None:
+            raise UnsupportedError(f"{node}: an order that is not known")
+        long = [axis for axis in (int(one) % len(shape) for one in order) if shape[axis] > 1]
+        if long == sorted(long):
+            self._pass(node)
+            return
+        swapped = [*long[1::-1], *long[2:]] == sorted(long)
+        if not swapped or value.dtype is not dtypes.float32:
+            raise UnsupportedError(f"{node}: only two axes change places, the first")
+        inner, outer = (shape[axis] for axis in long[:2])
+        width = math.prod(shape[axis] for axis in long[2:])
+        source, home = self._whole(value), self._home(node.outputs[0])
+        if not home.whole:
+            raise UnsupportedError(f"{node}: part of another value")
+        many, each, row = (self.number(one) for one in (inner, outer, width))
+        self.lines.append(f"for i in range({many}):")
+        self.lines.append(
+            f"    copy_rows({source.address} + 4 * i * {row}, {many} * {row}, "
+            f"{home.address} + 4 * i * {each} * {row}, {row}, {each}, {row})"
+        )
+
+    def _reverse(self, node: Node) -> None:
+        """Rows in the other order."""
+        value = node.inputs[0]
+        shape, axes = self.size(value), self._constant(node.inputs[1])
+        if axes is None or not shape:
+            raise UnsupportedError(f"{node}: axes that are not known")
+        long = {axis for axis in (int(one) % len(shape) for one in axes) if shape[axis] > 1}
+        if not long:
+            self._pass(node)
+            return
+        if len(long) > 1 or math.prod(shape[: min(long)]) > 1:
+            raise UnsupportedError(f"{node}: only the first axis")
+        count = shape[min(long)]
+        source, home = self._whole(value), self._home(node.outputs[0])
+        if not home.whole:
+            raise UnsupportedError(f"{node}: part of another value")
+        many, row = self.number(count), self.number(math.prod(shape) // count)
+        self.lines.append(f"for i in range({many}):")
+        if value.dtype is dtypes.bool:
+            from_a, to = (
+                f"{source.address} + i * {row}",
+                f"{home.address} + ({many} - 1 - i) * {row}",
+            )
+            self.lines.append(f"    copy_truths({from_a}, {to}, {row})")
+            return
+        self.lines.append(
+            f"    copy_rows({source.address} + 4 * i * {row}, {row}, "
+            f"{home.address} + 4 * ({many} - 1 - i) * {row}, {row}, 1, {row})"
+        )
+
+    def _element(self, node: Node) -> None:
+        """What is under one index of an axis; other parts as `Statements` has them."""
+        value, *bounds = node.inputs
+        shape, known = self.size(value), [self._constant(one) for one in bounds]
+        if any(one is None for one in known):
+            raise UnsupportedError(f"{node}: bounds that are not known")
+        begin, end, strides = (np.asarray(one).tolist() for one in known)
+        masks: Any = tuple(node.attrs[name] for name in slicing.MASKS)
+        try:
+            *index, _ = slicing.index_of(node.op.name, shape, (begin, end, strides), masks)
+        except InvalidArgumentError as error:
+            raise UnsupportedError(str(error)) from None
+        index += [slice(None)] * (len(shape) - len(index))
+        axes = [axis for axis, part in enumerate(index) if not isinstance(part, slice)]
+        rest = all(
+            part.indices(size) == (0, size, 1)
+            for part, size in zip(index, shape, strict=False)
+            if isinstance(part, slice)
+        )
+        if len(axes) != 1 or not isinstance(index[axes[0]], int) or not rest:
+            self._slice(node)
+            return
+        (axis,) = axes
+        rows, width = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+        if rows > 1 and axis != len(shape) - 2:
+            raise UnsupportedError(f"{node}: not rows of numbers")
+        source = self._whole(value)
+        first = self.number(4 * (index[axis] % shape[axis]) * width)
+        step = self.number(shape[axis] * width if rows > 1 else width)
+        self._hand_on(node.outputs[0], Place(f"({source.address} + {first})", step, rows == 1))
+
+    def _unpack(self, node: Node) -> None:
+        """The parts along an axis that nothing but axes of one number come before."""
+        value = node.inputs[0]
+        shape, axis = self.size(value), node.attrs["axis"]
+        axis %= max(len(shape), 1)
+        if value.dtype is not dtypes.float32 or math.prod(shape[:axis]) != 1:
+            raise UnsupportedError(f"{node}: only along the first axis")
+        self._cut(value, node.outputs)
+
+    def _cut(self, value: Value, parts: Sequence[Value]) -> None:
+        """Parts that lie one after another."""
+        source, first = self._whole(value), 0
+        for part in parts:
+            at = f"({source.address} + {self.number(4 * first)})"
+            first += math.prod(self.size(part))
+            self._hand_on(part, self.at(at, self.size(part)))
+
+    def _split(self, node: Node) -> None:
+        by_size = node.op.name == "SplitV"
+        value = node.inputs[0 if by_size else 1]
+        shape, axis = self.size(value), self._constant(node.inputs[2 if by_size else 0])
+        if axis is None or not shape or value.dtype is not dtypes.float32:
+            raise UnsupportedError(f"{node}: an axis that is not known")
+        place = int(axis.reshape(-1)[0]) % len(shape)
+        if place < len(shape) - 1 and math.prod(shape[:place]) == 1:
+            self._cut(value, node.outputs)
+        else:
+            super()._split(node)
+
+    # Lists.
+
+    def _from_rows(self, node: Node) -> None:
+        place = self._place(node.inputs[0])
+        if not place.whole and node.inputs[0].dtype is not dtypes.float32:
+            raise UnsupportedError(f"{node}: a list of {node.inputs[0].dtype.name}")
+        self.places[node.outputs[0]] = self._whole(node.inputs[0])
+
+    def _to_rows(self, node: Node) -> None:
+        value = node.outputs[0]
+        if value.dtype is not dtypes.float32:
+            raise UnsupportedError(f"{node}: a list of {value.dtype.name}")
+        place = self._place(node.inputs[0])
+        self._hand_on(value, self.at(place.address, self.size(value)))
+
+    # Loops.
+
+    def _loop(self, node: Node) -> None:
+        test, body = (late.plan_of(node.attrs[name].graph) for name in ("cond", "body"))
+        found = [self._watched_one(value) for value in node.inputs]
+        loop = inner_loop_of(test, body, found)
+        self._inner = {**self._inner, **loop.sizes}
+        name = f"loop{len(self.loops)}"
+        self.loops.append(loop)
+        self.functions.append(loop.text.function(name))
+        _Call(self, node, loop, name).write()
+
+    def _watched_one(self, value: Value) -> Array:
+        found = self._constant(value)
+        return np.asarray(self._watched[value] if found is None else found)
+
+
+class _Call:
+    """The lines that call a loop.
+
+    Args:
+        writer: of the plan that it is in.
+        node: the loop's.
+        loop: what it is.
+        name: of its function.
+    """
+
+    def __init__(self, writer: PlanStatements, node: Node, loop: InnerLoop, name: str) -> None:
+        self._writer, self._node, self._loop, self._name = writer, node, loop, name
+        self._lists: dict[int, str] = {}
+
+    def write(self) -> None:
+        """Write them, and note where the loop's results lie."""
+        writer, loop, name = self._writer, self._loop, self._name
+        variables, text = loop.variables, loop.text
+        self._hoist()
+        first = len(writer.numbers)
+        writer.numbers.extend(text.numbers)
+        table = f"n[{first}:{first + len(text.numbers)}]"
+        arguments = [writer.number(loop.most)]
+        if text.rows is not None:
+            arguments += ["0", writer.number(text.rows)]
+        arguments += [table, *self._tables(), self._lengths()]
+        for array in text.constants:
+            writer.constants.append(array)
+            arguments.append(f"k{len(writer.constants) - 1}")
+        fixed = list(variables.fixed)
+        arguments += [self._shaped(*self._fixed(fixed[place])) for place in text.fixed_arrays]
+        states = [self._node.inputs[place] for place in variables.carried]
+        arguments += [self._shaped(writer._whole(one), writer.size(one)) for one in states]
+        made: dict[int, str] = {}
+        for place in variables.carried:
+            size = math.prod(variables.shapes[place])
+            address = made[place] = writer._reserve(size if place in text.summed else 2 * size)
+            count = writer.number(size if place in text.summed else 2 * size)
+            arguments.append(f"floats({address}, {count})")
+        arguments += [self._read(place) for place in loop.lists.read]
+        for place in loop.lists.changed:
+            arguments += self._changed(place)
+        writer.lines += [
+            f"{name}_taken = {name}({', '.join(arguments)})",
+            f"if {name}_taken < 1 or {name}_taken >= {writer.number(loop.most)} or {name}_q[-1]:",
+            "    scratch[0] = 0",
+            "    return 1",
+        ]
+        self._results(made)
+
+    def _tables(self) -> list[str]:
+        """The loop's tables of numbers; all of them are known before."""
+        variables, fixed = self._loop.variables, list(self._loop.variables.fixed)
+        names = []
+        for letter, kind, sources in (
+            ("q", "int64", variables.integers),
+            ("f", "float64", variables.reals),
+        ):
+            name = f"{self._name}_{letter}"
+            self._writer.lines.append(f"{name} = np.zeros({len(sources) + 1}, np.{kind})")
+            for index, (is_variable, place) in enumerate(sources):
+                value = self._node.inputs[place] if is_variable else self._outer(fixed[place])
+                known = self._writer._constant(value)
+                if known is None or (letter == "f" and value.dtype is not dtypes.float32):
+                    raise UnsupportedError(f"{value}: a number that is not known")
+                if letter == "q":
+                    number = self._writer.number(int(known))
+                else:
+                    number = f"floats({self._writer._place(value).address}, 1)[0]"
+                self._writer.lines.append(f"{name}[{index}] = {number}")
+            names.append(name)
+        return names
+
+    def _lengths(self) -> str:
+        name, used = f"{self._name}_lengths", self._loop.lists.used
+        self._writer.lines.append(f"{name} = np.zeros({len(used) + 1}, np.int64)")
+        for index, place in enumerate(used):
+            length = self._writer.number(self._loop.length(place))
+            self._writer.lines.append(f"{name}[{index}] = {length}")
+        return name
+
+    def _outer(self, value: Value) -> Value:
+        """The plan's value for one that the loop is given."""
+        place = self._loop.inputs.get(value)
+        if place is None:
+            raise UnsupportedError(f"{value}: made in the loop")
+        return self._node.inputs[place]
+
+    def _hoist(self) -> None:
+        """The statements of what the loop makes before its first iteration."""
+        writer, loop = self._writer, self._loop
+        for node in loop.hoisted:
+            if node.op.name == "ReadVariableOp":
+                (value,) = node.outputs
+                if value.dtype is dtypes.float32:
+                    handle = self._outer(node.inputs[0])
+                    writer.places[value] = writer.variable(handle, loop.sizes[value])
+                continue
+            for value in node.inputs:
+                if value in loop.inputs and value.dtype in {dtypes.float32, dtypes.bool}:
+                    outer = self._outer(value)
+                    writer.places[value] = writer._place(outer)
+            if is_elementwise(node) or not all(map(writer._is_there, node.inputs)):
+                raise UnsupportedError(f"{node}: before the loop")
+            writer._single(node)
+
+    def _fixed(self, value: Value) -> tuple[Place, tuple[int, ...]]:
+        """Where what is the same in each iteration lies, and its shape."""
+        if value in self._loop.inputs:
+            value = self._outer(value)
+        return self._writer._whole(value), self._writer.size(value)
+
+    def _shaped(self, place: Place, shape: tuple[int, ...]) -> str:
+        sizes = "".join(f"{self._writer.number(size)}, " for size in shape)
+        return f"shaped({place.address}, ({sizes}))"
+
+    def _read(self, place: int) -> str:
+        items = self._writer._place(self._node.inputs[place])
+        shape = (self._loop.length(place), *self._loop.lists.items[place])
+        self._lists[place] = items.address
+        if self._loop.lists.holds(place) == "bool":
+            return f"truths({items.address}, {self._writer.number(math.prod(shape))})"
+        return self._shaped(items, shape)
+
+    def _changed(self, place: int) -> list[str]:
+        """A list that nobody has set anything of: zeros, and no flag."""
+        writer, shape = self._writer, (self._loop.length(place), *self._loop.lists.items[place])
+        home = writer.reserve(shape)
+        self._lists[place] = home.address
+        writer.lines += [
+            f"for i in range({writer.number(math.prod(shape))}):",
+            f"    floats({home.address}, i + 1)[i] = 0",
+            f"{self._name}_g{place} = np.zeros({writer.number(shape[0])}, np.uint8)",
+        ]
+        return [self._shaped(home, shape), f"{self._name}_g{place}"]
+
+    def _results(self, made: Mapping[int, str]) -> None:
+        """Where the values after the last iteration lie."""
+        writer, loop, node = self._writer, self._loop, self._node
+        for place, (given, value) in enumerate(zip(loop.inputs, node.outputs, strict=True)):
+            if place in made:
+                shape = loop.variables.shapes[place]
+                address = made[place]
+                if place not in loop.text.summed:
+                    size = writer.number(4 * math.prod(shape))
+                    address = f"({address} + {size} * (({self._name}_taken - 1) & 1))"
+                writer._hand_on(value, writer.at(address, shape))
+            elif place in self._lists:
+                shape = (loop.length(place), *loop.lists.items[place])
+                writer.places[value] = writer.at(self._lists[place], shape)
+            elif given in loop.variables.fixed and value.dtype is dtypes.float32:
+                writer._hand_on(value, writer._whole(node.inputs[place]))
+
+
+_MOVERS: dict[str, Callable[[PlanStatements, Node], None]] = {
+    "reverse": PlanStatements._reverse,
+    "slice": PlanStatements._element,
+    "split": PlanStatements._split,
+    "unstack": PlanStatements._unpack,
+}
+
+
+def _writer(node: Node) -> Callable[[PlanStatements, Node], None] | None:
+    """The method that writes a step that plans alone have, or have more of."""
+    op = node.op
+    if op.runs == "loop":
+        return PlanStatements._loop
+    if op.name == "TensorListFromTensor":
+        return PlanStatements._from_rows
+    if op.name == "TensorListStack":
+        return PlanStatements._to_rows
+    if op.alias and len(node.inputs) == 1:
+        return PlanStatements._same
+    return PlanStatements._transpose if op.view == "permuted" else _MOVERS.get(op.moves or "")
+
+
+def has_statement(node: Node) -> bool:
+    """Whether there may be a statement for a step of a plan."""
+    return _writer(node) is not None or is_known(node)

@@ -1,0 +1,264 @@
+"""A plan with a loop as one kernel gives what its steps give."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.engine import tiers
+from pinnace.engine.build import plan_of
+from pinnace.engine.codegen import compiler, small_plans
+from pinnace.framework import config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RANDOM = np.random.default_rng(0)
+
+
+def normal(*shape: int) -> Any:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def hot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every shape is hot as soon as it has been seen three times."""
+    monkeypatch.setattr(tiers, "_HOT_S", 0.0)
+    monkeypatch.setattr(config.settings, "tier", "auto")
+
+
+def settle() -> None:
+    for kernel in list(compiler._kernels.values()):
+        assert kernel.done.wait(120)
+    assert compiler.failure is None
+    assert not compiler.errors
+
+
+def small_plan(function: Any, *arguments: Any) -> small_plans.SmallPlan | None:
+    """The kernel that calls like this are."""
+    plan = plan_of(function.get_concrete_function(*arguments).graph)
+    prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
+    found = [one.small for one in prepared if one.small is not None]
+    return found[0] if found and found[0].kernel.function is not None else None
+
+
+def warmed(function: Any, *arguments: Any) -> Any:
+    for _ in range(4):
+        function(*arguments)
+    settle()
+    for _ in range(2):  # the first finds the kernel made
+        function(*arguments)
+    return function
+
+
+def by_steps(program: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """What the plan's steps give, without machine code."""
+    config.settings.tier = "plan"
+    found = [np.array(one) for one in tf.nest.flatten(tf.function(program)(*arguments))]
+    config.settings.tier = "auto"
+    return found
+
+
+def check(
+    program: Callable[..., Any], *calls: tuple[Any, ...], rtol: float = 1e-4, atol: float = 1e-5
+) -> Any:
+    """One kernel gives what the steps do, for each call; the first warms it.
+
+    Sums of some dozens of products are taken in another order, and iterations hand on what rounding
+    made of them.
+    """
+    function = warmed(tf.function(program), *calls[0])
+    assert small_plan(function, *calls[0]) is not None
+    for arguments in calls:
+        found = [np.array(one) for one in tf.nest.flatten(function(*arguments))]
+        for one, other in zip(found, by_steps(program, *arguments), strict=True):
+            np.testing.assert_array_equal(np.isnan(one), np.isnan(other))
+            np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
+    return function
+
+
+def built(layer: Any, *shape: int) -> Any:
+    layer(tf.zeros(shape))
+    for weight in layer.weights:
+        weight.assign(0.5 * normal(*weight.shape))
+    return layer
+
+
+def inputs(*shape: int) -> list[tuple[Any, ...]]:
+    drawn = [normal(*shape) for _ in range(3)]
+    drawn[1].flat[3], drawn[1].flat[-2] = np.nan, np.inf
+    return [(tf.constant(one),) for one in drawn]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+@pytest.mark.parametrize("options", [{}, {"return_sequences": True}, {"go_backwards": True}])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "SimpleRNN"])
+def test_recurrent_layers(kind: str, options: dict[str, bool], rows: int) -> None:
+    shape = (rows, int(RANDOM.integers(2, 12)), int(RANDOM.integers(1, 20)))
+    layer = built(getattr(tf.keras.layers, kind)(int(RANDOM.integers(1, 40)), **options), *shape)
+    check(lambda x: layer(x), *inputs(*shape))
+
+
+@pytest.mark.parametrize("mode", ["concat", "sum"])
+def test_both_directions(mode: str) -> None:
+    layer = tf.keras.layers.Bidirectional(
+        tf.keras.layers.GRU(6, return_sequences=True), merge_mode=mode
+    )
+    layer = built(layer, 1, 7, 3)
+    check(lambda x: layer(x), *inputs(1, 7, 3))
+
+
+def test_layers_upon_each_other_and_a_head() -> None:
+    model = tf.keras.Sequential(
+        [
+            tf.keras.layers.LSTM(9, return_sequences=True),
+            tf.keras.layers.SimpleRNN(5),
+            tf.keras.layers.Dense(3, activation="tanh"),
+        ]
+    )
+    model(tf.zeros((1, 6, 4)))
+    function = check(lambda x: model(x), *inputs(1, 6, 4))
+    found = small_plan(function, tf.constant(normal(1, 6, 4)))
+    assert found is not None
+    assert len(found._writer.loops) == 2
+
+
+def test_integers_come_ahead_and_what_has_no_statement_behind() -> None:
+    model = tf.keras.Sequential(
+        [
+            tf.keras.layers.Embedding(20, 8, mask_zero=True),
+            tf.keras.layers.LSTM(7),
+            tf.keras.layers.Dense(4, activation="softmax"),
+        ]
+    )
+    calls = [(tf.constant(RANDOM.integers(0, 20, (1, 9))),) for _ in range(3)]
+    model(calls[0][0])
+    function = check(lambda x: model(x), *calls)
+    found = small_plan(function, *calls[0])
+    assert found is not None
+    assert found._parts.ahead
+    assert found._parts.behind
+
+
+def test_an_index_out_of_range_is_the_plans_to_explain() -> None:
+    table = tf.Variable(normal(20, 8))
+    layer = built(tf.keras.layers.SimpleRNN(7), 1, 9, 8)
+
+    def program(ids: Any) -> Any:
+        return layer(tf.gather(table, ids))
+
+    function = check(program, (tf.constant(RANDOM.integers(0, 20, (1, 9))),))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="20"):
+        function(tf.constant([[20] * 9]))
+
+
+def test_weights_that_are_assigned_to() -> None:
+    layer = built(tf.keras.layers.LSTM(6), 1, 5, 3)
+    function = check(lambda x: layer(x), *inputs(1, 5, 3))
+    for weight in layer.weights:
+        weight.assign(0.5 * normal(*weight.shape))
+    x = tf.constant(normal(1, 5, 3))
+    wanted = by_steps(lambda x: layer(x), x)
+    np.testing.assert_allclose(function(x), wanted[0], rtol=1e-4, atol=1e-5)
+
+
+def iterations_by_the_numbers(x: Any) -> Any:
+    count = tf.constant(0)
+    while tf.reduce_sum(x * x, axis=[0, 1]) > 1.0 and count < 3000:
+        x = x * 0.999
+        count += 1
+    return x * 2.0
+
+
+def test_a_loop_of_many_iterations_stays_the_plans() -> None:
+    function = tf.function(iterations_by_the_numbers)
+    x = tf.constant(np.full((1, 3), 100.0, np.float32))
+    warmed(function, x)
+    assert small_plan(function, x) is None
+    np.testing.assert_allclose(function(x), by_steps(iterations_by_the_numbers, x)[0], rtol=1e-5)
+
+
+def powers(x: Any, w: Any, last: Any) -> Any:
+    i = tf.constant(0)
+    while i < last:
+        x = tf.tanh(x @ w)
+        i += 1
+    return x + 1.0, w * 2.0
+
+
+def test_how_often_is_an_argument() -> None:
+    """The number of iterations is not known from shapes: the plan runs it."""
+    x, w = tf.constant(normal(1, 4)), tf.constant(normal(4, 4))
+    function = warmed(tf.function(powers), x, w, tf.constant(3))
+    for last in (3, 0, 5):
+        wanted = by_steps(powers, x, w, tf.constant(last))
+        found = function(x, w, tf.constant(last))
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def handed_on(x: Any, w: Any) -> Any:
+    i, kept = tf.constant(0), x * 3.0
+    y = x
+    while i < 4:
+        y = tf.tanh(y @ w) + kept
+        kept = tf.identity(kept)
+        i += 1
+    return tf.exp(-y) * 2.0, kept, w
+
+
+def test_what_a_loop_hands_on() -> None:
+    w = tf.constant(normal(5, 5))
+    check(handed_on, *[(tf.constant(normal(1, 5)), w) for _ in range(3)])
+
+
+def handed_on_as_variables(x: Any, w: Any) -> Any:
+    _, y, kept, w = tf.while_loop(
+        lambda i, *_: i < 4,
+        lambda i, y, kept, w: (i + 1, tf.tanh(y @ w) + kept, kept, w),
+        (tf.constant(0), x, x * 3.0, w),
+    )
+    return tf.exp(-y) * 2.0, kept, w
+
+
+def test_variables_that_stay_what_they_are() -> None:
+    w = tf.constant(normal(5, 5))
+    check(handed_on_as_variables, *[(tf.constant(normal(1, 5)), w) for _ in range(3)])
+
+
+def flips(x: Any, w: Any) -> Any:
+    i = tf.constant(0)
+    while i < 40:
+        x = tf.abs(x) * 0.5 + 0.1 * (x @ w)
+        i += 1
+    y = tf.transpose(tf.reshape(x, [2, 3]))
+    return y, tf.reverse(y, [0]), y[1], tf.unstack(y)
+
+
+def test_orders_of_axes_and_parts() -> None:
+    w = tf.constant(0.1 * normal(6, 6))
+    check(flips, *[(tf.constant(normal(1, 6)), w) for _ in range(3)])
+
+
+def test_arguments_that_are_views() -> None:
+    layer = built(tf.keras.layers.GRU(5), 1, 6, 3)
+    wide = normal(1, 6, 8)
+    calls = [
+        (tf.constant(normal(1, 6, 3)),),
+        (tf.constant(wide)[:, :, 2:5],),
+        (tf.broadcast_to(tf.constant(normal(1, 1, 3)), [1, 6, 3]),),
+    ]
+    check(lambda x: layer(x), *calls)
+
+
+def test_rows_that_were_all_the_same_when_it_was_watched() -> None:
+    """That a list repeats one array is of one call, not of its shapes."""
+    layer = built(tf.keras.layers.LSTM(5), 1, 6, 3)
+    calls = [
+        (tf.broadcast_to(tf.constant(normal(1, 1, 3)), [1, 6, 3]),),
+        (tf.constant(normal(1, 6, 3)),),
+    ]
+    check(lambda x: layer(x), *calls)
