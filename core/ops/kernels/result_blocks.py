@@ -10,7 +10,7 @@ here.
 A filter's gradient with few columns is computed with x and dy in each other's place: its rows are
 then taps of dy, its columns the channels of x.
 
-Axes as in `convolution`; two spatial axes.
+Axes as in `convolution`; two spatial axes or three.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from pinnace.ops.kernels.patches import Geometry, geometry
 from pinnace.ops.kernels.weights import PANEL
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pinnace.ops.kernels.precision import Array
 
 # Most results of a block along an axis.
@@ -69,27 +71,27 @@ class _Axis(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """Blocks along both axes.
+    """Blocks along all axes.
 
     Attributes:
         g: the convolution that makes them.
-        places: [rows, columns, block, block], the filter's tap, flat; the first one past all taps
-            where there is none.
+        places: [*window, *blocks], the filter's tap, flat; the first one past all taps where there
+            is none.
         blocks: results of a block, by axis.
     """
 
     g: Geometry
     places: Array
-    blocks: tuple[int, int]
+    blocks: tuple[int, ...]
 
 
 def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
     """out[...] = convolution, for one group; False where it has to be done otherwise.
 
     Args:
-        x: [batch, height, width, C].
-        filter: [rows, columns, C, O].
-        g: two axes.
+        x: [batch, *spatial, C].
+        filter: [*window, C, O].
+        g: two axes, or three.
         out: [batch, *counts, O].
     """
     plan = _plan_of(g, filter.shape[-2], filter.shape[-1], back=False)
@@ -100,9 +102,9 @@ def convolve_back(filter: Array, dy: Array, g: Geometry, dx: Array) -> bool:
     """dx[...] = the input gradient, for one group; False where it has to be done otherwise.
 
     Args:
-        filter: [rows, columns, C, O].
+        filter: [*window, C, O].
         dy: [batch, *counts, O].
-        g: two axes.
+        g: two axes, or three.
         dx: [batch, *sizes, C].
     """
     plan = _plan_of(g, filter.shape[-1], filter.shape[-2], back=True)
@@ -110,19 +112,22 @@ def convolve_back(filter: Array, dy: Array, g: Geometry, dx: Array) -> bool:
 
 
 def _by_blocks(plan: _Plan, read: Array, filter: Array, out: Array) -> bool:
-    """out[...] = what the plan is for, of a filter [rows, columns, inputs, outputs]."""
-    inputs, outputs = filter.shape[2:]
-    if out.size * inputs * math.prod(filter.shape[:2]) < _FEWEST:
+    """out[...] = what the plan is for, of a filter [*window, inputs, outputs]."""
+    inputs, outputs = filter.shape[-2:]
+    if out.size * inputs * math.prod(filter.shape[:-2]) < _FEWEST:
         return False
     if compiled.made("convolve") is None or not (tiles.readable(read) and out.dtype == read.dtype):
         return False
     if filter.dtype != np.float32:
         return False
     widened = _widened(plan, filter)
-    rows, columns = plan.g.counts
-    down, along = plan.blocks
-    per_image = rows * columns * widened.shape[-1]
-    products = len(read) * per_image * math.prod(widened.shape[:3])
+    counts, lengths = plan.g.counts, plan.blocks
+    per_image = math.prod(counts) * widened.shape[-1]
+    products = len(read) * per_image * math.prod(widened.shape[:-1])
+    # From [images, *counts, *blocks, outputs] to each axis's count beside its block.
+    axes = range(len(counts))
+    order = (0, *(place for axis in axes for place in (1 + axis, 1 + axis + len(counts))), -1)
+    covered = tuple(count * block for count, block in zip(counts, lengths, strict=True))
     threads = tiles.pieces_of(products)
     step = max(
         1, min(-(-len(read) // tiles.piece_count(products, threads)), _BLOCK_NUMBERS // per_image)
@@ -133,27 +138,27 @@ def _by_blocks(plan: _Plan, read: Array, filter: Array, out: Array) -> bool:
         target = out[images]
         size = len(target) * per_image
         lent = tiles.lend("blocks", size, np.float32)
-        blocks = lent[:size].reshape(len(target), rows, columns, widened.shape[-1])
+        blocks = lent[:size].reshape(len(target), *counts, widened.shape[-1])
         tiles.convolve(read[images], widened, plan.g, blocks)
-        split = blocks.reshape(len(target), rows, columns, down, along, outputs)
-        in_order = split.transpose(0, 1, 3, 2, 4, 5)
-        whole = (len(target), rows * down, columns * along, outputs)
+        in_order = blocks.reshape(len(target), *counts, *lengths, outputs).transpose(order)
+        whole = (len(target), *covered, outputs)
         if target.shape == whole and target.flags.c_contiguous:
             np.copyto(target.reshape(in_order.shape), in_order)
         else:
-            target[...] = in_order.reshape(whole)[:, : target.shape[1], : target.shape[2]]
+            target[...] = in_order.reshape(whole)[tuple(map(slice, target.shape))]
 
     team.share(-(-len(read) // step), work, threads=threads)
     return True
 
 
 def _widened(plan: _Plan, filter: Array) -> Array:
-    """[*window of the plan, inputs, results of a block * outputs] of [rows, columns, …]."""
-    inputs, outputs = filter.shape[2:]
-    taps = np.zeros((math.prod(filter.shape[:2]) + 1, inputs, outputs), np.float32)
+    """[*window of the plan, inputs, results of a block * outputs] of [*window, …]."""
+    inputs, outputs = filter.shape[-2:]
+    window = plan.g.window
+    taps = np.zeros((math.prod(filter.shape[:-2]) + 1, inputs, outputs), np.float32)
     taps[:-1] = filter.reshape(-1, inputs, outputs)
-    laid_out = taps[plan.places].transpose(0, 1, 4, 2, 3, 5)
-    return np.ascontiguousarray(laid_out).reshape(*plan.places.shape[:2], inputs, -1)
+    laid_out = np.moveaxis(taps[plan.places], -2, len(window))
+    return np.ascontiguousarray(laid_out).reshape(*window, inputs, -1)
 
 
 @functools.lru_cache(maxsize=256)
@@ -167,7 +172,7 @@ def _plan_of(g: Geometry, inputs: int, outputs: int, *, back: bool) -> _Plan | N
         back: whether the results are the input's gradient.
     """
     few = 0 < outputs <= PANEL // 2
-    if len(g.sizes) != 2 or not few or 0 in (inputs, *g.counts, *g.sizes, *g.window):
+    if len(g.sizes) not in (2, 3) or not few or 0 in (inputs, *g.counts, *g.sizes, *g.window):
         return None
     # Each phase of a gradient has its part of the taps.
     taps = math.prod(g.window) / (math.prod(g.strides) if back else 1)
@@ -175,35 +180,45 @@ def _plan_of(g: Geometry, inputs: int, outputs: int, *, back: bool) -> _Plan | N
     if back:
         alone = min(alone, outputs * (_ADDING + _SLOWLY * inputs))
     least = _GAIN * taps * alone
-    best: tuple[_Axis, _Axis] | None = None
-    lengths = range(1, _LONGEST + 1)
-    axes = [[_axis(g, axis, block, back) for block in lengths] for axis in (0, 1)]
-    for down, along in product(*axes):
-        if down is None or along is None or down.block * along.block > PANEL // outputs:
+    best: tuple[_Axis, ...] | None = None
+    lengths = range(1, min(_LONGEST, PANEL // outputs) + 1)
+    axes = [
+        [one for block in lengths if (one := _axis(g, axis, block, back)) is not None]
+        for axis in range(len(g.sizes))
+    ]
+    for chosen in product(*axes):
+        columns = math.prod(axis.block for axis in chosen) * outputs
+        if columns > PANEL:
             continue
-        share = (
-            down.window * down.blocks / down.results * along.window * along.blocks / along.results
-        )
-        columns = down.block * along.block * outputs
+        share = math.prod(axis.window * axis.blocks / axis.results for axis in chosen)
         cycles = share * inputs * _cycles(columns) + _MOVING * outputs
         if cycles < least:
-            least, best = cycles, (down, along)
+            least, best = cycles, chosen
     if best is None:
         return None
-    down_taps, along_taps = (np.array(axis.taps) for axis in best)
-    both = down_taps[:, None, :, None] * g.window[1] + along_taps[None, :, None, :]
-    there = (down_taps >= 0)[:, None, :, None] & (along_taps >= 0)[None, :, None, :]
     return _Plan(
         geometry(
             g.counts if back else g.sizes,
             [axis.window for axis in best],
             [axis.step for axis in best],
             [axis.pads for axis in best],
-            (1, 1),
+            (1,) * len(best),
         ),
-        np.where(there, both, math.prod(g.window)),
-        (best[0].block, best[1].block),
+        _places(best, g.window),
+        tuple(axis.block for axis in best),
     )
+
+
+def _places(axes: Sequence[_Axis], window: Sequence[int]) -> Array:
+    """`_Plan.places` of blocks along these axes and a filter's window."""
+    found, there = np.zeros((), np.int64), np.ones((), np.bool_)
+    rank = len(axes)
+    for place, (axis, taps) in enumerate(zip(axes, window, strict=True)):
+        shape = [1] * (2 * rank)
+        shape[place], shape[rank + place] = axis.window, axis.block
+        one = np.array(axis.taps).reshape(shape)
+        found, there = found * taps + one, there & (one >= 0)
+    return np.where(there, found, math.prod(window))
 
 
 def _cycles(columns: int) -> float:
@@ -238,15 +253,15 @@ def _axis(g: Geometry, axis: int, block: int, back: bool) -> _Axis | None:
 
 
 def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
-    """[rows, columns, C, O], the gradient of the filter; None where it is not quicker this way.
+    """[*window, C, O], the gradient of the filter; None where it is not quicker this way.
 
     Args:
-        x: [batch, height, width, C].
+        x: [batch, *spatial, C].
         dy: [batch, *counts, O].
-        g: two axes.
+        g: two axes, or three.
     """
     channels, outputs = x.shape[-1], dy.shape[-1]
-    if len(g.sizes) != 2 or g.strides != (1, 1) or outputs > PANEL // 2 or dy.size == 0:
+    if max(g.strides) > 1 or outputs > PANEL // 2 or dy.size == 0:
         return None
     if _slope_cycles(g, outputs, channels) > _GAIN * _slope_cycles(g, channels, outputs):
         return None
@@ -259,7 +274,9 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
         pads.append((reach - before, size - count + before))
     swapped = geometry(g.counts, g.window, g.strides, pads, g.dilations)
     found = tiles.correlate(dy, x, swapped)
-    return None if found is None else np.ascontiguousarray(found[::-1, ::-1].swapaxes(-1, -2))
+    if found is None:
+        return None
+    return np.ascontiguousarray(np.flip(found, tuple(range(len(g.window)))).swapaxes(-1, -2))
 
 
 def _slope_cycles(g: Geometry, rows: int, columns: int) -> float:
