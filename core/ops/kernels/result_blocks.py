@@ -3,9 +3,10 @@
 A register tile multiplies whole vectors of columns, and a result of one or three channels fills a
 small part of one. So a block of neighbouring results becomes the columns: windows are a little
 larger, each is moved by a block, and its filter has each tap at a different place for each result
-of the block, zeros between. For the gradient of an input (a transposed convolution) a block takes
-the phases of the strides together. Where the zeros cost more than empty lanes do, nothing is done
-here.
+of the block, zeros between. Blocks along the last axis alone lie in memory as their results do, and
+are made in place; others are put in order afterwards. For the gradient of an input (a transposed
+convolution) a block takes the phases of the strides together. Where the zeros cost more than empty
+lanes do, nothing is done here.
 
 A filter's gradient with few columns is computed with x and dy in each other's place: its rows are
 then taps of dy, its columns the channels of x.
@@ -21,6 +22,7 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from pinnace.ops.kernels import compiled, team, tiles
 from pinnace.ops.kernels.patches import Geometry, geometry
@@ -40,8 +42,9 @@ _CYCLES = ((8, 0.65), (16, 0.7), (32, 1.0))
 _ADDING, _SLOWLY = 3.0, 0.1
 # Cycles for moving one number from its block to its place.
 _MOVING = 3.0
-# What of the cycles must be left for it to be worth while, and multiplications of few.
-_GAIN, _FEWEST = 0.7, 1 << 18
+# What of the cycles must be left for it to be worth while, the same for blocks made in place, and
+# multiplications of few.
+_GAIN, _GAIN_IN_PLACE, _FEWEST = 0.7, 0.85, 1 << 18
 # Rows of a tile on the processor with the largest.
 _TILE_ROWS = 14
 # Numbers of the blocks that a thread works on at a time.
@@ -121,6 +124,9 @@ def _by_blocks(plan: _Plan, read: Array, filter: Array, out: Array) -> bool:
     if filter.dtype != np.float32:
         return False
     widened = _widened(plan, filter)
+    target = _in_place(plan, out)
+    if target is not None:
+        return tiles.convolve(read, widened, plan.g, target)
     counts, lengths = plan.g.counts, plan.blocks
     per_image = math.prod(counts) * widened.shape[-1]
     products = len(read) * per_image * math.prod(widened.shape[:-1])
@@ -151,6 +157,17 @@ def _by_blocks(plan: _Plan, read: Array, filter: Array, out: Array) -> bool:
     return True
 
 
+def _in_place(plan: _Plan, out: Array) -> Array | None:
+    """[batch, *counts of the plan, block * outputs], the memory of `out`; None if it lies apart."""
+    block, outputs = plan.blocks[-1], out.shape[-1]
+    side_by_side = out.strides[-2] == out.strides[-1] * outputs
+    shape = (len(out), *plan.g.counts, block * outputs)
+    if math.prod(shape) != out.size or max(plan.blocks[:-1]) > 1 or not side_by_side:
+        return None
+    strides = (*out.strides[:-2], out.strides[-2] * block, out.strides[-1])
+    return as_strided(out, shape, strides)
+
+
 def _widened(plan: _Plan, filter: Array) -> Array:
     """[*window of the plan, inputs, results of a block * outputs] of [*window, …]."""
     inputs, outputs = filter.shape[-2:]
@@ -179,7 +196,8 @@ def _plan_of(g: Geometry, inputs: int, outputs: int, *, back: bool) -> _Plan | N
     alone = inputs * _cycles(outputs)
     if back:
         alone = min(alone, outputs * (_ADDING + _SLOWLY * inputs))
-    least = _GAIN * taps * alone
+    alone *= taps
+    least = math.inf
     best: tuple[_Axis, ...] | None = None
     lengths = range(1, min(_LONGEST, PANEL // outputs) + 1)
     axes = [
@@ -190,9 +208,11 @@ def _plan_of(g: Geometry, inputs: int, outputs: int, *, back: bool) -> _Plan | N
         columns = math.prod(axis.block for axis in chosen) * outputs
         if columns > PANEL:
             continue
+        *others, last = chosen
+        in_place = all(axis.block == 1 for axis in others) and last.results % last.block == 0
         share = math.prod(axis.window * axis.blocks / axis.results for axis in chosen)
-        cycles = share * inputs * _cycles(columns) + _MOVING * outputs
-        if cycles < least:
+        cycles = share * inputs * _cycles(columns) + (0.0 if in_place else _MOVING * outputs)
+        if cycles < min(least, (_GAIN_IN_PLACE if in_place else _GAIN) * alone):
             least, best = cycles, chosen
     if best is None:
         return None

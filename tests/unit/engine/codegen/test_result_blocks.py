@@ -30,6 +30,7 @@ def _kernels_are_made() -> Iterator[None]:
         patch.setattr(config.settings, "fusion", True)
         patch.setattr(result_blocks, "_FEWEST", 0)
         patch.setattr(result_blocks, "_GAIN", 1e9)
+        patch.setattr(result_blocks, "_GAIN_IN_PLACE", 1e9)
         patch.setattr(result_blocks, "_MOVING", 0.0)
         patch.setattr(team, "_MOST", 3)
         result_blocks._plan_of.cache_clear()
@@ -117,6 +118,45 @@ def test_blocks_of_results_are_a_convolution(
         assert (whole == 7).all()
 
 
+@given(
+    case=few_outputs(),
+    block=st.integers(1, 8),
+    products=shared,
+    apart=st.booleans(),
+)
+def test_blocks_along_the_last_axis_are_made_in_place(
+    case: Drawn, block: int, products: int, apart: bool
+) -> None:
+    """And put in order afterwards where results lie apart, or the last block is not filled."""
+    outputs, counts = case.dy.shape[-1], case.g.counts
+    block = min(block, 32 // outputs)
+    axes = [
+        result_blocks._axis(case.g, axis, 1 if axis + 1 < len(counts) else block, back=False)
+        for axis in range(len(counts))
+    ]
+    chosen = [axis for axis in axes if axis is not None]
+    g = geometry(
+        case.g.sizes,
+        [axis.window for axis in chosen],
+        [axis.step for axis in chosen],
+        [axis.pads for axis in chosen],
+        (1,) * len(counts),
+    )
+    blocks = tuple(axis.block for axis in chosen)
+    plan = result_blocks._Plan(g, result_blocks._places(chosen, case.g.window), blocks)
+    whole = np.full((len(case.x), *counts, outputs + apart), 7, np.float32)
+    out = whole[..., :outputs]
+    in_place = counts[-1] % block == 0 and not apart
+    assert (result_blocks._in_place(plan, out) is not None) == in_place
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(team, "WORTH_PRODUCTS", products)
+        assert result_blocks._by_blocks(plan, case.x, case.filter, out)
+    wanted = convolution.conv(*exact(case.x, case.filter), *case.how)
+    assert_close(out, wanted, case.filter[..., 0].size)
+    out[...] = 7
+    assert (whole == 7).all()
+
+
 @given(case=few_inputs(), products=shared, numbers=pieces)
 def test_blocks_of_positions_are_an_input_gradient(
     case: Drawn, products: int, numbers: int
@@ -159,6 +199,7 @@ def test_blocks_are_taken_where_they_are_quicker() -> None:
     result_blocks._plan_of.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(result_blocks, "_GAIN", 0.7)
+        patch.setattr(result_blocks, "_GAIN_IN_PLACE", 0.85)
         patch.setattr(result_blocks, "_MOVING", 3.0)
         picture = geometry([32, 32], [3, 3], [1, 1], [(1, 1)] * 2, [1, 1])
         strided = geometry([32, 32], [5, 5], [2, 2], [(1, 2)] * 2, [1, 1])
