@@ -9,7 +9,8 @@ convolution) a block takes the phases of the strides together. Where the zeros c
 lanes do, nothing is done here.
 
 A filter's gradient with few columns is computed with x and dy in each other's place: its rows are
-then taps of dy, its columns the channels of x.
+then taps of dy, its columns the channels of x. Or it has the blocks' columns, and the sums of those
+with the same tap are added up in the end.
 
 Axes as in `convolution`; two spatial axes or three.
 """
@@ -40,6 +41,8 @@ _LONGEST = 8
 _CYCLES = ((8, 0.65), (16, 0.7), (32, 1.0))
 # The same for an input's gradient where BLAS forms the products of all taps, which are added up.
 _ADDING, _SLOWLY = 3.0, 0.1
+# Most columns of a filter's gradient in blocks: rows of two vectors are not quicker there.
+_SLOPE_COLUMNS = 16
 # Cycles for moving one number from its block to its place.
 _MOVING = 3.0
 # What of the cycles must be left for it to be worth while, the same for blocks made in place, and
@@ -214,19 +217,19 @@ def _plan_of(g: Geometry, inputs: int, outputs: int, *, back: bool) -> _Plan | N
         cycles = share * inputs * _cycles(columns) + (0.0 if in_place else _MOVING * outputs)
         if cycles < min(least, (_GAIN_IN_PLACE if in_place else _GAIN) * alone):
             least, best = cycles, chosen
-    if best is None:
-        return None
-    return _Plan(
-        geometry(
-            g.counts if back else g.sizes,
-            [axis.window for axis in best],
-            [axis.step for axis in best],
-            [axis.pads for axis in best],
-            (1,) * len(best),
-        ),
-        _places(best, g.window),
-        tuple(axis.block for axis in best),
+    return None if best is None else _plan_along(best, g, back=back)
+
+
+def _plan_along(axes: Sequence[_Axis], g: Geometry, *, back: bool) -> _Plan:
+    """The plan of blocks along these axes of a convolution."""
+    blocked = geometry(
+        g.counts if back else g.sizes,
+        [axis.window for axis in axes],
+        [axis.step for axis in axes],
+        [axis.pads for axis in axes],
+        (1,) * len(axes),
     )
+    return _Plan(blocked, _places(axes, g.window), tuple(axis.block for axis in axes))
 
 
 def _places(axes: Sequence[_Axis], window: Sequence[int]) -> Array:
@@ -281,6 +284,11 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
         g: two axes, or three.
     """
     channels, outputs = x.shape[-1], dy.shape[-1]
+    plan = _slope_plan(g, channels, outputs)
+    if plan is not None:
+        found = _by_block_sums(plan, x, dy, g)
+        if found is not None:
+            return found
     if max(g.strides) > 1 or outputs > PANEL // 2 or dy.size == 0:
         return None
     if _slope_cycles(g, outputs, channels) > _GAIN * _slope_cycles(g, channels, outputs):
@@ -297,6 +305,49 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
     if found is None:
         return None
     return np.ascontiguousarray(np.flip(found, tuple(range(len(g.window)))).swapaxes(-1, -2))
+
+
+@functools.lru_cache(maxsize=256)
+def _slope_plan(g: Geometry, channels: int, outputs: int) -> _Plan | None:
+    """Blocks along the last axis with which a filter's gradient takes the fewest cycles.
+
+    None if there are none, or they do not take much fewer than one result at a time does, or than
+    the gradient with x and dy in each other's place.
+    """
+    few = 0 < outputs <= PANEL // 2
+    if len(g.sizes) not in (2, 3) or not few or 0 in (channels, *g.counts, *g.sizes, *g.window):
+        return None
+    least = _GAIN_IN_PLACE * _slope_cycles(g, channels, outputs)
+    if max(g.strides) == 1:
+        least = min(least, _slope_cycles(g, outputs, channels))
+    last = len(g.sizes) - 1
+    others = [_axis(g, axis, 1, back=False) for axis in range(last)]
+    best = None
+    for block in range(2, min(_LONGEST, _SLOPE_COLUMNS // outputs) + 1):
+        chosen = [axis for axis in (*others, _axis(g, last, block, back=False)) if axis is not None]
+        if len(chosen) <= last or chosen[-1].results % block:
+            continue
+        plan = _plan_along(chosen, g, back=False)
+        cycles = _slope_cycles(plan.g, channels, block * outputs) / block
+        if cycles < least:
+            least, best = cycles, plan
+    return best
+
+
+def _by_block_sums(plan: _Plan, x: Array, dy: Array, g: Geometry) -> Array | None:
+    """[*window, C, O], the sums of a plan's blocks added up by tap; None if NumPy has to do it."""
+    blocks = _in_place(plan, np.ascontiguousarray(dy))
+    found = None if blocks is None else tiles.correlate(x, blocks, plan.g)
+    if found is None:
+        return None
+    channels, outputs, block = x.shape[-1], dy.shape[-1], plan.blocks[-1]
+    sums = found.reshape(-1, channels, block, outputs)
+    taps = plan.places.reshape(-1, block)
+    # A result of the block has each tap once; what has none goes to one past all taps.
+    total = np.zeros((math.prod(g.window) + 1, channels, outputs), np.float32)
+    for result in range(block):
+        total[taps[:, result]] += sums[:, :, result]
+    return total[:-1].reshape(*g.window, channels, outputs)
 
 
 def _slope_cycles(g: Geometry, rows: int, columns: int) -> float:

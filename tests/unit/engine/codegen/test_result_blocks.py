@@ -34,8 +34,10 @@ def _kernels_are_made() -> Iterator[None]:
         patch.setattr(result_blocks, "_MOVING", 0.0)
         patch.setattr(team, "_MOST", 3)
         result_blocks._plan_of.cache_clear()
+        result_blocks._slope_plan.cache_clear()
         yield
     result_blocks._plan_of.cache_clear()
+    result_blocks._slope_plan.cache_clear()
 
 
 class Drawn(NamedTuple):
@@ -171,9 +173,28 @@ def test_blocks_of_positions_are_an_input_gradient(
     assert_close(dx, wanted, case.filter.size // case.filter.shape[-2])
 
 
+@given(case=few_outputs(), products=shared)
+def test_sums_of_blocks_give_the_filters_gradient(case: Drawn, products: int) -> None:
+    channels, outputs = case.filter.shape[-2:]
+    plan = result_blocks._slope_plan(case.g, channels, outputs)
+    if plan is None:
+        sizes = range(2, min(8, 16 // outputs) + 1)
+        assert all(case.g.counts[-1] % block for block in sizes) or max(case.g.strides) == 1
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(team, "WORTH_PRODUCTS", products)
+        found = result_blocks.correlate(case.x, case.dy, case.g)
+    wanted = convolution.conv_filter_gradient(
+        exact(case.x)[0], case.filter.shape, exact(case.dy)[0], *case.how
+    )
+    assert_close(found, wanted, case.dy[..., 0].size)
+
+
 @given(case=few_outputs())
 def test_x_and_dy_in_each_others_place_give_the_filters_gradient(case: Drawn) -> None:
-    found = result_blocks.correlate(case.x, case.dy, case.g)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(result_blocks, "_slope_plan", lambda *_: None)
+        found = result_blocks.correlate(case.x, case.dy, case.g)
     if max(case.g.strides) > 1:
         assert found is None
         return
