@@ -10,6 +10,7 @@ from pinnace.engine.codegen import (
     segments,
     sliding,
     streams,
+    volume_pools,
     walking,
     winograd_kernels,
 )
@@ -23,6 +24,7 @@ def texts() -> dict[str, str]:
         **winograd_kernels.TEXTS,
         **columns.TEXTS,
         **streams.TEXTS,
+        **volume_pools.TEXTS,
         **descents.TEXTS,
         **segments.TEXTS,
     }

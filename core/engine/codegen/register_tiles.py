@@ -339,37 +339,52 @@ clear: Any = intrinsic(_clear_type)
 
 @njit  # type: ignore[misc,unused-ignore] # Numba has no types
 def pad(
-    x: Any, scratch: Any, images: Any, top: Any, rows: Any, left: Any, width: Any, q: Any
+    x: Any,
+    scratch: Any,
+    images: Any,
+    front: Any,
+    slices: Any,
+    top: Any,
+    rows: Any,
+    room: Any,
+    left: Any,
+    width: Any,
+    q: Any,
 ) -> None:
-    """Rows `top` to `top + rows` of some images, from column `left` on, zeros around the image.
+    """Rows `top` to `top + rows` of some slices of images, from column `left` on, zeros around.
 
     Args:
         x: address of the first image.
-        scratch: address of [images, rows, width, C].
+        scratch: address of [images, slices, room, width, C].
         images: how many.
+        front: the first slice; negative in front of the image.
+        slices: how many.
         top: the first row; negative above the image.
         rows: how many.
+        room: for how many rows of a slice there is room.
         left: the first column, negative to the left of the image.
         width: how many columns.
         q: the kernel's table, for the sizes and strides of x.
     """
-    height, columns, channels = q[6], q[7], q[8]
-    image_step, row_step, step = q[31], q[32], q[33]
+    height, columns, channels, depth = q[6], q[7], q[8], q[34]
+    image_step, slice_step, row_step, step = q[31], q[41], q[32], q[33]
     first = min(max(left, 0), columns)
     last = max(min(left + width, columns), first)
     before = min(first - left, width)
     kept = min(last - first, width - before)
     rest = width - before - kept
-    for i in range(images):
+    for plane in range(images * slices):
+        z = front + plane % slices
+        at = plane // slices * image_step + z * slice_step + first * step
         for r in range(rows):
-            target = scratch + 4 * (i * rows + r) * width * channels
+            target = scratch + 4 * (plane * room + r) * width * channels
             y = top + r
-            if y < 0 or y >= height:
+            if z < 0 or z >= depth or y < 0 or y >= height:
                 clear(target, width * channels)
                 continue
             clear(target, before * channels)
             target += 4 * before * channels
-            source = x + 4 * (i * image_step + y * row_step + first * step)
+            source = x + 4 * (at + y * row_step)
             if step == channels:
                 move(target, source, kept * channels)
             else:

@@ -1,8 +1,9 @@
 """Convolutions, depthwise too, and the gradients of their filters as machine code: the text.
 
-Each goes over blocks of images and rows that fit the second-level cache, with zeros around them
-copied to a scratch if there is padding, and over columns, and has `tiles` do the rest. Everything
-comes in a table of numbers, `q`, whose order is that of `ops.kernels.tiles.Job`.
+Each goes over blocks of images, slices and rows that fit the second-level cache, with zeros around
+them copied to a scratch if there is padding, and over columns, and has `tiles` do the rest. A plain
+image has one slice, a volume several. Everything comes in a table of numbers, `q`, whose order is
+that of `ops.kernels.tiles.Job`.
 """
 
 from __future__ import annotations
@@ -26,21 +27,32 @@ def kernel(q, t):
     most_images, most_rows, padded = q[27], q[28], q[29]
     reach = (positions - 1) * along + (taps_along - 1) * gap_along + 1
     x_image, x_row, x_position = q[31], q[32], q[33]
+    first_slice, last_slice, deep, gap_deep, front = q[35], q[36], q[37], q[38], q[39]
+    taps_deep, x_slice, most_slices = q[40], q[41], q[43]
     row_step = reach * channels if padded else x_row
+    room = (most_rows - 1) * down + (taps_down - 1) * gap_down + 1
+    slice_step = room * row_step if padded else x_slice
 """
 
 BLOCKS = """
+    row_parts = (last_row - first_row + most_rows - 1) // most_rows
+    slice_parts = (last_slice - first_slice + most_slices - 1) // most_slices
     for n in range(q[9], q[10], most_images):
         images = min(most_images, q[10] - n)
-        for r in range(first_row, last_row, most_rows):
+        for part in range(slice_parts * row_parts):
+            at_slice = first_slice + part // row_parts * most_slices
+            slices = min(most_slices, last_slice - at_slice)
+            r = first_row + part % row_parts * most_rows
             rows = min(most_rows, last_row - r)
-            y = r * down - top
+            z, y = at_slice * deep - front, r * down - top
             if padded:
+                deep_held = (slices - 1) * deep + (taps_deep - 1) * gap_deep + 1
                 held = (rows - 1) * down + (taps_down - 1) * gap_down + 1
-                pad(x + 4 * n * x_image, scratch, images, y, held, -left, reach, q)
-                a, image_step = scratch, held * row_step
+                image = x + 4 * n * x_image
+                pad(image, scratch, images, z, deep_held, y, held, room, -left, reach, q)
+                a, image_step = scratch, deep_held * slice_step
             else:
-                a = x + 4 * (n * x_image + y * x_row - left * channels)
+                a = x + 4 * (n * x_image + z * x_slice + y * x_row - left * channels)
                 image_step = x_image
 """
 
@@ -48,9 +60,10 @@ BLOCKS = """
 _WINDOWS = """
             m = 0
             for i in range(images):
-                for row in range(rows):
-                    a_at = i * image_step + row * down * row_step
-                    c_at = (n + i) * q[24] + (r + row) * q[25]
+                for line in range(slices * rows):
+                    s, row = line // rows, line % rows
+                    a_at = i * image_step + s * deep * slice_step + row * down * row_step
+                    c_at = (n + i) * q[24] + (at_slice + s) * q[42] + (r + row) * q[25]
                     for w in range(positions):
                         t[m] = a_at + w * along * channels
                         t[limit + m] = c_at + w * q[26]
@@ -104,17 +117,18 @@ CONVOLVE = (
     + """
     limit = q[30]
     flat = gap_along == 1
-    count = taps_down if flat else taps_down * taps_along
+    pieces = 1 if flat else taps_along
+    count = taps_deep * taps_down * pieces
     length = taps_along * channels if flat else channels
     for i in range(count):
-        if flat:
-            t[2 * limit + i] = i * gap_down * row_step
-        else:
-            t[2 * limit + i] = (
-                i // taps_along * gap_down * row_step + i % taps_along * gap_along * channels
-            )
+        line = i // pieces
+        t[2 * limit + i] = (
+            line // taps_down * gap_deep * slice_step
+            + line % taps_down * gap_down * row_step
+            + i % pieces * gap_along * channels
+        )
     sections = t[2 * limit :].ctypes.data
-    b_step, panel_step = q[34], q[35]
+    b_step, panel_step = q[44], q[45]
 """
     + BLOCKS
     + _WINDOWS
@@ -160,22 +174,28 @@ DEPTHWISE = (
 # The rows of a block, one section each of the sums, and the gradients that belong to them.
 _SLOPES = """
             for i in range(images):
-                for row in range(rows):
-                    t[2 * limit + i * rows + row] = i * image_step + row * down * row_step
-            slopes = b + 4 * (n * counts_down + r) * positions * {outputs}
+                for line in range(slices * rows):
+                    t[2 * limit + i * slices * rows + line] = (
+                        i * image_step
+                        + line // rows * deep * slice_step
+                        + line % rows * down * row_step
+                    )
+            slopes = b + 4 * ((n * last_slice + at_slice) * counts_down + r) * positions * {outputs}
 """
 
 CORRELATE = (
     BEGIN
     + """
-    limit, outputs, counts_down = q[30], q[34], q[35]
-    begin, end = q[36], q[37]
+    limit, outputs, counts_down = q[30], q[44], q[45]
+    begin, end = q[46], q[47]
     tiles = (end - begin + ROWS - 1) // ROWS
     for place in range(tiles * ROWS):
         m = min(begin + place, end - 1)
         tap, channel = m // channels, m % channels
+        line = tap // taps_along
         t[place] = (
-            tap // taps_along * gap_down * row_step
+            line // taps_down * gap_deep * slice_step
+            + line % taps_down * gap_down * row_step
             + tap % taps_along * gap_along * channels
             + channel
         )
@@ -191,7 +211,7 @@ CORRELATE = (
             total="end - begin",
             a="a",
             b_step="outputs",
-            count="images * rows",
+            count="images * slices * rows",
             length="positions",
             a_step="along * channels",
             init="0",
@@ -207,7 +227,7 @@ CORRELATE = (
 CORRELATE_CHANNELS = (
     BEGIN
     + """
-    limit, counts_down, taps = q[30], q[35], q[37]
+    limit, counts_down, taps = q[30], q[45], q[47]
     tiles = (taps + ROWS - 1) // ROWS
     for place in range(tiles * ROWS):
         tap = min(place, taps - 1)
@@ -225,7 +245,7 @@ CORRELATE_CHANNELS = (
         call=f"channelwise({_ARGUMENTS})".format(
             a="a + 4 * j",
             b_step="channels",
-            count="images * rows",
+            count="images * slices * rows",
             length="positions",
             a_step="along * channels",
             init="0",

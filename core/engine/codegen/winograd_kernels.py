@@ -18,8 +18,8 @@ CONVOLVE = (
     _IMPORTS
     + sliding.BEGIN
     + """
-    limit, v_row = q[30], q[34]
-    v = scratch + 4 * q[35]
+    limit, v_row = q[30], q[44]
+    v = scratch + 4 * q[45]
     v_plane = limit * v_row
     m = v + 64 * v_plane
     most = 0
@@ -49,9 +49,9 @@ CORRELATE = (
     _IMPORTS
     + sliding.BEGIN
     + """
-    limit, v_row = q[30], q[34]
-    v = scratch + 4 * q[35]
-    outputs, counts_down = q[36], q[37]
+    limit, v_row = q[30], q[44]
+    v = scratch + 4 * q[45]
+    outputs, counts_down = q[46], q[47]
     v_plane = limit * v_row
     d = v + 64 * v_plane
     d_plane = limit * outputs

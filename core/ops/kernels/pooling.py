@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pinnace.ops.kernels import compiled, recycling, team
+from pinnace.ops.kernels import compiled, recycling, volume_pooling
+from pinnace.ops.kernels.image_shares import readable, share_images
 from pinnace.ops.kernels.patches import Pads
 from pinnace.ops.kernels.precision import Array, computed_in
 from pinnace.ops.kernels.windows import window_counts
@@ -25,8 +26,6 @@ Tap: TypeAlias = tuple[tuple[slice, ...], tuple[slice, ...]]
 
 # Bytes of images whose gradient is worked on at a time: five arrays of about this size are in use.
 BLOCK_BYTES = 1 << 19
-# Numbers from which threads are worth waking.
-_SHARED = 1 << 18
 # Channels from which machine code takes them together.
 _CHANNELS = 8
 
@@ -48,10 +47,16 @@ def max_pool(x: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads)
         TensorFlow ops `MaxPool`, `MaxPool3D`.
     """
     counts = window_counts(x.shape[1:-1], ksize, strides, (1,) * len(ksize), pads)
-    if x.ndim == 4 and x.shape[-1] >= _CHANNELS and _readable(x):
+    if x.ndim == 4 and x.shape[-1] >= _CHANNELS and readable(x):
         kernel = compiled.made("peaks")
         if kernel is not None:
             return _peaks(kernel, x, counts, (*ksize, *strides, pads[0][0], pads[1][0]))
+        with compiled.watched:
+            return _max_pool_by_numpy(x, counts, ksize, strides, pads)
+    if x.ndim == 5:
+        found = volume_pooling.peaks(x, counts, ksize, strides, pads)
+        if found is not None:
+            return found
         with compiled.watched:
             return _max_pool_by_numpy(x, counts, ksize, strides, pads)
     return _max_pool_by_numpy(x, counts, ksize, strides, pads)
@@ -62,25 +67,8 @@ def _peaks(
 ) -> Array:
     """What the machine code for windows makes, images shared among threads."""
     y = recycling.empty((len(x), *counts, x.shape[-1]), np.float32)
-    _share_images(len(x), x.size, lambda start, stop: kernel(start, stop, *windows, x, y))
+    share_images(len(x), x.size, lambda start, stop: kernel(start, stop, *windows, x, y))
     return y
-
-
-def _share_images(count: int, size: int, work: Callable[[int, int], object]) -> None:
-    """work(start, stop) for all images, by several threads if they are large.
-
-    Args:
-        count: of images.
-        size: numbers of all of them.
-        work: makes the images from `start` to `stop`.
-    """
-    pieces = min(count, team.members()) if size >= _SHARED else 1
-    step = max(1, -(-count // pieces))
-
-    def part(piece: int) -> None:
-        work(piece * step, min(count, (piece + 1) * step))
-
-    team.share(max(1, -(-count // step)), part)
 
 
 def _max_pool_by_numpy(
@@ -196,6 +184,10 @@ def max_pool_gradient(
         places = _flat_places(winners, x.shape)
         np.add.at(dx.reshape(-1), places.reshape(-1), dy_exact.reshape(-1))
         return dx.astype(dy.dtype, copy=False)
+    if ties == "every":
+        found = volume_pooling.gradient(x, y, dy_exact, ksize, strides, pads)
+        if found is not None:
+            return found.astype(dy.dtype, copy=False)
     written = all(
         k == s and count * s == size
         for k, s, count, size in zip(ksize, strides, y.shape[1:-1], x.shape[1:-1], strict=True)
@@ -212,12 +204,7 @@ def max_pool_gradient(
 
 def _compiled_maxima(x: Array, y: Array, dy: Array) -> Callable[..., Any] | None:
     """Machine code for windows side by side, if there is any for such arrays."""
-    return compiled.made("maxima") if all(_readable(a) for a in (x, y, dy)) else None
-
-
-def _readable(a: Array) -> bool:
-    """Whether machine code may read it as it lies."""
-    return a.dtype == np.float32 and a.flags.c_contiguous and a.flags.aligned
+    return compiled.made("maxima") if readable(x, y, dy) else None
 
 
 def _by_images(
@@ -225,7 +212,7 @@ def _by_images(
 ) -> Array:
     """What the machine code for windows side by side makes, images shared among threads."""
     dx = recycling.empty(x.shape, np.float32)
-    _share_images(len(x), x.size, lambda start, stop: kernel(start, stop, *ksize, x, y, dy, dx))
+    share_images(len(x), x.size, lambda start, stop: kernel(start, stop, *ksize, x, y, dy, dx))
     return dx
 
 

@@ -4,7 +4,7 @@ NumPy's way gathers windows into a matrix for BLAS; the compiled kernels (`engin
 read them where they lie and keep sums in registers. They are asked for once convolutions have cost
 some time, and until they are there every function here says that it did nothing.
 
-Axes as in `convolution`; two spatial axes.
+Axes as in `convolution`; two spatial axes or three, where an image is a volume of slices.
 """
 
 from __future__ import annotations
@@ -90,6 +90,16 @@ class Job(NamedTuple):
     x_image: int
     x_row: int
     x_position: int
+    depth: int
+    first_slice: int
+    last_slice: int
+    deep: int
+    gap_deep: int
+    front: int
+    taps_deep: int
+    x_slice: int
+    out_slice: int
+    most_slices: int
     # What differs from kernel to kernel.
     extra: tuple[int, ...]
     # Not for the table: how many sections its sums have, how many numbers its scratch.
@@ -103,13 +113,13 @@ class Job(NamedTuple):
         return table
 
 
-# Places in a table: of what is made and the scratch, and of the first and last image, row, column
-# and row of sums.
+# Places in a table: of what is made and the scratch, and of the first and last image, slice,
+# row, column and row of sums.
 _OUT, _SCRATCH, _MODE = 2, 4, 5
 _AHEAD = 6
-_IMAGES, _ROWS, _COLUMNS = (
+_IMAGES, _SLICES, _ROWS, _COLUMNS = (
     (_AHEAD + Job._fields.index(f"first_{name}"), _AHEAD + Job._fields.index(f"last_{name}"))
-    for name in ("image", "row", "column")
+    for name in ("image", "slice", "row", "column")
 )
 _ROWS_OF_SUMS = _AHEAD + Job._fields.index("extra") + 2
 
@@ -144,13 +154,18 @@ def readable(x: Array) -> bool:
     )
 
 
+def _suits(g: Geometry) -> bool:
+    """Whether there are as many axes as the kernels know."""
+    return len(g.sizes) in (2, 3)
+
+
 def convolve(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
     """out[...] = convolution, for one group; False where NumPy has to do it.
 
     Args:
-        x: [batch, height, width, C].
-        filter: [rows, columns, C, O].
-        g: two axes.
+        x: [batch, *spatial, C].
+        filter: [*window, C, O].
+        g: two axes, or three.
         out: [batch, *counts, O], its channels side by side.
     """
     task = prepared(x, filter, g, out)
@@ -179,9 +194,9 @@ class Task(NamedTuple):
 def prepared(x: Array, filter: Array, g: Geometry, out: Array) -> Task | None:
     """What `convolve` does, not yet done; None where NumPy has to do it. Arguments as there."""
     kernel = compiled.made("convolve")
-    if kernel is None or len(g.sizes) != 2 or not (readable(x) and fits(filter) and readable(out)):
+    if kernel is None or not _suits(g) or not (readable(x) and fits(filter) and readable(out)):
         return None
-    inner, outputs = math.prod(filter.shape[:3]), filter.shape[3]
+    inner, outputs = math.prod(filter.shape[:-1]), filter.shape[-1]
     if outputs <= PANEL:
         panels, b_step, panel_step = filter, outputs, 0
     else:
@@ -199,7 +214,7 @@ def run_together(tasks: Sequence[Task], images: int) -> None:
     tables = []
     for task in tasks:
         job = task.job
-        products += job.last_image * job.last_row * job.positions * task.per_window
+        products += _windows(job) * task.per_window
         # Images whose rows follow one another may have become one.
         places, each = (_IMAGES, 1) if job.last_image == images else (_ROWS, job.last_row // images)
         tables.append((task, task.job.table(*task.arrays), places, each))
@@ -236,19 +251,19 @@ def depthwise(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
 
 
 def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
-    """[rows, columns, C, O], the gradient of the filter; None where NumPy has to do it.
+    """[*window, C, O], the gradient of the filter; None where NumPy has to do it.
 
     Args:
-        x: [batch, height, width, C].
+        x: [batch, *spatial, C].
         dy: [batch, *counts, O].
-        g: two axes.
+        g: two axes, or three.
     """
     kernel = compiled.made("correlate")
-    if kernel is None or len(g.sizes) != 2 or not (readable(x) and readable(dy)):
+    if kernel is None or not _suits(g) or not (readable(x) and readable(dy)):
         return None
     dy = np.ascontiguousarray(dy)
     channels, outputs = x.shape[-1], dy.shape[-1]
-    inner = g.window[0] * g.window[1] * channels
+    inner = math.prod(g.window) * channels
     job = _slope_job(x, dy, g, inner)
     threads = pieces_of(inner * dy.size)
     if inner * outputs <= _PARTIAL and job.last_image >= threads > 1:
@@ -274,9 +289,11 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
 
 def _slope_job(x: Array, dy: Array, g: Geometry, sums: int) -> Job:
     """The job of a filter's gradient, which has so many rows of sums."""
-    extra = (dy.shape[-1], g.counts[0], 0, sums)
+    extra = (dy.shape[-1], g.counts[-2], 0, sums)
     job = job_of(x.shape, x.strides, g, dy.shape, dy.strides, extra, _SLOPE_BLOCK_BYTES)
-    return job._replace(limit=sums + MOST_ROWS, sections=job.most_images * job.most_rows)
+    return job._replace(
+        limit=sums + MOST_ROWS, sections=job.most_images * job.most_slices * job.most_rows
+    )
 
 
 def _correlate_images(
@@ -481,33 +498,39 @@ def job_of(
     block_bytes: int,
 ) -> Job:
     """The whole of a convolution as one job."""
-    batch, height, width, channels = shape
-    rows, positions = g.counts
-    image, row, position, _ = (stride // 4 for stride in out_strides)
-    x_image, x_row, x_position, _ = (stride // 4 for stride in strides)
+    batch, depth, height, width, channels = _as_volumes(shape, 1)
+    image, out_slice, row, position, _ = (stride // 4 for stride in _as_volumes(out_strides, 0))
+    x_image, x_slice, x_row, x_position, _ = (stride // 4 for stride in _as_volumes(strides, 0))
+    g = _of_volumes(g)
+    slices, rows, positions = g.counts
     if (
-        g.window == (1, 1)
-        and g.strides == (1, 1)
-        and g.pads == ((0, 0), (0, 0))
+        g.window == (1, 1, 1)
+        and g.strides == (1, 1, 1)
+        and g.pads == ((0, 0), (0, 0), (0, 0))
+        and depth == 1
         and image == rows * row
         and x_image == height * x_row
     ):
         # Images below one another are one image.
         batch, height, rows = 1, batch * height, batch * rows
-    (top, bottom), (left, right) = g.pads
-    padded = int(max(top, bottom, left, right) > 0 or x_position != channels)
-    per_row = positions * g.strides[1] * channels * 4 * g.strides[0]
-    most_rows = max(1, min(rows, block_bytes // per_row))
-    while most_rows < rows and most_rows * positions < _FEW_ROWS:
-        most_rows += 1
-    most_rows = -(-rows // -(-rows // most_rows))  # no short block at the end
-    most_images = 1
+    (front, _), (top, _), (left, _) = g.pads
+    padded = int(max(map(max, g.pads)) > 0 or x_position != channels)
+    deep, down, along = g.strides
+    per_row = positions * along * channels * 4 * down
+    most_rows = _most(rows, positions, per_row, block_bytes)
+    most_slices = most_images = 1
     if most_rows == rows:
-        most_images = max(1, min(batch, block_bytes // (per_row * rows)))
-        if most_images * rows * positions < _FEW_ROWS:
-            most_images = min(batch, -(-_FEW_ROWS // (rows * positions)))
-    held = (most_rows - 1) * g.strides[0] + (g.window[0] - 1) * g.dilations[0] + 1
-    reach = (positions - 1) * g.strides[1] + (g.window[1] - 1) * g.dilations[1] + 1
+        most_slices = _most(slices, rows * positions, per_row * rows * deep, block_bytes)
+    if most_rows == rows and most_slices == slices:
+        in_image = slices * rows * positions
+        most_images = max(1, min(batch, block_bytes // (per_row * rows * deep * slices)))
+        if most_images * in_image < _FEW_ROWS:
+            most_images = min(batch, -(-_FEW_ROWS // in_image))
+    made = (most_slices, most_rows, positions)
+    held = [
+        (count - 1) * step + (taps - 1) * gap + 1
+        for count, step, taps, gap in zip(made, g.strides, g.window, g.dilations, strict=True)
+    ]
     return Job(
         height=height,
         width=width,
@@ -518,14 +541,14 @@ def job_of(
         last_row=rows,
         first_column=0,
         last_column=out_shape[-1],
-        down=g.strides[0],
-        along=g.strides[1],
-        gap_down=g.dilations[0],
-        gap_along=g.dilations[1],
+        down=down,
+        along=along,
+        gap_down=g.dilations[1],
+        gap_along=g.dilations[2],
         top=top,
         left=left,
-        taps_down=g.window[0],
-        taps_along=g.window[1],
+        taps_down=g.window[1],
+        taps_along=g.window[2],
         positions=positions,
         out_image=image,
         out_row=row,
@@ -533,14 +556,59 @@ def job_of(
         most_images=most_images,
         most_rows=most_rows,
         padded=padded,
-        limit=most_images * most_rows * positions + MOST_ROWS,
+        limit=most_images * math.prod(made) + MOST_ROWS,
         x_image=x_image,
         x_row=x_row,
         x_position=x_position,
+        depth=depth,
+        first_slice=0,
+        last_slice=slices,
+        deep=deep,
+        gap_deep=g.dilations[0],
+        front=front,
+        taps_deep=g.window[0],
+        x_slice=x_slice,
+        out_slice=out_slice,
+        most_slices=most_slices,
         extra=extra,
-        sections=g.window[0] * g.window[1],
-        scratch=most_images * held * reach * channels if padded else 1,
+        sections=math.prod(g.window),
+        scratch=most_images * math.prod(held) * channels if padded else 1,
     )
+
+
+def _as_volumes(numbers: tuple[int, ...], of_slices: int) -> tuple[int, ...]:
+    """Sizes or strides of images as those of volumes with one slice."""
+    return numbers if len(numbers) == 5 else (numbers[0], of_slices, *numbers[1:])
+
+
+def _of_volumes(g: Geometry) -> Geometry:
+    """A convolution of images as one of volumes with one slice."""
+    if len(g.sizes) == 3:
+        return g
+    ones, no_pads = (1,), ((0, 0),)
+    return g._replace(
+        sizes=ones + g.sizes,
+        window=ones + g.window,
+        strides=ones + g.strides,
+        dilations=ones + g.dilations,
+        pads=no_pads + g.pads,
+        counts=ones + g.counts,
+    )
+
+
+def _most(count: int, windows: int, size: int, block_bytes: int) -> int:
+    """How many rows, or slices, are worked on at a time, with no short block at the end.
+
+    Args:
+        count: of all.
+        windows: of one.
+        size: bytes of one.
+        block_bytes: of all at a time, if that is not too few windows.
+    """
+    most = max(1, min(count, block_bytes // size))
+    if most * windows < _FEW_ROWS:
+        most = min(count, -(-_FEW_ROWS // windows))
+    return -(-count // -(-count // most))
 
 
 def pieces_of(products: int) -> int:
@@ -558,6 +626,11 @@ def piece_count(products: int, threads: int) -> int:
     return threads * max(1, min(_PIECES, products // (threads * _PIECE_PRODUCTS)))
 
 
+def _windows(job: Job) -> int:
+    """How many there are."""
+    return job.last_image * job.last_slice * job.last_row * job.positions
+
+
 def _step(length: int, pieces: int, unit: int) -> int:
     """Length of each piece, a multiple of the unit."""
     return -(-length // (pieces * unit)) * unit
@@ -570,7 +643,7 @@ def run(
     per_window: int,
     unit_rows: int = 1,
 ) -> int:
-    """Do a job, cut among threads by images, rows or columns.
+    """Do a job, cut among threads by images, slices, rows or columns.
 
     Args:
         kernel: the machine code.
@@ -582,8 +655,8 @@ def run(
     Returns:
         The largest number that a piece left in its table's mode; 0 if they leave it alone.
     """
-    images, rows, columns = job.last_image, job.last_row, job.last_column
-    windows = images * rows * job.positions
+    images, slices, rows, columns = job.last_image, job.last_slice, job.last_row, job.last_column
+    windows = _windows(job)
     table = job.table(*arrays)
     threads = pieces_of(windows * per_window)
     if threads == 1:
@@ -594,6 +667,8 @@ def run(
         (first, last), length, unit, pieces = _COLUMNS, columns, PANEL, threads
     elif images % threads == 0 or images >= 4 * threads:
         (first, last), length, unit = _IMAGES, images, 1
+    elif slices > 1:
+        (first, last), length, unit = _SLICES, slices, 1
     else:
         (first, last), length, unit = _ROWS, rows, unit_rows
     step = _step(length, pieces, unit)

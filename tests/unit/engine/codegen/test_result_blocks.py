@@ -30,11 +30,14 @@ def _kernels_are_made() -> Iterator[None]:
         patch.setattr(config.settings, "fusion", True)
         patch.setattr(result_blocks, "_FEWEST", 0)
         patch.setattr(result_blocks, "_GAIN", 1e9)
+        patch.setattr(result_blocks, "_GAIN_IN_PLACE", 1e9)
         patch.setattr(result_blocks, "_MOVING", 0.0)
         patch.setattr(team, "_MOST", 3)
         result_blocks._plan_of.cache_clear()
+        result_blocks._slope_plan.cache_clear()
         yield
     result_blocks._plan_of.cache_clear()
+    result_blocks._slope_plan.cache_clear()
 
 
 class Drawn(NamedTuple):
@@ -51,14 +54,16 @@ class Drawn(NamedTuple):
 def drawn(draw: st.DrawFn, channels: int, outputs: int) -> Drawn:
     """A convolution whose windows may begin before the image and end behind it."""
     window, strides, dilations, pads, sizes = [], [], [], [], []
-    for _ in range(2):
-        taps, gap = draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    axes = draw(st.sampled_from([2, 2, 3]))
+    longest, most = (5, 12) if axes == 2 else (3, 5)
+    for _ in range(axes):
+        taps, gap = draw(st.integers(1, longest)), draw(st.integers(1, 3))
         reach = (taps - 1) * gap + 1
         pads.append((draw(st.integers(0, 3)), draw(st.integers(0, 3))))
         window.append(taps)
         dilations.append(gap)
         strides.append(draw(st.integers(1, 3)))
-        sizes.append(reach + draw(st.integers(0, 12)))
+        sizes.append(reach + draw(st.integers(0, most)))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     g = geometry(sizes, window, strides, pads, dilations)
     batch = draw(st.integers(1, 6))
@@ -97,9 +102,11 @@ def exact(*arrays: Array) -> list[Array]:
 def test_blocks_of_results_are_a_convolution(
     case: Drawn, products: int, numbers: int, step: int
 ) -> None:
-    rows, columns = case.g.counts
-    whole = np.full((len(case.x), rows * step, columns * step, case.dy.shape[-1]), 7, np.float32)
-    out = whole[:, ::step, ::step]
+    counts = case.g.counts
+    whole = np.full(
+        (len(case.x), *(count * step for count in counts), case.dy.shape[-1]), 7, np.float32
+    )
+    out = whole[(slice(None), *(slice(None, None, step) for _ in counts))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(team, "WORTH_PRODUCTS", products)
         patch.setattr(result_blocks, "_BLOCK_NUMBERS", numbers)
@@ -111,6 +118,45 @@ def test_blocks_of_results_are_a_convolution(
         assert_close(out, wanted, case.filter[..., 0].size)
         out[...] = 7
         assert (whole == 7).all()
+
+
+@given(
+    case=few_outputs(),
+    block=st.integers(1, 8),
+    products=shared,
+    apart=st.booleans(),
+)
+def test_blocks_along_the_last_axis_are_made_in_place(
+    case: Drawn, block: int, products: int, apart: bool
+) -> None:
+    """And put in order afterwards where results lie apart, or the last block is not filled."""
+    outputs, counts = case.dy.shape[-1], case.g.counts
+    block = min(block, 32 // outputs)
+    axes = [
+        result_blocks._axis(case.g, axis, 1 if axis + 1 < len(counts) else block, back=False)
+        for axis in range(len(counts))
+    ]
+    chosen = [axis for axis in axes if axis is not None]
+    g = geometry(
+        case.g.sizes,
+        [axis.window for axis in chosen],
+        [axis.step for axis in chosen],
+        [axis.pads for axis in chosen],
+        (1,) * len(counts),
+    )
+    blocks = tuple(axis.block for axis in chosen)
+    plan = result_blocks._Plan(g, result_blocks._places(chosen, case.g.window), blocks)
+    whole = np.full((len(case.x), *counts, outputs + apart), 7, np.float32)
+    out = whole[..., :outputs]
+    in_place = counts[-1] % block == 0 and not apart
+    assert (result_blocks._in_place(plan, out) is not None) == in_place
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(team, "WORTH_PRODUCTS", products)
+        assert result_blocks._by_blocks(plan, case.x, case.filter, out)
+    wanted = convolution.conv(*exact(case.x, case.filter), *case.how)
+    assert_close(out, wanted, case.filter[..., 0].size)
+    out[...] = 7
+    assert (whole == 7).all()
 
 
 @given(case=few_inputs(), products=shared, numbers=pieces)
@@ -127,10 +173,29 @@ def test_blocks_of_positions_are_an_input_gradient(
     assert_close(dx, wanted, case.filter.size // case.filter.shape[-2])
 
 
+@given(case=few_outputs(), products=shared)
+def test_sums_of_blocks_give_the_filters_gradient(case: Drawn, products: int) -> None:
+    channels, outputs = case.filter.shape[-2:]
+    plan = result_blocks._slope_plan(case.g, channels, outputs)
+    if plan is None:
+        sizes = range(2, min(8, 16 // outputs) + 1)
+        assert all(case.g.counts[-1] % block for block in sizes) or max(case.g.strides) == 1
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(team, "WORTH_PRODUCTS", products)
+        found = result_blocks.correlate(case.x, case.dy, case.g)
+    wanted = convolution.conv_filter_gradient(
+        exact(case.x)[0], case.filter.shape, exact(case.dy)[0], *case.how
+    )
+    assert_close(found, wanted, case.dy[..., 0].size)
+
+
 @given(case=few_outputs())
 def test_x_and_dy_in_each_others_place_give_the_filters_gradient(case: Drawn) -> None:
-    found = result_blocks.correlate(case.x, case.dy, case.g)
-    if case.g.strides != (1, 1):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(result_blocks, "_slope_plan", lambda *_: None)
+        found = result_blocks.correlate(case.x, case.dy, case.g)
+    if max(case.g.strides) > 1:
         assert found is None
         return
     wanted = convolution.conv_filter_gradient(
@@ -155,6 +220,7 @@ def test_blocks_are_taken_where_they_are_quicker() -> None:
     result_blocks._plan_of.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(result_blocks, "_GAIN", 0.7)
+        patch.setattr(result_blocks, "_GAIN_IN_PLACE", 0.85)
         patch.setattr(result_blocks, "_MOVING", 3.0)
         picture = geometry([32, 32], [3, 3], [1, 1], [(1, 1)] * 2, [1, 1])
         strided = geometry([32, 32], [5, 5], [2, 2], [(1, 2)] * 2, [1, 1])

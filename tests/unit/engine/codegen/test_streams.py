@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinnace.engine.codegen import compiler, streams
-from pinnace.ops.kernels import philox, pooling
+from pinnace.ops.kernels import image_shares, philox, pooling
 
 WORD = st.integers(0, 2**64 - 1)
 
@@ -94,8 +94,8 @@ def test_a_window_gives_its_largest(
     x = np.where(random.random(x.shape) < special, random.choice(odd, x.shape), x)
     arguments = (x, window[:2], window[2:], pads)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pooling, "_SHARED", 1)
-        patch.setattr(pooling.team, "members", lambda: 3)
+        patch.setattr(image_shares, "_SHARED", 1)
+        patch.setattr(image_shares.team, "members", lambda: 3)
         patch.setattr(pooling.compiled, "made", lambda _: None)
         wanted = pooling.max_pool(*arguments)
         asked: list[str] = []
@@ -119,8 +119,8 @@ def test_images_are_shared_among_threads(
     arguments = (x, y, dy, (2, 2), (2, 2), ((0, 0), (0, 0)))
     wanted = pooling.max_pool_gradient(*arguments)
     asked: list[str] = []
-    monkeypatch.setattr(pooling, "_SHARED", 1)
-    monkeypatch.setattr(pooling.team, "members", lambda: 3)
+    monkeypatch.setattr(image_shares, "_SHARED", 1)
+    monkeypatch.setattr(image_shares.team, "members", lambda: 3)
     monkeypatch.setattr(pooling.compiled, "made", lambda name: asked.append(name) or kernels[name])
     np.testing.assert_array_equal(pooling.max_pool_gradient(*arguments), wanted)
     assert asked == ["maxima"]

@@ -50,14 +50,15 @@ class Drawn(NamedTuple):
 
 
 @st.composite
-def images(draw: st.DrawFn) -> Drawn:
+def images(draw: st.DrawFn, axes: int = 2) -> Drawn:
     """Images and filters; x may be a slice of more channels, and pads may crop."""
     window, strides, dilations, pads, sizes = [], [], [], [], []
-    for _ in range(2):
-        taps, gap = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    longest, most = (4, 12) if axes == 2 else (3, 5)
+    for _ in range(axes):
+        taps, gap = draw(st.integers(1, longest)), draw(st.integers(1, 3))
         before, after = draw(st.integers(-1, 3)), draw(st.integers(-1, 3))
         reach = (taps - 1) * gap + 1
-        sizes.append(reach + max(0, -before - after) + draw(st.integers(0, 12)))
+        sizes.append(reach + max(0, -before - after) + draw(st.integers(0, most)))
         window.append(taps)
         dilations.append(gap)
         strides.append(draw(st.integers(1, 3)))
@@ -71,6 +72,7 @@ def images(draw: st.DrawFn) -> Drawn:
     return Drawn(x.astype(np.float32)[..., :channels], filter.astype(np.float32), g, random)
 
 
+pictures_or_volumes = images() | images(3)
 # Bytes of a block, and products from which work is shared: small ones so that small images have
 # several blocks and pieces.
 blocks = st.sampled_from([1, 4000, 1 << 18])
@@ -80,6 +82,7 @@ shared = st.sampled_from([1, 1 << 40])
 def limits(block: int, products: int) -> pytest.MonkeyPatch:
     patch = pytest.MonkeyPatch()
     patch.setattr(tiles, "_BLOCK_BYTES", block)
+    patch.setattr(tiles, "_SLOPE_BLOCK_BYTES", block)
     patch.setattr(team, "WORTH_PRODUCTS", products)
     patch.setattr(team, "_MOST", 3)
     return patch
@@ -91,7 +94,7 @@ def assert_close(found: Array, wanted: Array, terms: int) -> None:
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1.2e-7 * (terms + 8) * 4)
 
 
-@given(case=images(), block=blocks, products=shared)
+@given(case=pictures_or_volumes, block=blocks, products=shared)
 def test_convolution_is_that_of_float64(case: Drawn, block: int, products: int) -> None:
     x, filter, g, _ = case
     out = np.full((len(x), *g.counts, filter.shape[-1]), np.nan, np.float32)
@@ -105,12 +108,12 @@ def test_convolution_is_that_of_float64(case: Drawn, block: int, products: int) 
     assert_close(out, wanted, filter[..., 0].size)
 
 
-@given(case=images(), step=st.integers(1, 3))
+@given(case=pictures_or_volumes, step=st.integers(1, 3))
 def test_convolution_writes_every_step_th_pixel_and_no_other(case: Drawn, step: int) -> None:
     x, filter, g, _ = case
-    rows, columns = g.counts
-    whole = np.full((len(x), rows * step, columns * step, filter.shape[-1]), 7, np.float32)
-    target = whole[:, ::step, ::step]
+    sizes = (count * step for count in g.counts)
+    whole = np.full((len(x), *sizes, filter.shape[-1]), 7, np.float32)
+    target = whole[(slice(None), *(slice(None, None, step) for _ in g.counts))]
     assert tiles.convolve(x, filter, g, target)
     fresh = np.empty(target.shape, np.float32)
     assert tiles.convolve(x, filter, g, fresh)
@@ -119,7 +122,7 @@ def test_convolution_writes_every_step_th_pixel_and_no_other(case: Drawn, step: 
     assert (whole == 7).all()
 
 
-@given(case=images(), block=blocks, products=shared)
+@given(case=pictures_or_volumes, block=blocks, products=shared)
 def test_filter_gradient_is_that_of_float64(case: Drawn, block: int, products: int) -> None:
     x, filter, g, random = case
     dy = random.standard_normal((len(x), *g.counts, filter.shape[-1])).astype(np.float32)
@@ -157,7 +160,7 @@ def test_filter_gradient_adds_up_the_blocks_of_few_sums(channels: int, outputs: 
     assert_close(found.reshape(channels, outputs), wanted, dy[..., 0].size)
 
 
-@given(case=images())
+@given(case=pictures_or_volumes)
 def test_input_gradient_goes_through_the_kernel(case: Drawn) -> None:
     x, filter, g, random = case
     assume(min(map(min, g.pads)) >= 0)  # only parts of a gradient crop

@@ -1,0 +1,92 @@
+"""Max pooling of volumes and its gradient as machine code: the text.
+
+A row of a volume, its columns and channels, is one line of numbers. What is done along the other
+two axes is done to whole lines, so that few channels fill vectors, too.
+"""
+
+from __future__ import annotations
+
+_BEGIN = """
+VOLUMES = types.Array(float32, 4, "C", readonly=True)
+MADE = types.Array(float32, 4, "C")
+LOWEST = np.finfo(np.float32).min
+"""
+
+# Windows that lie anywhere: y gets the largest of x in each. NaN is never larger, and nothing is
+# below the lowest finite value. What is made is some of the slices of all volumes.
+_PEAKS = (
+    _BEGIN
+    + """
+
+@njit([void(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, int64,
+            VOLUMES, MADE)], cache=True, nogil=True, error_model="numpy")
+def kernel(start, stop, deep, down, along, step_deep, step_down, step_along, front, top, left,
+           channels, x, y):
+    line = np.empty(x.shape[3], np.float32)
+    width = x.shape[3] // channels
+    for place in range(start, stop):
+        n, d = place // y.shape[1], place % y.shape[1]
+        near = d * step_deep - front
+        far = min(near + deep, x.shape[1])
+        near = max(near, 0)
+        for i in range(y.shape[2]):
+            high = i * step_down - top
+            low = min(high + down, x.shape[2])
+            high = max(high, 0)
+            for p in range(line.size):
+                line[p] = LOWEST
+            for s in range(near, far):
+                for a in range(high, low):
+                    one = x[n, s, a]
+                    for p in range(line.size):
+                        line[p] = one[p] if one[p] > line[p] else line[p]
+            made = y[n, d, i]
+            for j in range(made.size // channels):
+                begin = j * step_along - left
+                end = min(begin + along, width)
+                begin = max(begin, 0)
+                for c in range(channels):
+                    made[j * channels + c] = LOWEST
+                for b in range(begin, end):
+                    for c in range(channels):
+                        one, most = line[b * channels + c], made[j * channels + c]
+                        made[j * channels + c] = one if one > most else most
+"""
+)
+
+# Windows side by side, of which the first may begin before the volume and the last end behind it:
+# dx gets dy wherever x is the maximum. Where no window is, it stays as it is.
+_MAXIMA = (
+    _BEGIN
+    + """
+
+@njit([void(int64, int64, int64, int64, int64, int64, int64, int64, int64, VOLUMES, VOLUMES,
+            VOLUMES, MADE)], cache=True, nogil=True, error_model="numpy")
+def kernel(start, stop, deep, down, along, front, top, left, channels, x, y, dy, dx):
+    most, sent = np.empty(x.shape[3], np.float32), np.empty(x.shape[3], np.float32)
+    columns = min(x.shape[3] // channels, y.shape[3] // channels * along - left)
+    for place in range(start, stop):
+        n, d = place // y.shape[1], place % y.shape[1]
+        near = d * deep - front
+        far = min(near + deep, x.shape[1])
+        near = max(near, 0)
+        for i in range(y.shape[2]):
+            high = i * down - top
+            low = min(high + down, x.shape[2])
+            high = max(high, 0)
+            largest, slope = y[n, d, i], dy[n, d, i]
+            # Each window's numbers at all of its columns.
+            for b in range(columns):
+                window = (b + left) // along
+                for c in range(channels):
+                    most[b * channels + c] = largest[window * channels + c]
+                    sent[b * channels + c] = slope[window * channels + c]
+            for s in range(near, far):
+                for a in range(high, low):
+                    one, made = x[n, s, a], dx[n, s, a]
+                    for p in range(columns * channels):
+                        made[p] = sent[p] if one[p] == most[p] else np.float32(0)
+"""
+)
+
+TEXTS = {"volume_peaks": _PEAKS, "volume_maxima": _MAXIMA}
