@@ -53,10 +53,10 @@ def call_function(function: Any, arrays: Sequence[Array], context: RunContext) -
 
 
 def bind_function(
-    function: Any, context: RunContext
+    function: Any, context: RunContext, values: Sequence[Array] | None = None
 ) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
     """See `RunContext.bind`."""
-    return plan_of(function.graph).nested(context)
+    return plan_of(function.graph).nested(context, values)
 
 
 def finish_loop(
