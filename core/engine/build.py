@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.engine import threads as threads  # acts on `config.threading`
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
+from pinnace.engine.passes.invariants import with_invariants
 from pinnace.engine.passes.windows import windowed
 from pinnace.engine.plan import Plan
 from pinnace.framework.process_effects import collector_paused
@@ -27,7 +28,7 @@ _plans: PerGraph[Plan] = PerGraph()
 
 def build(graph: Graph) -> Plan:
     """A plan of `graph`."""
-    return Plan(windowed(fold(inline(graph, keep=True))))
+    return Plan(windowed(with_invariants(fold(inline(graph, keep=True)))))
 
 
 def plan_of(graph: Graph) -> Plan:
