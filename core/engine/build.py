@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.engine import threads as threads  # acts on `config.threading`
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
+from pinnace.engine.passes.invariants import with_invariants
 from pinnace.engine.passes.windows import windowed
 from pinnace.engine.plan import Plan
 from pinnace.framework.process_effects import collector_paused
@@ -27,7 +28,7 @@ _plans: PerGraph[Plan] = PerGraph()
 
 def build(graph: Graph) -> Plan:
     """A plan of `graph`."""
-    return Plan(windowed(fold(inline(graph, keep=True))))
+    return Plan(windowed(with_invariants(fold(inline(graph, keep=True)))))
 
 
 def plan_of(graph: Graph) -> Plan:
@@ -53,10 +54,10 @@ def call_function(function: Any, arrays: Sequence[Array], context: RunContext) -
 
 
 def bind_function(
-    function: Any, context: RunContext
+    function: Any, context: RunContext, values: Sequence[Array] | None = None
 ) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
     """See `RunContext.bind`."""
-    return plan_of(function.graph).nested(context)
+    return plan_of(function.graph).nested(context, values)
 
 
 def finish_loop(

@@ -13,9 +13,9 @@ import threading
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from pinnace.engine import agreement, contests, rejections
-from pinnace.engine.contests import Contest, Decision, Pace
-from pinnace.engine.trials import RegionCheck, Verdict, agreed_of, checks_of, compiled_with
+from pinnace.engine import agreement, rejections
+from pinnace.engine.contests import Decision, Pace
+from pinnace.engine.trials import Verdict
 from pinnace.engine.waiting import is_tried
 from pinnace.framework import config, float_warnings
 from pinnace.framework.context import state
@@ -25,10 +25,10 @@ from pinnace.ops.running import RunContext
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pinnace.engine.codegen.loop_clusters import LoopClusters
     from pinnace.engine.codegen.loops import Advance, Loop
     from pinnace.engine.codegen.recurrences import Recurrence, _Variant
     from pinnace.engine.plan import Plan
+    from pinnace.engine.turns import Turns
     from pinnace.framework.tensor import Array
 
 # A loop that has begun this often is compiled, however short it is.
@@ -58,8 +58,8 @@ class LoopTiers:
         # The loop once its kernel has proved right and not slower: there is nothing left to ask.
         self._proved: Loop | None = None
         self._recurrence: Recurrence | None = None
-        self.clusters: LoopClusters | None = None
-        self._clusters_trial: _ClustersTrial | None = None
+        # What runs single iterations, once there is no kernel of the whole loop for some shapes.
+        self.turns: Turns | None = None
         # What was measured of a recurrence that was slower than the plan.
         self._given_back: list[Decision] = []
 
@@ -67,25 +67,21 @@ class LoopTiers:
     def _waits(self) -> bool:
         return self._forced or state.compiles
 
-    def function(self) -> Callable[..., Any]:
-        """The function that runs an iteration that no kernel of the whole loop takes."""
-        clusters = self.clusters
-        if clusters is None:
+    def function(self, values: Sequence[Array] | None) -> Callable[..., Any]:
+        """The function that runs iterations that no kernel of the whole loop takes.
+
+        Args:
+            values: the loop variables; None if it is no loop that wants to know.
+        """
+        turns = self.turns
+        if turns is None or values is None:
             return self._body.run
-        if self._forced:
-            clusters.wait()
-            return clusters.function()
-        trial = self._clusters_trial
-        if trial is None:
-            if state.compiles:
-                clusters.wait()
-            if not clusters.is_made():
-                return clusters.function()
-            with self._lock:
-                trial = self._clusters_trial
-                if trial is None:
-                    trial = self._clusters_trial = _ClustersTrial(self._body, clusters)
-        return trial.function()
+        from pinnace.engine.codegen.loop_lists import form_of
+
+        key = form_of(values)
+        if self._recurrence is not None and not self._recurrence.has_lost(key):
+            return self._body.run
+        return turns.function(values, key)
 
     def finish(
         self, test: Plan, values: Sequence[Array], check: Callable[[], None], *, hot: bool
@@ -117,15 +113,25 @@ class LoopTiers:
             values, is_ended = self._by_recurrence(recurrence, values, check)
         finally:
             float_warnings.end(silence)
-        if not is_ended and recurrence.is_rejected:
-            with self._lock:
-                if self.clusters is None and self._recurrence is recurrence:
-                    from pinnace.engine.codegen.loop_clusters import loop_clusters_of
-
-                    self.clusters = loop_clusters_of(self._body, values)
-                    self._given_back = _paces(recurrence)
-                    self._recurrence = None
+        if not is_ended and (self.turns is None or recurrence.is_rejected):
+            self._take_turns(recurrence, values)
         return values, is_ended
+
+    def _take_turns(self, recurrence: Recurrence, values: Sequence[Array]) -> None:
+        """Have single iterations compiled where the whole loop is not."""
+        from pinnace.engine.codegen.loop_lists import form_of
+        from pinnace.engine.turns import Turns
+
+        is_rejected = recurrence.is_rejected
+        if not is_rejected and not recurrence.has_lost(form_of(values)):
+            return
+
+        with self._lock:
+            if self.turns is None:
+                self.turns = Turns(self._body, forced=self._forced)
+            if is_rejected and self._recurrence is recurrence:
+                self._given_back = _paces(recurrence)
+                self._recurrence = None
 
     @property
     def body(self) -> Plan:
@@ -152,9 +158,7 @@ class LoopTiers:
         found = [self._pace.decision("loop")] if self._verdict.passed else []
         found += self._given_back
         found += [] if self._recurrence is None else _paces(self._recurrence)
-        trial = self._clusters_trial
-        if trial is not None and trial.contest.decision is not None:
-            found.append(trial.contest.decision)
+        found += [] if self.turns is None else self.turns.decisions()
         return found
 
     def _look(self, test: Plan, hot: bool) -> bool:
@@ -354,57 +358,3 @@ class _Trial:
         except Exception:
             return text
         return agreement.difference(wanted, found, moved) and text
-
-
-class _ClustersTrial:
-    """The clusters of an iteration beside its steps, until they have agreed.
-
-    Args:
-        body: the plan of an iteration.
-        clusters: its clusters, their kernels made.
-    """
-
-    def __init__(self, body: Plan, clusters: LoopClusters) -> None:
-        self._clusters = clusters
-        self._verdict = Verdict()
-        self._checks: list[RegionCheck] = checks_of(body, clusters.fused, {}, "turns")
-        self._checking = compiled_with(body, self._checks, {})
-        self._plain: Callable[..., Any] = body.run
-        self._is_kept = False
-        self.contest = Contest("turns")
-
-    def function(self) -> Callable[..., Any]:
-        """The function that runs an iteration from now on."""
-        decision = self.contest.decision
-        if decision is not None and not decision.is_kept:
-            return self._plain
-        is_over = decision is not None or not contests.TIMED
-        return self._clusters.function() if self._is_kept and is_over else self._run
-
-    def _run(self, arrays: Sequence[Array], context: Any) -> Any:
-        """An iteration: compared, by the plan or, once that is over, by the clusters."""
-        verdict = self._verdict
-        if verdict.begin():
-            agreed: bool | None = None
-            try:
-                results = self._checking(arrays, context)
-                agreed = True  # each cluster has its own verdict
-            finally:
-                verdict.end(agreed)
-            return results
-        if not verdict.passed:
-            return self._plain(arrays, context)
-        if not self._is_kept:
-            self._clusters.keep(agreed_of(self._clusters.fused, self._checks))
-            self._is_kept = True
-        which = self.contest.begin()
-        if which is None:
-            return self.function()(arrays, context)
-        seconds, began = None, perf_counter()
-        run = self._clusters.function() if which else self._plain
-        try:
-            results = run(arrays, context)
-            seconds = perf_counter() - began
-        finally:
-            self.contest.end(which, seconds)
-        return results

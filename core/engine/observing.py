@@ -411,12 +411,12 @@ def _lease(tiers: Tiers, arrays: Sequence[Array]) -> Any:
     return found
 
 
-def _iteration(tiers: Tiers) -> Callable[..., Any]:
-    recorder, run = here(), _plain[1](tiers)
+def _iteration(tiers: Tiers, values: Sequence[Array] | None = None) -> Callable[..., Any]:
+    recorder, run = here(), _plain[1](tiers, values)
     plan = tiers.plan
     if recorder is None:
         return run
-    if run is not plan.run:  # the clusters of an iteration
+    if run is not plan.run:  # an iteration with regions in it
         unit = Unit(plan, None, Standing("compiled", "", None))
         return lambda arrays, context: recorder.whole(unit, lambda: run(arrays, context))
     reason = "part of a run: the loop or branch around it is compiled, or it is not"

@@ -111,13 +111,19 @@ class Plan:
         """As `run`, asking between steps whether the run is to end; there must be a context."""
         return self.source.plain(looks=True)
 
-    def nested(self, context: RunContext) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+    def nested(
+        self, context: RunContext, values: Sequence[Array] | None = None
+    ) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
         """The plan as part of a run that has set up everything already.
 
         Nothing is leased and no state is set: that costs as much as a few kernels, and loops over
         scalars come here twice per iteration.
+
+        Args:
+            context: of the run.
+            values: see `Tiers.iteration`.
         """
-        run = self.tiers.iteration()
+        run = self.tiers.iteration(values)
 
         def call(arrays: Sequence[Array]) -> tuple[Array, ...]:
             try:

@@ -416,10 +416,14 @@ class Tiers:
                     found = self._loops[tier] = LoopTiers(self._plan, forced=tier == "compiled")
         return found
 
-    def iteration(self) -> Callable[..., Any]:
-        """The function that runs the plan once, as part of a run that has set up everything."""
+    def iteration(self, values: Sequence[Array] | None = None) -> Callable[..., Any]:
+        """The function that runs the plan once, as part of a run that has set up everything.
+
+        Args:
+            values: where it is the body of a loop, the loop variables.
+        """
         loops = self._loops.get(config.settings.pinned_tier) if self._loops else None
-        return self._plan.run if loops is None else loops.function()
+        return self._plan.run if loops is None else loops.function(values)
 
 
 def _is_small(plan: Plan) -> bool:

@@ -31,13 +31,20 @@ class RunContext:
         """The outputs of `function`, a FunctionRef, for these arrays."""
         return late.call_function(function, arrays, self)
 
-    def bind(self, function: Any) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+    def bind(
+        self, function: Any, values: Sequence[Array] | None = None
+    ) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
         """`function`, a FunctionRef, as a Python function of arrays: the quick way into it.
 
         What it runs is part of this run: NumPy's warnings are silenced by whoever silenced them
         for the run.
+
+        Args:
+            function: a FunctionRef.
+            values: of a loop's body, the loop variables that it begins with: what runs it may
+                have been made for their shapes.
         """
-        return late.bind_function(function, self)
+        return late.bind_function(function, self, values)
 
     def finish(
         self, cond: Any, body: Any, values: Sequence[Array], *, hot: bool

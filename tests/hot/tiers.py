@@ -292,7 +292,7 @@ class Compiled:
                 one is not None and one.kernel.function for one in recurrence._variants.values()
             ):
                 self._count("recurrence", way)
-            elif loops.clusters is not None and loops.clusters.is_made():
+            elif loops.turns is not None and any(one.is_made() for one in loops.turns.made):
                 self._count("turns", way)
             else:
                 self._count("loop as a plan", way)

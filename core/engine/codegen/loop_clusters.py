@@ -1,7 +1,9 @@
-"""Loops over arrays: what is elementwise in an iteration becomes kernels.
+"""Loops over arrays: what can be machine code in an iteration becomes kernels.
 
-Inference seldom knows the shapes in a loop's body (what comes out of a list of tensors has any), so
-one iteration is watched. Another call may bring other shapes: such clusters check theirs.
+Products with weights and what is elementwise around them are networks, other elementwise steps are
+clusters. Inference seldom knows the shapes in a loop's body (what comes out of a list of tensors
+has any), so one iteration is watched. Another call may bring other shapes: what was made for these
+looks at what it is given.
 """
 
 from __future__ import annotations
@@ -14,23 +16,36 @@ from pinnace.engine.codegen.regions import fuse
 from pinnace.engine.waiting import is_tried
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pinnace.engine.plan import Plan
     from pinnace.engine.steps import Region
     from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Value
 
-# Clusters called with other shapes than theirs this often are given up.
+# Regions called with other shapes than theirs this often are given up.
 _MISSES = 256
 
 
 class LoopClusters:
-    """A plan's function with clusters in it, once their kernels are made."""
+    """A plan's function with regions in it, once their kernels are made.
 
-    def __init__(self, plan: Plan, fused: Mapping[int, Region | None]) -> None:
+    Args:
+        plan: of the body.
+        fused: the regions, and the places of their steps.
+        sizes: of the plan's values, in the iteration that was watched.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        fused: Mapping[int, Region | None],
+        sizes: Mapping[Value, tuple[int, ...]],
+    ) -> None:
         self._plan = plan
         self._plain: Callable[..., Any] = plan.run
         self.fused = fused
+        self.sizes = sizes
         self._clusters = [one for one in fused.values() if one is not None]
         self._made: Callable[..., Any] | None = None
 
@@ -44,7 +59,7 @@ class LoopClusters:
         return bool(self._clusters) and all(one.kernel.function for one in self._clusters)
 
     def keep(self, fused: Mapping[int, Region | None]) -> None:
-        """Go on with these clusters alone."""
+        """Go on with these regions alone."""
         self.fused = fused
         self._clusters = [one for one in fused.values() if one is not None]
         self._made = None
@@ -70,12 +85,15 @@ class LoopClusters:
         )
 
 
-def loop_clusters_of(plan: Plan, values: Sequence[Array]) -> LoopClusters | None:
-    """A loop's body with clusters, their kernels asked for; None if there is nothing to gain.
+def loop_clusters_of(
+    plan: Plan, values: Sequence[Array], steady: Collection[Value] = ()
+) -> LoopClusters | None:
+    """A loop's body with regions, their kernels asked for; None if there is nothing to gain.
 
     Args:
         plan: of the body; watched for an iteration, whose results are dropped.
         values: the loop variables.
+        steady: variables among them that keep their values.
     """
     if any(step.node.op.effect not in {None, "read"} for step in plan.steps):
         return None  # an iteration more would be seen
@@ -87,5 +105,5 @@ def loop_clusters_of(plan: Plan, values: Sequence[Array]) -> LoopClusters | None
         except Exception:
             return None  # such as an index out of range: the loop was not to run once more
     sizes = {value: np.shape(array) for value, array in watched.items()}
-    fused = fuse(plan.steps, sizes, plan.graph.outputs, checked=True)
-    return LoopClusters(plan, fused) if fused else None
+    fused = fuse(plan.steps, sizes, plan.graph.outputs, watched=watched, steady=steady)
+    return LoopClusters(plan, fused, sizes) if fused else None

@@ -16,7 +16,7 @@ from pinnace.framework import dtypes
 from pinnace.ops.state.list_values import TensorList
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
@@ -217,6 +217,19 @@ class Lists:
     def is_strided(self, place: int) -> bool:
         """Whether rows of a list's elements may lie apart: what was transposed is not copied."""
         return len(self.items[place]) == 2 and self._kinds[place] == "float32"
+
+
+def form_of(values: Sequence[Array]) -> Hashable:
+    """What loop variables that run alike have in common: shapes, and those of lists' elements."""
+    return tuple([_form(value) for value in values])
+
+
+def _form(value: Array) -> Hashable:
+    held = value[()] if value.dtype.kind == "O" and not value.ndim else None
+    if isinstance(held, TensorList):
+        return held.dtype, held.shape.dims, held.item_shape(), is_same(held)
+    shape: tuple[int, ...] = value.shape
+    return shape
 
 
 def is_same(held: TensorList) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 from pinnace.engine.codegen import compiler
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.iteration import iteration_of
-from pinnace.engine.codegen.loop_lists import is_same
+from pinnace.engine.codegen.loop_lists import form_of
 from pinnace.engine.codegen.loops import Advance
 from pinnace.engine.codegen.places import fit
 from pinnace.engine.contests import Pace
@@ -76,13 +76,18 @@ class Recurrence:
         """What was asked for, one for each set of shapes that has a kernel or may get one."""
         return [one for one in list(self._variants.values()) if one is not None]
 
+    def has_lost(self, key: Hashable) -> bool:
+        """Whether loop variables of this form (`form_of`) have no kernel, and get none."""
+        found = self._variants.get(key)
+        return key in self._variants if found is None else found.is_rejected
+
     def goes_on(self, values: Sequence[Array]) -> bool:
         """Whether the condition is true."""
         return bool(self._test.run(values, None)[0])
 
     def variant(self, values: Sequence[Array]) -> _Variant | None:
         """The variant for these shapes, whose kernel may not be made yet; None if there is none."""
-        key = tuple([_form(value) for value in values])
+        key = form_of(values)
         variant = self._variants.get(key)
         if variant is None and key not in self._variants:
             with self._lock:
@@ -108,14 +113,6 @@ class Recurrence:
         except UnsupportedError as reason:
             self.refusals.append(str(reason))
             return None
-
-
-def _form(value: Array) -> Any:
-    """The part of a loop variable that a kernel is specialised for."""
-    held = value[()] if value.dtype.kind == "O" and not value.ndim else None
-    if isinstance(held, TensorList):
-        return held.dtype, held.shape.dims, held.item_shape(), is_same(held)
-    return value.shape
 
 
 class _Variant:

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 from pinnace.engine.codegen import attention, chains, clusters, dense, rectified
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.networks.finding import find as find_networks
+from pinnace.engine.networks.guarded import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from pinnace.engine.networks.guarded import Guarded
+    from pinnace.engine.networks.region import Network
     from pinnace.engine.steps import Region, Step
+    from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
 
@@ -20,7 +24,7 @@ def fuse(
     sizes: Mapping[Value, tuple[int, ...]],
     results: Sequence[Value],
     *,
-    checked: bool = False,
+    watched: Mapping[Value, Array] | None = None,
     settled: Collection[Value] = (),
     steady: Collection[Value] = (),
 ) -> dict[int, Region | None]:
@@ -30,11 +34,12 @@ def fuse(
         steps: a plan's.
         sizes: the shape of each value, where it is known.
         results: what the plan returns.
-        checked: whether shapes may be others at another call.
+        watched: every value of one call, if shapes may be others at another call.
         settled: values whose steps are left out.
         steady: variables among the arguments that keep their values.
     """
-    networks = [] if checked else find_networks(steps, sizes, results, settled, steady)
+    checked = watched is not None
+    networks = _networks(steps, sizes, results, watched, settled, steady)
     taken = {place for network in networks for place in network.cluster.members}
     pairs = [] if checked else rectified.find(steps, sizes, results)
     pairs = [pair for pair in pairs if taken.isdisjoint(pair.cluster.members)]
@@ -67,3 +72,19 @@ def fuse(
         found.update(dict.fromkeys(pair.cluster.members))
         found[pair.place] = pair
     return found
+
+
+def _networks(
+    steps: Sequence[Step],
+    sizes: Mapping[Value, tuple[int, ...]],
+    results: Sequence[Value],
+    watched: Mapping[Value, Array] | None,
+    settled: Collection[Value],
+    steady: Collection[Value],
+) -> Sequence[Network | Guarded]:
+    """The networks of a plan, which look at what they are given if shapes may be others."""
+    found = find_networks(steps, sizes, results, settled, steady)
+    if watched is None:
+        return found
+    looking = (guarded(one, steps, watched, steady) for one in found)
+    return [one for one in looking if one is not None]

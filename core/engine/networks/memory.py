@@ -126,16 +126,9 @@ class Memory:
 
     def _with_copies(self) -> list[Layer]:
         layers: list[Layer] = []
-        seen_otherwise = set(self._reader.roots.values())
-        for layer in self._reader.layers:
-            if layer.phases:  # which write every so many pixels
-                seen_otherwise.add(layer.out)
-            if layer.kind == "SOFTMAX":  # whose rows lie behind one another
-                seen_otherwise.update(map(self._reader.root, (layer.xs[0], layer.out)))
-            if layer.kind == "ATTENTION":  # whose images and heads have strides of their own
-                seen_otherwise.update(map(self._reader.root, (*layer.xs, layer.out)))
-            if layer.flat or layer.over or layer.pairs or layer.loops:
-                seen_otherwise.update(map(self._reader.root, (*layer.reads(), layer.out)))
+        # By what is copied and the zeros around it: layers that need the same share it.
+        copied: dict[tuple[Value, Border], Layer] = {}
+        seen_otherwise = self._seen_otherwise()
         for layer in sorted(self._reader.layers, key=lambda one: one.place):
             if layer.out not in self.storages:
                 self.storages[layer.out] = Storage(self._image(layer.out))
@@ -147,14 +140,35 @@ class Memory:
                 if may_have and value not in seen_otherwise:
                     storage.widen(border)
                 else:
-                    copy = Bordered(value)
-                    self.storages[copy] = Storage(self._image(value))
-                    self.storages[copy].widen(border)
-                    self.copies[layer] = copy
-                    made = Layer("COPY", layer.place, layer.node, copy, [value])  # type: ignore[arg-type]
-                    layers.append(made)
+                    if (value, border) not in copied:
+                        made = self._copy(layer, border)
+                        copied[value, border] = made
+                        layers.append(made)
+                    self.copies[layer] = copied[value, border].out  # type: ignore[assignment]
             layers += self._parts(layer)
         return layers
+
+    def _seen_otherwise(self) -> set[Value]:
+        """Values that are also read or written in a way that knows of no zeros around them."""
+        seen_otherwise = set(self._reader.roots.values())
+        for layer in self._reader.layers:
+            if layer.phases:  # which write every so many pixels
+                seen_otherwise.add(layer.out)
+            if layer.kind == "SOFTMAX":  # whose rows lie behind one another
+                seen_otherwise.update(map(self._reader.root, (layer.xs[0], layer.out)))
+            if layer.kind == "ATTENTION":  # whose images and heads have strides of their own
+                seen_otherwise.update(map(self._reader.root, (*layer.xs, layer.out)))
+            if layer.flat or layer.over or layer.pairs or layer.loops:
+                seen_otherwise.update(map(self._reader.root, (*layer.reads(), layer.out)))
+        return seen_otherwise
+
+    def _copy(self, layer: Layer, border: Border) -> Layer:
+        """A row that copies what a layer's windows read, and writes zeros around it."""
+        value = layer.xs[0]
+        copy = Bordered(value)
+        self.storages[copy] = Storage(self._image(value))
+        self.storages[copy].widen(border)
+        return Layer("COPY", layer.place, layer.node, copy, [value])  # type: ignore[arg-type]
 
     def _parts(self, layer: Layer) -> list[Layer]:
         """The rows of the table that a layer becomes."""

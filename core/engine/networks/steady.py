@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -96,7 +96,8 @@ class Evaluation:
             elif missing:
                 pending.extend(missing)
             else:
-                self._found.update(zip(node.outputs, self._run(node), strict=True))
+                arrays = [self._known(value) for value in node.inputs]
+                self._found.update(zip(node.outputs, run_node(node, arrays), strict=True))
         array = self._known(value)
         if array is None:
             raise ValueError(f"{value} follows from more than weights")
@@ -108,16 +109,25 @@ class Evaluation:
             found = self._variables.get(value)
         return constant_of(value) if found is None else found
 
-    def _run(self, node: Node) -> tuple[Array, ...]:
-        op = node.op
-        if op.kernel is None:
-            raise ValueError(f"{op.name} has no kernel")
-        arrays = [self._known(value) for value in node.inputs]
-        options = {name: node.attrs[name] for name in op.kernel_attrs}
-        with np.errstate(all="ignore"):
-            made = op.kernel(*op.pack_inputs(arrays, node.attrs), **options)
-        single = len(op.outputs) == 1 and not op.outputs[0].is_list
-        return tuple(np.asarray(one) for one in ((made,) if single else made))
+
+def run_node(node: Node, arrays: Sequence[Any]) -> tuple[Array, ...]:
+    """The outputs of a step's kernel.
+
+    Args:
+        node: the step, whose op wants no context.
+        arrays: its inputs.
+
+    Raises:
+        ValueError: there is no kernel.
+    """
+    op = node.op
+    if op.kernel is None:
+        raise ValueError(f"{op.name} has no kernel")
+    options = {name: node.attrs[name] for name in op.kernel_attrs}
+    with np.errstate(all="ignore"):
+        made = op.kernel(*op.pack_inputs(arrays, node.attrs), **options)
+    single = len(op.outputs) == 1 and not op.outputs[0].is_list
+    return tuple(np.asarray(one) for one in ((made,) if single else made))
 
 
 def roots_of(values: Collection[Value], variables: Collection[Value]) -> list[Value]:

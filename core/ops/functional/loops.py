@@ -33,7 +33,7 @@ def _while_kernel(
     test = ctx.bind(cond)
     iterations = 0
     with np.errstate(all="ignore"):
-        step = ctx.bind(body)
+        step = ctx.bind(body, values)
         while is_true(test(values)[0]):
             if ctx.cancelled:
                 ctx.check()
@@ -43,7 +43,7 @@ def _while_kernel(
                 values, is_ended = ctx.finish(cond, body, values, hot=True)
                 if is_ended:
                     break
-                step = ctx.bind(body)  # which has become another function, perhaps
+                step = ctx.bind(body, values)  # which has become another function, perhaps
     return tuple(values)
 
 

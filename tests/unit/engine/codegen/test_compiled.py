@@ -290,8 +290,8 @@ def test_turns_are_what_the_plan_gives_for_every_shape(
     ]
     loops = plan_of(node.attrs["body"].graph).tiers.loops()
     assert loops is not None
-    clusters = loops.clusters
-    assert clusters is not None
+    assert loops.turns is not None
+    clusters = loops.turns.made[0]
     assert clusters._clusters
     for count in rows:
         x = normal(count, 32)

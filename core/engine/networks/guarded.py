@@ -1,0 +1,154 @@
+"""Networks in the bodies of loops: what they take for known, and what runs where it is otherwise.
+
+Inference seldom knows the shapes in a body, so those of one iteration stand for all of them. They
+follow from what a network is given, from the shapes of its variables, and from sizes that its steps
+take: each call looks at all three.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.engine.networks.region import Part
+from pinnace.engine.networks.steady import find_steady, run_node
+from pinnace.engine.source import locate
+from pinnace.framework import dtypes
+from pinnace.graph.graph import constant_of
+from pinnace.ops.state.variables import resource_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pinnace.engine.networks.region import Network
+    from pinnace.engine.steps import Step
+    from pinnace.engine.waiting import Requested
+    from pinnace.framework.shapes import Shape
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node, Value
+
+# Numbers of a value that is compared at each call: shapes, permutations and the like.
+_MOST_SIZES = 64
+
+
+class Guarded:
+    """A network for the shapes of one iteration; its steps, where a call has others.
+
+    Args:
+        network: made for these shapes.
+        nodes: of its steps.
+        shapes: of the tensors that it is given.
+        variables: the shapes of its variables, which are known wholly.
+        others: what its steps take besides, and what of it the network takes for known.
+
+    Attributes:
+        misses: calls that had other shapes.
+    """
+
+    needs_blas = False
+
+    def __init__(
+        self,
+        network: Network,
+        nodes: Sequence[Node],
+        shapes: Sequence[tuple[int, ...]],
+        variables: Sequence[Shape],
+        others: Mapping[Value, Array | None],
+    ) -> None:
+        part = network.cluster
+        self.cluster = Part(part.members, [*part.inputs, *others], part.outputs)
+        self.network = network
+        self.misses = 0
+        self._nodes = nodes
+        self._shapes = list(shapes)
+        self._variables = list(variables)
+        self._count = len(part.inputs)
+        self._known = [
+            (self._count + place, array)
+            for place, array in enumerate(others.values())
+            if array is not None
+        ]
+        # Resources whose shapes were found right: those of one never change.
+        self._accepted: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    @property
+    def kernel(self) -> Requested:
+        """The code that walks the network's table."""
+        return self.network.kernel
+
+    def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
+        """The outputs of the network.
+
+        Args:
+            inputs: of the part.
+            outs: arrays to fill, C-contiguous; None for a new one.
+        """
+        if self._is_as_known(inputs):
+            return self.network(inputs[: self._count], outs)
+        self.misses += 1
+        return self._one_by_one(inputs)
+
+    def _is_as_known(self, inputs: Sequence[Array]) -> bool:
+        tensors = len(self._shapes)
+        if [one.shape for one in inputs[:tensors]] != self._shapes:
+            return False
+        for handle, shape in zip(inputs[tensors : self._count], self._variables, strict=True):
+            resource = resource_of(handle)
+            if resource not in self._accepted:
+                if resource.shape != shape:
+                    return False
+                self._accepted.add(resource)
+        return all(np.array_equal(inputs[place], array) for place, array in self._known)
+
+    def _one_by_one(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        values: dict[Value, Any] = dict(zip(self.cluster.inputs, inputs, strict=True))
+        for node in self._nodes:
+            arrays = [
+                values[value] if value in values else constant_of(value) for value in node.inputs
+            ]
+            try:
+                made = run_node(node, arrays)
+            except Exception as error:
+                locate(error, node)
+                raise
+            values.update(zip(node.outputs, made, strict=True))
+        return tuple(values[value] for value in self.cluster.outputs)
+
+
+def guarded(
+    network: Network,
+    steps: Sequence[Step],
+    watched: Mapping[Value, Array],
+    variables: Collection[Value],
+) -> Guarded | None:
+    """A network that looks at what it is given; None if it cannot tell whether that is as before.
+
+    Args:
+        network: made for the shapes of `watched`.
+        steps: of the body.
+        watched: every value of an iteration.
+        variables: arguments that stand for variables that keep their values.
+    """
+    part = network.cluster
+    nodes = [steps[place].node for place in part.members]
+    made = {value for node in nodes for value in node.outputs}
+    steady = find_steady(steps, variables)
+    others: dict[Value, Array | None] = {}
+    for value in (value for node in nodes for value in node.inputs):
+        if value in made or value in part.inputs or constant_of(value) is not None:
+            continue
+        array = np.asarray(watched[value])
+        if value in steady or value in variables:
+            others[value] = None  # it follows from variables, whose shapes are compared
+        elif (value.dtype.is_integer or value.dtype is dtypes.bool) and array.size <= _MOST_SIZES:
+            others[value] = array.copy()
+        else:
+            return None
+    handles = [value for value in part.inputs if value.dtype is dtypes.resource]
+    shapes = [resource_of(np.asarray(watched[value])).shape for value in handles]
+    if not all(shape.is_fully_defined() for shape in shapes):
+        return None  # of another size after an assignment, perhaps
+    tensors = part.inputs[: len(part.inputs) - len(handles)]
+    return Guarded(network, nodes, [watched[one].shape for one in tensors], shapes, others)

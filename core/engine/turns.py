@@ -1,0 +1,198 @@
+"""What runs an iteration of the loops with one body: its steps, or regions of them.
+
+Regions are made for the shapes of the loop variables, so each set of shapes has its own, and its
+own proof: in the first iterations they run beside the steps and are compared, in the next ones both
+are timed, and what is slower is given up.
+"""
+
+from __future__ import annotations
+
+import threading
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from pinnace.engine import contests
+from pinnace.engine.contests import Contest, Decision
+from pinnace.engine.shares import Shares
+from pinnace.engine.trials import RegionCheck, Verdict, agreed_of, checks_of, compiled_with
+from pinnace.engine.versions import version_of
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.graph.text import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from pinnace.engine.codegen.loop_clusters import LoopClusters
+    from pinnace.engine.plan import Plan
+    from pinnace.framework.tensor import Array
+
+# Sets of shapes that a body has regions for. The second loop with one makes them: what was not
+# assigned to between the two is a weight.
+_SHAPES, _PATIENCE = 8, 2
+
+
+class Turns:
+    """The regions in a loop's body, by the shapes of the loop variables.
+
+    Args:
+        body: the plan of an iteration.
+        forced: wait for kernels and take them as they are.
+    """
+
+    def __init__(self, body: Plan, *, forced: bool) -> None:
+        self._body = body
+        self._forced = forced
+        self._lock = threading.Lock()
+        self._held: dict[Hashable, _Turn | None] = {}
+        self._shares: Shares[_Turn] = Shares(self._held, _SHAPES, _PATIENCE)
+        # How often variables had been assigned to when regions were asked for before.
+        self._versions: list[int | None] | None = None
+
+    def function(self, values: Sequence[Array], key: Hashable) -> Callable[..., Any]:
+        """The function that runs iterations that begin with these loop variables.
+
+        Args:
+            values: the loop variables.
+            key: what those have in common that may share regions.
+        """
+        turn = self._held.get(key)
+        if turn is None and key not in self._held:
+            turn = self._made(values, key)
+        if turn is None:
+            return self._body.run
+        turn.uses += 1
+        return turn.function(forced=self._forced)
+
+    @property
+    def made(self) -> list[LoopClusters]:
+        """The regions asked for so far, by set of shapes."""
+        return [one.clusters for one in list(self._held.values()) if one is not None]
+
+    def decisions(self) -> list[Decision]:
+        """What was measured of them; see `contests`."""
+        found = [one.decision for one in list(self._held.values()) if one is not None]
+        return [one for one in found if one is not None]
+
+    def _made(self, values: Sequence[Array], key: Hashable) -> _Turn | None:
+        from pinnace.engine.codegen.loop_clusters import loop_clusters_of
+
+        with self._lock:
+            if key in self._held:
+                return self._held[key]
+            versions = [version_of(array) for array in values]
+            at_once = self._forced or state.compiles
+            uses = self._shares.admit(key, at_once=at_once)
+            before = versions if self._versions is None or at_once else self._versions
+            self._versions = versions
+            if not uses:
+                return None
+            graph = self._body.graph
+            places = zip(graph.inputs, graph.outputs, before, versions, strict=True)
+            steady = {
+                value
+                for value, result, earlier, version in places
+                if value is result
+                and value.dtype is dtypes.resource
+                and version is not None
+                and earlier == version
+            }
+            clusters = self._searched(lambda: loop_clusters_of(self._body, values, steady))
+            turn = None if clusters is None else _Turn(self._body, clusters)
+            self._held[key] = turn
+            if turn is not None:
+                turn.uses = uses
+            return turn
+
+    def _searched(self, search: Callable[[], LoopClusters | None]) -> LoopClusters | None:
+        """What a search finds: a defect of ours must not end a loop that the plan can run."""
+        try:
+            return search()
+        except Exception as error:
+            if self._forced:  # tests want to know
+                raise
+            from pinnace.engine.rejections import reject
+
+            graph = self._body.graph
+            reject("search", graph.name, f"{type(error).__name__}: {error}", text_of(graph))
+            return None
+
+
+class _Turn:
+    """The regions for one set of shapes beside the steps, until they have agreed.
+
+    Args:
+        body: the plan of an iteration.
+        clusters: its regions.
+
+    Attributes:
+        uses: how often it was asked for, lately.
+    """
+
+    def __init__(self, body: Plan, clusters: LoopClusters) -> None:
+        self.uses = 0
+        self.clusters = clusters
+        self._body = body
+        self._plain: Callable[..., Any] = body.run
+        self._lock = threading.Lock()
+        self._verdict = Verdict()
+        self._checks: list[RegionCheck] = []
+        self._checking: Callable[..., Any] | None = None
+        self._is_kept = False
+        self._contest = Contest("turns")
+
+    @property
+    def decision(self) -> Decision | None:
+        """What was measured; None before that."""
+        return self._contest.decision
+
+    def function(self, *, forced: bool) -> Callable[..., Any]:
+        """The function that runs an iteration from now on."""
+        if forced or state.compiles:
+            self.clusters.wait()
+        if forced or not self.clusters.is_made():
+            return self.clusters.function()
+        decision = self._contest.decision
+        if decision is not None and not decision.is_kept:
+            return self._plain
+        is_over = decision is not None or not contests.TIMED
+        return self.clusters.function() if self._is_kept and is_over else self._run
+
+    def _run(self, arrays: Sequence[Array], context: Any) -> Any:
+        """An iteration: compared, by the plan or, once that is over, by the regions."""
+        verdict = self._verdict
+        if verdict.begin():
+            agreed: bool | None = None
+            began = perf_counter()
+            try:
+                results = self._checked()(arrays, context)
+                agreed = True  # each region has its own verdict
+            finally:
+                verdict.end(agreed, perf_counter() - began)
+            return results
+        if not verdict.passed:
+            return self._plain(arrays, context)
+        if not self._is_kept:
+            self.clusters.keep(agreed_of(self.clusters.fused, self._checks))
+            self._is_kept = True
+        which = self._contest.begin()
+        if which is None:
+            return self.function(forced=False)(arrays, context)
+        seconds, began = None, perf_counter()
+        run = self.clusters.function() if which else self._plain
+        try:
+            results = run(arrays, context)
+            seconds = perf_counter() - began
+        finally:
+            self._contest.end(which, seconds)
+        return results
+
+    def _checked(self) -> Callable[..., Any]:
+        """The steps, each region called and compared behind its own."""
+        with self._lock:
+            if self._checking is None:
+                self._checks = checks_of(
+                    self._body, self.clusters.fused, self.clusters.sizes, "turns"
+                )
+                self._checking = compiled_with(self._body, self._checks, {})
+            return self._checking

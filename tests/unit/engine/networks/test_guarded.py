@@ -1,0 +1,252 @@
+"""Networks in the bodies of loops give what the plan gives, whatever shapes an iteration has.
+
+References are the plan's kernels, one by one (tier `plan`), and formulas in float64; tolerances are
+those of a plan's trial (`engine.agreement`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.engine import agreement, contests, loop_tiers, rejections
+from pinnace.engine.build import plan_of
+from pinnace.engine.networks.guarded import Guarded
+from pinnace.framework import config
+from pinnace.ops.kernels import compiled
+
+
+@pytest.fixture(autouse=True)
+def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "tier", "compiled")
+    # What is spent here must not make other tests' plans hot.
+    monkeypatch.setattr(compiled, "_spent", compiled._spent)
+
+
+class Drawn:
+    """A loop over a few frames: convolutions of the frame and of the state, gates, another state.
+
+    Args:
+        seed: which one.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._random = random = np.random.default_rng(seed)
+        self.frames = int(random.integers(1, 5))
+        self._channels = int(random.choice([1, 3, 8, 17]))
+        self._units = int(random.choice([2, 8, 16, 24]))
+        self._size = tuple(int(n) for n in random.integers(4, 12, 2))
+        gates = int(random.integers(1, 5))
+        taps = int(random.choice([1, 3, 5]))
+        self.variables = [
+            self._weight(taps, taps, self._channels, gates * self._units),
+            self._weight(3, 3, self._units, gates * self._units),
+            self._weight(gates * self._units),
+        ]
+        self._gates = gates
+        self._splits_weights = bool(random.random() < 0.5)
+        self._collects = bool(random.random() < 0.5)
+        batch = None if random.random() < 0.5 else 2
+        spec = tf.TensorSpec([self.frames, batch, *self._size, self._channels], tf.float32)
+        self.function = tf.function(self._run, input_signature=[spec])
+        self.batches = [1, 3, 8] if batch is None else [2]
+
+    def _weight(self, *shape: int) -> Any:
+        scale = 1 / np.sqrt(max(1, np.prod(shape[:-1])))
+        return tf.Variable(self._random.standard_normal(shape) * scale, dtype=tf.float32)
+
+    def x(self, batch: int) -> Any:
+        """Frames of so many rows."""
+        shape = (self.frames, batch, *self._size, self._channels)
+        return self._random.standard_normal(shape).astype(np.float32)
+
+    def _sums(self, x: Any, h: Any) -> list[Any]:
+        kernel, recurrent, bias = self.variables
+        if not self._splits_weights:
+            sums = tf.nn.conv2d(x, kernel, 1, "SAME") + tf.nn.conv2d(h, recurrent, 1, "SAME")
+            return list(tf.split(sums + bias, self._gates, axis=-1))
+        parts = [tf.split(one, self._gates, axis=-1) for one in (kernel, recurrent, bias)]
+        return [
+            tf.nn.bias_add(tf.nn.conv2d(x, w, 1, "SAME"), b) + tf.nn.conv2d(h, u, 1, "SAME")
+            for w, u, b in zip(*parts, strict=True)
+        ]
+
+    def _run(self, x: Any) -> Any:
+        first = tf.zeros([tf.shape(x)[1], *self._size, self._units])
+        read = tf.TensorArray(tf.float32, self.frames).unstack(x)
+        written = tf.TensorArray(tf.float32, self.frames)
+
+        def body(i: Any, h: Any, out: Any) -> Any:
+            sums = self._sums(read.read(i), h)
+            made = tf.tanh(sums[0])
+            for number, one in enumerate(sums[1:]):
+                made = made + h * tf.sigmoid(one) if number % 2 else made * tf.sigmoid(one)
+            return i + 1, made, out.write(i, made) if self._collects else out
+
+        _, h, out = tf.while_loop(
+            lambda i, *_: i < self.frames, body, (tf.constant(0), first, written)
+        )
+        return (h, out.stack()) if self._collects else (h,)
+
+
+def turns_of(function: Any) -> Any:
+    """What runs iterations of the one loop of a function."""
+    plan = plan_of(function.get_concrete_function().graph)
+    (node,) = [step.node for step in plan.steps if "body" in step.node.attrs]
+    loops = plan_of(node.attrs["body"].graph).tiers.loops()
+    assert loops is not None
+    return loops.turns
+
+
+def networks_of(function: Any) -> list[Guarded]:
+    """The networks in an iteration, of all sets of shapes."""
+    turns = turns_of(function)
+    made = [] if turns is None else turns.made
+    return [one for part in made for one in part.fused.values() if isinstance(one, Guarded)]
+
+
+def results(function: Any, *arguments: Any, tier: str) -> list[Any]:
+    config.settings.tier = tier
+    return [one.numpy() for one in function(*map(tf.constant, arguments))]
+
+
+def check(drawn: Drawn, x: Any) -> None:
+    wanted = results(drawn.function, x, tier="plan")
+    signs = np.random.default_rng(0).choice([-1, 1], x.shape).astype(np.float32)
+    moved = results(drawn.function, x * (1 + signs * np.float32(2**-23)), tier="plan")
+    for _ in range(2):
+        found = results(drawn.function, x, tier="compiled")
+        assert agreement.difference(wanted, found, moved) is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_drawn_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "poison", seed % 3 == 0)
+    drawn = Drawn(seed)
+    for batch in drawn.batches:
+        check(drawn, drawn.x(batch))
+    for variable in drawn.variables:
+        variable.assign(variable * 0.5 + 0.1)
+    check(drawn, drawn.x(drawn.batches[0]))
+    found = networks_of(drawn.function)
+    assert found
+    assert not any(one.misses for one in found)
+
+
+def test_each_set_of_shapes_has_its_own() -> None:
+    drawn = next(one for one in map(Drawn, range(40)) if len(one.batches) > 1)
+    for batch in (2, 5, 2):
+        check(drawn, drawn.x(batch))
+    assert len(turns_of(drawn.function).made) == 2
+
+
+def test_regions_that_agreed_run_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_tiers, "OFTEN", 1)
+    monkeypatch.setattr(contests, "TIMED", False)
+    drawn = next(one for one in map(Drawn, range(40)) if one.frames == 4)
+    x = drawn.x(drawn.batches[0])
+    results(drawn.function, x, tier="compiled")
+    before = rejections.count()
+    wanted = results(drawn.function, x, tier="plan")
+    for _ in range(6):
+        found = results(drawn.function, x, tier="auto")
+        assert agreement.difference(wanted, found) is None
+    (network,) = networks_of(drawn.function)
+    calls = []
+    whole = type(network.network).__call__
+
+    def counted(self: Any, *arguments: Any) -> Any:
+        calls.append(self)
+        return whole(self, *arguments)
+
+    monkeypatch.setattr(type(network.network), "__call__", counted)
+    found = results(drawn.function, x, tier="auto")
+    assert agreement.difference(wanted, found) is None
+    assert calls == [network.network] * drawn.frames
+    assert rejections.count() == before
+
+
+def test_a_size_that_an_iteration_computes_is_looked_at() -> None:
+    # All tensors have the shapes of the first iteration, but the third reshapes otherwise.
+    w = tf.Variable(np.random.default_rng(0).standard_normal((1, 1, 2, 2)), dtype=tf.float32)
+
+    @tf.function(input_signature=[tf.TensorSpec([2, 4, 6, 2])])
+    def f(x: Any) -> Any:
+        def body(i: Any, h: Any) -> Any:
+            height = tf.where(i < 2, 4, 8)
+            y = tf.tanh(tf.nn.conv2d(h, w, 1, "SAME"))
+            y = tf.nn.avg_pool2d(tf.reshape(y, [2, height, 24 // height, 2]), [3, 1], 1, "SAME")
+            return i + 1, tf.tanh(tf.nn.conv2d(tf.reshape(y, [2, 4, 6, 2]), w, 1, "SAME")) + h
+
+        return tf.while_loop(lambda i, _: i < 4, body, (tf.constant(0), x))[1:]
+
+    x = np.random.default_rng(1).standard_normal((2, 4, 6, 2)).astype(np.float32)
+    wanted = x.astype(np.float64)
+    kernel = w.numpy()[0, 0].astype(np.float64)
+    for i in range(4):
+        y = np.tanh(wanted.reshape(2, 4 if i < 2 else 8, -1, 2) @ kernel)
+        padded = np.pad(y, [(0, 0), (1, 1), (0, 0), (0, 0)])
+        counts = np.full(y.shape[1], 3.0)
+        counts[[0, -1]] = 2
+        y = (padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]) / counts[:, None, None]
+        wanted = np.tanh(y.reshape(2, 4, 6, 2) @ kernel) + wanted
+    for _ in range(3):
+        (found,) = results(f, x, tier="compiled")
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    assert any(one.misses for one in networks_of(f))
+
+
+def test_elements_of_a_list_may_have_other_shapes() -> None:
+    w = tf.Variable(np.random.default_rng(0).standard_normal((3, 3, 2, 2)) / 4, dtype=tf.float32)
+
+    @tf.function(input_signature=[tf.TensorSpec([1, None, None, 2])] * 2)
+    def f(first: Any, second: Any) -> Any:
+        read = tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, first).write(1, second)
+
+        def body(i: Any, total: Any) -> Any:
+            y = tf.nn.conv2d(tf.tanh(tf.nn.conv2d(read.read(i), w, 1, "SAME")), w, 1, "SAME")
+            return i + 1, total + tf.reduce_sum(y, [1, 2])
+
+        return tf.while_loop(lambda i, _: i < 2, body, (tf.constant(0), tf.zeros([1, 2])))[1:]
+
+    random = np.random.default_rng(1)
+    images = [random.standard_normal((1, *size, 2)).astype(np.float32) for size in ((6, 5), (9, 7))]
+    wanted = results(f, *images, tier="plan")
+    for _ in range(3):
+        found = results(f, *images, tier="compiled")
+        assert agreement.difference(wanted, found) is None
+    assert any(one.misses for one in networks_of(f))
+
+
+def test_a_variable_whose_shape_may_change_is_no_weight_of_a_loop() -> None:
+    random = np.random.default_rng(0)
+    first = random.standard_normal((1, 1, 4, 4)).astype(np.float32)
+    w = tf.Variable(first, shape=tf.TensorShape(None), dtype=tf.float32)
+
+    @tf.function(input_signature=[tf.TensorSpec([2, 5, 6, 4])])
+    def f(x: Any) -> Any:
+        def body(i: Any, h: Any) -> Any:
+            kernel = tf.convert_to_tensor(w)
+            y = tf.nn.conv2d(tf.nn.conv2d(h, kernel, 1, "SAME"), kernel, 1, "SAME")
+            return i + 1, tf.ensure_shape(tf.tanh(y), [2, 5, 6, 4])
+
+        return tf.while_loop(lambda i, _: i < 3, body, (tf.constant(0), x))[1:]
+
+    x = random.standard_normal((2, 5, 6, 4)).astype(np.float32)
+    for shape in ((1, 1, 4, 4), (3, 3, 4, 4)):
+        w.assign(random.standard_normal(shape).astype(np.float32))
+        wanted = results(f, x, tier="plan")
+        for _ in range(3):
+            assert agreement.difference(wanted, results(f, x, tier="compiled")) is None
+    assert not networks_of(f)
+
+
+def test_layers_that_read_the_same_image_share_its_copy() -> None:
+    drawn = next(one for one in map(Drawn, range(40)) if one._splits_weights and one._gates > 2)
+    results(drawn.function, drawn.x(drawn.batches[0]), tier="compiled")
+    (network,) = networks_of(drawn.function)
+    kinds = [layer.kind for layer in network.network.layers]
+    assert kinds.count("COPY") <= 2 < kinds.count("PRODUCT")
