@@ -46,12 +46,24 @@ class Row:
         times: of each side that gave right answers.
         failures: side -> what went wrong, for those that did not.
         wrong: the sides that answered, but not rightly.
+        measured: the date, and the commit; empty for rows measured with the rest of their table.
     """
 
     workload: Workload
     times: dict[str, Times] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     wrong: set[str] = field(default_factory=set)
+    measured: str = ""
+
+    @classmethod
+    def of_record(cls, record: dict[str, Any], workload: Workload) -> "Row":
+        """The row that `record` gave."""
+        times = {}
+        for side, found in record["times"].items():
+            (first_s,), (at_one_s,) = found["first_s"], found["at_one_s"]
+            times[side] = Times(first_s, at_one_s, found["settled_s"], found["cpu_s"])
+        wrong, measured = set(record["wrong"]), record.get("measured", "")
+        return cls(workload, times, dict(record["failures"]), wrong, measured)
 
     def ratios(self, column: str) -> dict[str, float]:
         """Peer -> ours / theirs in a column."""
@@ -84,6 +96,7 @@ class Row:
             "ratios": {column: self.ratios(column) for column in COLUMNS},
             "failures": self.failures,
             "wrong": sorted(self.wrong),
+            **({"measured": self.measured} if self.measured else {}),
         }
 
 

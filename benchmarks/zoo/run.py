@@ -46,6 +46,8 @@ def main() -> int:
         if options.markdown and whole:  # after each, so that one that is broken off leaves a table
             minutes = (time.perf_counter() - start) / 60
             write(options.markdown, rows, surroundings, minutes, len(chosen) - len(rows))
+    if options.markdown and options.only:
+        again(options.markdown, rows, surroundings)
     table.print_rows(rows)
     for row in rows:
         for side, error in row.failures.items():
@@ -61,8 +63,27 @@ def write(
 ) -> None:
     """The table, and a JSON beside it; `left` rows are not measured yet."""
     table.write_markdown(file, rows, surroundings, minutes, left)
-    record = {"environment": surroundings, "results": [row.record() for row in rows], "left": left}
+    record = {
+        "environment": surroundings,
+        "minutes": minutes,
+        "results": [row.record() for row in rows],
+        "left": left,
+    }
     file.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def again(file: Path, rows: Sequence[paired.Row], surroundings: dict[str, Any]) -> None:
+    """Put rows in the place of theirs in a table that is there; the table tells when they were."""
+    record = json.loads(file.with_suffix(".json").read_text())
+    every = {work.name: work for work in [*workloads.ordinary(), *workloads.special()]}
+    kept = {one["name"]: paired.Row.of_record(one, every[one["name"]]) for one in record["results"]}
+    unknown = [row.workload.name for row in rows if row.workload.name not in kept]
+    if unknown:
+        raise SystemExit(f"{file} has no rows {unknown}: run without --only to measure them all")
+    for row in rows:
+        row.measured = f"{surroundings['date']}, commit {surroundings['commit']}"
+        kept[row.workload.name] = row
+    write(file, list(kept.values()), record["environment"], record["minutes"], record["left"])
 
 
 def choose(
@@ -86,7 +107,12 @@ def together(chosen: Sequence[Workload]) -> list[list[Workload]]:
 def parse() -> argparse.Namespace:
     """The command line's options."""
     parser = argparse.ArgumentParser(description="pinnace's zoo of ordinary workloads")
-    parser.add_argument("--only", action="append", metavar="NAME", help="a row or a network")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="NAME",
+        help="a row or a network; with --markdown it takes the place of what is there",
+    )
     parser.add_argument("--short", action="store_true", help="a few, without peers")
     parser.add_argument("--special", action="store_true", help="the special runs, not the others")
     parser.add_argument("--list", action="store_true", help="print the rows' names")

@@ -159,6 +159,7 @@ def write_markdown(
         "",
         *(f"- {side}: {versions}" for side, versions in environment["versions"].items()),
         "",
+        *_again(rows),
         *(_aims(usual) if usual else []),
         f"Slower than the best peer, settled: {behind} of {len(rows)} rows.",
         "",
@@ -168,6 +169,16 @@ def write_markdown(
         *_failures(rows),
     ]
     file.write_text("\n".join(lines) + "\n")
+
+
+def _again(rows: Sequence[Row]) -> list[str]:
+    """Which rows were measured later than the others."""
+    times = sorted({row.measured for row in rows if row.measured})
+    found = []
+    for measured in times:
+        names = ", ".join(row.workload.name for row in rows if row.measured == measured)
+        found += [f"Measured again on {measured}: {names}.", ""]
+    return found
 
 
 def _aims(rows: Sequence[Row]) -> list[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from verdicts import MET, MISSED
-from zoo import table
+from zoo import run, table, workloads
 from zoo.paired import Row, SideError, Times
 from zoo.workloads import INFERENCE, TRAINING, Workload
 
@@ -121,3 +121,35 @@ def test_the_aims_of_ordinary_rows_are_not_judged_by_special_ones(tmp_path) -> N
     text = (tmp_path / "SPECIAL.md").read_text()
     assert "| odd sizes: CNN, 61×47 | 3 | 1 s, 1× | 1 s, 1× | 1 s, 2× ✗ |" in text
     assert "aim for all rows" not in text
+
+
+def test_a_row_is_what_its_record_says() -> None:
+    found = row(pinnace=1.0, tensorflow=2.0)
+    found.fail(ONNXRUNTIME, SideError("no", wrong=True))
+    found.measured = "2026-11-28, commit 1234abcd"
+    again = Row.of_record(found.record(), found.workload)
+    assert again == found
+
+
+def test_rows_measured_again_take_the_place_of_theirs_and_are_told(tmp_path) -> None:
+    names = ["unet/b1", "unet/b32"]
+    every = {work.name: work for work in workloads.ordinary()}
+    first = [row(pinnace=4.0, tensorflow=2.0), row(pinnace=5.0, tensorflow=2.0)]
+    for one, name in zip(first, names, strict=True):
+        one.workload = every[name]
+    where = {"date": "2026-11-27", "processor": "x", "cores": 2, "threads": 2, "load": 0.1}
+    where |= {"system": "linux", "unset": [], "commit": "aaaa", "versions": {}}
+    file = tmp_path / "ZOO.md"
+    run.write(file, first, where, 3.0, 0)
+    second = row(pinnace=1.0, tensorflow=2.0)
+    second.workload = every[names[1]]
+    run.again(file, [second], {**where, "date": "2026-11-28", "commit": "bbbb"})
+    text = file.read_text()
+    assert "Measured again on 2026-11-28, commit bbbb: unet/b32." in text
+    assert "2026-11-27, x, 2 cores" in text
+    assert "| 4 s, 2× ✗ |" in text
+    assert "| 5 s" not in text
+    other = row(pinnace=1.0)
+    other.workload = every["gru/b1"]
+    with pytest.raises(SystemExit, match="gru/b1"):
+        run.again(file, [other], where)
