@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.iteration import iteration_of
+from pinnace.engine.codegen.watching import ITERATIONS
 from pinnace.ops.state.list_values import TensorList, handle_of_list, list_of_rows
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Iterations and multiplications in all that a call may take without a look at whether it is to end.
-_ITERATIONS, _MULTIPLICATIONS = 1 << 11, 1 << 26
+# Multiplications in all that a call may take without a look at whether it is to end.
+_MULTIPLICATIONS = 1 << 26
 # Rows from which threads share a loop, if it is long enough to.
 _SHARED_ROWS, _SHARED_MULTIPLICATIONS = 8, 1 << 21
 
@@ -57,25 +58,22 @@ class InnerLoop:
         return int(held.length)
 
 
-def inner_loop_of(test: Plan, body: Plan, values: Sequence[Array]) -> InnerLoop:
-    """A loop that may be part of a plan's kernel; it is run once by plans.
+def inner_loop_of(test: Plan, body: Plan, values: Sequence[Array], count: int) -> InnerLoop:
+    """A loop that may be part of a plan's kernel; one iteration is watched.
 
     Args:
         test: the plan of the condition.
-        body: the plan of an iteration.
+        body: the plan of an iteration; neither has effects.
         values: the loop variables.
+        count: iterations that there are from these on.
 
     Raises:
-        UnsupportedError: it has effects, takes long, or does what kernels do not.
+        UnsupportedError: it takes long, or does what kernels do not.
     """
-    steps = [*test.steps, *body.steps]
-    if any(step.node.op.effect not in {None, "read"} or step.node.op.wants_ctx for step in steps):
-        raise UnsupportedError("a loop with effects, or with a loop inside")
     values = [_own_rows(value) for value in values]
     with np.errstate(all="ignore"):
         watched = body.source.recording()(values)
         iteration = iteration_of(test, body, values, watched)
-        count = _iterations(test, body, values)
     text, lists = iteration.kernel, iteration.lists
     rows = text.rows or 1
     most = _SHARED_MULTIPLICATIONS if rows >= _SHARED_ROWS else _MULTIPLICATIONS
@@ -100,7 +98,7 @@ def inner_loop_of(test: Plan, body: Plan, values: Sequence[Array]) -> InnerLoop:
         inputs={value: place for place, value in enumerate(body.graph.inputs)},
         hoisted=[body.steps[position].node for position in iteration.hoisted],
         values=values,
-        most=_ITERATIONS,
+        most=ITERATIONS,
     )
 
 
@@ -111,14 +109,3 @@ def _own_rows(value: Array) -> Array:
         return value
     rows = np.ascontiguousarray(held.whole)
     return handle_of_list(list_of_rows(rows, held.dtype, held.shape))
-
-
-def _iterations(test: Plan, body: Plan, values: Sequence[Array]) -> int:
-    """How many iterations there are from these values on."""
-    count = 0
-    while bool(test.run(values, None)[0]):
-        values = body.run(values, None)
-        count += 1
-        if count >= _ITERATIONS:
-            raise UnsupportedError("a loop of many iterations")
-    return count

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Scratch begins at multiples of this many numbers: a line of the cache.
 _LINE = 16
+# Numbers in a loop from which whole registers of 64 bytes are quicker than halves.
+_WHOLE = 32
 # Columns of a packed panel and rows of a tile on any processor, at most.
 PANEL, _TILE_ROWS = 64, 16
 
@@ -54,6 +56,7 @@ class Places:
         numbers: the table `n`.
         constants: arrays that the text reads as arguments `k0`, `k1`, …
         places: where each value lies.
+        narrowest: numbers side by side in the narrowest elementwise loop; None before there is one.
         in_parts: whether the text is of the rows from `first` to `end` alone, of all arrays that it
             writes.
     """
@@ -72,6 +75,7 @@ class Places:
         self.constants: list[Array] = []
         self.places: dict[Value, Place] = {}
         self.in_parts = False
+        self.narrowest: int | None = None
         self._scratch = 0
         self._steady: set[Value] = set()
         # The shape that a value lies in, where that is not its own: repeated, it lies there once.
@@ -90,7 +94,10 @@ class Places:
 
     def memory(self) -> list[str]:
         """The statements that come first: the kernel's own memory."""
+        wide = self.narrowest is not None and self.narrowest >= _WHOLE
         return [
+            # A loop of fewer numbers than a whole register holds would go by one at a time.
+            *(["whole_vectors()"] if wide else []),
             f"t = np.empty({2 * _TILE_ROWS + 1}, np.int64)",
             f"scratch = np.empty({self.number(self._scratch + 1)}, np.float32)",
             "w = at(scratch)",

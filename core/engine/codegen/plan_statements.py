@@ -36,6 +36,7 @@ class PlanStatements(Statements):
         sizes: the shape of each value at one call.
         known: what is the same at every call with these sizes, beside constants.
         watched: each value at that call.
+        counts: iterations of each loop, there.
 
     Attributes:
         functions: the loops' texts, which go ahead of the kernel's.
@@ -49,11 +50,12 @@ class PlanStatements(Statements):
         sizes: Mapping[Value, tuple[int, ...]],
         known: Mapping[Value, Array],
         watched: Mapping[Value, Any],
+        counts: Mapping[Node, int],
     ) -> None:
         # Of values in loops, too.
         self._inner: Mapping[Value, tuple[int, ...]] = {}
         super().__init__(sizes, {}, known)
-        self._watched = watched
+        self._watched, self._counts = watched, counts
         self.functions: list[str] = []
         self.loops: list[InnerLoop] = []
         self.variables: list[tuple[Value, tuple[int, ...]]] = []
@@ -177,9 +179,12 @@ class PlanStatements(Statements):
         if rows > 1 and axis != len(shape) - 2:
             raise UnsupportedError(f"{node}: not rows of numbers")
         source = self._whole(value)
-        first = self.number(4 * (index[axis] % shape[axis]) * width)
-        step = self.number(shape[axis] * width if rows > 1 else width)
-        self._hand_on(node.outputs[0], Place(f"({source.address} + {first})", step, rows == 1))
+        address = f"({source.address} + {self.number(4 * (index[axis] % shape[axis]) * width)})"
+        if rows == 1:
+            place = self.at(address, self.size(node.outputs[0]))
+        else:
+            place = Place(address, self.number(shape[axis] * width), False)
+        self._hand_on(node.outputs[0], place)
 
     def _unpack(self, node: Node) -> None:
         """The parts along an axis that nothing but axes of one number come before."""
@@ -230,7 +235,7 @@ class PlanStatements(Statements):
     def _loop(self, node: Node) -> None:
         test, body = (late.plan_of(node.attrs[name].graph) for name in ("cond", "body"))
         found = [self._watched_one(value) for value in node.inputs]
-        loop = inner_loop_of(test, body, found)
+        loop = inner_loop_of(test, body, found, self._counts[node])
         self._inner = {**self._inner, **loop.sizes}
         name = f"loop{len(self.loops)}"
         self.loops.append(loop)

@@ -21,6 +21,7 @@ from pinnace.engine.codegen.places import array_type, fit
 from pinnace.engine.codegen.plan_parts import parts_of
 from pinnace.engine.codegen.plan_statements import PlanStatements
 from pinnace.engine.codegen.statements import HEADER
+from pinnace.engine.codegen.watching import watched
 from pinnace.framework import dtypes
 from pinnace.ops.state.variables import READ_VARIABLE
 
@@ -72,13 +73,12 @@ class SmallPlan:
     """
 
     def __init__(self, plan: Plan, arrays: Sequence[Array]) -> None:
-        with np.errstate(all="ignore"):
-            watched = plan.source.recording()(arrays)
+        values, counts = watched(plan, arrays)
         self._plan = plan
-        self._sizes = {value: np.shape(array) for value, array in watched.items()}
-        self._parts = parts = parts_of(plan, watched)
+        self._sizes = {value: np.shape(array) for value, array in values.items()}
+        self._parts = parts = parts_of(plan, values)
         self._check_work(parts.nodes)
-        self._write(watched)
+        self._write(values, counts)
         self._numbers = np.array(self._writer.numbers, np.int64)
         self._held: _Held | None = None
         self.kernel = compiler.request(self.text)
@@ -98,10 +98,10 @@ class SmallPlan:
         if len(nodes) < _FEWEST_STEPS:
             raise UnsupportedError("too few steps")
 
-    def _write(self, watched: Mapping[Value, Any]) -> None:
+    def _write(self, values: Mapping[Value, Any], counts: Mapping[Node, int]) -> None:
         plan, parts = self._plan, self._parts
         nodes, known = parts.nodes, parts.known
-        writer = self._writer = PlanStatements(self._sizes, known, watched)
+        writer = self._writer = PlanStatements(self._sizes, known, values, counts)
         steps = [plan.steps[position].node for position in parts.ahead]
         given = [*plan.graph.inputs, *(value for node in steps for value in node.outputs)]
         used = {value for node in nodes for value in node.inputs} - set(known)

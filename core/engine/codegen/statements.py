@@ -192,7 +192,9 @@ class Statements(Places):
             if kinds.get(value) != "scalar"
         )
         rows = "1" if flat else self.number(math.prod(shape[:-1]))
-        width = self.number(math.prod(shape) if flat else (shape[-1] if shape else 1))
+        columns = math.prod(shape) if flat else (shape[-1] if shape else 1)
+        width = self.number(columns)
+        self.narrowest = min(columns, self.narrowest or columns)
         outer: list[str] = []
         inner: list[str] = []
         ahead: list[str] = []

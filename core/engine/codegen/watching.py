@@ -1,0 +1,74 @@
+"""A plan watched for one call: every value, and how many iterations its loops take.
+
+What the plan computes has been computed already when somebody asks: watching may take no longer
+than a kernel is worth, whatever the loops do.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace import late
+from pinnace.engine.codegen.array_steps import UnsupportedError
+from pinnace.engine.networks.steady import run_node
+from pinnace.graph.graph import constant_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.engine.plan import Plan
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node, Value
+
+# Iterations that a loop in a kernel may take, without a look at whether the run is to end, and
+# seconds that they may take by plans.
+ITERATIONS, _SECONDS = 1 << 11, 0.25
+
+
+def watched(plan: Plan, arrays: Sequence[Array]) -> tuple[dict[Value, Array], dict[Node, int]]:
+    """Every value of a call, and the iterations of each loop.
+
+    Args:
+        plan: without effects but reads of variables.
+        arrays: its arguments.
+
+    Raises:
+        UnsupportedError: a loop has effects, or takes long.
+    """
+    if not any(step.node.op.runs == "loop" for step in plan.steps):
+        with np.errstate(all="ignore"):
+            return plan.source.recording()(arrays), {}
+    values: dict[Value, Array] = dict(zip(plan.graph.inputs, arrays, strict=True))
+    counts: dict[Node, int] = {}
+    for node in (step.node for step in plan.steps):
+        given = []
+        for value in node.inputs:
+            constant = constant_of(value) if value not in values else None
+            if constant is not None:
+                values[value] = constant
+            given.append(values[value])
+        if node.op.runs == "loop":
+            made, counts[node] = _looped(node, given)
+            values.update(zip(node.outputs, made, strict=True))
+        elif node.outputs:
+            values.update(zip(node.outputs, run_node(node, given), strict=True))
+    return values, counts
+
+
+def _looped(node: Node, values: Sequence[Array]) -> tuple[Sequence[Array], int]:
+    """The loop variables at the end, and how many iterations there were."""
+    test, body = (late.plan_of(node.attrs[name].graph) for name in ("cond", "body"))
+    steps = [*test.steps, *body.steps]
+    if any(step.node.op.effect not in {None, "read"} or step.node.op.wants_ctx for step in steps):
+        raise UnsupportedError("a loop with effects, or with a loop inside")
+    count, begun = 0, perf_counter()
+    with np.errstate(all="ignore"):
+        while bool(test.run(values, None)[0]):
+            values = body.run(values, None)
+            count += 1
+            if count >= ITERATIONS or perf_counter() - begun > _SECONDS:
+                raise UnsupportedError("a loop that takes long")
+    return values, count
