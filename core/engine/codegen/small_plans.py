@@ -202,7 +202,8 @@ class SmallPlan:
         again = "        return steps(arguments, ctx)"
         lines += ["    try:", f"        held = values(({handles}))"]
         lines += [*(f"        {call}" for call in calls), "    except Exception:", again]
-        lines += ["    if held is None:", again]
+        unlike = ["held is None", *self._unlike()]
+        lines += [f"    if {' or '.join(unlike)}:", again]
         lines += [
             f"    {source.name(value)} = empty({self._sizes[value]!r}, kind)"
             for value in self._results
@@ -220,6 +221,18 @@ class SmallPlan:
             lines += ["    try:", *(f"        {call}" for call in calls)]
             lines += ["    except Exception:", again]
         return [*lines, f"    return ({returned})"]
+
+    def _unlike(self) -> list[str]:
+        """What is true if a step ahead has made another shape than at the call that was watched.
+
+        How many numbers it makes may depend on numbers.
+        """
+        steps, ahead = self._plan.steps, set(self._parts.ahead)
+        others = (step.node for place, step in enumerate(steps) if place not in ahead)
+        used = {value for node in others for value in node.inputs}
+        made = [value for place in sorted(ahead) for value in steps[place].node.outputs]
+        name = self._plan.source.name
+        return [f"{name(v)}.shape != {self._sizes[v]!r}" for v in made if v in used]
 
     def _values(self, handles: Sequence[Array]) -> _Held | None:
         """What the variables hold, which lives as long as the call has it.

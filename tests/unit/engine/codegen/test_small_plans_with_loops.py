@@ -156,6 +156,18 @@ def test_an_index_out_of_range_is_the_plans_to_explain() -> None:
         function(tf.constant([[20] * 9]))
 
 
+def test_how_much_goes_ahead_may_depend_on_numbers() -> None:
+    table = tf.Variable(normal(20, 8))
+    layer = built(tf.keras.layers.GRU(7), 1, 9, 8)
+
+    def program(ids: Any) -> Any:
+        kept = tf.boolean_mask(ids, ids > 3)
+        return layer(tf.expand_dims(tf.gather(table, kept), 0))
+
+    calls = [[5, 6, 1, 7, 9], [9, 4, 5, 6, 2], [1, 5, 1, 2, 0], [4, 4, 4, 4, 4], [1, 1, 19, 18, 1]]
+    check(program, *[(tf.constant(one),) for one in calls])
+
+
 def test_weights_that_are_assigned_to() -> None:
     layer = built(tf.keras.layers.LSTM(6), 1, 5, 3)
     function = check(lambda x: layer(x), *inputs(1, 5, 3))
