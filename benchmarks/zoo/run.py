@@ -31,6 +31,8 @@ def main() -> int:
     surroundings = environment()
     report.print_environment(surroundings)
     chosen = choose(options.only, short=options.short, special=options.special)
+    if options.markdown and options.only:
+        chosen = [work for work in chosen if work.name in names_in(options.markdown)]
     if options.short and not store.reachable(work.network for work in chosen):
         print("the zoo: skipped, TensorFlow has not written its models yet. Try: make bench-zoo")
         return 0
@@ -84,6 +86,12 @@ def again(file: Path, rows: Sequence[paired.Row], surroundings: dict[str, Any]) 
         row.measured = f"{surroundings['date']}, commit {surroundings['commit']}"
         kept[row.workload.name] = row
     write(file, list(kept.values()), record["environment"], record["minutes"], record["left"])
+
+
+def names_in(file: Path) -> set[str]:
+    """The rows that a table has: only those can be measured again."""
+    record = json.loads(file.with_suffix(".json").read_text())
+    return {one["name"] for one in record["results"]}
 
 
 def choose(
