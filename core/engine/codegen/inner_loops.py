@@ -9,7 +9,6 @@ import numpy as np
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.iteration import iteration_of
-from pinnace.engine.codegen.watching import ITERATIONS
 from pinnace.ops.state.list_values import TensorList, handle_of_list, list_of_rows
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ class InnerLoop:
         inputs: places of the loop variables, by the body's value.
         hoisted: the steps that give the same in each iteration.
         values: the loop variables before the first iteration.
-        most: iterations that are too many.
     """
 
     variables: Variables
@@ -50,7 +48,6 @@ class InnerLoop:
     inputs: Mapping[Value, int]
     hoisted: Sequence[Node]
     values: Sequence[Array]
-    most: int
 
     def length(self, place: int) -> int:
         """How long a list is."""
@@ -98,7 +95,6 @@ def inner_loop_of(test: Plan, body: Plan, values: Sequence[Array], count: int) -
         inputs={value: place for place, value in enumerate(body.graph.inputs)},
         hoisted=[body.steps[position].node for position in iteration.hoisted],
         values=values,
-        most=ITERATIONS,
     )
 
 

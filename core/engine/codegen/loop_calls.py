@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen.array_steps import UnsupportedError, is_elementwise
+from pinnace.engine.codegen.watching import ITERATIONS
 from pinnace.framework import dtypes
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class LoopCall:
         first = len(writer.numbers)
         writer.numbers.extend(text.numbers)
         table = f"n[{first}:{first + len(text.numbers)}]"
-        arguments = [writer.number(loop.most)]
+        most = writer.number(ITERATIONS)
+        arguments = [most]
         if text.rows is not None:
             arguments += ["0", writer.number(text.rows)]
         arguments += [table, *self._tables(), self._lengths()]
@@ -61,7 +63,7 @@ class LoopCall:
             arguments += self._changed(place)
         writer.lines += [
             f"{name}_taken = {name}({', '.join(arguments)})",
-            f"if {name}_taken < 1 or {name}_taken >= {writer.number(loop.most)} or {name}_q[-1]:",
+            f"if {name}_taken < 1 or {name}_taken >= {most} or {name}_q[-1]:",
             "    scratch[0] = 0",
             "    return 1",
         ]

@@ -26,11 +26,11 @@ from pinnace.framework import dtypes
 from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
-    from pinnace.graph.graph import Node, Value
+    from pinnace.graph.graph import Node
     from pinnace.ops.running import RunContext
 
 # What a kernel may be given.
@@ -78,8 +78,12 @@ class SmallPlan:
         self._sizes = {value: np.shape(array) for value, array in values.items()}
         self._parts = parts = parts_of(plan, values)
         self._check_work(parts.nodes)
-        self._write(values, counts)
-        self._numbers = np.array(self._writer.numbers, np.int64)
+        # The writer goes: it knows every value of the call that was watched.
+        writer = PlanStatements(self._sizes, parts.known, values, counts)
+        self.text = self._write(writer)
+        self._numbers = np.array(writer.numbers, np.int64)
+        self._constants, self._variables = writer.constants, writer.variables
+        self._has_loops = bool(writer.functions)
         self._held: _Held | None = None
         self.kernel = compiler.request(self.text)
         self._function: Any = None
@@ -98,10 +102,10 @@ class SmallPlan:
         if len(nodes) < _FEWEST_STEPS:
             raise UnsupportedError("too few steps")
 
-    def _write(self, values: Mapping[Value, Any], counts: Mapping[Node, int]) -> None:
+    def _write(self, writer: PlanStatements) -> str:
+        """The kernel's text."""
         plan, parts = self._plan, self._parts
         nodes, known = parts.nodes, parts.known
-        writer = self._writer = PlanStatements(self._sizes, known, values, counts)
         steps = [plan.steps[position].node for position in parts.ahead]
         given = [*plan.graph.inputs, *(value for node in steps for value in node.outputs)]
         used = {value for node in nodes for value in node.inputs} - set(known)
@@ -149,7 +153,7 @@ class SmallPlan:
         lines = [*held, *writer.memory(), *lines, writer.release()]
         lines += ["return 0"] if writer.functions else []
         loops = "".join(f"{one}\n\n" for one in writer.functions)
-        self.text = (
+        return (
             f"{HEADER}{loops}@njit([{'int64' if loops else 'void'}({kinds})],\n"
             '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
             f"def kernel({names}):\n" + "".join(f"    {line}\n" for line in lines)
@@ -172,7 +176,7 @@ class SmallPlan:
 
     def _compiled(self) -> Any:
         """A function like the plan's that calls the kernel."""
-        constants = {f"kernel_constant_{n}": one for n, one in enumerate(self._writer.constants)}
+        constants = {f"kernel_constant_{n}": one for n, one in enumerate(self._constants)}
         own = {
             "kernel": self.kernel.function,
             "n": self._numbers,
@@ -188,7 +192,7 @@ class SmallPlan:
     def _lines(self, constants: Sequence[str]) -> list[str]:
         plan, source = self._plan, self._plan.source
         lines = [source.unpacking()]
-        handles = "".join(f"{source.name(handle)}, " for handle, _ in self._writer.variables)
+        handles = "".join(f"{source.name(handle)}, " for handle, _ in self._variables)
         parts = self._parts
         results = {value for p in parts.behind for value in plan.steps[p].node.inputs}
         results.update(plan.graph.outputs)
@@ -214,7 +218,7 @@ class SmallPlan:
         returned = "".join(f"asarray({source.name(value)}), " for value in plan.graph.outputs)
         call = f"kernel({', '.join(names)})"
         # With a loop it may find that it is not for these numbers; it has written results alone.
-        call = f"    if {call}:\n{again}" if self._writer.functions else f"    {call}"
+        call = f"    if {call}:\n{again}" if self._has_loops else f"    {call}"
         lines.append(call)
         if parts.behind:
             calls = [source.call_of(position) for position in parts.behind]
@@ -256,7 +260,7 @@ class SmallPlan:
         kernel = READ_VARIABLE.kernel
         assert kernel is not None  # noqa: S101 - for mypy: it is defined with one
         arrays = [fit(np.asarray(kernel(handle))) for handle in handles]
-        shapes = [shape for _, shape in self._writer.variables]
+        shapes = [shape for _, shape in self._variables]
         if [array.shape for array in arrays] != shapes:
             return None
         addresses = np.array([array.ctypes.data for array in arrays], np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 import pinnace as tf
 from pinnace.engine import tiers
 from pinnace.engine.build import plan_of
-from pinnace.engine.codegen import compiler, small_plans, watching
+from pinnace.engine.codegen import small_plans, watching
+from pinnace.engine.codegen.plan_statements import PlanStatements
 from pinnace.framework import config
+from tests.unit.engine.codegen.test_small_plans import normal, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,22 +22,11 @@ if TYPE_CHECKING:
 RANDOM = np.random.default_rng(0)
 
 
-def normal(*shape: int) -> Any:
-    return RANDOM.standard_normal(shape).astype(np.float32)
-
-
 @pytest.fixture(autouse=True)
 def hot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every shape is hot as soon as it has been seen three times."""
     monkeypatch.setattr(tiers, "_HOT_S", 0.0)
     monkeypatch.setattr(config.settings, "tier", "auto")
-
-
-def settle() -> None:
-    for kernel in list(compiler._kernels.values()):
-        assert kernel.done.wait(120)
-    assert compiler.failure is None
-    assert not compiler.errors
 
 
 def small_plan(function: Any, *arguments: Any) -> small_plans.SmallPlan | None:
@@ -124,7 +116,10 @@ def test_layers_upon_each_other_and_a_head() -> None:
     function = check(lambda x: model(x), *inputs(1, 6, 4))
     found = small_plan(function, tf.constant(normal(1, 6, 4)))
     assert found is not None
-    assert len(found._writer.loops) == 2
+    assert found.text.count("def loop") == 2
+    # What wrote it, and knew every array of a call, is gone.
+    gc.collect()
+    assert not any(isinstance(one, PlanStatements) for one in gc.get_objects())
 
 
 def test_integers_come_ahead_and_what_has_no_statement_behind() -> None:
