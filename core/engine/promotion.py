@@ -2,16 +2,19 @@
 
 Kernels are asked for in the background. When they are made, the next calls compare them with the
 plan (`trials`); those after that are timed by turns (`contests`); then they take its place, if they
-are not slower. Where the tier is `compiled` kernels are waited for and
-taken as they are: a test is to see what they give.
+are not slower. Regions that an earlier process has been through that with do without (`proofs`).
+Where the tier is `compiled` kernels are waited for and taken as they are: a test is to see what
+they give.
 """
 
 from __future__ import annotations
 
 import threading
+from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
 from pinnace.engine.contests import Contest
+from pinnace.engine.proofs import Proof
 from pinnace.engine.versions import version_of
 from pinnace.engine.waiting import is_tried
 from pinnace.framework import config
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.codegen.small_plans import SmallPlan
+    from pinnace.engine.contests import Decision
     from pinnace.engine.layout import Layout
     from pinnace.engine.plan import Plan
     from pinnace.engine.steps import Region
@@ -41,6 +45,12 @@ class Promotion:
             taken for a weight.
         small_plan: asks for the plan as one kernel; None if it cannot be one.
         waits: do not go on with the plan while kernels are made.
+        proof: what an earlier process found, if it is to count.
+
+    Attributes:
+        challenge: compiled code that has proved right, and its contest with the plan.
+        is_over: whether the layout stays as it is.
+        proof: as given; None once it turned out not to be of these regions.
     """
 
     def __init__(
@@ -50,7 +60,9 @@ class Promotion:
         versions: Sequence[int | None],
         small_plan: Callable[[Sequence[Array]], SmallPlan | None],
         waits: bool = False,
+        proof: Proof | None = None,
     ) -> None:
+        self.proof = proof
         self._plan = plan
         self._layout = layout
         self._versions = versions
@@ -65,9 +77,10 @@ class Promotion:
         self._has_lost = False
         self._fused: Mapping[int, Region | None] | None = None
         self._trial: RegionTrial | None = None
-        # Compiled code that has proved right, and its contest with the plan.
+        # Arguments that were taken for weights, and seconds of the search.
+        self._steady: list[int] = []
+        self._searched_s = 0.0
         self.challenge: tuple[Contest, Prepared] | None = None
-        # Whether the layout stays as it is.
         self.is_over = False
 
     def challenged(self, better: Prepared, kind: str) -> tuple[Contest, Prepared]:
@@ -108,23 +121,58 @@ class Promotion:
             if self._waits and self._fused is None:
                 # Made meanwhile: no later call waits for them if one kernel loses its contest.
                 self._fused = self._wanted(arrays, forced)
-            if self._small is None and self._may_be_small and not self._asks(arrays, forced):
-                return None
-            if self._regions_first:
-                regions = self._by_regions(arrays, forced)
-                if not self.is_over:
-                    return regions
-                self._regions_first, self.is_over, self._has_lost = False, False, True
-            if self._may_be_small:
-                found = self._as_one_kernel(forced)
-                if self._may_be_small:
-                    return found
-            if self._has_lost:
-                self.is_over = True
-                return None
-            return self._by_regions(arrays, forced)
+            if self.proof is not None:
+                proved = self._as_proved(arrays, self.proof)
+                if self.proof is not None:
+                    return proved
+            return self._next(arrays, forced)
         finally:
             self._lock.release()
+
+    def _next(self, arrays: Sequence[Array], forced: bool) -> Trial | SmallPlan | Layout | None:
+        """As `advance`, where there is no proof."""
+        if self._small is None and self._may_be_small and not self._asks(arrays, forced):
+            return None
+        if self._regions_first:
+            regions = self._by_regions(arrays, forced)
+            if not self.is_over:
+                return regions
+            self._regions_first, self.is_over, self._has_lost = False, False, True
+        if self._may_be_small:
+            found = self._as_one_kernel(forced)
+            if self._may_be_small:
+                return found
+        if self._has_lost:
+            self.is_over = True
+            return None
+        return self._by_regions(arrays, forced)
+
+    def proved(self, decision: Decision) -> Proof | None:
+        """What later processes may know of what has won; None if it is not regions."""
+        trial = self._trial
+        if trial is None or decision.kind != "regions":
+            return None
+        made_s = self._searched_s + max(trial.durations) - min(trial.durations)
+        agreed = trial.agreed if decision.is_kept else {}
+        members = [list(one.cluster.members) for one in agreed.values() if one is not None]
+        return Proof(self._steady, members, decision.plan_s, decision.compiled_s, made_s)
+
+    def _as_proved(self, arrays: Sequence[Array], proof: Proof) -> Layout | None:
+        """As `advance`; clears `proof` if these are not the regions that it is of."""
+        if not proof.regions:
+            self.is_over = True
+            return None
+        if self._fused is None:
+            self._fused = self._wanted(arrays, forced=False)
+        chosen = proof.regions_of(self._fused)
+        regions = [] if chosen is None else [one for one in chosen.values() if one is not None]
+        if not all(is_tried(one.kernel, wait=self._waits) for one in regions):
+            return None
+        if chosen is None or not all(one.kernel.function for one in regions):
+            self.proof = None
+            return None
+        self.is_over = True
+        return self._layout.with_regions(chosen)
 
     def _asks(self, arrays: Sequence[Array], forced: bool) -> bool:
         """Ask for one kernel, and see what is tried first; False if this call cannot tell."""
@@ -201,18 +249,19 @@ class Promotion:
             return {}
         from pinnace.engine.codegen.regions import fuse
 
-        inputs = zip(self._plan.graph.inputs, arrays, self._versions, strict=True)
+        self._steady = [
+            place
+            for place, (array, version) in enumerate(zip(arrays, self._versions, strict=True))
+            if version is not None and version_of(array) == version
+        ]
+        began = perf_counter()
         try:
-            return fuse(
+            found = fuse(
                 self._plan.steps,
                 self._layout.known,
                 self._plan.graph.outputs,
                 settled=self._layout.settled,
-                steady={
-                    value
-                    for value, array, version in inputs
-                    if version is not None and version_of(array) == version
-                },
+                steady={self._plan.graph.inputs[place] for place in self._steady},
             )
         except Exception as error:
             if forced:  # tests want to know
@@ -224,6 +273,8 @@ class Promotion:
             graph = self._plan.graph
             reject("search", graph.name, f"{type(error).__name__}: {error}", text_of(graph))
             return {}
+        self._searched_s = perf_counter() - began
+        return found
 
 
 def is_compiling() -> bool:

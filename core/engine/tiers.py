@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pinnace.engine.blas import has_products
-from pinnace.engine.contests import Timed
+from pinnace.engine.contests import Decision, Timed
 from pinnace.engine.layout import Layout, buffered, candidates
 from pinnace.engine.promotion import Promotion, is_compiling
+from pinnace.engine.proofs import Proofs
 from pinnace.engine.shares import Shares
 from pinnace.engine.versions import version_of
 from pinnace.framework import config, dtypes
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from pinnace.engine.codegen.small_plans import SmallPlan
-    from pinnace.engine.contests import Contest, Decision
+    from pinnace.engine.contests import Contest
     from pinnace.engine.loop_tiers import LoopTiers
     from pinnace.engine.plan import Plan
     from pinnace.engine.poisoned import Poisoned
@@ -59,8 +60,9 @@ _PATIENCE, _PATIENCE_LONG, _LONG_S = 3, 2, 0.02
 _HOT_S, _WARM_S = 0.12, 0.1
 # What `Prepared.seconds` is when no more is to be compiled, and when all is before the call.
 _SETTLED_S, _FORCED_S = float("-inf"), float("inf")
-# And when machine code is waited for, and proved like any other.
-_AT_ONCE_S = 1e9
+# And when machine code is waited for, and proved like any other; or was proved by an earlier
+# process.
+_AT_ONCE_S, _PROVED_S = 1e9, 1e8
 # Steps of a plan that may become one kernel.
 _FEWEST, _MOST = 4, 256
 
@@ -167,6 +169,7 @@ class Tiers:
             for place, value in enumerate(plan.graph.inputs)
             if value.dtype is not dtypes.resource
         ]
+        self._proofs = Proofs(plan.graph)
         self._candidates = candidates(plan)
         self.has_products = has_products(step.node for step in plan.steps)
         self._is_small = _is_small(plan)
@@ -252,7 +255,11 @@ class Tiers:
             if forced:
                 tier.shares.drop_least()
             at_once = state.compiles and is_compiling()
+            remembers = tier.name == "auto" and is_compiling()
+            proof = self._proofs.of(key) if remembers else None
             patience = _PATIENCE_LONG if self.unprepared_s >= _LONG_S else _PATIENCE
+            if proof is not None and proof.made_s < proof.plan_s:
+                patience = 1
             uses = 1 if forced else tier.shares.admit(key, at_once=at_once, patience=patience)
             if not uses:
                 self._versions = [version_of(array) for array in arrays]
@@ -263,8 +270,12 @@ class Tiers:
                 return None
             prepared = tier.prepared[key] = Prepared(layout)
             versions = self._versions or [version_of(array) for array in arrays]
-            prepared.promotion = Promotion(self._plan, layout, versions, self._small, at_once)
+            versions = versions if proof is None else proof.versions(arrays)
+            prepared.promotion = Promotion(
+                self._plan, layout, versions, self._small, at_once, proof
+            )
             first = self.unprepared_s + (_WARM_S if self._has_compiled(tier) else 0.0)
+            first = first if proof is None else _PROVED_S
             prepared.seconds = _FORCED_S if forced else _AT_ONCE_S if at_once else first
             prepared.uses = uses
             return prepared
@@ -296,7 +307,10 @@ class Tiers:
                 return found
             else:
                 better, kind = Prepared(prepared.layout, found), "small plan"
-            if forced:
+            if promotion.proof is not None:
+                plan_s, compiled_s = promotion.proof.plan_s, promotion.proof.compiled_s
+                better.decision = Decision(kind, plan_s, compiled_s, is_kept=True)
+            if forced or promotion.proof is not None:
                 return self._replace(tier, key, prepared, better)
             challenge = promotion.challenged(better, kind)
         contest, better = challenge
@@ -315,14 +329,19 @@ class Tiers:
     ) -> Prepared:
         """The winner; the layout goes on as it was where compiled code was slower."""
         better.decision = decision = contest.decision
-        if decision is None or decision.is_kept:
+        promotion = prepared.promotion
+        is_kept = decision is None or decision.is_kept
+        if promotion is not None and not is_kept:
+            promotion.lost(contest)
+        if promotion is not None and decision is not None and (is_kept or promotion.is_over):
+            proof = promotion.proved(decision) if tier.name == "auto" else None
+            if proof is not None:
+                self._proofs.keep(key, proof)
+        if is_kept:
             return self._replace(tier, key, prepared, better)
         prepared.decision = decision
-        promotion = prepared.promotion
-        if promotion is not None:
-            promotion.lost(contest)
-            if promotion.is_over:
-                prepared.settle()
+        if promotion is not None and promotion.is_over:
+            prepared.settle()
         return prepared
 
     def _replace(

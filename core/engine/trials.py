@@ -227,6 +227,10 @@ class RegionTrial:
         sizes: of the plan's values.
         settled: see `Source.body`.
         has_products: whether the plan wants BLAS on one thread.
+
+    Attributes:
+        durations: seconds of the runs; the first one includes what regions make for all calls, such
+            as packed weights.
     """
 
     def __init__(
@@ -238,6 +242,7 @@ class RegionTrial:
         has_products: bool,
     ) -> None:
         self.verdict = Verdict()
+        self.durations: list[float] = []
         self._plan = plan
         self._fused = fused
         self._settled = settled
@@ -268,7 +273,8 @@ class RegionTrial:
                 results = function(arrays, context)
             agreed = True  # each region has its own verdict
         finally:
-            self.verdict.end(agreed, perf_counter() - began)
+            self.durations.append(perf_counter() - began)
+            self.verdict.end(agreed, self.durations[-1])
         return results  # type: ignore[no-any-return]
 
 

@@ -2,7 +2,7 @@
 
 Regions are made for the shapes of the loop variables, so each set of shapes has its own, and its
 own proof: in the first iterations they run beside the steps and are compared, in the next ones both
-are timed, and what is slower is given up.
+are timed, and what is slower is given up. What an earlier process has found counts (`proofs`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.engine import contests
 from pinnace.engine.contests import Contest, Decision
+from pinnace.engine.proofs import Proof, Proofs
 from pinnace.engine.shares import Shares
 from pinnace.engine.trials import RegionCheck, Verdict, agreed_of, checks_of, compiled_with
 from pinnace.engine.versions import version_of
@@ -46,6 +47,7 @@ class Turns:
         self._lock = threading.Lock()
         self._held: dict[Hashable, _Turn | None] = {}
         self._shares: Shares[_Turn] = Shares(self._held, _SHAPES, _PATIENCE)
+        self._proofs = Proofs(body.graph)
         # How often variables had been assigned to when regions were asked for before.
         self._versions: list[int | None] | None = None
 
@@ -82,27 +84,46 @@ class Turns:
                 return self._held[key]
             versions = [version_of(array) for array in values]
             at_once = self._forced or state.compiles
-            uses = self._shares.admit(key, at_once=at_once)
+            proof = None if self._forced else self._proofs.of(key)
+            uses = self._shares.admit(
+                key, at_once=at_once, patience=_PATIENCE if proof is None else 1
+            )
             before = versions if self._versions is None or at_once else self._versions
+            before = before if proof is None else proof.versions(values)
             self._versions = versions
             if not uses:
                 return None
             graph = self._body.graph
-            places = zip(graph.inputs, graph.outputs, before, versions, strict=True)
-            steady = {
-                value
-                for value, result, earlier, version in places
+            steady = [
+                place
+                for place, (value, result) in enumerate(
+                    zip(graph.inputs, graph.outputs, strict=True)
+                )
                 if value is result
                 and value.dtype is dtypes.resource
-                and version is not None
-                and earlier == version
-            }
-            clusters = self._searched(lambda: loop_clusters_of(self._body, values, steady))
-            turn = None if clusters is None else _Turn(self._body, clusters)
+                and versions[place] is not None
+                and before[place] == versions[place]
+            ]
+            weights = {graph.inputs[place] for place in steady}
+            clusters = self._searched(lambda: loop_clusters_of(self._body, values, weights))
+            turn = None
+            if clusters is not None:
+                turn = _Turn(self._body, clusters, lambda one: self._keep(key, steady, one))
+                if proof is not None:
+                    turn.recall(proof)
             self._held[key] = turn
             if turn is not None:
                 turn.uses = uses
             return turn
+
+    def _keep(self, key: Hashable, steady: list[int], turn: _Turn) -> None:
+        """Let later processes know of regions that have won."""
+        decision = turn.decision
+        if decision is not None and decision.is_kept:
+            regions = [one for one in turn.clusters.fused.values() if one is not None]
+            members = [list(one.cluster.members) for one in regions]
+            proof = Proof(steady, members, decision.plan_s, decision.compiled_s, 0.0)
+            self._proofs.keep(key, proof)
 
     def _searched(self, search: Callable[[], LoopClusters | None]) -> LoopClusters | None:
         """What a search finds: a defect of ours must not end a loop that the plan can run."""
@@ -124,14 +145,18 @@ class _Turn:
     Args:
         body: the plan of an iteration.
         clusters: its regions.
+        decided: called once both have been timed.
 
     Attributes:
         uses: how often it was asked for, lately.
     """
 
-    def __init__(self, body: Plan, clusters: LoopClusters) -> None:
+    def __init__(
+        self, body: Plan, clusters: LoopClusters, decided: Callable[[_Turn], None]
+    ) -> None:
         self.uses = 0
         self.clusters = clusters
+        self._decided = decided
         self._body = body
         self._plain: Callable[..., Any] = body.run
         self._lock = threading.Lock()
@@ -145,6 +170,14 @@ class _Turn:
     def decision(self) -> Decision | None:
         """What was measured; None before that."""
         return self._contest.decision
+
+    def recall(self, proof: Proof) -> None:
+        """Take what an earlier process found for a verdict, if it is of these regions."""
+        regions = proof.regions_of(self.clusters.fused)
+        if regions is not None:
+            self.clusters.keep(regions)
+            self._is_kept = True
+            self._contest.decision = Decision("turns", proof.plan_s, proof.compiled_s, is_kept=True)
 
     def function(self, *, forced: bool) -> Callable[..., Any]:
         """The function that runs an iteration from now on."""
@@ -185,6 +218,8 @@ class _Turn:
             seconds = perf_counter() - began
         finally:
             self._contest.end(which, seconds)
+        if self._contest.decision is not None:
+            self._decided(self)
         return results
 
     def _checked(self) -> Callable[..., Any]:

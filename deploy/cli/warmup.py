@@ -64,9 +64,10 @@ def warmup(
     """Compile ahead: the kernels of all models, and those of MODEL, into the cache folder.
 
     PINNACE_CACHE says where that is. A later process on the same kind of processor compiles nothing
-    that is there. Exits with 1 if a kernel could not be made.
+    that is there, and need not prove that it computes what the model does. Exits with 1 if a kernel
+    could not be made.
     """
-    from pinnace.engine import warming
+    from pinnace.engine import proofs, warming
     from pinnace.engine.codegen import kept
 
     asked = Asked(model, signature, batch, inputs)
@@ -76,6 +77,7 @@ def warmup(
     found = warming.report()
     if shared:
         kept.share()
+        proofs.share()
     if as_json:
         print_json([one._asdict() for one in found])
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# Iterations after which a loop is worth compiling: some milliseconds.
-_LONG = 1024
+# A loop is worth compiling after so many iterations, or after one of so many seconds.
+_LONG, _LONG_S = 1024, 2e-3
 
 
 def _while_kernel(
@@ -31,7 +32,7 @@ def _while_kernel(
     if is_ended:
         return tuple(values)
     test = ctx.bind(cond)
-    iterations = 0
+    iterations, began = 0, perf_counter()
     with np.errstate(all="ignore"):
         step = ctx.bind(body, values)
         while is_true(test(values)[0]):
@@ -39,7 +40,8 @@ def _while_kernel(
                 ctx.check()
             values = step(values)
             iterations += 1
-            if not iterations % _LONG:
+            is_slow = iterations == 1 and perf_counter() - began > _LONG_S
+            if is_slow or not iterations % _LONG:
                 values, is_ended = ctx.finish(cond, body, values, hot=True)
                 if is_ended:
                     break

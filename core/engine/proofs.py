@@ -1,0 +1,208 @@
+"""What an earlier process proved and measured of a plan's regions, kept in the cache folder.
+
+A proof belongs to a graph by its fingerprint, argument shapes, the number of threads, the processor
+and whatever machine code and tables are made from. Where all of these are the same, a process takes
+the regions that agreed with the plan, and were quicker, without a trial or a contest of its own.
+It is as good as the machine code beside it: the same rule says whose files count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pinnace.engine.versions import version_of
+from pinnace.framework import config
+from pinnace.framework.errors import OpError
+from pinnace.graph.fingerprint import fingerprint_of
+from pinnace.ops.kernels import team
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+    from pinnace.engine.steps import Region
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Graph
+
+# A file is a few kilobytes; a longer one is none of ours.
+_MOST_BYTES = 1 << 22
+# Argument shapes that are looked up once.
+_MOST_KEYS = 1024
+# How much longer than the plan regions took that are not tried again.
+_CLOSE = 1.25
+# Where sources are that tables and machine code follow from.
+_SOURCES = ("engine", "ops", "graph")
+
+
+class Proof(NamedTuple):
+    """What is known of the regions of one plan and one set of argument shapes.
+
+    Attributes:
+        steady: places of arguments that were variables which kept their values.
+        regions: for each region that agreed, the places of its steps; none where they were about as
+            quick as the plan, which runs then.
+        plan_s: seconds of a call by the plan.
+        compiled_s: of one by the regions.
+        made_s: what it took to find the regions and to pack their weights, in seconds.
+    """
+
+    steady: list[int]
+    regions: list[list[int]]
+    plan_s: float
+    compiled_s: float
+    made_s: float
+
+    def versions(self, arrays: Sequence[Array]) -> list[int | None]:
+        """The versions of the arguments that are taken for weights; None for each other one."""
+        steady = set(self.steady)
+        return [
+            version_of(array) if place in steady else None for place, array in enumerate(arrays)
+        ]
+
+    def regions_of(self, fused: Mapping[int, Region | None]) -> dict[int, Region | None] | None:
+        """Those of `fused` that agreed, by place; None if there are not all of them."""
+        places = {place for members in self.regions for place in members}
+        chosen = {place: one for place, one in fused.items() if place in places}
+        found = sorted(list(one.cluster.members) for one in chosen.values() if one is not None)
+        return chosen if found and found == sorted(self.regions) else None
+
+
+class Proofs:
+    """What is known of a plan by its argument shapes, looked up once each.
+
+    Args:
+        graph: the plan's.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._found: dict[Hashable, Proof | None] = {}
+
+    def of(self, key: Hashable) -> Proof | None:
+        """What an earlier process has kept; None if nothing."""
+        if key not in self._found:
+            if len(self._found) >= _MOST_KEYS:
+                self._found.clear()
+            self._found[key] = find(self._graph, key)
+        return self._found[key]
+
+    def keep(self, key: Hashable, proof: Proof) -> None:
+        """Let later processes know of regions that have won, or brought little."""
+        # A plan that won by far may have had luck: another process tries again.
+        if proof.compiled_s <= _CLOSE * proof.plan_s:
+            keep(self._graph, key, proof)
+
+
+def find(graph: Graph, key: Hashable) -> Proof | None:
+    """What was kept for a plan and argument shapes; None if nothing was, or not on such a machine.
+
+    Args:
+        graph: the plan's.
+        key: of the shapes; see `Tiers.key_of`.
+    """
+    path = _path(graph, key)
+    if path is None or not path.is_file():
+        return None
+    # Late: most processes find nothing, and `import pinnace` is to stay light.
+    from pinnace.engine.ahead.trust import RefusedError, content_of
+
+    try:
+        content = content_of(path)
+    except RefusedError:
+        return None
+    if len(content) > _MOST_BYTES:
+        return None
+    with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
+        told = json.loads(content)
+        if told.pop("made_by") == _maker():
+            return _checked(Proof(**told))
+    return None
+
+
+def keep(graph: Graph, key: Hashable, proof: Proof) -> None:
+    """Keep a proof for later processes; nothing happens where nothing can be kept.
+
+    Args:
+        graph: the plan's.
+        key: of the shapes.
+        proof: what was found.
+    """
+    path = _path(graph, key)
+    if path is None:
+        return
+    from pinnace.engine.ahead.trust import is_safe
+    from pinnace.storage.atomic import write_file
+
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_safe(path.parent) or not os.access(path.parent, os.W_OK):
+        return
+    content = json.dumps({"made_by": _maker(), **proof._asdict()}).encode()
+    with contextlib.suppress(OpError):
+        write_file(path, content)
+
+
+def share() -> None:
+    """Let all users read what is kept."""
+    base = config.settings.cache
+    if base is not None and (base / "proofs").is_dir():
+        for path in (base / "proofs", *(base / "proofs").iterdir()):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _path(graph: Graph, key: Hashable) -> Path | None:
+    settings = config.settings
+    base = settings.cache
+    if base is None or not settings.proofs or settings.poison:
+        return None
+    fingerprint = fingerprint_of(graph)
+    if fingerprint is None:
+        return None
+    facts = f"{fingerprint} {key!r} {team.size()} {settings.fusion}"
+    return base / "proofs" / f"{hashlib.sha256(facts.encode()).hexdigest()[:32]}.json"
+
+
+def _checked(proof: Proof) -> Proof:
+    """The proof, if it has the types it must have; raises TypeError."""
+    places = [proof.steady, *proof.regions]
+    seconds = (proof.plan_s, proof.compiled_s, proof.made_s)
+    if not all(type(place) is int for one in places for place in one):
+        raise TypeError
+    if not all(isinstance(one, int | float) and 0 <= one < float("inf") for one in seconds):
+        raise TypeError
+    return proof
+
+
+@functools.cache
+def _maker() -> str:
+    """Changes with the processor, and with whatever regions and their times follow from."""
+    from numpy import __version__ as numpy
+
+    from pinnace.engine.codegen import kept
+    from pinnace.framework.versions import VERSION
+
+    # Its name tells versions of what compiles, and the processor.
+    kernels = kept.folder()
+    name = "" if kernels is None else kernels.name
+    told = hashlib.sha256(f"{VERSION} {numpy} {name}".encode())
+    base = Path(__file__).parents[1]
+    for folder in _SOURCES:
+        for line in sorted(_files(str(base / folder), folder)):
+            told.update(line.encode())
+    return told.hexdigest()[:32]
+
+
+def _files(folder: str, name: str) -> Iterator[str]:
+    """Sources below a folder, with their sizes and seconds: reading them takes six times longer."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _files(entry.path, f"{name}/{entry.name}")
+            elif entry.name.endswith(".py"):
+                facts: Any = entry.stat()
+                yield f"{name}/{entry.name} {facts.st_size} {int(facts.st_mtime)}\n"
