@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pinnace.engine.versions import version_of
@@ -24,6 +21,7 @@ from pinnace.ops.kernels import team
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from pinnace.engine.steps import Region
     from pinnace.framework.tensor import Array
@@ -109,6 +107,8 @@ def find(graph: Graph, key: Hashable) -> Proof | None:
     if path is None or not path.is_file():
         return None
     # Late: most processes find nothing, and `import pinnace` is to stay light.
+    import json
+
     from pinnace.engine.ahead.trust import RefusedError, content_of
 
     try:
@@ -135,6 +135,8 @@ def keep(graph: Graph, key: Hashable, proof: Proof) -> None:
     path = _path(graph, key)
     if path is None:
         return
+    import json
+
     from pinnace.engine.ahead.trust import is_safe
     from pinnace.storage.atomic import write_file
 
@@ -163,6 +165,8 @@ def _path(graph: Graph, key: Hashable) -> Path | None:
     fingerprint = fingerprint_of(graph)
     if fingerprint is None:
         return None
+    import hashlib
+
     facts = f"{fingerprint} {key!r} {team.size()} {settings.fusion}"
     return base / "proofs" / f"{hashlib.sha256(facts.encode()).hexdigest()[:32]}.json"
 
@@ -181,6 +185,8 @@ def _checked(proof: Proof) -> Proof:
 @functools.cache
 def _maker() -> str:
     """Changes with the processor, and with whatever regions and their times follow from."""
+    import hashlib
+
     from numpy import __version__ as numpy
 
     from pinnace.engine.codegen import kept
@@ -190,9 +196,9 @@ def _maker() -> str:
     kernels = kept.folder()
     name = "" if kernels is None else kernels.name
     told = hashlib.sha256(f"{VERSION} {numpy} {name}".encode())
-    base = Path(__file__).parents[1]
+    base = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120 - `pathlib` takes 2 ms to import
     for folder in _SOURCES:
-        for line in sorted(_files(str(base / folder), folder)):
+        for line in sorted(_files(f"{base}/{folder}", folder)):
             told.update(line.encode())
     return told.hexdigest()[:32]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +55,8 @@ def fingerprint_of(graph: Graph) -> str | None:
 def _digest(graph: Graph, callers: frozenset[Graph]) -> str:
     if graph in callers:
         raise _NoFingerprintError  # it calls itself
+    import hashlib  # late: it takes as long as a twentieth of `import pinnace`
+
     inside = callers | {graph}
     nodes = ordered(graph)
     places = {node: str(place) for place, node in enumerate(nodes)}
@@ -117,6 +118,8 @@ def _attr(attr: Any, callers: frozenset[Graph]) -> str:
 
 
 def _array(array: np.ndarray[Any, Any]) -> str:
+    import hashlib
+
     told = f"{array.dtype.str}{array.shape}"
     if array.dtype.hasobject:
         items = array.reshape(-1).tolist()
