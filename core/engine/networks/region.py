@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.engine.codegen import compiler, walking
+from pinnace.engine.networks.abreast import abreast_of
 from pinnace.engine.networks.addresses import address_of
 from pinnace.engine.networks.blocks import block_sizes, blocks_of
 from pinnace.engine.networks.layers import image_of
@@ -69,6 +70,7 @@ class _Form(NamedTuple):
         packed: what its addresses of weights belong to.
         threads: that walk the table together.
         wakes: whether it is so much that helpers are woken for it.
+        doubtful: which outputs may have a NaN too many; see `abreast`.
         follow: what a helper does for as long as it is awake; see `team.Offer`.
     """
 
@@ -77,6 +79,7 @@ class _Form(NamedTuple):
     packed: Sequence[Packed | None]
     threads: int
     wakes: bool
+    doubtful: Sequence[int]
     follow: Callable[[Array, int], int]
 
 
@@ -171,6 +174,7 @@ class Network:
         self._lookups = [layer for layer in reader.layers if layer.indices is not None]
         self._lock = threading.Lock()
         self._form: _Form | None = None
+        self._exact: _Form | None = None
         self._spare: list[_Workspace] = []
 
     @property
@@ -215,12 +219,35 @@ class Network:
         run: Callable[[_Workspace], None],
     ) -> Sequence[Array]:
         given = [_readable(array) for array in inputs[: self._tensors]]
-        form = self._form_for(inputs[self._tensors :])
+        variables = inputs[self._tensors :]
+        form = self._form_for(variables)
         results = [
             np.empty(self._sizes[value], np.float32) if out is None else out
             for value, out in zip(self.cluster.outputs, outs, strict=True)
         ]
-        arrays = (*given, *results)
+        self._run_form(form, inputs, (*given, *results), run)
+        if any(np.isnan(results[number]).any() for number in form.doubtful):
+            self._run_form(self._exact_for(variables, form), inputs, (*given, *results), run)
+        for number, same in enumerate(self._same):
+            if same != number:
+                results[number][...] = results[same].reshape(results[number].shape)
+        return results
+
+    def _run_form(
+        self,
+        form: _Form,
+        inputs: Sequence[Array],
+        arrays: Sequence[Array],
+        run: Callable[[_Workspace], None],
+    ) -> None:
+        """Fill the results.
+
+        Args:
+            form: to run.
+            inputs: as they were given.
+            arrays: tensors that can be read as they lie, and the results.
+            run: walks a table.
+        """
         begins = [address_of(array) for array in arrays]
         if self.blocks == 1:
             if self._walk(form, begins, run):
@@ -233,10 +260,6 @@ class Network:
                 self._walk(form, own, run)
 
             team.share(self.blocks, work, threads=team.size())
-        for number, same in enumerate(self._same):
-            if same != number:
-                results[number][...] = results[same].reshape(results[number].shape)
-        return results
 
     def _walk(self, form: _Form, begins: Sequence[int], run: Callable[[_Workspace], None]) -> bool:
         """Run the table; whether an index was out of range."""
@@ -337,13 +360,20 @@ class Network:
                     self._spare.clear()
         return form
 
-    def _made(self, variables: Sequence[Array], versions: Versions) -> _Form:
+    def _exact_for(self, variables: Sequence[Array], form: _Form) -> _Form:
+        """The table for the same variables, in which each pixel is made by itself."""
+        with self._lock:
+            if self._exact is None or self._exact.versions != form.versions:
+                self._exact = self._made(variables, form.versions, is_exact=True)
+            return self._exact
+
+    def _made(
+        self, variables: Sequence[Array], versions: Versions, *, is_exact: bool = False
+    ) -> _Form:
         handles = self.cluster.inputs[self._tensors :]
         steady = Evaluation(dict(zip(handles, variables, strict=True)))
         packed = [
-            pack(layer, steady, versions, is_tiled=is_tiled(layer, self._memory))
-            if layer.is_product
-            else None
+            self._packed(layer, steady, versions, is_exact) if layer.is_product else None
             for layer in self._memory.layers
         ]
         products = products_of(self._memory, packed)
@@ -353,7 +383,20 @@ class Network:
         wakes = products >= team.WORTH_PRODUCTS
         kernel = self.kernel.function
         assert kernel is not None  # noqa: S101 - for mypy: a region is called when it is made
-        return _Form(versions, table, packed, threads, wakes, _follower(kernel, table))
+        doubtful = [
+            self._memory.of(layer.out).number
+            for layer, one in zip(self._memory.layers, packed, strict=True)
+            if one is not None and one.abreast > 1
+        ]
+        follow = _follower(kernel, table)
+        return _Form(versions, table, packed, threads, wakes, doubtful, follow)
+
+    def _packed(
+        self, layer: Layer, steady: Evaluation, versions: Versions, is_exact: bool
+    ) -> Packed:
+        tiled = is_tiled(layer, self._memory)
+        abreast = 1 if tiled or is_exact else abreast_of(layer, self._memory)
+        return pack(layer, steady, versions, is_tiled=tiled, abreast=abreast)
 
 
 def _follower(kernel: Callable[..., int], table: Table) -> Callable[[Array, int], int]:

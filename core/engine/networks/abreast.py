@@ -1,0 +1,83 @@
+"""Convolutions with few outputs: pixels that lie abreast are made as one with more channels.
+
+A tile multiplies sixteen outputs at a time, whatever there are: the last convolution of a
+generator, with three, wasted thirteen of them. Four pixels side by side have twelve, which lie
+behind one another in memory as the channels of one pixel do. They are outputs of one window that
+covers the windows of all four, with zeros among the weights where a pixel does not reach.
+
+Zero times NaN or infinity is NaN, and would be in pixels that do not reach there. So only layers
+that make a result of the network are made so: where that has a NaN, the network runs once more
+without.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.engine.networks.layers import NO_BORDER, Window
+
+if TYPE_CHECKING:
+    from pinnace.engine.networks.layers import Layer
+    from pinnace.engine.networks.memory import Memory
+    from pinnace.framework.tensor import Array
+
+# Outputs that a tile multiplies at a time, and those of the widest tile.
+_LANES, _MOST = 16, 32
+# Part of the multiplications from which it is worth reading more weights.
+_WORTH = 0.75
+
+
+def abreast_of(layer: Layer, memory: Memory) -> int:
+    """How many pixels of a row a layer makes as one; 1 where that brings nothing.
+
+    Args:
+        layer: the layer.
+        memory: of its network.
+    """
+    window = layer.window
+    if layer.kind != "PRODUCT" or layer.phases or layer.flat is not None or layer.depth is not None:
+        return 1
+    storage = memory.of(layer.out)
+    if window.gaps[1] != 1 or storage.where != "output" or storage.border != NO_BORDER:
+        return 1
+    if memory.source(layer) not in memory.storages or layer.out not in memory.storages:
+        return 1  # views of something else
+    width, channels = storage.image.width, storage.image.channels
+    best, least = 1, _WORTH * _cost(window, channels, 1)
+    for count in range(2, _MOST // max(1, channels) + 1):
+        if width % count == 0 and _cost(window, channels, count) < least:
+            best, least = count, _cost(window, channels, count)
+    return best
+
+
+def _cost(window: Window, channels: int, count: int) -> float:
+    """Columns of taps and lanes for a pixel."""
+    return window_of(window, count).taps[1] * -(-channels * count // _LANES) / count
+
+
+def window_of(window: Window, count: int) -> Window:
+    """The window that covers those of so many pixels."""
+    (down, along), (taps_down, taps_along) = window.steps, window.taps
+    taps = taps_down, (count - 1) * along + taps_along
+    return window._replace(taps=taps, steps=(down, count * along))
+
+
+def filters_of(filters: Array, along: int, count: int) -> Array:
+    """The weights of such a window.
+
+    Args:
+        filters: [taps down, taps along, channels, outputs].
+        along: pixels of what is read from one window to the next.
+        count: pixels that are made as one.
+
+    Returns:
+        [taps down, more taps along, channels, count × outputs].
+    """
+    down, taps, channels, outputs = filters.shape
+    shape = down, (count - 1) * along + taps, channels, count, outputs
+    made = np.zeros(shape, filters.dtype)
+    for place in range(count):
+        made[:, place * along : place * along + taps, :, place] = filters
+    return made.reshape(*shape[:3], count * outputs)
