@@ -35,6 +35,8 @@ _MOST_OUTPUTS = 4
 # and for each element. Measured on one machine: only the order of magnitude matters.
 _ENTRY_US, _ARRAY_US = 2.0, 0.5
 _CALL_US, _COSTLY_CALL_US, _ELEMENT_US = 0.5, 1.5, 0.00012
+# Elements of a row that a kernel is worth it for.
+_SHORTEST = 8
 # Elements from which a single step is worth sharing.
 _LARGE = 1 << 19
 
@@ -206,8 +208,19 @@ def _kind(size: tuple[int, ...], shape: tuple[int, ...], at: int | None) -> tupl
             return "row", at
         if math.prod(size[at:]) == 1 and size[:at] == shape[:at]:
             return "column", at
-    last = len(size) - 1 if at is None else at
+    last = _last_split(size, shape) if at is None else at
     return ("shared", last) if _is_shared(size, shape, last) else ("", at)
+
+
+def _last_split(size: tuple[int, ...], shape: tuple[int, ...]) -> int:
+    """The last split at which rows are long enough for a kernel; the last of all if there is none.
+
+    As in group normalisation of few channels: [images, 1, 1, groups, 2] in [images, height, width,
+    groups, 2].
+    """
+    last = len(shape) - 1
+    found = next((n for n in range(last, 0, -1) if math.prod(shape[n:]) >= _SHORTEST), last)
+    return found if _is_shared(size, shape, found) else last
 
 
 def _is_shared(size: tuple[int, ...], shape: tuple[int, ...], at: int) -> bool:
@@ -334,7 +347,7 @@ def _name_borders(
 
 def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
     whole_outputs = sum(sizes[value] == cluster.shape for value in cluster.outputs)
-    if not 0 < len(cluster.outputs) <= 2 * _MOST_OUTPUTS or cluster.width < 8:
+    if not 0 < len(cluster.outputs) <= 2 * _MOST_OUTPUTS or cluster.width < _SHORTEST:
         return False
     if whole_outputs + len(cluster.totals) > _MOST_OUTPUTS:
         return False

@@ -272,3 +272,29 @@ def test_short_rows_are_taken_several_at_once(
     # Numbers about 1; sums of 300 of their products.
     for got, exact in zip(found, wanted, strict=True):
         np.testing.assert_allclose(got.numpy(), exact, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, 5, 4, 8, 2), (2, 3, 3, 8, 4), (2, 3, 3, 2, 8), (2, 3, 5, 4, 1), (4, 9, 16, 3)]
+)
+def test_factors_of_each_image_and_group_are_rows_however_few_channels(
+    shape: tuple[int, ...],
+) -> None:
+    """As in group normalisation, whose last axis may be too short for a row of its own."""
+    random = np.random.default_rng(len(shape))
+    x = random.standard_normal(shape).astype(np.float32)
+    sizes = (shape[0], *[1] * (len(shape) - 3), *shape[-2:])
+    if len(shape) == 4:
+        sizes = (shape[0], 1, *shape[2:])
+    scale, offset = (random.standard_normal(sizes).astype(np.float32) for _ in range(2))
+
+    @tf.function
+    def f(x: Any, scale: Any, offset: Any) -> Any:
+        return tf.nn.relu(x * scale + offset)
+
+    found, regions = settled(f, *[tf.constant(one) for one in (x, scale, offset)])
+    wanted = np.maximum(x.astype(np.float64) * scale + offset, 0)
+    # Two roundings of numbers below 16.
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=0, atol=4e-6)
+    is_long = np.prod(sizes[1:]) >= 8
+    assert len(regions) == is_long
