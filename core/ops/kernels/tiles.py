@@ -51,7 +51,7 @@ _PIECES, _PIECE_PRODUCTS = 8, 1 << 22
 # Numbers of a filter's gradient up to which threads sum over images of their own, and up to which
 # several pieces of images have sums of their own.
 _PARTIAL, _SMALL_PARTIAL = 1 << 16, 1 << 13
-# A thread keeps its scratch up to so many numbers.
+# A thread keeps its scratch up to so many numbers for each thread of a team.
 _KEPT = 1 << 20
 
 
@@ -815,7 +815,7 @@ def lend(name: str, size: int, dtype: Any) -> Array:
     held: Array | None = getattr(_local, name, None)
     if held is None or held.size < size:
         held = np.empty(size, dtype)
-        if size <= _KEPT:
+        if size <= _KEPT * team.size():  # jobs are done in memory of their caller
             setattr(_local, name, held)
     if config.settings.poison:
         fill(held)
