@@ -18,6 +18,7 @@ from hot.interpreted import Interpreter
 from hot.memory import NOT_A_NUMBER, Lender
 from pinnace.engine.codegen import compiler
 from pinnace.engine.codegen.columns import TEXTS as COLUMNS
+from pinnace.engine.codegen.offered import TEXTS as OFFERED
 from pinnace.engine.codegen.sliding import TEXTS as SLIDING
 from pinnace.engine.codegen.streams import TEXTS as STREAMS
 from pinnace.engine.codegen.walking import WALK
@@ -29,7 +30,9 @@ INTERPRETED, MACHINE = "interpreted", "machine code"
 # First letters of arguments: numbers and arrays that are read, arrays that are wholly written, and
 # what is read and written (lists that change, and tables of numbers that go in and out).
 READ, WRITTEN, BOTH = frozenset("xkclna"), frozenset("y"), frozenset("ugqfvs")
-_FIXED = frozenset({*COLUMNS.values(), *SLIDING.values(), *STREAMS.values(), WALK})
+_FIXED = frozenset(
+    {*COLUMNS.values(), *SLIDING.values(), *STREAMS.values(), *OFFERED.values(), WALK}
+)
 _ARGUMENTS = re.compile(r"^def kernel\(([^)]*)\)", re.MULTILINE)
 
 

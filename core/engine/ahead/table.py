@@ -23,6 +23,7 @@ _SOURCES = (
     "codegen/activations.py",
     "codegen/alone.py",
     "codegen/atomics.py",
+    "codegen/calls.py",
     "codegen/digits.py",
     "codegen/mathematics.py",
     "codegen/objects.py",

@@ -103,6 +103,19 @@ def _is_there(name: str) -> bool:
     return is_own or _C_FUNCTIONS.fullmatch(name) is not None
 
 
+def address_of(dispatcher: Any) -> int:
+    """Where the machine code of a kernel of this process is, which takes arguments as Numba does.
+
+    Args:
+        dispatcher: Numba's, with one signature.
+
+    Raises:
+        UnfitError: it has others.
+    """
+    library, name, _ = only(dispatcher)
+    return int(library.get_pointer_to_function(name))
+
+
 def callable_object(dispatcher: Any, symbol: str) -> bytes:
     """A kernel of this process as an object that a process without Numba links and calls.
 
@@ -115,7 +128,7 @@ def callable_object(dispatcher: Any, symbol: str) -> bytes:
     """
     library, name, signature = only(dispatcher)
     arguments = [kind_of(one) for one in signature.args]
-    kernel = f"{symbol}_kernel"
+    kernel = entry_points.kernel_of(symbol)
     text = entry_points.entry_point(
         symbol,
         kernel,
@@ -134,6 +147,6 @@ def callable_object(dispatcher: Any, symbol: str) -> bytes:
         head = f'target datalayout = "{module.data_layout}"\ntarget triple = "{module.triple}"\n'
         module.link_in(binding.parse_assembly(head + part))
     for function in module.functions:
-        if not function.is_declaration and function.name != symbol:
+        if not function.is_declaration and function.name not in {symbol, kernel}:
             function.linkage = "internal"
     return bytes(target.emit_object(module))

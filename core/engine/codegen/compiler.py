@@ -13,6 +13,7 @@ image that `pinnace warmup` filled, is read.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.engine.ahead import reading
 from pinnace.engine.codegen import kept
 from pinnace.framework import config, denormals
+from pinnace.ops.kernels import pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -228,9 +230,18 @@ def _make(kernel: Kernel) -> None:
         return
     kernel.is_new = True
     kernel.seconds = perf_counter() - began
+    _note_address(dispatcher)
     kernel.function = dispatcher
     kernel.done.set()
     kernel.bytes = kept.keep(text, dispatcher)
+
+
+def _note_address(dispatcher: Any) -> None:
+    """Tell where machine code is, for those who call it without Python."""
+    from pinnace.engine.codegen import alone
+
+    with contextlib.suppress(alone.UnfitError):
+        pieces.note(dispatcher, alone.address_of(dispatcher))
 
 
 def _leave() -> None:

@@ -122,6 +122,11 @@ def errors_of(symbol: str) -> str:
     return f"{symbol}_errors"
 
 
+def kernel_of(symbol: str) -> str:
+    """The symbol of the kernel itself, which takes arguments as Numba does."""
+    return f"{symbol}_kernel"
+
+
 def runtime(needed: Iterable[str]) -> str:
     """The text of those functions of Numba's runtime that a kernel calls; empty if none.
 

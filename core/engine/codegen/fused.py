@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.engine.codegen import compiler, kernel_text, totals
 from pinnace.graph.graph import constant_of
-from pinnace.ops.kernels import recycling, team
+from pinnace.ops.kernels import pieces, recycling, team
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,9 @@ _LINE = 64
 # Elements of a row up to which several rows are taken as one: to enter a row takes as long as some
 # dozens of its numbers.
 _WIDE = 512
+# Pieces for each thread where pieces cost no Python: one that comes late finds others done.
+_PIECES = 2
+_WHOLE: Mapping[int, Array] = MappingProxyType({})
 
 
 class Fused:
@@ -52,6 +56,8 @@ class Fused:
         self._nodes = [steps[place].node for place in cluster.members]
         self.cluster = cluster
         self.kernel = compiler.request(kernel_text.text(cluster, steps, sizes))
+        # Calls without Python between them, by what they depend on.
+        self._jobs: dict[Any, tuple[pieces.Job, list[int]] | None] = {}
         self._rows, self._width = cluster.rows, cluster.width
         kinds = [cluster.kind(value, sizes) for value in cluster.inputs]
         self._forms = [
@@ -95,15 +101,92 @@ class Fused:
         elif threads == 1:
             kernel(0, rows, width, *arrays)
         elif self._shares:
-            step = -(-rows // threads)
-
-            def work(piece: int) -> None:
-                kernel(piece * step, min(rows, (piece + 1) * step), width, *arrays)
-
-            team.share(-(-rows // step), work, threads)
+            self._share_rows(arrays, rows, width, threads)
         else:
             self._share_columns(arrays, threads)
         return results
+
+    def _share_rows(self, arrays: list[Any], rows: int, width: int, threads: int) -> None:
+        """Run the kernel, some rows in each thread."""
+        kernel = self.kernel.function
+        assert kernel is not None  # noqa: S101 - as above
+        if self._offer(arrays, rows, width, -(-rows // (threads * _PIECES)), threads):
+            return
+        step = -(-rows // threads)
+
+        def work(piece: int) -> None:
+            kernel(piece * step, min(rows, (piece + 1) * step), width, *arrays)
+
+        team.share(-(-rows // step), work, threads)
+
+    def _offer(
+        self,
+        arrays: list[Any],
+        rows: int,
+        width: int,
+        step: int,
+        threads: int,
+        parts: Mapping[int, Array] = _WHOLE,
+    ) -> bool:
+        """Run the kernel without Python between pieces of so many rows; False if it cannot be.
+
+        Args:
+            arrays: what the kernel takes.
+            rows: of all.
+            width: of a row.
+            step: rows of a piece.
+            threads: at most so many.
+            parts: for places among the arrays, what each piece has instead, [pieces, width].
+        """
+        kernel = self.kernel.function
+        assert kernel is not None  # noqa: S101 - as above
+        if threads < 2 or not pieces.can_offer(kernel):
+            return False
+        given = [parts[n][0] if n in parts else one for n, one in enumerate(arrays)]
+        whole = [one for one in given if isinstance(one, np.ndarray)]
+        key = (threads, step, tuple([one.strides for one in whole]))
+        found = self._jobs.get(key)
+        if found is None:
+            found = self._jobs[key] = self._job(given, rows, width, step, threads, parts)
+        if found is None:
+            return False
+        job, indices = found
+        addresses = [one.ctypes.data for one in whole]
+        floats = [float(one) for one in given if not isinstance(one, np.ndarray)]
+        job.run(zip(indices, addresses, strict=True), floats, wakes=True)
+        return True
+
+    def _job(
+        self,
+        given: list[Any],
+        rows: int,
+        width: int,
+        step: int,
+        threads: int,
+        parts: Mapping[int, Array],
+    ) -> tuple[pieces.Job, list[int]] | None:
+        """The calls of `_offer`, and the indices in them of arrays' addresses."""
+        kernel = self.kernel.function
+        assert kernel is not None  # noqa: S101 - as above
+        call, at = pieces.call_of(kernel, (0, rows, width, *given))
+        if not call.fits():
+            return None
+        changes = [
+            pieces.Change(False, at[0], step=step),
+            pieces.Change(False, at[1], step, step, most=rows),
+            *(
+                pieces.Change(False, at[3 + place], step=part.strides[0])
+                for place, part in parts.items()
+            ),
+        ]
+        job = pieces.Job(call, -(-rows // step), changes, threads)
+        changed = {place: job.of_change(2 + n) for n, place in enumerate(parts)}
+        indices = [
+            changed.get(n, job.of_call(at[3 + n]))
+            for n, one in enumerate(given)
+            if isinstance(one, np.ndarray)
+        ]
+        return job, indices
 
     def _rows_at_once(
         self, cluster: Cluster, kinds: Sequence[str], sizes: Mapping[Value, tuple[int, ...]]
@@ -134,22 +217,35 @@ class Fused:
 
         Parts do not depend on threads, so neither do the totals.
         """
+        step = totals.part_rows(rows)
+        count = -(-rows // step)
+        places = [len(self._forms) + n for n in self._totals]
+        parts = [np.zeros((count, width), np.float32) for _ in places]
+        added = dict(zip(places, parts, strict=True))
+        if not self._offer(arrays, rows, width, step, threads, added):
+            self._share_parts(arrays, rows, width, step, added, threads)
+        for place, part in added.items():
+            np.add.reduce(part.reshape(-1, self._width), axis=0, out=arrays[place])
+
+    def _share_parts(
+        self,
+        arrays: list[Any],
+        rows: int,
+        width: int,
+        step: int,
+        parts: Mapping[int, Array],
+        threads: int,
+    ) -> None:
         kernel = self.kernel.function
         assert kernel is not None  # noqa: S101 - as above
-        step = totals.part_rows(rows)
-        pieces = -(-rows // step)
-        places = [len(self._forms) + n for n in self._totals]
-        parts = [np.zeros((pieces, width), np.float32) for _ in places]
 
         def work(piece: int) -> None:
             given = arrays.copy()
-            for place, part in zip(places, parts, strict=True):
+            for place, part in parts.items():
                 given[place] = part[piece]
             kernel(piece * step, min(rows, (piece + 1) * step), width, *given)
 
-        team.share(pieces, work, threads)
-        for place, part in zip(places, parts, strict=True):
-            np.add.reduce(part.reshape(-1, self._width), axis=0, out=arrays[place])
+        team.share(-(-rows // step), work, threads)
 
     def _share_columns(self, arrays: Sequence[Any], threads: int) -> None:
         """Run the kernel on the only row, some of its columns in each thread."""

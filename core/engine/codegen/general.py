@@ -7,6 +7,7 @@ import functools
 from pinnace.engine.codegen import (
     columns,
     descents,
+    offered,
     segments,
     sliding,
     streams,
@@ -27,6 +28,7 @@ def texts() -> dict[str, str]:
         **volume_pools.TEXTS,
         **descents.TEXTS,
         **segments.TEXTS,
+        **offered.TEXTS,
     }
 
 

@@ -23,6 +23,7 @@ from pinnace.engine.ahead.trust import RefusedError, content_of, is_safe
 from pinnace.engine.codegen import entry_points
 from pinnace.framework import config
 from pinnace.framework.errors import OpError
+from pinnace.ops.kernels import pieces
 from pinnace.storage.atomic import write_file
 
 if TYPE_CHECKING:
@@ -174,7 +175,9 @@ def _linked(code: bytes, symbol: str) -> Callable[..., Any]:
     make = ctypes.pythonapi["PyCFunction_NewEx"]
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     make.restype = ctypes.py_object
-    return make(ctypes.addressof(method), np.ndarray, None)  # type: ignore[no-any-return]
+    function: Callable[..., Any] = make(ctypes.addressof(method), np.ndarray, None)
+    pieces.note(function, linker.get_function_address(entry_points.kernel_of(symbol)))
+    return function
 
 
 @functools.cache

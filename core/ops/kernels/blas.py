@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.ops.kernels import team
+from pinnace.ops.kernels import pieces, products, team
 from pinnace.ops.kernels.blas_threads import libraries
 
 if TYPE_CHECKING:
@@ -110,6 +110,10 @@ def _watched(a: Array, b: Array, out: Array | None, work: int) -> Array:
 
 def _shared(a: Array, b: Array, out: Array | None, work: int) -> Array:
     members = team.members()
+    if work >= pieces.WORTH_PRODUCTS and members > 1 and a.ndim > 1 and b.ndim > 1:
+        found = products.offered(a, b, out, work)
+        if found is not None:
+            return found
     if members < 2 or a.ndim < 2 or b.ndim < 2 or work < team.WORTH_PRODUCTS:
         return np.matmul(a, b) if out is None else np.matmul(a, b, out=out)
     if out is None:
@@ -122,7 +126,7 @@ def _shared(a: Array, b: Array, out: Array | None, work: int) -> Array:
         return out
     # BLAS packs both matrices: cut where what is packed twice is the smaller one.
     columns = b.shape[-1] > a.shape[-2]
-    pieces, step = _cut(out.shape[-1 if columns else -2])
+    count, step = products.cut(out.shape[-1 if columns else -2], members)
 
     def part_of(piece: int) -> None:
         part = slice(piece * step, (piece + 1) * step)
@@ -131,7 +135,7 @@ def _shared(a: Array, b: Array, out: Array | None, work: int) -> Array:
         else:
             np.matmul(a[..., part, :], b, out=out[..., part, :])
 
-    team.share(pieces, part_of)
+    team.share(count, part_of)
     return out
 
 
@@ -146,10 +150,3 @@ def _share_batch(a: Array, b: Array, out: Array) -> None:
         np.matmul(a[part] if cut_a else a, b[part] if cut_b else b, out=out[part])
 
     team.share(-(-len(out) // step), part_of)
-
-
-def _cut(length: int) -> tuple[int, int]:
-    """(pieces, length of each): one for each member, in whole tiles of BLAS."""
-    share_of_one = -(-length // team.members())
-    step = -(-share_of_one // 16) * 16
-    return -(-length // step), step

@@ -37,6 +37,22 @@ def libraries() -> list[Library]:
     return [_library(controller) for controller in controllers]
 
 
+def product_address() -> int:
+    """Where `cblas_sgemm` of an OpenBLAS is that `libraries` tells of; 0 if that is unknown."""
+    import ctypes
+
+    for library in libraries():
+        opened = ctypes.CDLL(library.path)
+        for prefix, suffix in itertools.product(("", "scipy_"), ("64_", "")):
+            try:
+                found = opened[f"{prefix}cblas_sgemm{suffix}"]
+                opened[f"{prefix}openblas_get_num_threads{suffix}"]
+            except AttributeError:
+                continue
+            return ctypes.cast(found, ctypes.c_void_p).value or 0
+    return 0
+
+
 def _library(controller: Any) -> Library:
     if controller.internal_api == "openblas" and controller.threading_layer != "openmp":
         import ctypes

@@ -27,9 +27,14 @@ JOB, JOB_WORDS = 5 * _LINE, 2 * _LINE
 
 def make() -> Array:
     """A mailbox, its gate closed."""
-    memory = np.zeros(JOB + JOB_WORDS + _LINE, np.int64)
+    return lines(JOB + JOB_WORDS)
+
+
+def lines(words: int) -> Array:
+    """So many int64 zeros, from the begin of a cache line on."""
+    memory = np.zeros(words + _LINE, np.int64)
     first = -memory.ctypes.data // memory.itemsize % _LINE
-    return memory[first : first + JOB + JOB_WORDS]
+    return memory[first : first + words]
 
 
 # Of who offers nothing.

@@ -47,6 +47,8 @@ _FEWEST_LOOKS, _MOST_LOOKS = 100, 1 << 20
 # Seconds between looks for other processes while helpers are awake, and what a call may take, in
 # least ones, until others are to blame.
 _LOOK_S, _MOST_OF_LEAST = 1e-3, 3.0
+# Mailboxes: what lies in them differs.
+TABLES, PIECES = 0, 1
 # How long the system's answer to that holds.
 _ANSWER_S = 5e-4
 
@@ -106,17 +108,60 @@ class Offer:
         lead: the caller's part: it offers the work in the mailbox, if that is one.
         follow: a helper's part, by its number, which is 1 or more: it takes what is offered in the
             mailbox until nothing comes for a while; how often it did, -1 if it only waited.
+        box: which mailbox: that of networks' tables, or that of pieces.
     """
 
-    __slots__ = ("follow", "lead", "least_s")
+    __slots__ = ("box", "follow", "lead", "least_s")
 
     def __init__(
-        self, lead: Callable[[Array], object], follow: Callable[[Array, int], int]
+        self,
+        lead: Callable[[Array], object],
+        follow: Callable[[Array, int], int],
+        box: int = TABLES,
     ) -> None:
         self.lead = lead
         self.follow = follow
+        self.box = box
         # Of all calls so far.
         self.least_s = float("inf")
+
+    def expected(self, took: float, look_s: float) -> float:
+        """Seconds beyond which others are to blame, of a call that took so many.
+
+        Args:
+            took: seconds.
+            look_s: what it takes to look once whether helpers are done.
+        """
+        del look_s
+        self.least_s = min(self.least_s, took)
+        return _MOST_OF_LEAST * self.least_s
+
+
+class _Post:
+    """A mailbox, and what helpers do there."""
+
+    def __init__(self) -> None:
+        self.box = mailbox.make()
+        self.box[mailbox.LIMIT] = _FIRST_LOOKS
+        self.following: Callable[[Array, int], int] | None = None
+        self.look_s = float("inf")
+
+    def follow(self, number: int) -> int:
+        """Take what is offered until nothing comes for a while; how often."""
+        if self.following is None:
+            return 0
+        start = perf_counter()
+        times = self.following(self.box, number)
+        if times < 0:
+            self._adjust(perf_counter() - start)
+        return times
+
+    def _adjust(self, took: float) -> None:
+        """How often helpers look follows from what a look takes."""
+        # The least time counts: who comes back from machine code waits for the interpreter, too.
+        self.look_s = min(self.look_s, took / int(self.box[mailbox.LIMIT]))
+        looks = int(_AWAKE_S / self.look_s)
+        self.box[mailbox.LIMIT] = min(_MOST_LOOKS, max(_FEWEST_LOOKS, looks))
 
 
 class _Helpers:
@@ -132,13 +177,11 @@ class _Helpers:
         self._job: _Job | None = None
         # Nobody is woken before this time.
         self.rest_until = 0.0
-        # Where work in machine code is offered, what the last was, and when it ended; when other
+        # Where work in machine code is offered, where it was last, and when that ended; when other
         # processes were looked for.
-        self._box = mailbox.make()
-        self._box[mailbox.LIMIT] = _FIRST_LOOKS
-        self._following: Callable[[Array, int], int] | None = None
+        self._posts = (_Post(), _Post())
+        self._post: _Post | None = None
         self._offered = self._looked = 0.0
-        self._look_s = float("inf")
 
     def share(self, job: _Job, helpers: int) -> None:
         """The caller and up to `helpers` threads do the job; alone if the threads are taken."""
@@ -152,8 +195,8 @@ class _Helpers:
             while len(self._bells) < helpers:
                 self._start()
             self._keep_clear()
-            self._box[mailbox.LEAVE] += 1
             self._job = job
+            self._call_back()
             for bell in self._bells[:helpers]:
                 if bell.locked():
                     bell.release()
@@ -179,31 +222,39 @@ class _Helpers:
             offer.lead(mailbox.NONE)
             return
         try:
-            awake = int(self._box[mailbox.WAITING])
+            post = self._posts[offer.box]
+            awake = int(post.box[mailbox.WAITING])
             if awake and start - self._looked > _LOOK_S:
                 self._looked = start
                 if not has_idle_core(sum(self._up)):
                     self.rest_until = start + _LOOK_S
                     awake = helpers = 0
             if awake < helpers and (wakes or start - self._offered < _AWAKE_S):
-                awake = self._wake(offer, helpers)
-            offer.lead(self._box if awake else mailbox.NONE)
+                awake = self._wake(offer, post, helpers)
+            offer.lead(post.box if awake else mailbox.NONE)
             self._offered = perf_counter()
             if awake:
                 took = self._offered - start
-                offer.least_s = min(offer.least_s, took)
-                self._judge(took, _MOST_OF_LEAST * offer.least_s)
+                self._judge(took, offer.expected(took, post.look_s))
         finally:
             self._busy.release()
 
-    def _wake(self, offer: Offer, helpers: int) -> int:
+    def _call_back(self) -> None:
+        """Have helpers leave machine code."""
+        for post in self._posts:
+            post.box[mailbox.LEAVE] += 1
+
+    def _wake(self, offer: Offer, post: _Post, helpers: int) -> int:
         """Have helpers follow; how many."""
         if not has_idle_core(sum(self._up)):
             return 0
         while len(self._bells) < helpers:
             self._start()
         self._keep_clear()
-        self._following = offer.follow
+        post.following = offer.follow
+        if self._post is not post:
+            self._post = post
+            self._call_back()
         for bell in self._bells[:helpers]:
             if bell.locked():
                 bell.release()
@@ -262,20 +313,9 @@ class _Helpers:
 
     def _follow(self, number: int) -> None:
         """Take what is offered until nothing comes for a while."""
-        while self._following is not None and self._job is None:
-            start = perf_counter()
-            times = self._following(self._box, number)
-            if times < 0:
-                self._adjust(perf_counter() - start)
-            if times < 1:
+        while self._post is not None and self._job is None:
+            if self._post.follow(number) < 1:
                 return
-
-    def _adjust(self, took: float) -> None:
-        """How often helpers look follows from what a look takes."""
-        # The least time counts: who comes back from machine code waits for the interpreter, too.
-        self._look_s = min(self._look_s, took / int(self._box[mailbox.LIMIT]))
-        looks = int(_AWAKE_S / self._look_s)
-        self._box[mailbox.LIMIT] = min(_MOST_LOOKS, max(_FEWEST_LOOKS, looks))
 
 
 def _core_finder() -> Callable[[], int] | None:

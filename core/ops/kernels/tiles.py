@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pinnace.framework import config
-from pinnace.ops.kernels import blas, compiled, recycling, team, weights
+from pinnace.ops.kernels import blas, compiled, pieces, recycling, team, weights
 from pinnace.ops.kernels.poison import fill
 from pinnace.ops.kernels.weights import PANEL
 
@@ -51,7 +51,7 @@ _PIECES, _PIECE_PRODUCTS = 8, 1 << 22
 # Numbers of a filter's gradient up to which threads sum over images of their own, and up to which
 # several pieces of images have sums of their own.
 _PARTIAL, _SMALL_PARTIAL = 1 << 16, 1 << 13
-# A thread keeps its scratch up to so many numbers.
+# A thread keeps its scratch up to so many numbers for each thread of a team.
 _KEPT = 1 << 20
 
 
@@ -209,6 +209,8 @@ def prepared(x: Array, filter: Array, g: Geometry, out: Array) -> Task | None:
 
 def run_together(tasks: Sequence[Task], images: int) -> None:
     """Do jobs of so many images; a thread has all that is to be done with some of them."""
+    if not tasks:
+        return
     products = 0
     # Of each: its table, where that has its first and last place, and how many an image has.
     tables = []
@@ -218,17 +220,11 @@ def run_together(tasks: Sequence[Task], images: int) -> None:
         # Images whose rows follow one another may have become one.
         places, each = (_IMAGES, 1) if job.last_image == images else (_ROWS, job.last_row // images)
         tables.append((task, task.job.table(*task.arrays), places, each))
-    threads = pieces_of(products)
+    threads = threads_for(products, *(task.kernel for task in tasks))
     step = _step(images, piece_count(products, threads), 1)
-
-    def work(piece: int) -> None:
-        start, stop = piece * step, min(images, (piece + 1) * step)
-        for task, table, (first, last), each in tables:
-            mine = table.copy()
-            mine[first], mine[last] = start * each, stop * each
-            call(task.kernel, task.job, mine)
-
-    team.share(-(-images // step), work, threads=threads)
+    cuts = [Cut(places, each * images, each * step) for _, _, places, each in tables]
+    parts = [(task.kernel, task.job, table) for task, table, _, _ in tables]
+    make_calls(parts, cuts, threads, products)
 
 
 def depthwise(x: Array, filter: Array, g: Geometry, out: Array) -> bool:
@@ -265,25 +261,18 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
     channels, outputs = x.shape[-1], dy.shape[-1]
     inner = math.prod(g.window) * channels
     job = _slope_job(x, dy, g, inner)
-    threads = pieces_of(inner * dy.size)
-    if inner * outputs <= _PARTIAL and job.last_image >= threads > 1:
+    threads = threads_for(inner * dy.size, kernel)
+    if inner * outputs <= _PARTIAL and _cut_of(job)[1] >= threads > 1:
         return _correlate_images(kernel, job, x, dy, inner, threads).reshape(
             *g.window, channels, -1
         )
     df = recycling.empty((*g.window, channels, outputs), np.float32)
-    init = zeros(PANEL)
-    table = job.table(x, dy, df, init)
+    table = job.table(x, dy, df, zeros(PANEL))
     by_rows = inner >= _FEW_ROWS or outputs <= PANEL
     length = inner if by_rows else outputs
     step = _step(length, threads, _TILE_ROWS if by_rows else PANEL)
-    first, last = (_ROWS_OF_SUMS, _ROWS_OF_SUMS + 1) if by_rows else _COLUMNS
-
-    def work(piece: int) -> None:
-        mine = table.copy()
-        mine[first], mine[last] = piece * step, min(length, (piece + 1) * step)
-        call(kernel, job, mine)
-
-    team.share(-(-length // step), work, threads=threads)
+    places = (_ROWS_OF_SUMS, _ROWS_OF_SUMS + 1) if by_rows else _COLUMNS
+    make_calls([(kernel, job, table)], [Cut(places, length, step)], threads, inner * dy.size)
     return df
 
 
@@ -301,10 +290,11 @@ def _correlate_images(
 ) -> Array:
     """[rows of sums, O], each piece summed over some of the images by itself."""
     # Each part is written and read once more: many sums have no more of them than threads.
-    pieces = _PIECES if inner * dy.shape[-1] <= _SMALL_PARTIAL else 1
-    step = -(-job.last_image // (threads * pieces))
-    parts = recycling.empty((-(-job.last_image // step), inner, dy.shape[-1]), np.float32)
-    run_images(kernel, job, (x, dy, parts, zeros(PANEL)), step)
+    count = _PIECES if inner * dy.shape[-1] <= _SMALL_PARTIAL else 1
+    _, length = _cut_of(job)
+    step = -(-length // (threads * count))
+    parts = recycling.empty((-(-length // step), inner, dy.shape[-1]), np.float32)
+    run_images(kernel, job, (x, dy, parts, zeros(PANEL)), step, inner * dy.size)
     sums = recycling.empty(parts.shape[1:], np.float32)
     if len(parts) == 2:
         return np.asarray(np.add(parts[0], parts[1], out=sums))
@@ -324,30 +314,32 @@ def correlate_channels(x: Array, dy: Array, g: Geometry) -> Array | None:
         return None
     dy = np.ascontiguousarray(dy)
     channels, taps = x.shape[-1], math.prod(g.window)
-    job, threads = _slope_job(x, dy, g, taps), pieces_of(taps * dy.size)
+    job, threads = _slope_job(x, dy, g, taps), threads_for(taps * dy.size, kernel)
     return _correlate_images(kernel, job, x, dy, taps, threads).reshape(*g.window, channels)
 
 
-def run_images(kernel: Callable[..., Any], job: Job, arrays: tuple[Array, ...], step: int) -> int:
+def _cut_of(job: Job) -> tuple[tuple[int, int], int]:
+    """Where a sum over images is cut: the places of first and last, and how many there are."""
+    if job.last_image == 1 and job.last_slice == 1:
+        return _ROWS, job.last_row
+    return _IMAGES, job.last_image
+
+
+def run_images(
+    kernel: Callable[..., Any], job: Job, arrays: tuple[Array, ...], step: int, products: int
+) -> int:
     """Do a job whose pieces are so many images, each with a part of what is made to itself.
+
+    Images that have become one by standing below one another are cut by their rows, if there are
+    several pieces.
 
     Returns:
         As `run`.
     """
     parts = arrays[2]
-    table, size = job.table(*arrays), 4 * parts[0].size
-    first, last = _IMAGES
-    left = [0] * len(parts)
-
-    def work(piece: int) -> None:
-        mine = table.copy()
-        mine[_OUT] += piece * size
-        mine[first], mine[last] = piece * step, min(job.last_image, (piece + 1) * step)
-        call(kernel, job, mine)
-        left[piece] = int(mine[_MODE])
-
-    team.share(len(parts), work)
-    return max(left)
+    places, length = _cut_of(job) if len(parts) > 1 else (_IMAGES, job.last_image)
+    cut = Cut(places, length, step, 4 * parts[0].size)
+    return make_calls([(kernel, job, job.table(*arrays))], [cut], team.size(), products)
 
 
 def product(a: Array, b: Array, out: Array | None, noted: Array) -> Array:
@@ -389,10 +381,10 @@ def multiply(a: Array, b: Array, out: Array | None, noted: Array) -> Array | Non
         return None
     columns = b.shape[1]
     result = np.empty((rows, columns), np.float32) if out is None else out
-    pieces = pieces_of(rows * b.size)
-    by_rows = rows >= _FEW_ROWS * pieces
+    threads = pieces_of(rows * b.size)
+    by_rows = rows >= _FEW_ROWS * threads
     length = rows if by_rows else columns
-    step = _step(length, pieces, _TILE_ROWS if by_rows else PANEL)
+    step = _step(length, threads, _TILE_ROWS if by_rows else PANEL)
 
     def work(piece: int) -> None:
         part = (piece * step, min(length, (piece + 1) * step))
@@ -401,7 +393,7 @@ def multiply(a: Array, b: Array, out: Array | None, noted: Array) -> Array | Non
         else:
             rows_times(result, 0, rows, *part)
 
-    team.share(-(-length // step), work, threads=pieces)
+    team.share(-(-length // step), work, threads=threads)
     return result
 
 
@@ -616,6 +608,13 @@ def pieces_of(products: int) -> int:
     return team.size() if products >= team.WORTH_PRODUCTS else 1
 
 
+def threads_for(products: int, *kernels: Callable[..., Any]) -> int:
+    """How many threads are worth it where pieces call these kernels."""
+    if products >= pieces.WORTH_PRODUCTS and all(map(pieces.can_offer, kernels)):
+        return team.size()
+    return pieces_of(products)
+
+
 def piece_count(products: int, threads: int) -> int:
     """How many pieces to cut so many multiplications into.
 
@@ -658,30 +657,150 @@ def run(
     images, slices, rows, columns = job.last_image, job.last_slice, job.last_row, job.last_column
     windows = _windows(job)
     table = job.table(*arrays)
-    threads = pieces_of(windows * per_window)
+    threads = threads_for(windows * per_window, kernel)
     if threads == 1:
         call(kernel, job, table)
         return int(table[_MODE])
-    pieces = piece_count(windows * per_window, threads)
+    count = piece_count(windows * per_window, threads)
     if windows < _FEW_ROWS * threads and columns > PANEL:
-        (first, last), length, unit, pieces = _COLUMNS, columns, PANEL, threads
+        places, length, unit, count = _COLUMNS, columns, PANEL, threads
     elif images % threads == 0 or images >= 4 * threads:
-        (first, last), length, unit = _IMAGES, images, 1
+        places, length, unit = _IMAGES, images, 1
     elif slices > 1:
-        (first, last), length, unit = _SLICES, slices, 1
+        places, length, unit = _SLICES, slices, 1
     else:
-        (first, last), length, unit = _ROWS, rows, unit_rows
-    step = _step(length, pieces, unit)
-    left = [0] * -(-length // step)
+        places, length, unit = _ROWS, rows, unit_rows
+    cut = Cut(places, length, _step(length, count, unit))
+    return make_calls([(kernel, job, table)], [cut], threads, windows * per_window)
+
+
+class Cut(NamedTuple):
+    """How a job is cut into pieces.
+
+    Attributes:
+        places: of the first and the last, in its table.
+        length: of all.
+        step: of each piece.
+        apart: bytes between what pieces make; 0 if they write to one array.
+    """
+
+    places: tuple[int, int]
+    length: int
+    step: int
+    apart: int = 0
+
+    def pieces(self) -> int:
+        """How many."""
+        return -(-self.length // self.step)
+
+
+def make_calls(
+    parts: Sequence[tuple[Callable[..., Any], Job, Array]],
+    cuts: Sequence[Cut],
+    threads: int,
+    products: int,
+) -> int:
+    """Do jobs, some pieces at once.
+
+    Args:
+        parts: kernels, jobs, and tables of the whole.
+        cuts: of each; into as many pieces.
+        threads: at most so many.
+        products: multiplications of them all.
+
+    Returns:
+        The largest number that a piece left in its table's mode; 0 if they leave it alone.
+    """
+    kernels, jobs, tables = zip(*parts, strict=True)
+    count = cuts[0].pieces()
+    several = threads > 1 and count > 1
+    if several and len(set(kernels)) == 1 and pieces.can_offer(kernels[0]):
+        return _offer(kernels[0], jobs, tables, tuple(cuts), threads, products)
+    left = [0] * count
 
     def work(piece: int) -> None:
-        mine = table.copy()
-        mine[first], mine[last] = piece * step, min(length, (piece + 1) * step)
-        call(kernel, job, mine)
-        left[piece] = int(mine[_MODE])
+        for (kernel, job, table), cut in zip(parts, cuts, strict=True):
+            (first, last), start = cut.places, piece * cut.step
+            mine = table.copy()
+            mine[first], mine[last] = start, min(cut.length, start + cut.step)
+            mine[_OUT] += piece * cut.apart
+            call(kernel, job, mine)
+            left[piece] = int(mine[_MODE])
 
-    team.share(len(left), work, threads=threads)
+    team.share(count, work, threads=threads)
     return max(left)
+
+
+def _offer(
+    kernel: Callable[..., Any],
+    jobs: tuple[Job, ...],
+    tables: Sequence[Array],
+    cuts: tuple[Cut, ...],
+    threads: int,
+    products: int,
+) -> int:
+    calls, scratch, places = _calls(kernel, jobs, cuts, threads)
+    numbers = lend("numbers", threads * scratch, np.float32)
+    integers = lend("table", threads * places, np.int64)
+    settings = [
+        (calls.of_change(0), integers.ctypes.data),
+        (calls.of_change(1), numbers.ctypes.data),
+    ]
+    for kind, (table, cut) in enumerate(zip(tables, cuts, strict=True)):
+        x, b, out, init = table[:4].tolist()
+        begin = calls.of_table(kind, 0)
+        settings += ((begin, x), (begin + 1, b), (begin + _OUT, out), (begin + 3, init))
+        if cut.apart:
+            settings.append((calls.of_change(4 + 3 * kind), out))
+    return calls.run(settings, wakes=products >= team.WORTH_PRODUCTS)
+
+
+@functools.lru_cache(maxsize=1024)
+def _calls(
+    kernel: Callable[..., Any], jobs: tuple[Job, ...], cuts: tuple[Cut, ...], threads: int
+) -> tuple[pieces.Job, int, int]:
+    """Calls for each piece of each job; and how many numbers and places a thread needs.
+
+    The first changes are those of the places and of the numbers.
+    """
+    scratch = _lines(max(job.scratch for job in jobs))
+    places = _lines(max(2 * job.limit + job.sections for job in jobs))
+    tables = np.stack([_table(job) for job in jobs])
+    held = np.empty(places, np.int64)
+    call, (given, own) = pieces.call_of(kernel, (tables[0], held))
+    change = pieces.Change
+    changes = [
+        change(False, own, own=8 * places),
+        change(True, _SCRATCH, own=4 * scratch),
+    ]
+    for kind, cut in enumerate(cuts):
+        # With several kinds the pieces of all follow one another.
+        way = "outer" if len(cuts) > 1 else "step"
+        first, last = cut.places
+        step: dict[str, int] = {way: cut.step}
+        apart: dict[str, int] = {way: cut.apart}
+        changes += (
+            change(True, first, kind=kind, **step),
+            change(True, last, cut.step, most=cut.length, kind=kind, **step),
+        )
+        if cut.apart:
+            changes.append(change(True, _OUT, kind=kind, **apart))
+    calls = pieces.Job(
+        call,
+        len(jobs) * cuts[0].pieces(),
+        changes,
+        threads,
+        inner=len(jobs) if len(jobs) > 1 else 0,
+        tables=tables,
+        table_at=given,
+        left=_MODE,
+    )
+    return calls, scratch, places
+
+
+def _lines(count: int) -> int:
+    """Whole cache lines, so that no two threads write to one."""
+    return -(-count // 16) * 16
 
 
 def call(kernel: Callable[..., Any], job: Job, table: Array) -> None:
@@ -696,7 +815,7 @@ def lend(name: str, size: int, dtype: Any) -> Array:
     held: Array | None = getattr(_local, name, None)
     if held is None or held.size < size:
         held = np.empty(size, dtype)
-        if size <= _KEPT:
+        if size <= _KEPT * team.size():  # jobs are done in memory of their caller
             setattr(_local, name, held)
     if config.settings.poison:
         fill(held)

@@ -181,10 +181,11 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
         return None
     dy = np.ascontiguousarray(dy)
     job = _job(x, g, dy, channels, outputs)
-    threads = tiles.pieces_of(dy.size * channels * PLACES // _RESULTS**2)
+    products = dy.size * channels * PLACES // _RESULTS**2
+    threads = tiles.threads_for(products, kernel)
     step = -(-len(x) // threads)
     parts = np.empty((-(-len(x) // step), PLACES, channels * outputs), np.float32)
-    largest = tiles.run_images(kernel, job, (x, dy, parts, tiles.zeros(PANEL)), step)
+    largest = tiles.run_images(kernel, job, (x, dy, parts, tiles.zeros(PANEL)), step, products)
     # A sum over so many tiles, of products of two transformed numbers.
     if largest > _LARGEST_BITS:
         return None

@@ -21,7 +21,7 @@ from pinnace.engine.codegen.dense import Dense
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.rectified import Rectified
 from pinnace.framework import config
-from pinnace.ops.kernels import team, tiles
+from pinnace.ops.kernels import compiled, pieces, team, tiles
 from pinnace.ops.nn.batch_norm import fused_batch_norm
 
 if TYPE_CHECKING:
@@ -137,6 +137,7 @@ def test_threads_share_large_clusters_of_every_shape(
     monkeypatch.setattr(team, "has_idle_core", lambda *_: True)
     monkeypatch.setattr(team, "size", lambda: threads)
     monkeypatch.setattr(team, "share", seen)
+    monkeypatch.setattr(pieces, "can_offer", lambda _: False)
     x, scale = normal(*shape), np.float32(0.75)
 
     @tf.function
@@ -153,6 +154,44 @@ def test_threads_share_large_clusters_of_every_shape(
     # tanh is within 3 units of the last place.
     np.testing.assert_allclose(both[0].numpy(), y + x, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(both[1].numpy(), np.sqrt(np.abs(y)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(2, 40), (9, 8), (700, 33), (1030, 64)])
+@pytest.mark.parametrize("threads", [2, 3])
+def test_rows_are_offered_with_totals_and_numbers_that_change(
+    rows: int, width: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machine code shares them: other arrays and another number at each call."""
+    monkeypatch.setattr(config.settings, "tier", "compiled")
+    monkeypatch.setattr(compiled, "_spent", compiled._spent)
+    monkeypatch.setattr(fused, "_SHARED", 1)
+    monkeypatch.setattr(team, "has_idle_core", lambda *_: True)
+    monkeypatch.setattr(team, "_MOST", threads)
+    runs: list[int] = []
+    original = pieces.Job.run
+
+    def run(self: pieces.Job, *given: Any, **options: Any) -> int:
+        runs.append(1)
+        return original(self, *given, **options)
+
+    monkeypatch.setattr(pieces.Job, "run", run)
+
+    @tf.function
+    def f(x: Any, scale: Any) -> Any:
+        y = tf.tanh(x * scale)
+        return y + x, tf.reduce_sum(y * x, axis=0)
+
+    assert pieces.can_call()
+    settled(f, normal(rows, width), np.float32(1))
+    runs.clear()
+    for scale in (0.75, -2.0, 0.01):
+        x = normal(rows, width)
+        found, total = f(x, np.float32(scale))
+        y = np.tanh(x.astype(np.float64) * np.float32(scale))
+        # tanh is within 3 units of the last place; a total is of some hundred roundings.
+        np.testing.assert_allclose(found.numpy(), y + x, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(total.numpy(), (y * x).sum(0), rtol=1e-4, atol=1e-3)
+    assert len(runs) >= 3
 
 
 def test_the_total_of_one_long_row_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:

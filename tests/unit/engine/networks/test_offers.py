@@ -46,7 +46,7 @@ def helpers(monkeypatch: pytest.MonkeyPatch) -> Iterator[team._Helpers]:
 
 
 def fall_asleep(own: team._Helpers) -> None:
-    waiting.until(lambda: own._box[mailbox.WAITING] == 0, 30)
+    waiting.until(lambda: own._posts[team.TABLES].box[mailbox.WAITING] == 0, 30)
 
 
 def perceptron(rows: int, width: int = 512, seed: int = 0) -> Call:
@@ -131,10 +131,10 @@ def test_drawn_networks_give_the_same_bits_with_a_helper(
         with monkeypatch.context() as alone:
             alone.setattr(team, "offer", lambda work, *_, **__: work.lead(mailbox.NONE))
             wanted = drawn.function(*given).numpy()
-        before = helpers._box[mailbox.GATE]
+        before = helpers._posts[team.TABLES].box[mailbox.GATE]
         for _ in range(60):
             assert np.array_equal(drawn.function(*given).numpy(), wanted, equal_nan=True), seed
-        offered += int(helpers._box[mailbox.GATE] > before)
+        offered += int(helpers._posts[team.TABLES].box[mailbox.GATE] > before)
     assert offered > 3
 
 
@@ -145,12 +145,12 @@ def test_a_setting_of_one_thread_is_heard_at_once(
     alone = call()
     for _ in range(50):
         call()
-    gate = helpers._box[mailbox.GATE]
+    gate = helpers._posts[team.TABLES].box[mailbox.GATE]
     assert gate  # something was offered
     monkeypatch.setattr(config.settings, "intra_op_threads", 1)
     for _ in range(100):
         assert np.array_equal(call(), alone)
-    assert helpers._box[mailbox.GATE] == gate
+    assert helpers._posts[team.TABLES].box[mailbox.GATE] == gate
 
 
 def test_who_waits_for_nothing_goes_to_sleep(helpers: team._Helpers) -> None:
@@ -158,8 +158,8 @@ def test_who_waits_for_nothing_goes_to_sleep(helpers: team._Helpers) -> None:
     for _ in range(50):
         call()
     fall_asleep(helpers)
-    assert helpers._box[mailbox.INSIDE] == 0
-    assert helpers._box[mailbox.GATE] % 2 == 0
+    assert helpers._posts[team.TABLES].box[mailbox.INSIDE] == 0
+    assert helpers._posts[team.TABLES].box[mailbox.GATE] % 2 == 0
 
 
 def test_a_helper_that_waits_comes_to_other_work() -> None:

@@ -1,0 +1,264 @@
+"""Work whose pieces are calls of compiled functions, shared without Python in between.
+
+`team.share` wakes a thread that runs Python: it has to be woken, and waits for the interpreter's
+lock. Here a job says in words what each piece's call takes; machine code (`engine.codegen.offered`)
+makes the calls, and a helper that is awake there finds the job in a mailbox (`kernels.mailbox`).
+Whoever is free takes the next piece.
+
+Kernels whose machine code has no address that is known are left to `team.share`.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pinnace.ops.kernels import compiled, mailbox, team
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pinnace.framework.tensor import Array
+
+# Words of a job: the next piece, and calls that failed, in cache lines of their own.
+_NEXT, FAILED = 0, 8
+# How many pieces there are, and how many lie inside one step outside; how many words a call has,
+# and room for; the function, and whether it answers with a status; words of the table that a call
+# takes, if any, the place in the call of its address, kinds of it, and the place in it of a number
+# whose largest is asked for, -1 if none; changes; where threads' own words lie, how many each has,
+# and how many threads; what the caller's part was, and how often it then looked whether others had
+# finished.
+PIECES, INNER, COUNT, ROOM, FUNCTION, HAS_STATUS, TABLE, TABLE_AT, KINDS, LEFT = range(16, 26)
+CHANGES, SPACES, SPACE, THREADS, DONE, WAITED = range(26, 32)
+# The numbers of a call beside its words; then come the changes (see `Change`), the call, and the
+# tables of all kinds.
+FLOATS, BODY, CHANGE = 32, 40, 8
+# Words that a function of Numba's answers in, and words in front of what it takes.
+ANSWER, _AHEAD = 8, 2
+# Words of a call, and numbers beside them, at most (`engine.codegen.calls`).
+_ROOMS, _MOST_FLOATS = (16, 32, 64, 128, 256), 8
+_LINE, _UNBOUNDED = 8, 2**63 - 1
+# Multiplications from which offering work is worth it: Python takes some 20 us for it.
+WORTH_PRODUCTS = 1 << 21
+# The addresses of kernels' machine code. Kernels are there for as long as the process.
+_addresses: dict[Callable[..., Any], int] = {}
+_can_call = sys.platform.startswith("linux") and platform.machine() in {"x86_64", "aarch64"}
+
+
+def note(function: Callable[..., Any], address: int) -> None:
+    """Tell where the machine code of a kernel is, which takes arguments as Numba does."""
+    _addresses[function] = address
+
+
+def can_offer(function: Callable[..., Any]) -> bool:
+    """Whether pieces of work that call this kernel may be offered now."""
+    return function in _addresses and can_call()
+
+
+def can_call() -> bool:
+    """Whether machine code can make calls."""
+    return _can_call and compiled.made("pieces") is not None
+
+
+class Call(NamedTuple):
+    """What one call takes, as words.
+
+    Attributes:
+        address: of the function's machine code.
+        words: addresses and int64 numbers, in their order.
+        floats: float32 numbers, in their order.
+        status: whether the function answers as Numba's do: its first two words are where to.
+    """
+
+    address: int
+    words: Sequence[int]
+    floats: Sequence[float]
+    status: bool = False
+
+    def fits(self) -> bool:
+        """Whether machine code can make the call."""
+        return len(self.words) <= _ROOMS[-1] and len(self.floats) <= _MOST_FLOATS
+
+
+def call_of(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Call, list[int]]:
+    """A call of a kernel that `can_offer`, and the places of its arguments among the words.
+
+    Args:
+        function: the kernel.
+        arguments: arrays, as its signature has them; int, an int64; or np.float32.
+
+    Returns:
+        Of an array, the place of its address; -1 for a float32.
+    """
+    words: list[int] = [0] * _AHEAD
+    floats: list[float] = []
+    places = []
+    for one in arguments:
+        if isinstance(one, np.ndarray):
+            places.append(len(words) + 4)
+            words += (0, 0, one.size, one.itemsize, one.ctypes.data, *one.shape, *one.strides)
+        elif isinstance(one, int):
+            places.append(len(words))
+            words.append(one)
+        else:
+            places.append(-1)
+            floats.append(float(one))
+    return Call(_addresses[function], words, floats, status=True), places
+
+
+class Change(NamedTuple):
+    """A word that differs: min(first + inside * step + outside * outer + thread * own, most).
+
+    Attributes:
+        in_table: whether it lies in the table, or in the call itself.
+        place: where it lies there.
+        first: what it is for the first piece.
+        step: how much more it is for the next piece.
+        outer: the same for the next step outside.
+        own: the same for the next thread.
+        most: at most.
+        kind: of the tables it is for; -1 for all.
+    """
+
+    in_table: bool
+    place: int
+    first: int = 0
+    step: int = 0
+    outer: int = 0
+    own: int = 0
+    most: int = _UNBOUNDED
+    kind: int = -1
+
+
+class Job:
+    """Calls of one function: all but what is set when they are made.
+
+    Args:
+        call: what all pieces have in common.
+        pieces: how many.
+        changes: what differs.
+        threads: at most so many, the caller among them.
+        inner: pieces inside one step outside; with tables of several kinds, how many kinds.
+        tables: [kinds, words] int64; a call takes a copy of its own.
+        table_at: the place in the call of the table's address.
+        left: the place in the table of a number whose largest is asked for.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        pieces: int,
+        changes: Sequence[Change],
+        threads: int,
+        *,
+        inner: int = 0,
+        tables: Array | None = None,
+        table_at: int = 0,
+        left: int = -1,
+    ) -> None:
+        count = len(call.words)
+        room = next(one for one in _ROOMS if one >= count)
+        kinds, width = (1, 0) if tables is None else tables.shape
+        self._changes, self._call = BODY, BODY + CHANGE * len(changes)
+        self._tables, self._width = self._call + count, width
+        spaces = _lines(self._tables + kinds * width)
+        space = _lines(room + ANSWER + width + 1)
+        head = np.zeros(spaces + threads * space, np.int64)
+        head[PIECES : WAITED + 1] = (
+            *(pieces, inner or pieces, count, room, call.address, call.status),
+            *(width, table_at, kinds, left, len(changes), spaces, space, threads, 0, 0),
+        )
+        head[FLOATS : FLOATS + _MOST_FLOATS // 2].view(np.float32)[: len(call.floats)] = call.floats
+        for n, one in enumerate(changes):
+            head[BODY + CHANGE * n : BODY + CHANGE * (n + 1)] = one
+        head[self._call : self._tables] = call.words
+        if tables is not None:
+            head[self._tables : self._tables + kinds * width] = tables.reshape(-1)
+        self._head, self._threads = head, threads
+        first = spaces + room + ANSWER + width
+        self._largest = slice(first, first + (threads - 1) * space + 1, space)
+        # Those that no call uses now.
+        self._spare: list[Array] = []
+
+    def of_change(self, number: int) -> int:
+        """The index of where a change begins."""
+        return self._changes + CHANGE * number + Change._fields.index("first")
+
+    def of_call(self, place: int) -> int:
+        """The index of a word of the call."""
+        return self._call + place
+
+    def of_table(self, kind: int, place: int) -> int:
+        """The index of a word of a table."""
+        return self._tables + kind * self._width + place
+
+    def run(
+        self, settings: Iterable[tuple[int, int]], floats: Sequence[float] = (), *, wakes: bool
+    ) -> int:
+        """Make the calls, some at once.
+
+        Args:
+            settings: pairs of an index and a word.
+            floats: the float32 numbers of the call, if there are any and they differ.
+            wakes: whether it is so much that sleeping threads are woken.
+
+        Returns:
+            The largest number left in a table, 0 at least.
+
+        Raises:
+            MemoryError: a kernel found none for what it holds itself.
+        """
+        kernel = compiled.made("pieces")
+        assert kernel is not None  # noqa: S101 - `can_offer` has seen it
+        try:
+            job = self._spare.pop()
+        except IndexError:
+            job = mailbox.lines(len(self._head))
+            job[:] = self._head
+        for index, word in settings:
+            job[index] = word
+        if floats:
+            job[FLOATS : FLOATS + _MOST_FLOATS // 2].view(np.float32)[: len(floats)] = floats
+        job[_NEXT] = job[FAILED] = job[WAITED] = 0
+        job[self._largest] = 0
+        team.offer(_Offer(kernel, job), self._threads, wakes=wakes)
+        largest, failed = int(job[self._largest].max()), job[FAILED]
+        self._spare.append(job)
+        if failed:
+            raise MemoryError("a kernel found no memory for what it holds itself")
+        return largest
+
+
+def _lines(words: int) -> int:
+    """Words up to the end of a cache line."""
+    return -(-words // _LINE) * _LINE
+
+
+class _Offer(team.Offer):
+    """A job in the mailbox of jobs."""
+
+    __slots__ = ("_job",)
+
+    def __init__(self, kernel: Callable[..., int], job: Array) -> None:
+        super().__init__(partial(_lead, kernel, job), partial(_follow, kernel), team.PIECES)
+        self._job = job
+
+    def expected(self, took: float, look_s: float) -> float:
+        """As the caller would have been alone, at the rate of its pieces."""
+        done = int(self._job[DONE])
+        if done == 0:
+            return took
+        waited = min(took, int(self._job[WAITED]) * look_s)
+        return (took - waited) / done * int(self._job[PIECES])
+
+
+def _lead(kernel: Callable[..., int], job: Array, box: Array) -> None:
+    kernel(box, job, 0)
+
+
+def _follow(kernel: Callable[..., int], box: Array, number: int) -> int:
+    return kernel(box, mailbox.NONE, number)

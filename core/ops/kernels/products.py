@@ -1,0 +1,161 @@
+"""Products of float32 matrices whose parts are offered as calls of BLAS (`kernels.pieces`)."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pinnace.ops.kernels import pieces, team
+from pinnace.ops.kernels.blas_threads import product_address
+
+if TYPE_CHECKING:
+    from pinnace.ops.kernels.precision import Array
+
+# As `cblas_sgemm` counts: rows lie one after another; a matrix as it is, and transposed.
+_BY_ROWS, _PLAIN, _TRANSPOSED = 101, 111, 112
+# Words of its call: sizes of the result, and the addresses.
+_HEIGHT, _WIDTH, _A, _B, _C = 3, 4, 6, 8, 10
+# Rows and columns of BLAS' tiles.
+_TILE = 16
+
+_address = functools.cache(product_address)
+
+
+def cut(length: int, threads: int) -> tuple[int, int]:
+    """(pieces, length of each): one for each thread, in whole tiles of BLAS."""
+    share = -(-length // threads)
+    step = -(-share // _TILE) * _TILE
+    return -(-length // step), step
+
+
+def offered(a: Array, b: Array, out: Array | None, work: int) -> Array | None:
+    """a times b, shared without Python in between; None where that cannot be done.
+
+    Args:
+        a: [..., rows, K].
+        b: [..., K, columns].
+        out: [..., rows, columns]: written and returned if given.
+        work: multiplications.
+    """
+    if a.dtype != np.float32 or b.dtype != np.float32 or not (pieces.can_call() and _address()):
+        return None
+    left, right = _form(a), _form(b)
+    if left is None or right is None or a.shape[-1] != b.shape[-2]:
+        return None
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) if a.ndim + b.ndim > 4 else ()
+    shape = (*batch, a.shape[-2], b.shape[-1])
+    if out is None:
+        out = np.empty(shape, np.float32)
+    target = _form(out)
+    if out.shape != shape or out.dtype != np.float32 or target is None or target[0] != _PLAIN:
+        return None
+    levels = _levels(a, b, out, batch)
+    if levels is None:
+        return None
+    job = _job(
+        (*left, *right, target[1]),
+        (a.shape[-2], b.shape[-1], a.shape[-1]),
+        (a.strides[-2], b.strides[-1], out.strides[-2]),
+        levels,
+        team.members(),
+    )
+    if job is None:
+        return None
+    given = zip(job.changed, (a.ctypes.data, b.ctypes.data, out.ctypes.data), strict=True)
+    job.calls.run(given, wakes=work >= team.WORTH_PRODUCTS)
+    return out
+
+
+def _form(matrix: Array) -> tuple[int, int] | None:
+    """How BLAS is told of a matrix, and the numbers from one of its rows, or columns, to the next.
+
+    None if neither lies in one piece, or it has no numbers.
+    """
+    (rows, columns), (down, along) = matrix.shape[-2:], matrix.strides[-2:]
+    if matrix.size == 0 or not matrix.flags.aligned or down % 4 or along % 4:
+        return None
+    if along == 4 and down >= 4 * columns:
+        return _PLAIN, down // 4
+    if down == 4 and along >= 4 * rows:
+        return _TRANSPOSED, along // 4
+    return None
+
+
+class _Job(NamedTuple):
+    """The calls, and the indices in them of the addresses of a, b and the result."""
+
+    calls: pieces.Job
+    changed: tuple[int, ...]
+
+
+@functools.lru_cache(maxsize=1024)
+def _job(
+    forms: tuple[int, ...],
+    sizes: tuple[int, int, int],
+    steps: tuple[int, int, int],
+    levels: tuple[tuple[int, ...], ...],
+    threads: int,
+) -> _Job | None:
+    """The calls of one product that is cut, or of each of a batch.
+
+    Args:
+        forms: see `_form`: of a, of b, and the second number of the result's.
+        sizes: rows, columns, K.
+        steps: bytes from a row of a, a column of b, and a row of the result to the next.
+        levels: see `_levels`.
+        threads: the caller's among them.
+
+    Returns:
+        None if there is but one piece.
+    """
+    (outer, inner), *moves = levels
+    height, width, _ = sizes
+    count = outer * inner
+    words = [_BY_ROWS, forms[0], forms[2], *sizes, 0, forms[1], 0, forms[3], 0, forms[4]]
+    places = (_A, _B, _C)
+    changes = [
+        pieces.Change(False, place, outer=far, step=near)
+        for place, (far, near) in zip(places, moves, strict=True)
+    ]
+    if count == 1:
+        # BLAS packs both matrices: cut where what is packed twice is the smaller one.
+        by_columns = width > height
+        length = width if by_columns else height
+        count, step = cut(length, threads)
+        inner = count
+        moved = (
+            (0, step * steps[1], 4 * step) if by_columns else (step * steps[0], 0, step * steps[2])
+        )
+        changes = [
+            pieces.Change(False, place, step=move)
+            for place, move in zip(places, moved, strict=True)
+        ]
+        size = _WIDTH if by_columns else _HEIGHT
+        changes.append(pieces.Change(False, size, first=length, step=-step, most=step))
+    if count < 2:
+        return None
+    call = pieces.Call(_address(), words, [1.0, 0.0])
+    calls = pieces.Job(call, count, changes, threads, inner=inner)
+    return _Job(calls, tuple(map(calls.of_change, range(3))))
+
+
+def _levels(
+    a: Array, b: Array, out: Array, batch: tuple[int, ...]
+) -> tuple[tuple[int, ...], ...] | None:
+    """Sizes of a batch's two axes, and bytes from one of each array's matrices to the next.
+
+    None where there are more axes.
+    """
+    if len(batch) > 2:
+        return None
+    whole = (1,) * (2 - len(batch)) + batch
+    return whole, *(_moves(array, 2) for array in (a, b, out))
+
+
+def _moves(array: Array, axes: int) -> tuple[int, ...]:
+    """Bytes along so many axes before the last two; 0 where the array is repeated."""
+    pairs = zip(array.shape[:-2], array.strides[:-2], strict=True)
+    own = tuple(step if size > 1 else 0 for size, step in pairs)
+    return (0,) * (axes - len(own)) + own
