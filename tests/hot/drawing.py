@@ -438,8 +438,9 @@ def small_plan(d: Draft) -> Case:  # noqa: C901 (one case after the other)
     def value() -> Value:
         return matrix[-1 - min(int(draw.expovariate(0.7)), len(matrix) - 1)]
 
+    codes = _codes_of(d, m) if draw.randrange(3) == 0 else []
     for _ in range(draw.choice((4, 6, 9))):
-        kind = draw.randrange(14)
+        kind = draw.randrange(16 if codes else 14)
         x = value()
         if kind < 3:
             matrix.append(d.op(draw.choice(UNARY), x))
@@ -476,6 +477,9 @@ def small_plan(d: Draft) -> Case:  # noqa: C901 (one case after the other)
             matrix.append(d.op("SelectV2", truth, x, draw.choice((value(), d.op("ZerosLike", x)))))
         elif kind == 12:
             outputs.append(d.op("BiasAddGrad", x))
+        elif kind > 13:
+            taken = _taken_by(d, codes, x)
+            matrix.append(taken)
         else:
             flat = d.op("Reshape", x, d.constant(np.array([-1], np.int32)))
             outputs.append(flat)
@@ -488,6 +492,44 @@ def small_plan(d: Draft) -> Case:  # noqa: C901 (one case after the other)
             )
     unique = dict.fromkeys([matrix[-1], *[value for value in outputs if draw.randrange(2)]])
     return Case("small plan", d.end(*unique))
+
+
+def _codes_of(d: Draft, m: int) -> list[Value]:
+    """Whole numbers, one for each row, and what arithmetic makes of them."""
+    draw = d.draw
+    kind = dtypes.as_dtype(draw.choice(("int32", "int64")))
+    codes = [d.input(kind, (m,))]
+    for _ in range(draw.choice((1, 2, 3))):
+        x = draw.choice(codes)
+        number = d.constant(kind.numpy.type(draw.choice((1, 3, -7, 100))))
+        if draw.randrange(3):
+            name = draw.choice(("AddV2", "Sub", "Mul", "Maximum", "Minimum", "FloorMod"))
+            codes.append(d.op(name, x, number if name == "FloorMod" else draw.choice(codes)))
+        else:
+            name = draw.choice(("Less", "GreaterEqual", "Equal", "NotEqual"))
+            codes.append(d.op("SelectV2", d.op(name, x, number), draw.choice(codes), x))
+    return codes
+
+
+def _taken_by(d: Draft, codes: Sequence[Value], x: Value) -> Value:
+    """Rows of floats that whole numbers choose."""
+    draw, (m, n) = d.draw, x.shape.dims or ()
+    assert m is not None
+    assert n is not None
+    code = draw.choice(codes)
+    which = draw.randrange(4)
+    if which == 0 and m:
+        held = d.op("FloorMod", code, d.constant(code.dtype.numpy.type(m)))
+        return d.op("GatherV2", x, held, d.constant(np.int32(0)), batch_dims=0)
+    if which == 1:
+        size = d.constant(np.int32(n))
+        on, off = d.constant(np.float32(2.0)), d.constant(np.float32(-0.5))
+        return d.op("AddV2", x, d.op("OneHot", code, size, on, off, axis=-1))
+    column = d.op("ExpandDims", code, d.constant(np.int32(1)))
+    if which == 2:
+        return d.op("Mul", x, d.op("Cast", column, DstT=dtypes.float32))
+    zero = d.constant(code.dtype.numpy.type(0))
+    return d.op("SelectV2", d.op("Greater", column, zero), x, d.op("ZerosLike", x))
 
 
 def rectified(d: Draft) -> Case:

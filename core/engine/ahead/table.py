@@ -25,6 +25,7 @@ _SOURCES = (
     "codegen/atomics.py",
     "codegen/digits.py",
     "codegen/mathematics.py",
+    "codegen/number_views.py",
     "codegen/objects.py",
     "codegen/products.py",
     "codegen/register_tiles.py",
