@@ -95,6 +95,27 @@ def test_recurrent_layers(kind: str, option: str) -> None:
     check(lambda x: layer(x), *inputs(*shape))
 
 
+@pytest.mark.parametrize("turns", [8, 5, 3])
+def test_elements_are_multiplied_before_the_loop_if_most_are_read(turns: int) -> None:
+    weights = tf.constant(0.5 * normal(5, 4))
+
+    def program(x: Any) -> Any:
+        items = tf.TensorArray(tf.float32, 8, element_shape=[2, 5]).unstack(x)
+
+        def turn(i: Any, h: Any) -> Any:
+            item = items.read(7 - i)
+            return i + 1, tf.tanh(item @ weights + h * 0.5) + item[:, 1:]
+
+        _, last = tf.while_loop(lambda i, _: i < turns, turn, [0, tf.zeros((2, 4))])
+        return last * 2.0 + 1.0
+
+    function = check(program, *inputs(8, 2, 5))
+    found = small_plan(function, *inputs(8, 2, 5)[0])
+    assert found is not None
+    # In an iteration it is the address of one element.
+    assert ("multiply(at(l" in found.text) == (2 * turns >= 8)
+
+
 @pytest.mark.parametrize("mode", ["concat", "sum"])
 def test_both_directions(mode: str) -> None:
     layer = tf.keras.layers.Bidirectional(
