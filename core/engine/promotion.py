@@ -199,11 +199,12 @@ class Promotion:
         """The regions to compile, asked for; empty where settings want plans as they are."""
         if not is_compiling():
             return {}
+        from pinnace.engine.codegen import looped
         from pinnace.engine.codegen.regions import fuse
 
         inputs = zip(self._plan.graph.inputs, arrays, self._versions, strict=True)
         try:
-            return fuse(
+            found = fuse(
                 self._plan.steps,
                 self._layout.known,
                 self._plan.graph.outputs,
@@ -214,6 +215,7 @@ class Promotion:
                     if version is not None and version_of(array) == version
                 },
             )
+            return looped.join(self._plan, arrays, found, self._layout.settled, type(self._plan))
         except Exception as error:
             if forced:  # tests want to know
                 raise

@@ -196,6 +196,15 @@ class SmallPlan:
         del looks
         return self._function(arrays, context)  # type: ignore[no-any-return]
 
+    def by_steps(self, arrays: Sequence[Array], context: RunContext) -> tuple[Array, ...]:
+        """The plan's outputs by its steps, for arguments of any shapes.
+
+        Args:
+            arrays: arguments of the plan.
+            context: of the run.
+        """
+        return self._plan.run(arrays, context)  # type: ignore[no-any-return]
+
     def _compiled(self) -> Any:
         """A function like the plan's that calls the kernel."""
         constants = {f"kernel_constant_{n}": one for n, one in enumerate(self._constants)}
