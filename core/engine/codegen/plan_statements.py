@@ -236,6 +236,32 @@ class PlanStatements(WholeNumbers):
         each = 1 if value.dtype is dtypes.bool else 4
         return self.at(f"({source.address} + {self.number(each * first)})", shape)
 
+    def _total(self, node: Node) -> None:
+        """Sums of rows; those over all rows as `Statements` has them."""
+        value = node.inputs[0]
+        shape, axes = self.size(value), self._constant(node.inputs[1])
+        named = axes.reshape(-1).tolist() if shape and axes is not None else []
+        summed = {one % len(shape) for one in named}
+        first = min(summed, default=0)
+        is_of_rows = bool(summed) and summed == {*range(first, len(shape))}
+        if not is_of_rows or value.dtype is not dtypes.float32 or math.prod(shape[first:]) == 1:
+            self._sum(node)
+            return
+        source, home = self._whole(value), self._home(node.outputs[0])
+        if not home.whole:
+            raise UnsupportedError(f"{node}: part of another value")
+        rows, width = (self.number(math.prod(part)) for part in (shape[:first], shape[first:]))
+        given, result = self._name("v"), self._name("z")
+        self.lines += [
+            f"{given} = floats({source.address}, {self.number(math.prod(shape))})",
+            f"{result} = floats({home.address}, {rows})",
+            f"for r in range({rows}):",
+            "    total = T(0)",
+            f"    for c in range({width}):",
+            f"        total = plus(total, {given}[r * {width} + c])",
+            f"    {result}[r] = total",
+        ]
+
     # Lists.
 
     def _from_rows(self, node: Node) -> None:
@@ -307,6 +333,8 @@ def _writer(node: Node) -> Callable[[PlanStatements, Node], None] | None:
         return PlanStatements._to_rows
     if op.alias and len(node.inputs) == 1:
         return PlanStatements._same
+    if op.fuse_row == ("sum", "{total}"):
+        return PlanStatements._total
     return PlanStatements._transpose if op.view == "permuted" else _MOVERS.get(op.moves or "")
 
 

@@ -97,6 +97,22 @@ def test_a_kernel_computes_what_the_steps_do(name: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("axes", [[-1], [1, 2], [0, 1, 2], [0, 1]])
+def test_sums_of_rows_and_over_them(axes: list[int]) -> None:
+    x, w = normal(2, 3, 5), normal(5, 5)
+
+    def program(x: Any, w: Any) -> Any:
+        y = tf.reshape(tf.matmul(tf.reshape(x, [6, 5]), w), [2, 3, 5]) * 2.0
+        return tf.reduce_sum(y, axes, keepdims=True) + 1.0, tf.reduce_sum(y, axes)
+
+    function = warmed(tf.function(program), tf.constant(x), tf.constant(w))
+    assert is_one_kernel(function, tf.constant(x), tf.constant(w))
+    wanted = (x.astype(np.float64) @ w * 2).sum(tuple(axes), keepdims=True)
+    kept, alone = flat(function(tf.constant(x), tf.constant(w)))
+    np.testing.assert_allclose(kept, wanted + 1, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(alone, wanted.squeeze(tuple(axes)), rtol=1e-4, atol=1e-5)
+
+
 def test_comparisons_choose_in_a_kernel() -> None:
     arguments = [tf.constant(normal(*shape)) for shape in ((6, 5), (4, 5), (4,), ())]
     function = warmed(tf.function(network), *arguments)
