@@ -247,6 +247,7 @@ class Promotion:
         """The regions to compile, asked for; empty where settings want plans as they are."""
         if not is_compiling():
             return {}
+        from pinnace.engine.codegen import looped
         from pinnace.engine.codegen.regions import fuse
 
         self._steady = [
@@ -263,6 +264,7 @@ class Promotion:
                 settled=self._layout.settled,
                 steady={self._plan.graph.inputs[place] for place in self._steady},
             )
+            return looped.join(self._plan, arrays, found, self._layout.settled, type(self._plan))
         except Exception as error:
             if forced:  # tests want to know
                 raise

@@ -438,8 +438,9 @@ def small_plan(d: Draft) -> Case:  # noqa: C901 (one case after the other)
     def value() -> Value:
         return matrix[-1 - min(int(draw.expovariate(0.7)), len(matrix) - 1)]
 
+    codes = _codes_of(d, m) if draw.randrange(3) == 0 else []
     for _ in range(draw.choice((4, 6, 9))):
-        kind = draw.randrange(14)
+        kind = draw.randrange(16 if codes else 14)
         x = value()
         if kind < 3:
             matrix.append(d.op(draw.choice(UNARY), x))
@@ -476,6 +477,9 @@ def small_plan(d: Draft) -> Case:  # noqa: C901 (one case after the other)
             matrix.append(d.op("SelectV2", truth, x, draw.choice((value(), d.op("ZerosLike", x)))))
         elif kind == 12:
             outputs.append(d.op("BiasAddGrad", x))
+        elif kind > 13:
+            taken = _taken_by(d, codes, x)
+            matrix.append(taken)
         else:
             flat = d.op("Reshape", x, d.constant(np.array([-1], np.int32)))
             outputs.append(flat)
@@ -488,6 +492,44 @@ def small_plan(d: Draft) -> Case:  # noqa: C901 (one case after the other)
             )
     unique = dict.fromkeys([matrix[-1], *[value for value in outputs if draw.randrange(2)]])
     return Case("small plan", d.end(*unique))
+
+
+def _codes_of(d: Draft, m: int) -> list[Value]:
+    """Whole numbers, one for each row, and what arithmetic makes of them."""
+    draw = d.draw
+    kind = dtypes.as_dtype(draw.choice(("int32", "int64")))
+    codes = [d.input(kind, (m,))]
+    for _ in range(draw.choice((1, 2, 3))):
+        x = draw.choice(codes)
+        number = d.constant(kind.numpy.type(draw.choice((1, 3, -7, 100))))
+        if draw.randrange(3):
+            name = draw.choice(("AddV2", "Sub", "Mul", "Maximum", "Minimum", "FloorMod"))
+            codes.append(d.op(name, x, number if name == "FloorMod" else draw.choice(codes)))
+        else:
+            name = draw.choice(("Less", "GreaterEqual", "Equal", "NotEqual"))
+            codes.append(d.op("SelectV2", d.op(name, x, number), draw.choice(codes), x))
+    return codes
+
+
+def _taken_by(d: Draft, codes: Sequence[Value], x: Value) -> Value:
+    """Rows of floats that whole numbers choose."""
+    draw, (m, n) = d.draw, x.shape.dims or ()
+    assert m is not None
+    assert n is not None
+    code = draw.choice(codes)
+    which = draw.randrange(4)
+    if which == 0 and m:
+        held = d.op("FloorMod", code, d.constant(code.dtype.numpy.type(m)))
+        return d.op("GatherV2", x, held, d.constant(np.int32(0)), batch_dims=0)
+    if which == 1:
+        size = d.constant(np.int32(n))
+        on, off = d.constant(np.float32(2.0)), d.constant(np.float32(-0.5))
+        return d.op("AddV2", x, d.op("OneHot", code, size, on, off, axis=-1))
+    column = d.op("ExpandDims", code, d.constant(np.int32(1)))
+    if which == 2:
+        return d.op("Mul", x, d.op("Cast", column, DstT=dtypes.float32))
+    zero = d.constant(code.dtype.numpy.type(0))
+    return d.op("SelectV2", d.op("Greater", column, zero), x, d.op("ZerosLike", x))
 
 
 def rectified(d: Draft) -> Case:
@@ -622,7 +664,7 @@ def recurrence(d: Draft) -> Case:
     draw = d.draw
     turns, m, n = d.sizes.choice((1, 2, 3, 5)), d.size(), d.sizes.choice((1, 2, 3, 8, 16))
     f = dtypes.float32
-    whole = d.input(f, (turns, m, n))
+    whole = _heard(d, turns, m, n) if draw.randrange(4) == 0 else d.input(f, (turns, m, n))
     state = [d.input(f, (m, n)) for _ in range(draw.choice((1, 2)))]
     weights = d.constant(_weights(d, n, n) * np.float32(0.5))
     bias = d.input(f, (n,))
@@ -673,7 +715,84 @@ def recurrence(d: Draft) -> Case:
         body=FunctionRef("body", turn),
     )
     stacked = d.op("TensorListStack", made_[3], shape, element_dtype=f)
-    return Case("recurrence", d.end(stacked, *made_[6:]))
+    parts = _parted(d, stacked, (turns, m, n)) if draw.randrange(2) else [stacked]
+    return Case("recurrence", d.end(*parts, *made_[6:]))
+
+
+def _heard(d: Draft, turns: int, m: int, n: int) -> Value:
+    """What a convolution over m spectra finds at each time: [turns, m, n]."""
+    x = d.input(dtypes.float32, (m, turns, n, 1))
+    kernel = d.constant(_weights(d, d.sizes.choice((1, 3)), d.sizes.choice((1, 3)), 1, 1))
+    y = d.op("Conv2D", x, kernel, padding="SAME", strides=(1, 1, 1, 1))
+    y = d.op(d.draw.choice(("Relu", "Tanh")), y)
+    flat = d.op("Reshape", y, d.constant(np.array([m, turns, n], np.int32)))
+    return d.op("Transpose", flat, d.constant(np.array([1, 0, 2], np.int32)))
+
+
+def _parted(d: Draft, stacked: Value, sizes: tuple[int, int, int]) -> list[Value]:
+    """Parts of what a loop collected, and steps on them."""
+    draw = d.draw
+    turns, m, n = sizes
+    which = draw.randrange(6)
+    if which == 0 and turns > 1:
+        parts = list(d.op("Unpack", stacked, num=turns, axis=0))
+    elif which == 1 and turns > 1:
+        parts = list(d.op("Split", d.constant(np.int32(0)), stacked, num_split=turns))
+    elif which == 2 and n > 1:
+        widths = d.constant(np.array([1, n - 1], np.int32))
+        parts = list(d.op("SplitV", stacked, widths, d.constant(np.int32(2)), num_split=2))
+    elif which == 3:
+        parts = [d.op("ReverseV2", stacked, d.constant(np.array([0], np.int32)))]
+    elif which == 4:
+        turned = d.op("Transpose", stacked, d.constant(np.array([1, 0, 2], np.int32)))
+        parts = [d.op("Reshape", turned, d.constant(np.array([m, turns * n], np.int32)))]
+    else:
+        axis, size = draw.choice(((0, turns), (1, m), (2, n)))
+        begin, end = [0, 0, 0], [turns, m, n]
+        begin[axis] = d.sizes.randrange(max(size, 1))
+        end[axis] = begin[axis] + 1
+        shrink = 1 << axis if draw.randrange(2) else 0
+        bounds = (d.constant(np.array(one, np.int32)) for one in (begin, end, [1, 1, 1]))
+        masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask"), 0)
+        parts = [d.op("StridedSlice", stacked, *bounds, shrink_axis_mask=shrink, **masks)]
+    calm = ("Tanh", "Sigmoid", "Abs", "Neg")
+    return [d.op(draw.choice(calm), part) if draw.randrange(2) else part for part in parts]
+
+
+def frames(d: Draft) -> Case:
+    """A loop whose turns convolve its state, with weights that stay."""
+    draw = d.draw
+    f = dtypes.float32
+    turns, m, c = d.sizes.choice((1, 2, 3)), d.sizes.choice((1, 2)), d.sizes.choice((1, 3, 8))
+    item = (m, d.sizes.choice((3, 4)), d.sizes.choice((3, 5)), c)
+    whole, state = d.input(f, (turns, *item)), d.input(f, item)
+    shape = d.constant(np.array(item, np.int32))
+    source = d.op("TensorListFromTensor", whole, shape)
+    kernel = d.weights(_weights(d, 3, 3, c, c) * np.float32(0.3), False)
+    given = [d.constant(np.int32(0)), d.constant(np.int32(turns)), source, kernel, state]
+    test = Draft(draw, d.sizes, "cond")
+    inner = [test.graph.add_input(PLACEHOLDER, v.spec, f"a{i}") for i, v in enumerate(given)]
+    condition = test.end(test.op("Less", inner[0], inner[1]))
+    body = Draft(draw, d.sizes, "body")
+    i, n, src, w, h = (
+        body.graph.add_input(PLACEHOLDER, v.spec, f"a{i}") for i, v in enumerate(given)
+    )
+    here = body.constant(np.array(item, np.int32))
+    x = body.op("TensorListGetItem", src, i, here, element_dtype=f)
+    made = body.op("Conv2D", draw.choice((h, x)), w, padding="SAME", strides=(1, 1, 1, 1))
+    made = body.op("AddV2", made, draw.choice((h, x)))
+    if draw.randrange(2):
+        gate = body.op("Sigmoid", body.op("Conv2D", h, w, padding="SAME", strides=(1, 1, 1, 1)))
+        made = body.op("Mul", made, gate)
+    made = body.op(draw.choice(("Tanh", "Softsign", "Relu6")), made)
+    turn = body.end(body.op("AddV2", i, body.constant(np.int32(1))), n, src, w, made)
+    found = d.op(
+        "StatelessWhile",
+        given,
+        cond=FunctionRef("cond", condition),
+        body=FunctionRef("body", turn),
+    )
+    return Case("frames", d.end(found[4]))
 
 
 def turns(d: Draft) -> Case:
@@ -790,6 +909,7 @@ MOTIFS: dict[Callable[[Draft], Case], int] = {
     rectified: 3,
     scalar_loop: 12,
     recurrence: 6,
+    frames: 2,
     turns: 3,
     backward: 3,
     convolution: 4,

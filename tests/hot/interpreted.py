@@ -99,6 +99,14 @@ def _some_truths(address: Any, count: Any) -> Any:
     return _memory.view(address, count, np.uint8, clipped=True)
 
 
+def _some_ints(address: Any, count: Any) -> Any:
+    return _memory.view(address, count, np.int32, clipped=True)
+
+
+def _some_longs(address: Any, count: Any) -> Any:
+    return _memory.view(address, count, np.int64, clipped=True)
+
+
 def _shaped(address: Any, shape: Any) -> Any:
     return _floats(address, math.prod(shape)).reshape(shape)
 
@@ -232,6 +240,9 @@ class Interpreter:
         self._twin(
             f"{_CODEGEN}.products", at=_at, floats=_some_floats, shaped=_shaped, truths=_some_truths
         )
+        views = types.ModuleType(f"{_CODEGEN}.number_views")
+        vars(views).update(ints=_some_ints, longs=_some_longs)
+        self._found[views.__name__] = views
 
     def _import(self, name: str, *rest: Any) -> Any:
         found = self._found.get(name)

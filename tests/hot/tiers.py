@@ -16,7 +16,7 @@ import numpy as np
 from hot import interpreted
 from pinnace.engine import tiers
 from pinnace.engine.build import build, drop_plan, plan_of
-from pinnace.engine.codegen import clusters, compiler, small_plans
+from pinnace.engine.codegen import clusters, compiler, looped, small_plans
 from pinnace.engine.codegen.regions import fuse
 from pinnace.engine.networks import finding
 from pinnace.engine.tiers import Prepared, Workspace
@@ -29,7 +29,7 @@ from pinnace.ops.kernels import tiles, weights
 from pinnace.ops.running import RunContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hot.kernels import Maker
     from pinnace.engine.layout import Layout
@@ -235,7 +235,25 @@ class Compiled:
                 found["packed"] = _in_memory(better, arrays, self.maker.poison)
             if has_loops:
                 self._count_loops(plan, way)
+                self._with_loops(plan, layout, arrays, made, found)
         return found
+
+    def _with_loops(
+        self,
+        plan: Plan,
+        layout: Layout,
+        arrays: Sequence[Any],
+        made: Mapping[int, Any],
+        found: dict[str, Sequence[Any]],
+    ) -> None:
+        """The outputs where a loop and what is around it are a region, too."""
+        with np.errstate(all="ignore"):
+            more = looped.join(plan, arrays, made, layout.settled, type(plan))
+        regions = [one for one in more.values() if isinstance(one, looped.Looped)]
+        if regions and all(one.kernel.function for one in regions):
+            self._count("looped", self.maker.way)
+            better = layout.with_regions(more)
+            found["looped"] = _in_memory(better, arrays, self.maker.poison)
 
     def together(self, graph: Graph, arrays: Sequence[Any], way: str) -> list[Sequence[Any]]:
         """The outputs of two threads that run one plan of the tier `compiled` at once."""

@@ -26,6 +26,7 @@ _SOURCES = (
     "codegen/calls.py",
     "codegen/digits.py",
     "codegen/mathematics.py",
+    "codegen/number_views.py",
     "codegen/objects.py",
     "codegen/products.py",
     "codegen/register_tiles.py",

@@ -70,7 +70,7 @@ def inner_loop_of(test: Plan, body: Plan, values: Sequence[Array], count: int) -
     values = [_own_rows(value) for value in values]
     with np.errstate(all="ignore"):
         watched = body.source.recording()(values)
-        iteration = iteration_of(test, body, values, watched)
+        iteration = iteration_of(test, body, values, watched, count)
     text, lists = iteration.kernel, iteration.lists
     rows = text.rows or 1
     most = _SHARED_MULTIPLICATIONS if rows >= _SHARED_ROWS else _MULTIPLICATIONS

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
+    from pinnace.ops.state.list_values import TensorList
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,11 @@ class Iteration:
 
 
 def iteration_of(
-    test: Plan, body: Plan, values: Sequence[Array], watched: Mapping[Value, Any]
+    test: Plan,
+    body: Plan,
+    values: Sequence[Array],
+    watched: Mapping[Value, Any],
+    count: int = 0,
 ) -> Iteration:
     """The iteration of a loop, for the shapes at hand.
 
@@ -54,6 +59,7 @@ def iteration_of(
         body: the plan of an iteration.
         values: the loop variables.
         watched: every value of an iteration from these.
+        count: iterations that one call of the text takes; 0 if nobody knows.
 
     Raises:
         UnsupportedError: some step cannot be part of a kernel.
@@ -64,7 +70,10 @@ def iteration_of(
     steps = Steps(body, watched, sizes, variables, lists)
     lists.take_repeated(variables.fixed)
     fixed = _fixed(body, steps, variables)
-    kernel = IterationText(test, body, sizes, variables, lists, steps)
+    # Elements that no iteration reads would be multiplied for nothing.
+    read = {place: _length(values[place]) for place in lists.read if count}
+    lengths = {place: length for place, length in read.items() if length <= 2 * count}
+    kernel = IterationText(test, body, sizes, variables, lists, steps, lengths)
     return Iteration(
         variables,
         lists,
@@ -73,6 +82,11 @@ def iteration_of(
         fixed,
         tuple(sizes[value] for value in variables.fixed),
     )
+
+
+def _length(handle: Any) -> int:
+    held: TensorList = handle[()]
+    return held.length
 
 
 def _fixed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen.array_steps import UnsupportedError
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Node, Value
 
 
+_NONE: Mapping[int, int] = MappingProxyType({})
+# Numbers that products of all elements of a list may have: they stay in the second-level cache.
+_MOST_AHEAD = 1 << 18
+
+
 class IterationText:
     """The kernel `kernel(most, …)`: at most so many iterations; it gives how many it took.
 
@@ -34,6 +40,8 @@ class IterationText:
         variables: of the loop.
         lists: among them.
         steps: of the body.
+        lengths: of the lists that the loop reads all elements of, by place: what it multiplies
+            those by is made before the first iteration, for all of them at once.
 
     Attributes:
         numbers: its table of sizes.
@@ -56,6 +64,7 @@ class IterationText:
         variables: Variables,
         lists: Lists,
         steps: Steps,
+        lengths: Mapping[int, int] = _NONE,
     ) -> None:
         self._inputs, self._outputs = body.graph.inputs, body.graph.outputs
         self._sizes, self._variables, self._lists, self._steps = sizes, variables, lists, steps
@@ -65,6 +74,8 @@ class IterationText:
         arrays, self.summed = self._placed_sums(body)
         self.work = work_of(arrays, sizes)
         self.rows = self._common_rows(arrays)
+        if lengths:
+            arrays = self._multiplied_ahead(arrays, lengths)
         self._writer.in_parts = self.rows is not None
         begin, alternating, states = self._placed_carried()
         checks, endings = self._checked_writes()
@@ -194,6 +205,43 @@ class IterationText:
                 shape = self._variables.shapes[place]
                 self._writer.sums[other.node] = self._writer.at(f"h{place}", shape)
         return left, summed
+
+    def _multiplied_ahead(self, arrays: Sequence[Node], lengths: Mapping[int, int]) -> list[Node]:
+        """Products of elements with what is the same in each iteration, made for all elements.
+
+        Tiles of many rows read a matrix once for all of them, an iteration reads it for its own.
+
+        Args:
+            arrays: the steps about arrays.
+            lengths: see the class.
+
+        Returns:
+            The steps that are left.
+        """
+        writer, lists, left = self._writer, self._lists, []
+        for node in arrays:
+            place, index = self._steps.items.get(node.inputs[0], (-1, ""))
+            if place not in lengths or place not in lists.read or place in lists.same:
+                left.append(node)
+                continue
+            shape = self._sizes[node.outputs[0]]
+            numbers = lengths[place] * math.prod(shape)
+            is_ahead = (
+                node.op.product == "matrix"
+                and node not in writer.sums
+                and writer.is_steady(node.inputs[1])
+                and numbers <= _MOST_AHEAD
+            )
+            if not is_ahead or len(lists.items[place]) != 2:
+                left.append(node)
+                continue
+            whole = writer.reserve((lengths[place], *shape))
+            writer.multiply_ahead(node, f"at(l{place})", lengths[place], whole)
+            size = writer.number(4 * math.prod(shape))
+            writer.places[node.outputs[0]] = writer.at(
+                f"({whole.address} + {size} * {index})", shape
+            )
+        return left
 
     def _placed_carried(self) -> tuple[list[str], list[str], dict[int, Place]]:
         """The arrays among the loop variables that are written anew in each iteration.

@@ -121,6 +121,19 @@ def _as_integers_type(context: Any, address: Any) -> Any:
 as_integers: Any = intrinsic(_as_integers_type)
 
 
+def _as_short_integers_type(context: Any, address: Any) -> Any:
+    """The address as one of int32 numbers."""
+    del context
+
+    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], compiled.get_value_type(signature.return_type))
+
+    return types.CPointer(types.int32)(address), generate  # type: ignore[no-untyped-call]
+
+
+as_short_integers: Any = intrinsic(_as_short_integers_type)
+
+
 @njit(inline="always")
 def row(array: Any, index: Any, width: Any) -> Any:
     """A row of a matrix whose rows are contiguous, wherever they lie."""

@@ -1,8 +1,8 @@
 """Which steps of a plan its kernel takes, and which the plan runs ahead of it and behind.
 
-Steps without a statement, on integers for one, are no reason to do without the kernel where that
-has a loop: those that do not need the loop run ahead of it with all that they need, the others
-behind it with all that needs them.
+Steps without a statement, look-ups of strings for one, are no reason to do without the kernel where
+that has a loop, or much to do: those that do not need its loops and products run ahead of it with
+all that they need, the others behind it with all that needs them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Node, Value
 
 
+# Steps that a kernel without a loop takes for each that it leaves to the plan, at least.
+_FOR_EACH = 3
+
+
 @dataclass(slots=True)
 class Parts:
     """The steps of a plan, sorted.
@@ -42,15 +46,17 @@ class Parts:
     behind: list[int] = field(default_factory=list)
 
 
-def parts_of(plan: Plan, watched: Mapping[Value, Any]) -> Parts:
+def parts_of(plan: Plan, watched: Mapping[Value, Any], *, with_whole: bool) -> Parts:
     """The steps of a plan, sorted.
 
     Args:
-        plan: without effects but reads of variables.
+        plan: without effects but reads of variables and tables.
         watched: each value at one call.
+        with_whole: whether steps on whole numbers have statements.
 
     Raises:
-        UnsupportedError: there are steps without a statement, and no loop that is worth a kernel.
+        UnsupportedError: there are steps without a statement, and neither a loop nor products that
+            are worth a kernel.
     """
     found = Parts()
     rest: list[int] = []
@@ -61,7 +67,7 @@ def parts_of(plan: Plan, watched: Mapping[Value, Any]) -> Parts:
             found.reads.append(position)
         elif _is_known(node, found.known):
             found.known.update((value, np.asarray(watched[value])) for value in node.outputs)
-        elif has_statement(node):
+        elif has_statement(node, with_whole=with_whole):
             rest.append(position)
         elif node.outputs or node.op.effect is not None:
             without.append(position)  # others order effects, and there are none
@@ -101,24 +107,34 @@ class _Split:
     def part(self) -> None:
         """Put each step where it runs."""
         steps, found = self._plan.steps, self._found
-        if not any(steps[position].node.op.runs == "loop" for position in self._rest):
-            raise UnsupportedError(f"{steps[self._without[0]].node.op.name} has no statement")
         for position in self._without:
             op = steps[position].node.op
             if op.product is not None:
                 raise UnsupportedError(f"{op.name} has no statement, and regions multiply")
-        looped = self._after(p for p in self._rest if steps[p].node.op.runs == "loop")
-        behind = self._after(p for p in self._without if p in looped)
+        has_loops = any(steps[p].node.op.runs == "loop" for p in self._rest)
+        centres = [p for p in self._rest if self._is_centre(p, has_loops)]
+        if not centres:
+            raise UnsupportedError(f"{steps[self._without[0]].node.op.name} has no statement")
+        centred = self._after(centres)
+        behind = self._after(p for p in self._without if p in centred)
         inputs = (value for position in behind for value in steps[position].node.inputs)
         # What shapes alone determine is asked for by its name there.
         named = {self._made[value] for value in inputs if value in found.known}
         ahead = self._before({*self._without, *named} - behind)
-        if ahead & looped:
-            raise UnsupportedError("a shape of what the loop makes")
+        if ahead & centred:
+            raise UnsupportedError("a shape of what the kernel makes")
         found.ahead, found.behind = sorted(ahead), sorted(behind)
         found.nodes = [steps[p].node for p in self._rest if p not in ahead and p not in behind]
-        if not any(node.op.runs == "loop" for node in found.nodes):
-            raise UnsupportedError("no loop is left")
+        left = {*centres} - behind
+        if not left:
+            raise UnsupportedError("nothing is left that is worth a kernel")
+        if not has_loops and len(found.nodes) < _FOR_EACH * (len(ahead) + len(behind)):
+            raise UnsupportedError("too many steps without a statement")
+
+    def _is_centre(self, position: int, has_loops: bool) -> bool:
+        """Whether a step is what a kernel is worth making for: a loop, or else a product."""
+        op = self._plan.steps[position].node.op
+        return op.runs == "loop" if has_loops else op.product is not None
 
     def _after(self, positions: Iterable[int]) -> set[int]:
         """Places of these steps and of all that need what they make."""

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace import late
+from pinnace.engine.codegen import whole_numbers
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.inner_loops import inner_loop_of
 from pinnace.engine.codegen.loop_calls import LoopCall
 from pinnace.engine.codegen.places import Place
-from pinnace.engine.codegen.statements import Statements, is_known
+from pinnace.engine.codegen.statements import is_known
+from pinnace.engine.codegen.whole_numbers import WholeNumbers
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.array import slicing
@@ -31,7 +33,11 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Node, Value
 
 
-class PlanStatements(Statements):
+# Numbers of an array that is sliced: where each lies is looked at.
+_MOST_PLACED = 1 << 17
+
+
+class PlanStatements(WholeNumbers):
     """The text of a plan's steps, and of the loops among them.
 
     Args:
@@ -43,8 +49,6 @@ class PlanStatements(Statements):
     Attributes:
         functions: the loops' texts, which go ahead of the kernel's.
         loops: what they are.
-        variables: handles of the variables that the text reads, and the shapes of their values:
-            at the address `held0`, `held1`, …
     """
 
     def __init__(
@@ -56,17 +60,10 @@ class PlanStatements(Statements):
     ) -> None:
         # Of values in loops, too.
         self._inner: Mapping[Value, tuple[int, ...]] = {}
-        super().__init__(sizes, {}, known)
+        super().__init__(sizes, known)
         self._watched, self._counts = watched, counts
         self.functions: list[str] = []
         self.loops: list[InnerLoop] = []
-        self.variables: list[tuple[Value, tuple[int, ...]]] = []
-
-    def variable(self, handle: Value, shape: tuple[int, ...]) -> Place:
-        """Where the value of a variable lies."""
-        if (handle, shape) not in self.variables:
-            self.variables.append((handle, shape))
-        return self.at(f"held{self.variables.index((handle, shape))}", shape)
 
     def size(self, value: Value) -> tuple[int, ...]:
         """The shape of a value, of a loop's too."""
@@ -77,11 +74,18 @@ class PlanStatements(Statements):
         return value.dtype is dtypes.resource or super()._is_there(value)
 
     def _single(self, node: Node) -> None:
-        write = _writer(node)
-        if write is None:
-            super()._single(node)
-        else:
+        write, whole = _writer(node), whole_numbers.writer_of(node)
+        if whole is not None:
+            whole(self, node)
+        elif write is not None:
+            kinds = _MOVED if node.op.moves == "split" else _KEPT
+            if node.op.moves and any(value.dtype not in kinds for value in node.outputs):
+                raise UnsupportedError(f"{node.op.name} of {node.outputs[0].dtype.name}")
             write(self, node)
+        elif whole_numbers.is_reshaped(node):
+            self._pass(node)
+        else:
+            super()._single(node)
 
     def _whole(self, value: Value) -> Place:
         """Where a value lies with its rows one after another."""
@@ -93,7 +97,7 @@ class PlanStatements(Statements):
         return whole
 
     def _same(self, node: Node) -> None:
-        if node.inputs[0].dtype is not dtypes.float32:
+        if node.inputs[0].dtype is not dtypes.float32 and not whole_numbers.is_reshaped(node):
             raise UnsupportedError(f"{node}: {node.inputs[0].dtype.name}")
         self._pass(node)
 
@@ -163,9 +167,16 @@ class PlanStatements(Statements):
         begin, end, strides = (np.asarray(one).tolist() for one in known)
         masks: Any = tuple(node.attrs[name] for name in slicing.MASKS)
         try:
-            *index, _ = slicing.index_of(node.op.name, shape, (begin, end, strides), masks)
+            chosen = slicing.index_of(node.op.name, shape, (begin, end, strides), masks)
         except InvalidArgumentError as error:
             raise UnsupportedError(str(error)) from None
+        first = _first_of_row(shape, chosen)
+        if first is not None:
+            self._hand_on(node.outputs[0], self._from(value, first, self.size(node.outputs[0])))
+            return
+        if value.dtype is dtypes.bool:
+            raise UnsupportedError(f"{node}: truth values apart")
+        *index, _ = chosen
         index += [slice(None)] * (len(shape) - len(index))
         axes = [axis for axis, part in enumerate(index) if not isinstance(part, slice)]
         rest = all(
@@ -217,11 +228,46 @@ class PlanStatements(Statements):
         else:
             super()._split(node)
 
+    def _from(self, value: Value, first: int, shape: tuple[int, ...]) -> Place:
+        """Numbers of a value that lie one after another, in this shape."""
+        source = self._place(value) if value.dtype is dtypes.bool else self._whole(value)
+        if not source.whole:
+            raise UnsupportedError(f"{value}: part of another value")
+        each = 1 if value.dtype is dtypes.bool else 4
+        return self.at(f"({source.address} + {self.number(each * first)})", shape)
+
+    def _total(self, node: Node) -> None:
+        """Sums of rows; those over all rows as `Statements` has them."""
+        value = node.inputs[0]
+        shape, axes = self.size(value), self._constant(node.inputs[1])
+        named = axes.reshape(-1).tolist() if shape and axes is not None else []
+        summed = {one % len(shape) for one in named}
+        first = min(summed, default=0)
+        is_of_rows = bool(summed) and summed == {*range(first, len(shape))}
+        if not is_of_rows or value.dtype is not dtypes.float32 or math.prod(shape[first:]) == 1:
+            self._sum(node)
+            return
+        source, home = self._whole(value), self._home(node.outputs[0])
+        if not home.whole:
+            raise UnsupportedError(f"{node}: part of another value")
+        rows, width = (self.number(math.prod(part)) for part in (shape[:first], shape[first:]))
+        given, result = self._name("v"), self._name("z")
+        self.lines += [
+            f"{given} = floats({source.address}, {self.number(math.prod(shape))})",
+            f"{result} = floats({home.address}, {rows})",
+            f"for r in range({rows}):",
+            "    total = T(0)",
+            f"    for c in range({width}):",
+            f"        total = plus(total, {given}[r * {width} + c])",
+            f"    {result}[r] = total",
+        ]
+
     # Lists.
 
     def _from_rows(self, node: Node) -> None:
         place = self._place(node.inputs[0])
-        if not place.whole and node.inputs[0].dtype is not dtypes.float32:
+        kind = node.inputs[0].dtype
+        if kind is not dtypes.float32 and not (place.whole and kind is dtypes.bool):
             raise UnsupportedError(f"{node}: a list of {node.inputs[0].dtype.name}")
         self.places[node.outputs[0]] = self._whole(node.inputs[0])
 
@@ -249,12 +295,31 @@ class PlanStatements(Statements):
         return np.asarray(self._watched[value] if found is None else found)
 
 
+# Steps that move numbers move these; those that turn rows round or slice, truth values, too.
+_MOVED = frozenset({dtypes.float32, dtypes.int32})
+_KEPT = _MOVED | {dtypes.bool}
 _MOVERS: dict[str, Callable[[PlanStatements, Node], None]] = {
     "reverse": PlanStatements._reverse,
     "slice": PlanStatements._element,
     "split": PlanStatements._split,
     "unstack": PlanStatements._unpack,
 }
+
+
+def _first_of_row(shape: tuple[int, ...], index: Any) -> int | None:
+    """Where what an index takes begins, if it takes numbers that lie one after another."""
+    count = math.prod(shape)
+    if not 0 < count <= _MOST_PLACED:
+        return None
+    places = np.arange(count).reshape(shape)[index].reshape(-1)
+    first = int(places[0]) if places.size else -1
+    return (
+        first if first >= 0 and places[-1] == first + places.size - 1 and _rises(places) else None
+    )
+
+
+def _rises(places: Array) -> bool:
+    return bool((places[1:] > places[:-1]).all())
 
 
 def _writer(node: Node) -> Callable[[PlanStatements, Node], None] | None:
@@ -268,9 +333,18 @@ def _writer(node: Node) -> Callable[[PlanStatements, Node], None] | None:
         return PlanStatements._to_rows
     if op.alias and len(node.inputs) == 1:
         return PlanStatements._same
+    if op.fuse_row == ("sum", "{total}"):
+        return PlanStatements._total
     return PlanStatements._transpose if op.view == "permuted" else _MOVERS.get(op.moves or "")
 
 
-def has_statement(node: Node) -> bool:
-    """Whether there may be a statement for a step of a plan."""
-    return _writer(node) is not None or is_known(node)
+def has_statement(node: Node, *, with_whole: bool) -> bool:
+    """Whether there may be a statement for a step of a plan.
+
+    Args:
+        node: the step.
+        with_whole: those on whole numbers, too.
+    """
+    if _writer(node) is not None or is_known(node):
+        return True
+    return with_whole and whole_numbers.writer_of(node) is not None

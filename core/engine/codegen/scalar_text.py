@@ -99,11 +99,21 @@ def expression(
         names: of its inputs, None for one that is no scalar.
         functions: what the expression may call, beside conversions.
     """
-    if len(node.outputs) != 1 or node.op.stateful or not is_scalar(node.outputs[0]):
+    if len(node.outputs) != 1 or not is_scalar(node.outputs[0]) or not all(names):
         return None
-    if not all(names):
+    return of_each(node, [name or "" for name in names], functions)
+
+
+def of_each(node: Node, given: Sequence[str], functions: Collection[str]) -> Expression | None:
+    """What an elementwise step makes of the numbers at one place; None if there is no text.
+
+    Args:
+        node: the step, with one output of a dtype that text can compute with.
+        given: names of the numbers, one for each input.
+        functions: what the expression may call, beside conversions.
+    """
+    if node.op.stateful:
         return None
-    given = [name or "" for name in names]
     if node.op.name == "Cast":
         return _cast(node, given[0])
     form, refusals = _form(node, given)

@@ -22,19 +22,21 @@ from pinnace.engine.codegen.plan_parts import parts_of
 from pinnace.engine.codegen.plan_statements import PlanStatements
 from pinnace.engine.codegen.statements import HEADER
 from pinnace.engine.codegen.watching import watched
+from pinnace.engine.codegen.whole_numbers import IMPORTS
 from pinnace.framework import dtypes
 from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
-    from pinnace.graph.graph import Node
+    from pinnace.graph.graph import Node, Value
     from pinnace.ops.running import RunContext
 
 # What a kernel may be given.
 _KINDS = {dtypes.float32: "float32", dtypes.bool: "boolean"}
+_WHOLE_KINDS = {**_KINDS, dtypes.int32: "int32", dtypes.int64: "int64"}
 # Fewer steps cost less than entering a kernel.
 _FEWEST_STEPS = 3
 # Multiplications of products, and numbers in an array, that one thread does in no time.
@@ -76,17 +78,29 @@ class SmallPlan:
         values, counts = watched(plan, arrays)
         self._plan = plan
         self._sizes = {value: np.shape(array) for value, array in values.items()}
-        self._parts = parts = parts_of(plan, values)
-        self._check_work(parts.nodes)
+        try:
+            writer = self._written(values, counts, with_whole=True)
+        except UnsupportedError:
+            # Steps on whole numbers may be left to the plan, ahead of the kernel.
+            writer = self._written(values, counts, with_whole=False)
         # The writer goes: it knows every value of the call that was watched.
-        writer = PlanStatements(self._sizes, parts.known, values, counts)
-        self.text = self._write(writer)
         self._numbers = np.array(writer.numbers, np.int64)
         self._constants, self._variables = writer.constants, writer.variables
-        self._has_loops = bool(writer.functions)
+        self._refuses = bool(writer.functions) or writer.refuses
         self._held: _Held | None = None
         self.kernel = compiler.request(self.text)
         self._function: Any = None
+
+    def _written(
+        self, values: Mapping[Value, Any], counts: Mapping[Node, int], *, with_whole: bool
+    ) -> PlanStatements:
+        """The kernel's text, and what wrote it."""
+        self._parts = parts = parts_of(self._plan, values, with_whole=with_whole)
+        self._kinds = _WHOLE_KINDS if with_whole else _KINDS
+        self._check_work(parts.nodes)
+        writer = PlanStatements(self._sizes, parts.known, values, counts)
+        self.text = self._write(writer)
+        return writer
 
     def _check_work(self, nodes: Sequence[Node]) -> None:
         self.products = work = sum(multiplications(node, self._sizes) for node in nodes)
@@ -112,7 +126,7 @@ class SmallPlan:
         self._given = [
             value
             for value in dict.fromkeys(given)
-            if value in used and value.dtype in _KINDS and value.node.op is not READ_VARIABLE
+            if value in used and value.dtype in self._kinds and value.node.op is not READ_VARIABLE
         ]
         for index, value in enumerate(self._given):
             writer.places[value] = writer.at(f"at(x{index})", self._sizes[value])
@@ -124,11 +138,12 @@ class SmallPlan:
         made = {value for node in nodes for value in node.outputs}
         if any(value in known for value in plan.graph.outputs):
             raise UnsupportedError("a result is a shape")
+        kinds_made = self._kinds if self._kinds is _WHOLE_KINDS else {dtypes.float32}
         later = [value for p in parts.behind for value in plan.steps[p].node.inputs]
         wanted = dict.fromkeys([*plan.graph.outputs, *later])
         self._results = [value for value in wanted if value in made]
-        if any(value.dtype is not dtypes.float32 for value in self._results):
-            raise UnsupportedError("a result is not float32")
+        if any(value.dtype not in kinds_made for value in self._results):
+            raise UnsupportedError("a result of another dtype")
         homes = {
             value: writer.at(f"at(y{index})", self._sizes[value])
             for index, value in enumerate(self._results)
@@ -137,13 +152,18 @@ class SmallPlan:
         if any(value not in writer.places for value in self._results):
             raise UnsupportedError("a result that no statement makes")
         arguments = [("n", "TABLE"), ("p", "TABLE")]
-        arguments += [(f"k{index}", "READ") for index in range(len(writer.constants))]
         arguments += [
-            (f"x{index}", array_type(self._sizes[value], _KINDS[value.dtype], True))
+            (f"k{index}", array_type((constant.size,), constant.dtype.name, True))
+            if constant.dtype.kind == "i"
+            else (f"k{index}", "READ")
+            for index, constant in enumerate(writer.constants)
+        ]
+        arguments += [
+            (f"x{index}", array_type(self._sizes[value], self._kinds[value.dtype], True))
             for index, value in enumerate(self._given)
         ]
         arguments += [
-            (f"y{index}", array_type(self._sizes[value], "float32", False))
+            (f"y{index}", array_type(self._sizes[value], self._kinds[value.dtype], False))
             for index, value in enumerate(self._results)
         ]
         kinds = ", ".join(kind for _, kind in arguments)
@@ -151,10 +171,12 @@ class SmallPlan:
         held = [f"held{index} = p[{index}]" for index in range(len(writer.variables))]
         lines = [*writer.before, *writer.lines]
         lines = [*held, *writer.memory(), *lines, writer.release()]
-        lines += ["return 0"] if writer.functions else []
+        refuses = bool(writer.functions) or writer.refuses
+        lines += ["return 0"] if refuses else []
         loops = "".join(f"{one}\n\n" for one in writer.functions)
+        header = HEADER + (IMPORTS if writer.is_whole else "")
         return (
-            f"{HEADER}{loops}@njit([{'int64' if loops else 'void'}({kinds})],\n"
+            f"{header}{loops}@njit([{'int64' if refuses else 'void'}({kinds})],\n"
             '      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})\n'
             f"def kernel({names}):\n" + "".join(f"    {line}\n" for line in lines)
         )
@@ -174,6 +196,15 @@ class SmallPlan:
         del looks
         return self._function(arrays, context)  # type: ignore[no-any-return]
 
+    def by_steps(self, arrays: Sequence[Array], context: RunContext) -> tuple[Array, ...]:
+        """The plan's outputs by its steps, for arguments of any shapes.
+
+        Args:
+            arrays: arguments of the plan.
+            context: of the run.
+        """
+        return self._plan.run(arrays, context)  # type: ignore[no-any-return]
+
     def _compiled(self) -> Any:
         """A function like the plan's that calls the kernel."""
         constants = {f"kernel_constant_{n}": one for n, one in enumerate(self._constants)}
@@ -183,7 +214,7 @@ class SmallPlan:
             "fit": fit,
             "values": self._values,
             "empty": np.empty,
-            "kind": np.float32,
+            **{f"kind_{kind.name}": kind.numpy for kind in _WHOLE_KINDS},
             "steps": self._plan.run,
             **constants,
         }
@@ -209,7 +240,7 @@ class SmallPlan:
         unlike = ["held is None", *self._unlike()]
         lines += [f"    if {' or '.join(unlike)}:", again]
         lines += [
-            f"    {source.name(value)} = empty({self._sizes[value]!r}, kind)"
+            f"    {source.name(value)} = empty({self._sizes[value]!r}, kind_{value.dtype.name})"
             for value in self._results
         ]
         names = ["n", "held.addresses", *constants]
@@ -217,8 +248,8 @@ class SmallPlan:
         names += [source.name(value) for value in self._results]
         returned = "".join(f"asarray({source.name(value)}), " for value in plan.graph.outputs)
         call = f"kernel({', '.join(names)})"
-        # With a loop it may find that it is not for these numbers; it has written results alone.
-        call = f"    if {call}:\n{again}" if self._has_loops else f"    {call}"
+        # It may find that it is not for these numbers; it has written results alone.
+        call = f"    if {call}:\n{again}" if self._refuses else f"    {call}"
         lines.append(call)
         if parts.behind:
             calls = [source.call_of(position) for position in parts.behind]
@@ -277,10 +308,7 @@ def small_plan_of(plan: Plan, arrays: Sequence[Array]) -> SmallPlan | None:
     """
     if any(
         step.node.op.runs != "loop"
-        and (
-            step.node.op.wants_ctx
-            or (step.node.op.effect is not None and step.node.op.name != "ReadVariableOp")
-        )
+        and (step.node.op.wants_ctx or step.node.op.effect not in {None, "read"})
         for step in plan.steps
     ):
         return None

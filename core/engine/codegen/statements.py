@@ -372,6 +372,35 @@ class Statements(Places):
             f"{rows}, {self.number(k)}, {self.number(n)}, {self._zeros}, {mode}, t)"
         )
 
+    def is_steady(self, value: Value) -> bool:
+        """Whether a matrix is there before the text begins, and stays as it is."""
+        return value in self._steady or self._constant(value) is not None
+
+    def multiply_ahead(self, node: Node, address: str, times: int, target: Place) -> None:
+        """A product before all else: for many left-hand matrices, one behind the other.
+
+        Args:
+            node: the product, whose right-hand matrix is steady.
+            address: of the first of the left-hand ones.
+            times: how many there are.
+            target: for all results.
+
+        Raises:
+            UnsupportedError: they are transposed, or no matrices.
+        """
+        a, b = node.inputs
+        flip_a, flip_b = flips(node)
+        rows, k = self.size(a)
+        if flip_a or len(self.size(b)) != 2:
+            raise UnsupportedError(f"{node}: not rows by a matrix")
+        n, many = self.size(b)[-2 if flip_b else -1], self.number(times * rows)
+        panels = self._panels(b, flip_b)
+        step = self.number(k)
+        self.before.append(
+            f"multiply({address}, {step}, 1, {panels}, {target.address}, {target.step}, "
+            f"{many}, {step}, {self.number(n)}, {self._zeros}, 0, t)"
+        )
+
     def _panels(self, b: Value, flip: bool) -> str:
         """Where a right-hand matrix lies for tiles, with its steps."""
         shape, place = self.size(b), self._place(b)

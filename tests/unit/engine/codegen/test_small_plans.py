@@ -97,12 +97,39 @@ def test_a_kernel_computes_what_the_steps_do(name: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_what_has_no_statement_stays_a_plan() -> None:
+@pytest.mark.parametrize("axes", [[-1], [1, 2], [0, 1, 2], [0, 1]])
+def test_sums_of_rows_and_over_them(axes: list[int]) -> None:
+    x, w = normal(2, 3, 5), normal(5, 5)
+
+    def program(x: Any, w: Any) -> Any:
+        y = tf.reshape(tf.matmul(tf.reshape(x, [6, 5]), w), [2, 3, 5]) * 2.0
+        return tf.reduce_sum(y, axes, keepdims=True) + 1.0, tf.reduce_sum(y, axes)
+
+    function = warmed(tf.function(program), tf.constant(x), tf.constant(w))
+    assert is_one_kernel(function, tf.constant(x), tf.constant(w))
+    wanted = (x.astype(np.float64) @ w * 2).sum(tuple(axes), keepdims=True)
+    kept, alone = flat(function(tf.constant(x), tf.constant(w)))
+    np.testing.assert_allclose(kept, wanted + 1, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(alone, wanted.squeeze(tuple(axes)), rtol=1e-4, atol=1e-5)
+
+
+def test_comparisons_choose_in_a_kernel() -> None:
     arguments = [tf.constant(normal(*shape)) for shape in ((6, 5), (4, 5), (4,), ())]
-    function = warmed(tf.function(network), *arguments)  # it compares, which gives no float32
-    assert not is_one_kernel(function, *arguments)
+    function = warmed(tf.function(network), *arguments)
+    assert is_one_kernel(function, *arguments)
     for one, other in zip(flat(function(*arguments)), flat(network(*arguments)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_what_has_no_statement_stays_a_plan() -> None:
+    x, w = tf.constant(normal(6, 5)), tf.constant(normal(5, 5))
+
+    def sort(x: Any, w: Any) -> Any:
+        return tf.tanh(tf.sort(tf.matmul(tf.sort(tf.matmul(x, w) * 2.0), w)))
+
+    function = warmed(tf.function(sort), x, w)
+    assert not is_one_kernel(function, x, w)
+    np.testing.assert_allclose(function(x, w), sort(x, w), rtol=1e-5, atol=1e-6)
 
 
 def test_values_that_are_not_numbers_pass_through() -> None:

@@ -95,6 +95,27 @@ def test_recurrent_layers(kind: str, option: str) -> None:
     check(lambda x: layer(x), *inputs(*shape))
 
 
+@pytest.mark.parametrize("turns", [8, 5, 3])
+def test_elements_are_multiplied_before_the_loop_if_most_are_read(turns: int) -> None:
+    weights = tf.constant(0.5 * normal(5, 4))
+
+    def program(x: Any) -> Any:
+        items = tf.TensorArray(tf.float32, 8, element_shape=[2, 5]).unstack(x)
+
+        def turn(i: Any, h: Any) -> Any:
+            item = items.read(7 - i)
+            return i + 1, tf.tanh(item @ weights + h * 0.5) + item[:, 1:]
+
+        _, last = tf.while_loop(lambda i, _: i < turns, turn, [0, tf.zeros((2, 4))])
+        return last * 2.0 + 1.0
+
+    function = check(program, *inputs(8, 2, 5))
+    found = small_plan(function, *inputs(8, 2, 5)[0])
+    assert found is not None
+    # In an iteration it is the address of one element.
+    assert ("multiply(at(l" in found.text) == (2 * turns >= 8)
+
+
 @pytest.mark.parametrize("mode", ["concat", "sum"])
 def test_both_directions(mode: str) -> None:
     layer = tf.keras.layers.Bidirectional(
@@ -122,7 +143,7 @@ def test_layers_upon_each_other_and_a_head() -> None:
     assert not any(isinstance(one, PlanStatements) for one in gc.get_objects())
 
 
-def test_integers_come_ahead_and_what_has_no_statement_behind() -> None:
+def test_what_has_no_statement_comes_ahead_and_behind() -> None:
     model = tf.keras.Sequential(
         [
             tf.keras.layers.Embedding(20, 8, mask_zero=True),
@@ -132,7 +153,7 @@ def test_integers_come_ahead_and_what_has_no_statement_behind() -> None:
     )
     calls = [(tf.constant(RANDOM.integers(0, 20, (1, 9))),) for _ in range(3)]
     model(calls[0][0])
-    function = check(lambda x: model(x), *calls)
+    function = check(lambda x: model(tf.sort(x)), *calls)
     found = small_plan(function, *calls[0])
     assert found is not None
     assert found._parts.ahead

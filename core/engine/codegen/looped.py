@@ -1,0 +1,264 @@
+"""A loop and the steps around it as one region of a plan that is too much for one kernel.
+
+Convolutions before a recurrent layer are a network; the loop behind it, what hands it its lists
+and what follows are a plan of their own, small enough for a kernel (`small_plans`). So neither
+keeps the other in Python.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.engine.codegen.array_steps import UnsupportedError
+from pinnace.engine.codegen.fused import Fused
+from pinnace.engine.codegen.plan_statements import has_statement
+from pinnace.engine.codegen.small_plans import SmallPlan
+from pinnace.engine.codegen.watching import watched
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.graph.copying import Copy
+from pinnace.graph.graph import GraphBuilder, constant_of
+from pinnace.ops.array.constants import CONST, PLACEHOLDER
+from pinnace.ops.running import RunContext
+from pinnace.ops.state.variables import READ_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.engine.codegen.compiler import Kernel
+    from pinnace.engine.plan import Plan
+    from pinnace.engine.steps import Region
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Graph, Node, Value
+
+
+@dataclass(slots=True)
+class _Part:
+    """Steps of a plan; see `engine.steps.Part`."""
+
+    members: list[int]
+    inputs: list[Value]
+    outputs: list[Value]
+
+
+class Looped:
+    """A region with a loop; see `engine.steps.Region`.
+
+    Args:
+        part: its steps.
+        small: those as a plan, and that as one kernel.
+
+    Attributes:
+        misses: calls that had other shapes, and ran the steps one by one.
+        needs_blas: whether it may multiply by BLAS: its kernel does not.
+    """
+
+    needs_blas = False
+
+    def __init__(self, part: _Part, small: SmallPlan, shapes: Sequence[tuple[int, ...]]) -> None:
+        self.cluster, self._small, self._shapes = part, small, shapes
+        self.misses = 0
+
+    @property
+    def kernel(self) -> Kernel:
+        """The code."""
+        return self._small.kernel
+
+    def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> Sequence[Array]:
+        """The outputs of the steps.
+
+        Args:
+            inputs: of the part; with other shapes than the kernel's, the steps run one by one.
+            outs: arrays to write them into; None for a new one.
+        """
+        context = RunContext()
+        if state.stop is not None:
+            state.stop.watch(context)
+        if tuple([array.shape for array in inputs]) == self._shapes:
+            found = self._small.run(inputs, context)
+        else:
+            self.misses += 1
+            found = self._small.by_steps(inputs, context)
+        results = list(found)
+        for index, out in enumerate(outs):
+            if out is not None:
+                out[...] = results[index]
+                results[index] = out
+        return results
+
+
+def join(
+    plan: Plan,
+    arrays: Sequence[Array],
+    found: Mapping[int, Region | None],
+    settled: Mapping[Value, Array],
+    plan_of_part: Callable[[Graph], Plan],
+) -> Mapping[int, Region | None]:
+    """The regions of a plan, and one more if there is a loop that they leave and that has a kernel.
+
+    Args:
+        plan: the steps.
+        arrays: arguments of a call; it is run once more for them.
+        found: for places in the plan, the regions so far.
+        settled: values whose steps are left out.
+        plan_of_part: makes a plan of some of the steps.
+    """
+    steps = [step.node for step in plan.steps]
+    if not any(node.op.runs == "loop" for node in steps) or not all(map(_may_run_again, steps)):
+        return found
+    try:
+        part = _Search(plan, found, settled).part()
+        values, _ = watched(plan, arrays)
+        given = [np.asarray(values[value]) for value in part.inputs]
+        graph = _graph_of(plan, part, given, settled)
+        small = SmallPlan(plan_of_part(graph), given)
+    except UnsupportedError:
+        return found
+    region = Looped(part, small, tuple(array.shape for array in given))
+    inside = set(part.members)
+    lost = {
+        place
+        for one in found.values()
+        if one is not None and inside.intersection(one.cluster.members)
+        for place in one.cluster.members
+    }
+    kept = {place: one for place, one in found.items() if place not in lost}
+    return {**kept, **dict.fromkeys(part.members), part.members[-1]: region}
+
+
+def _may_run_again(node: Node) -> bool:
+    """Whether it does not matter when a step runs, or how often; `watched` looks into loops."""
+    return node.op.runs == "loop" or (node.op.effect in {None, "read"} and not node.op.wants_ctx)
+
+
+class _Search:
+    """The steps of a plan that are one region with its loops.
+
+    Args:
+        plan: the steps.
+        found: for places in the plan, the regions so far; of elementwise steps alone, they give
+            way.
+        settled: values whose steps are left out.
+    """
+
+    def __init__(
+        self, plan: Plan, found: Mapping[int, Region | None], settled: Mapping[Value, Array]
+    ) -> None:
+        self._nodes = [step.node for step in plan.steps]
+        self._outputs, self._settled = set(plan.graph.outputs), settled
+        regions = [one for one in found.values() if one is not None and not isinstance(one, Fused)]
+        self._taken = {place for one in regions for place in one.cluster.members}
+        self._users: dict[Value, list[int]] = {}
+        for place, node in enumerate(self._nodes):
+            for value in node.inputs:
+                self._users.setdefault(value, []).append(place)
+
+    def part(self) -> _Part:
+        """The steps, and what goes in and out.
+
+        Raises:
+            UnsupportedError: there is no loop among them, or they cannot run at one place.
+        """
+        members = self._at_one_place(self._ahead(self._behind()))
+        inside = {value for place in members for value in self._nodes[place].outputs}
+        used = dict.fromkeys(v for place in sorted(members) for v in self._nodes[place].inputs)
+        inputs = [
+            value
+            for value in used
+            if value not in inside and value not in self._settled and constant_of(value) is None
+        ]
+        outputs = [
+            value
+            for place in sorted(members)
+            for value in self._nodes[place].outputs
+            if value in self._outputs or not members.issuperset(self._users.get(value, ()))
+        ]
+        if any(value.dtype is dtypes.variant for value in (*inputs, *outputs)):
+            raise UnsupportedError("a list goes in or out")
+        if any(value.dtype is dtypes.resource for value in outputs):
+            raise UnsupportedError("a handle goes out")
+        return _Part(sorted(members), inputs, outputs)
+
+    def _at_one_place(self, members: set[int]) -> set[int]:
+        """Those that come before the first step outside that needs one of them."""
+        users = {
+            user
+            for place in members
+            for value in self._nodes[place].outputs
+            for user in self._users.get(value, ())
+        }
+        end = min(users - members, default=len(self._nodes))
+        kept = {place for place in members if place < end}
+        if any(self._nodes[place].op.runs == "loop" for place in members - kept):
+            raise UnsupportedError("needed before a loop is over")
+        return kept if kept == members else self._at_one_place(kept)
+
+    def _is_open(self, place: int) -> bool:
+        """Whether a step may be of the region."""
+        node = self._nodes[place]
+        if (
+            place in self._taken
+            or not node.outputs
+            or all(v in self._settled for v in node.outputs)
+        ):
+            return False
+        if node.op is READ_VARIABLE or has_statement(node, with_whole=True):
+            return True
+        return all(v in self._settled or constant_of(v) is not None for v in node.inputs)
+
+    def _behind(self) -> set[int]:
+        """The loops, and what follows from them by steps that a kernel has."""
+        members: set[int] = set()
+        inside: set[Value] = set()
+        outside: set[Value] = set()
+        for place, node in enumerate(self._nodes):
+            used = inside.intersection(node.inputs)
+            is_late = bool(outside.intersection(node.inputs))
+            if not is_late and self._is_open(place) and (used or node.op.runs == "loop"):
+                members.add(place)
+                inside.update(node.outputs)
+            elif used or is_late:
+                outside.update(node.outputs)
+        if not any(self._nodes[place].op.runs == "loop" for place in members):
+            raise UnsupportedError("no loop")
+        return members
+
+    def _ahead(self, members: set[int]) -> set[int]:
+        """Those, and what only they need."""
+        members = set(members)
+        for place in reversed(range(len(self._nodes))):
+            node = self._nodes[place]
+            if place in members or not self._is_open(place):
+                continue
+            users = [user for value in node.outputs for user in self._users.get(value, ())]
+            if users and members.issuperset(users) and self._outputs.isdisjoint(node.outputs):
+                members.add(place)
+        return members
+
+
+def _graph_of(
+    plan: Plan, part: _Part, given: Sequence[Array], settled: Mapping[Value, Array]
+) -> Graph:
+    """The steps as a graph, for inputs of these shapes."""
+    copy = Copy(GraphBuilder(f"{plan.graph.name}_loop"))
+    for number, (value, array) in enumerate(zip(part.inputs, given, strict=True)):
+        spec = TensorSpec.of(Shape.of(array.shape), value.dtype)
+        copy.values[value] = copy.target.add_input(PLACEHOLDER, spec, f"x{number}", value.handle)
+    for place in part.members:
+        node = plan.steps[place].node
+        for value in node.inputs:
+            if value not in copy.values:
+                fixed: Any = settled[value] if value in settled else constant_of(value)
+                attrs = {"value": fixed, "dtype": value.dtype}
+                made = copy.target.add_raw(CONST, (), attrs, value.node.name, [value.spec])
+                made.outputs[0].refine(Shape.of(np.shape(fixed)))
+                copy.values[value] = made.outputs[0]
+        copy.node(node)
+    results = [copy.values[value] for value in part.outputs]
+    copy.target.set_outputs(results, [f"y{number}" for number in range(len(results))])
+    return copy.target.finish()

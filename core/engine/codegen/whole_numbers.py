@@ -1,0 +1,278 @@
+"""Statements of a plan's steps on whole numbers and truth values, and of what joins them to floats.
+
+Models of features spend a few microseconds of Python on each comparison, cast, one-hot code and
+look-up in front of their products. Each step here is a loop of its own, exact as the plan's: its
+text is that of loops over single numbers (`scalar_text`). Numbers that the plan answers with an
+error, an index out of range for one, have the kernel give up: the plan says what is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.engine.codegen.array_steps import UnsupportedError, is_elementwise, lies_as
+from pinnace.engine.codegen.scalar_text import literal, of_each
+from pinnace.engine.codegen.statements import Statements
+from pinnace.framework import dtypes
+from pinnace.ops.array.gathering import GATHER_V2
+from pinnace.ops.state.scatters import RESOURCE_GATHER
+from pinnace.ops.state.variables import READ_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.engine.codegen.places import Place
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node, Value
+
+# What numbers of a dtype are called at an address, and how many bytes each has.
+_VIEWS = {
+    dtypes.float32: ("floats", 4),
+    dtypes.bool: ("truths", 1),
+    dtypes.int32: ("ints", 4),
+    dtypes.int64: ("longs", 8),
+}
+_FUNCTIONS = frozenset({"abs", "max", "min"})
+_WHOLE = frozenset({dtypes.int32, dtypes.int64})
+# What a text with such steps begins with, behind the header of all statements.
+IMPORTS = "from pinnace.engine.codegen.number_views import ints, longs\n\n\n"
+
+
+class WholeNumbers(Statements):
+    """The text of steps on whole numbers and truth values, beside those on floats.
+
+    Args:
+        sizes: the shape of each value at one call.
+        known: what is the same at every call with these sizes, beside constants.
+
+    Attributes:
+        refuses: whether the text gives up, with 1, where numbers are not what it is for.
+        is_whole: whether there is anything of this kind in the text.
+        variables: handles of the variables that the text reads, and the shapes of their values:
+            at the address `held0`, `held1`, …
+    """
+
+    def __init__(
+        self, sizes: Mapping[Value, tuple[int, ...]], known: Mapping[Value, Array]
+    ) -> None:
+        super().__init__(sizes, {}, known)
+        self.refuses = self.is_whole = False
+        self.variables: list[tuple[Value, tuple[int, ...]]] = []
+        self._names = 0
+
+    def variable(self, handle: Value, shape: tuple[int, ...]) -> Place:
+        """Where the value of a variable lies."""
+        if (handle, shape) not in self.variables:
+            self.variables.append((handle, shape))
+        return self.at(f"held{self.variables.index((handle, shape))}", shape)
+
+    # Where they lie.
+
+    def _place(self, value: Value) -> Place:
+        found, array = self.places.get(value), self._constant(value)
+        if found is not None or value.dtype not in _WHOLE or array is None or not array.size:
+            return super()._place(value)
+        self.constants.append(np.ascontiguousarray(array).reshape(-1))
+        found = self.at(f"at(k{len(self.constants) - 1})", np.shape(array))
+        self.steady(value, found)
+        return found
+
+    def _numbers(self, value: Value) -> str:
+        """The expression of all of a value's numbers."""
+        place = self._place(value)
+        if not place.whole:
+            raise UnsupportedError(f"{value}: part of another value")
+        return self._view(place.address, value.dtype, math.prod(self.size(value)))
+
+    def _view(self, address: str, dtype: DType, count: int) -> str:
+        view, _ = _VIEWS[dtype]
+        self.is_whole = True
+        return f"{view}({address}, {self.number(count)})"
+
+    def _result(self, value: Value) -> str:
+        """The expression of the numbers of a value that is to be made; a place for them."""
+        home = self._homes.get(value)
+        shape = self.size(value)
+        if home is None:
+            bytes_each = _VIEWS[value.dtype][1]
+            home = self.at(self._reserve(-(-math.prod(shape) * bytes_each // 4)), shape)
+        if not home.whole:
+            raise UnsupportedError(f"{value}: part of another value")
+        self.places[value] = home
+        return self._view(home.address, value.dtype, math.prod(shape))
+
+    def copy(self, value: Value, target: Place) -> str:
+        """A statement that copies a value."""
+        if value.dtype is not dtypes.int64:
+            return super().copy(value, target)
+        source = self._place(value)
+        if not source.whole or not target.whole:
+            raise UnsupportedError(f"{value}: part of another value")
+        count = self.number(2 * math.prod(self.size(value)))
+        return f"copy_rows({source.address}, {count}, {target.address}, {count}, 1, {count})"
+
+    def _name(self, letter: str) -> str:
+        """A name that no other line has: Numba gives each one type."""
+        self._names += 1
+        return f"{letter}_{self._names}"
+
+    def _give_up(self, condition: str, indent: str) -> list[str]:
+        self.refuses = True
+        lines = [f"if {condition}:", "    scratch[0] = 0", "    return 1"]
+        return [f"{indent}{line}" for line in lines]
+
+    # Steps.
+
+    def _each(self, node: Node) -> None:
+        """Each number from those at the same place."""
+        value = node.outputs[0]
+        shape = self.size(value)
+        if node.op.name == "Select" and any(self.size(one) != shape for one in node.inputs):
+            raise UnsupportedError(f"{node}: whole rows are chosen")
+        across = shape[-1] if shape else 1
+        rows = math.prod(shape[:-1])
+        ahead: list[str] = []
+        names: list[str] = []
+        for given in node.inputs:
+            array = self._constant(given)
+            if array is not None and array.size == 1:
+                names.append(literal(np.reshape(array, ()), given.dtype.name) or "")
+                continue
+            kind = lies_as(self.size(given), shape)
+            numbers = self._name("v")
+            ahead.append(f"{numbers} = {self._numbers(given)}")
+            place = {"full": "at_each", "row": "c", "column": "r", "scalar": "0"}[kind]
+            truth = " != 0" if given.dtype is dtypes.bool else ""
+            names.append(f"({numbers}[{place}]{truth})")
+        text = of_each(node, names, _FUNCTIONS)
+        if text is None:
+            raise UnsupportedError(f"{node.op.name} has no statement")
+        result = self._name("z")
+        self.lines += [*ahead, f"{result} = {self._result(value)}"]
+        width = self.number(across)
+        self.lines += [f"for r in range({self.number(rows)}):", f"    for c in range({width}):"]
+        self.lines.append(f"        at_each = r * {width} + c")
+        for condition in text.refusals:
+            self.lines += self._give_up(condition, " " * 8)
+        self.lines.append(f"        {result}[at_each] = {text.text}")
+
+    def _codes(self, node: Node) -> None:
+        """One-hot codes along a new last axis."""
+        indices, *others = node.inputs
+        depth, on, off = (self._constant(one) for one in others)
+        value = node.outputs[0]
+        axis = node.attrs["axis"]
+        if depth is None or on is None or off is None or axis not in {-1, len(self.size(indices))}:
+            raise UnsupportedError(f"{node}: codes that are not known")
+        on_text, off_text = (literal(np.reshape(one, ()), value.dtype.name) for one in (on, off))
+        count, size = math.prod(self.size(indices)), int(np.reshape(depth, ()))
+        given, result = self._name("v"), self._name("z")
+        self.lines += [
+            f"{given} = {self._numbers(indices)}",
+            f"{result} = {self._result(value)}",
+            f"for i in range({self.number(count * size)}):",
+            f"    {result}[i] = {off_text}",
+            f"for i in range({self.number(count)}):",
+            f"    if 0 <= {given}[i] < {self.number(size)}:",
+            f"        {result}[i * {self.number(size)} + {given}[i]] = {on_text}",
+        ]
+
+    def _buckets(self, node: Node) -> None:
+        """Between which boundaries each number lies; what is none lies beyond all."""
+        (source,), (value,) = node.inputs, node.outputs
+        edges = np.asarray(node.attrs["boundaries"], np.float32)
+        if not edges.size or not np.isfinite(edges).all() or (edges[1:] < edges[:-1]).any():
+            raise UnsupportedError(f"{node}: boundaries out of order")
+        self.constants.append(edges)
+        given, result = self._name("v"), self._name("z")
+        self.lines += [
+            f"{given} = {self._numbers(source)}",
+            f"{result} = {self._result(value)}",
+            f"for i in range({self.number(math.prod(self.size(source)))}):",
+            "    below = 0",
+            f"    for j in range({self.number(len(edges))}):",
+            f"        below += 0 if {given}[i] < k{len(self.constants) - 1}[j] else 1",
+            f"    {result}[i] = below",
+        ]
+
+    def _rows(self, node: Node) -> None:
+        """Rows of a table, or of a variable, by number."""
+        source, indices = node.inputs[:2]
+        if node.op is RESOURCE_GATHER:
+            shape = self._shape_of(source)
+            table = self.variable(source, shape)
+        else:
+            axis = self._constant(node.inputs[2])
+            if axis is None or int(np.reshape(axis, ())):
+                raise UnsupportedError(f"{node}: not along the first axis")
+            shape, table = self.size(source), self._place(source)
+        if node.attrs.get("batch_dims") or not shape or not table.whole:
+            raise UnsupportedError(f"{node}: not rows")
+        value = node.outputs[0]
+        home = self._home(value)
+        if not home.whole:
+            raise UnsupportedError(f"{node}: part of another value")
+        given, row = self._name("v"), self._name("row")
+        width = self.number(math.prod(shape[1:]))
+        self.lines += [
+            f"{given} = {self._numbers(indices)}",
+            f"for i in range({self.number(math.prod(self.size(indices)))}):",
+            f"    {row} = int64({given}[i])",
+            *self._give_up(f"{row} < 0 or {row} >= {self.number(shape[0])}", "    "),
+        ]
+        self.lines.append(
+            f"    copy_rows({table.address} + 4 * {row} * {width}, {width}, "
+            f"{home.address} + 4 * i * {width}, {width}, 1, {width})"
+        )
+
+    def _shape_of(self, handle: Value) -> tuple[int, ...]:
+        """The shape of a variable's value at the call that was watched."""
+        kernel = READ_VARIABLE.kernel
+        assert kernel is not None  # noqa: S101 - for mypy: it is defined with one
+        return np.shape(kernel(self._watched_one(handle)))
+
+    def _watched_one(self, value: Value) -> Array:
+        raise UnsupportedError(f"{value}: nothing was watched")
+
+
+def writer_of(node: Node) -> Callable[[WholeNumbers, Node], None] | None:
+    """The method that writes a step on whole numbers or truth values; None if it is no such step.
+
+    Args:
+        node: any step.
+    """
+    kinds = [value.dtype for value in node.inputs]
+    if len(node.outputs) != 1 or node.controls or node.outputs[0].dtype not in _VIEWS:
+        return None
+    made = node.outputs[0].dtype
+    name = node.op.name
+    if name == "OneHot":
+        return WholeNumbers._codes if kinds[0] in _WHOLE else None
+    if name == "Bucketize":
+        return WholeNumbers._buckets if kinds[0] is dtypes.float32 else None
+    if node.op is GATHER_V2 or node.op is RESOURCE_GATHER:
+        is_table = made is dtypes.float32 and kinds[1] in _WHOLE
+        return WholeNumbers._rows if is_table else None
+    return WholeNumbers._each if _is_of_each(node, kinds, made) else None
+
+
+def _is_of_each(node: Node, kinds: Sequence[DType], made: DType) -> bool:
+    """Whether a step makes each number from those at the same place, by exact text."""
+    op = node.op
+    if not node.inputs or is_elementwise(node) or any(kind not in _VIEWS for kind in kinds):
+        return False
+    if made is dtypes.float32:  # floats of floats are rounded, and others' business
+        return op.name == "Cast" and kinds[0] is not dtypes.float32
+    if "T(" in (op.fuse or "") and set(kinds) != {made}:
+        return False  # a number of which dtype
+    return of_each(node, ["x"] * len(kinds), _FUNCTIONS) is not None
+
+
+def is_reshaped(node: Node) -> bool:
+    """Whether a step leaves whole numbers as they lie, and sees them in another shape."""
+    is_same = node.op.view == "reshaped" or (bool(node.op.alias) and len(node.inputs) == 1)
+    return is_same and node.outputs[0].dtype in _WHOLE
