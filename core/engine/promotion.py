@@ -264,7 +264,7 @@ class Promotion:
                 settled=self._layout.settled,
                 steady={self._plan.graph.inputs[place] for place in self._steady},
             )
-            return looped.join(self._plan, arrays, found, self._layout.settled, type(self._plan))
+            found = looped.join(self._plan, arrays, found, self._layout.settled, type(self._plan))
         except Exception as error:
             if forced:  # tests want to know
                 raise
