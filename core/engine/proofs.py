@@ -47,6 +47,7 @@ class Proof(NamedTuple):
         plan_s: seconds of a call by the plan.
         compiled_s: of one by the regions.
         made_s: what it took to find the regions and to pack their weights, in seconds.
+        made_by: a digest of the machine and of the code that it was made by.
     """
 
     steady: list[int]
@@ -54,6 +55,15 @@ class Proof(NamedTuple):
     plan_s: float
     compiled_s: float
     made_s: float
+    made_by: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it was made on such a machine, by such code; to find out takes some 40 ms once.
+
+        Whoever does not use the proof in this call need not ask.
+        """
+        return self.made_by == _maker()
 
     def versions(self, arrays: Sequence[Array]) -> list[int | None]:
         """The versions of the arguments that are taken for weights; None for each other one."""
@@ -82,7 +92,7 @@ class Proofs:
         self._found: dict[Hashable, Proof | None] = {}
 
     def of(self, key: Hashable) -> Proof | None:
-        """What an earlier process has kept; None if nothing."""
+        """What an earlier process has kept, which perhaps does not count; None if nothing."""
         if key not in self._found:
             if len(self._found) >= _MOST_KEYS:
                 self._found.clear()
@@ -97,7 +107,7 @@ class Proofs:
 
 
 def find(graph: Graph, key: Hashable) -> Proof | None:
-    """What was kept for a plan and argument shapes; None if nothing was, or not on such a machine.
+    """What was kept for a plan and argument shapes; None if nothing was.
 
     Args:
         graph: the plan's.
@@ -118,9 +128,7 @@ def find(graph: Graph, key: Hashable) -> Proof | None:
     if len(content) > _MOST_BYTES:
         return None
     with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
-        told = json.loads(content)
-        if told.pop("made_by") == _maker():
-            return _checked(Proof(**told))
+        return _checked(Proof(**json.loads(content)))
     return None
 
 
@@ -144,7 +152,7 @@ def keep(graph: Graph, key: Hashable, proof: Proof) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_safe(path.parent) or not os.access(path.parent, os.W_OK):
         return
-    content = json.dumps({"made_by": _maker(), **proof._asdict()}).encode()
+    content = json.dumps(proof._replace(made_by=_maker())._asdict()).encode()
     with contextlib.suppress(OpError):
         write_file(path, content)
 
@@ -178,6 +186,8 @@ def _checked(proof: Proof) -> Proof:
     if not all(type(place) is int for one in places for place in one):
         raise TypeError
     if not all(isinstance(one, int | float) and 0 <= one < float("inf") for one in seconds):
+        raise TypeError
+    if not isinstance(proof.made_by, str):
         raise TypeError
     return proof
 

@@ -264,6 +264,8 @@ class Tiers:
             if not uses:
                 self._versions = [version_of(array) for array in arrays]
                 return None
+            if proof is not None and not proof.counts:
+                proof = None
             layout = self.layout_for(arrays, anyway=forced or at_once)
             if layout is None:
                 tier.prepared[key] = None

@@ -85,6 +85,8 @@ class Turns:
             versions = [version_of(array) for array in values]
             at_once = self._forced or state.compiles
             proof = None if self._forced else self._proofs.of(key)
+            if proof is not None and not proof.counts:
+                proof = None
             uses = self._shares.admit(
                 key, at_once=at_once, patience=_PATIENCE if proof is None else 1
             )
