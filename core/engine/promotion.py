@@ -257,7 +257,7 @@ class Promotion:
         ]
         began = perf_counter()
         try:
-            found = fuse(
+            found: Mapping[int, Region | None] = fuse(
                 self._plan.steps,
                 self._layout.known,
                 self._plan.graph.outputs,
