@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.engine.codegen import compiler, walking
-from pinnace.engine.networks.abreast import abreast_of
 from pinnace.engine.networks.addresses import address_of
 from pinnace.engine.networks.blocks import block_sizes, blocks_of
+from pinnace.engine.networks.folding import folding_of
 from pinnace.engine.networks.layers import image_of
 from pinnace.engine.networks.lookups import look_up
 from pinnace.engine.networks.memory import Bordered, Memory
@@ -70,7 +70,7 @@ class _Form(NamedTuple):
         packed: what its addresses of weights belong to.
         threads: that walk the table together.
         wakes: whether it is so much that helpers are woken for it.
-        doubtful: which outputs may have a NaN too many; see `abreast`.
+        doubtful: which outputs may have a NaN too many; see `folding`.
         follow: what a helper does for as long as it is awake; see `team.Offer`.
     """
 
@@ -386,7 +386,7 @@ class Network:
         doubtful = [
             self._memory.of(layer.out).number
             for layer, one in zip(self._memory.layers, packed, strict=True)
-            if one is not None and one.abreast > 1
+            if one is not None and one.folded > 1
         ]
         follow = _follower(kernel, table)
         return _Form(versions, table, packed, threads, wakes, doubtful, follow)
@@ -395,8 +395,8 @@ class Network:
         self, layer: Layer, steady: Evaluation, versions: Versions, is_exact: bool
     ) -> Packed:
         tiled = is_tiled(layer, self._memory)
-        abreast = 1 if tiled or is_exact else abreast_of(layer, self._memory)
-        return pack(layer, steady, versions, is_tiled=tiled, abreast=abreast)
+        folded = 1 if tiled or is_exact else folding_of(layer, self._memory)
+        return pack(layer, steady, versions, is_tiled=tiled, folded=folded)
 
 
 def _follower(kernel: Callable[..., int], table: Table) -> Callable[[Array, int], int]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.abreast import window_of
 from pinnace.engine.networks.attention_row import attention_row
 from pinnace.engine.networks.fields import PLACE
+from pinnace.engine.networks.folding import window_of
 from pinnace.engine.networks.layers import NO_BORDER, Image, image_of
 from pinnace.engine.networks.pairs_row import pairs_row, turned_row
 from pinnace.engine.networks.program_lines import Writer
@@ -160,13 +160,13 @@ class Table:
 
     def _product(self, number: int, layer: Layer, form: Packed, row: dict[str, int]) -> None:
         source = self._memory.source(layer)
-        window = window_of(layer.window, form.abreast)
+        window = window_of(layer.window, form.folded)
         x, x_image, x_row = self._image(source)
         y, y_image, y_row = self._image(layer.out)
         if layer.flat is not None:
             x, y = layer.flat
-        if form.abreast > 1:
-            y = y._replace(width=y.width // form.abreast, channels=y.channels * form.abreast)
+        if form.folded > 1:
+            y = y._replace(width=y.width // form.folded, channels=y.channels * form.folded)
         channels, width = x.channels, y.channels
         (down, along), (gap_down, gap_along) = window.steps, window.gaps
         taps_down, taps_along = window.taps
@@ -550,6 +550,6 @@ def products_of(memory: Memory, packed: Sequence[Packed | None]) -> int:
             total += images * heads * queries * keys * (depth + width)
         if form is not None:
             image = memory.of(layer.out).image if layer.flat is None else layer.flat[1]
-            per_channel = form.weights.size // max(1, image.channels * form.abreast)
+            per_channel = form.weights.size // max(1, image.channels * form.folded)
             total += math.prod(image) * max(1, per_channel)
     return total

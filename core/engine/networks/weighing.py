@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pinnace.engine.networks.abreast import filters_of
+from pinnace.engine.networks.folding import filters_of
 from pinnace.ops.kernels import weights, winograd
 
 if TYPE_CHECKING:
@@ -34,16 +34,16 @@ class Packed:
         bias: what sums begin with.
         transformed: the filters for Winograd's tiles, [panels, 16, channels, 32], if it has them.
         largest: bits of the largest number that these may meet.
-        abreast: pixels that are made as one.
+        folded: pixels that are one with more channels.
     """
 
-    __slots__ = ("__weakref__", "abreast", "bias", "largest", "node", "transformed", "weights")
+    __slots__ = ("__weakref__", "bias", "folded", "largest", "node", "transformed", "weights")
 
-    def __init__(self, node: Node, weights: Array, bias: Array, abreast: int = 1) -> None:
+    def __init__(self, node: Node, weights: Array, bias: Array, folded: int = 1) -> None:
         self.node = node
         self.weights = weights
         self.bias = bias
-        self.abreast = abreast
+        self.folded = folded
         self.transformed: Array | None = None
         self.largest = 0
 
@@ -54,7 +54,7 @@ _lock = threading.Lock()
 
 
 def pack(
-    layer: Layer, steady: Evaluation, versions: Versions, *, is_tiled: bool, abreast: int = 1
+    layer: Layer, steady: Evaluation, versions: Versions, *, is_tiled: bool, folded: int = 1
 ) -> Packed:
     """The weights of a product.
 
@@ -63,19 +63,19 @@ def pack(
         steady: computes what it needs.
         versions: of the network's variables.
         is_tiled: whether they are for Winograd's tiles, too.
-        abreast: pixels that are made as one.
+        folded: pixels that are one with more channels.
     """
     scalings = tuple(id(value) for one in layer.scalings for value in one.values)
     taps = [phase.taps for phase in layer.phases]
-    key = (id(layer.node), scalings, layer.is_transposed, is_tiled, abreast, *taps, *versions)
+    key = (id(layer.node), scalings, layer.is_transposed, is_tiled, folded, *taps, *versions)
     with _lock:
         found = _packed.get(key)
         if found is None:
-            found = _packed[key] = _made(layer, steady, is_tiled, abreast)
+            found = _packed[key] = _made(layer, steady, is_tiled, folded)
     return found
 
 
-def _made(layer: Layer, steady: Evaluation, is_tiled: bool, abreast: int) -> Packed:
+def _made(layer: Layer, steady: Evaluation, is_tiled: bool, folded: int) -> Packed:
     assert layer.weights is not None  # noqa: S101 - for mypy: products have weights
     matrix = steady.of(layer.weights)
     if layer.kind == "CHANNELWISE":
@@ -91,15 +91,15 @@ def _made(layer: Layer, steady: Evaluation, is_tiled: bool, abreast: int) -> Pac
     factor, bias = _scale(layer.scalings, steady, matrix.shape[1])
     if factor is not None:
         matrix = matrix * factor
-    if abreast > 1:
+    if folded > 1:
         filters = matrix.reshape(*layer.window.taps, -1, matrix.shape[1])
-        matrix = filters_of(filters, layer.window.steps[1], abreast)
-        matrix, bias = matrix.reshape(-1, matrix.shape[-1]), np.tile(bias, abreast)
+        matrix = filters_of(filters, layer.window.steps[1], folded)
+        matrix, bias = matrix.reshape(-1, matrix.shape[-1]), np.tile(bias, folded)
     if layer.kind == "CHANNELWISE":
         kept = np.ascontiguousarray(matrix, np.float32)
     else:
         kept = weights.packed(np.asarray(matrix, np.float32))
-    made = Packed(layer.node, aligned(kept), bias, abreast)
+    made = Packed(layer.node, aligned(kept), bias, folded)
     if is_tiled:
         filters = matrix.reshape(3, 3, -1, matrix.shape[-1])
         made.transformed = aligned(winograd.steady_filters(filters))

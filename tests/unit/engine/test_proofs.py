@@ -29,7 +29,9 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     monkeypatch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(tmp_path)})
     monkeypatch.setattr(tiers, "_HOT_S", 0.0)
     monkeypatch.setattr(loop_tiers, "OFTEN", 1)
+    # Whatever times are measured beside other work.
     monkeypatch.setattr(contests, "_SLACK", 1e9)
+    monkeypatch.setattr(proofs, "_CLOSE", 1e9)
     monkeypatch.setattr(contests, "_SETTLING_S", 2e-5)
     yield tmp_path / "proofs"
     settle()
@@ -92,6 +94,43 @@ def test_the_next_process_compares_nothing(compared: list[int], folder: Path) ->
     assert (decision.plan_s, decision.compiled_s) == (told["plan_s"], told["compiled_s"])
 
 
+def drawn(seed: int) -> Callable[..., Any]:
+    """Elementwise steps, sums of rows and products in an order of their own."""
+    random = np.random.default_rng(seed)
+    weights = (random.standard_normal((512, 512)) / 23).astype(np.float32)
+    steps: list[Callable[..., Any]] = [
+        lambda x: tf.tanh(x * 1.5),
+        lambda x: tf.nn.relu(x - 0.25) + x * 0.5,
+        tf.nn.softmax,
+        lambda x: x - tf.reduce_mean(x, 1, keepdims=True),
+        lambda x: tf.sigmoid(tf.matmul(x, weights) + 0.5),
+        lambda x: tf.abs(x) * tf.exp(-x * x),
+    ]
+    order = random.integers(0, len(steps), 5)
+
+    def program(x: Any) -> Any:
+        for step in order:
+            x = steps[step](x)
+        return x * 0.75 + 0.125
+
+    return program
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_drawn_programs_are_the_plans_settled(seed: int, compared: list[int]) -> None:
+    x = tf.constant(normal(96, 512))
+    wanted = plain(drawn(seed), x)
+    run(drawn(seed), x)
+    before = len(compared)
+    function = tf.function(drawn(seed))
+    for _ in range(8):
+        found = function(x).numpy()
+        settle()
+        # Sums of 512 products about 1, in another order, and a few functions behind one another.
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    assert len(compared) == before
+
+
 def test_a_slow_plan_is_not_run_once(compared: list[int], folder: Path) -> None:
     x = tf.constant(normal(64, 512))
     run(region, x)
@@ -118,7 +157,6 @@ def test_what_was_about_as_quick_is_not_tried_again(
     monkeypatch: pytest.MonkeyPatch, compared: list[int], folder: Path
 ) -> None:
     monkeypatch.setattr(contests, "_SLACK", 0.0)
-    monkeypatch.setattr(proofs, "_CLOSE", 1e9)
     x = tf.constant(normal(64, 512))
     run(region, x, times=100)
     assert proof_in(folder)[1]["regions"] == []

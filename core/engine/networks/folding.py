@@ -1,4 +1,4 @@
-"""Convolutions with few outputs: pixels that lie abreast are made as one with more channels.
+"""Convolutions with few outputs: pixels side by side are folded into the channels.
 
 A tile multiplies sixteen outputs at a time, whatever there are: the last convolution of a
 generator, with three, wasted thirteen of them. Four pixels side by side have twelve, which lie
@@ -6,7 +6,7 @@ behind one another in memory as the channels of one pixel do. They are outputs o
 covers the windows of all four, with zeros among the weights where a pixel does not reach.
 
 Zero times NaN or infinity is NaN, and would be in pixels that do not reach there. So only layers
-that make a result of the network are made so: where that has a NaN, the network runs once more
+that make a result of the network are folded: where that has a NaN, the network runs once more
 without.
 """
 
@@ -29,8 +29,8 @@ _LANES, _MOST = 16, 32
 _WORTH = 0.75
 
 
-def abreast_of(layer: Layer, memory: Memory) -> int:
-    """How many pixels of a row a layer makes as one; 1 where that brings nothing.
+def folding_of(layer: Layer, memory: Memory) -> int:
+    """How many pixels of a row a layer folds into one; 1 where that brings nothing.
 
     Args:
         layer: the layer.

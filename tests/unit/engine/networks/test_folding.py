@@ -1,4 +1,4 @@
-"""Convolutions with few outputs make several pixels of a row as one."""
+"""Convolutions with few outputs fold several pixels of a row into the channels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pinnace as tf
-from pinnace.engine.networks.abreast import abreast_of, filters_of, window_of
+from pinnace.engine.networks.folding import filters_of, folding_of, window_of
 from pinnace.engine.networks.layers import Window
 from pinnace.framework import config
 from pinnace.ops.kernels import compiled, team
@@ -46,6 +46,7 @@ class Drawn:
         self.filters = (random.standard_normal(shape) / np.prod(shape[:3]) ** 0.5).astype("f")
         self.bias = random.standard_normal(self.outputs).astype(np.float32)
         self.around = str(random.choice(["nothing", "sum", "before", "behind"]))
+        self.last = str(random.choice(["nothing", "relu", "relu6", "sigmoid"]))
 
     def function(self) -> Any:
         @tf.function
@@ -60,7 +61,7 @@ class Drawn:
             if self.around == "behind":  # whose windows reach beyond the edge
                 y = tf.nn.relu(y)
                 y = tf.nn.conv2d(y, np.ones((3, 3, self.outputs, 7), np.float32), 1, "SAME")
-            return tf.nn.sigmoid(y)
+            return y if self.last == "nothing" else getattr(tf.nn, self.last)(y)
 
         return run
 
@@ -79,12 +80,12 @@ def test_results_are_the_plans(seed: int, monkeypatch: pytest.MonkeyPatch) -> No
     config.settings.tier = "compiled"
     for _ in range(2):
         found = run(tf.constant(drawn.x)).numpy()
-        # Sums of up to 2592 products in another order, of numbers about 1, behind a sigmoid.
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+        # Sums of up to 2592 products in another order, of numbers about 1.
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(40))
 def test_a_bad_number_is_where_the_plan_has_it(seed: int, number: float) -> None:
     drawn = Drawn(seed)
     drawn.x[0, 2, 3, 0] = number
@@ -96,7 +97,7 @@ def test_a_bad_number_is_where_the_plan_has_it(seed: int, number: float) -> None
         wanted = run(tf.constant(drawn.x)).numpy()
         np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
         good = ~np.isnan(wanted)
-        np.testing.assert_allclose(found[good], wanted[good], rtol=0, atol=1e-5)
+        np.testing.assert_allclose(found[good], wanted[good], rtol=1e-5, atol=1e-5)
 
 
 def test_drawn_convolutions_are_of_both_kinds() -> None:
@@ -105,7 +106,7 @@ def test_drawn_convolutions_are_of_both_kinds() -> None:
         drawn = Drawn(seed)
         plan, arrays = arrays_of(drawn.function(), drawn.x)
         for network in networks_of(plan, arrays):
-            counts |= {abreast_of(layer, network._memory) for layer in network.layers}
+            counts |= {folding_of(layer, network._memory) for layer in network.layers}
     assert 1 in counts
     assert len(counts) > 3
 
