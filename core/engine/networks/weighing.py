@@ -102,7 +102,7 @@ def _made(layer: Layer, steady: Evaluation, is_tiled: bool, folded: int) -> Pack
     made = Packed(layer.node, aligned(kept), bias, folded)
     if is_tiled:
         filters = matrix.reshape(3, 3, -1, matrix.shape[-1])
-        made.transformed = aligned(winograd.steady_filters(filters))
+        made.transformed = winograd.steady_filters(filters)
         made.largest = winograd.limit_of(filters.shape[2], filters)
     return made
 
@@ -146,8 +146,6 @@ def aligned(array: Array) -> Array:
     """The array, beginning at a cache line."""
     if array.ctypes.data % 64 == 0:
         return array
-    room = np.empty(array.nbytes + 64, np.uint8)
-    begin = -room.ctypes.data % 64
-    target = room[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+    target = weights.empty(array.shape, array.dtype)
     target[...] = array
     return target

@@ -9,13 +9,18 @@ optimizer writes the next value into it (`forget`): after a write, a new one is 
 
 from __future__ import annotations
 
+import math
 import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.ops.kernels import team
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import DTypeLike
 
     from pinnace.ops.kernels.precision import Array
 
@@ -23,6 +28,9 @@ if TYPE_CHECKING:
 PANEL = 32
 # Numbers below which packing is not worth its keeping.
 _SMALLEST = 1 << 12
+# Numbers of a piece that one thread writes while others write theirs, and bytes of a cache line.
+_SHARE = 1 << 18
+_LINE = 64
 # How often the same array is seen before it is packed: training replaces its weights every step.
 _PATIENCE = 3
 
@@ -104,11 +112,39 @@ def kept(array: Array, name: str, make: Callable[[Array], Array | None]) -> Arra
 def packed(matrix: Array) -> Array:
     """[panels, K, 32] of a matrix [K, N], the last panel filled up with zeros."""
     inner, columns = matrix.shape
-    count = -(-columns // PANEL)
-    if columns % PANEL == 0:
-        return np.ascontiguousarray(matrix.reshape(inner, count, PANEL).swapaxes(0, 1))
-    whole = np.zeros((count, inner, PANEL), matrix.dtype)
-    full = columns // PANEL
-    whole[:full] = matrix[:, : full * PANEL].reshape(inner, full, PANEL).swapaxes(0, 1)
-    whole[full, :, : columns - full * PANEL] = matrix[:, full * PANEL :]
-    return whole
+    whole, rest = divmod(columns, PANEL)
+    made = empty((whole + bool(rest), inner, PANEL), matrix.dtype)
+    panels = matrix[:, : whole * PANEL].reshape(inner, whole, PANEL).swapaxes(0, 1)
+
+    def write(some: slice) -> None:
+        made[some] = panels[some]
+
+    share_panels(whole, inner * PANEL, write)
+    if rest:
+        made[whole, :, :rest] = matrix[:, whole * PANEL :]
+        made[whole, :, rest:] = 0
+    return made
+
+
+def share_panels(count: int, numbers: int, write: Callable[[slice], None]) -> None:
+    """Have panels written, by several threads where there are many.
+
+    Args:
+        count: of panels.
+        numbers: of one panel.
+        write: writes some of them.
+    """
+    size = max(1, _SHARE // max(1, numbers))
+
+    def work(piece: int) -> None:
+        write(slice(piece * size, min(count, (piece + 1) * size)))
+
+    team.share(-(-count // size), work, team.size())
+
+
+def empty(shape: Sequence[int], dtype: DTypeLike = np.float32) -> Array:
+    """An array that begins at a cache line, its numbers not set."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    room = np.empty(size + _LINE, np.uint8)
+    begin = -room.ctypes.data % _LINE
+    return room[begin : begin + size].view(dtype).reshape(shape)

@@ -108,16 +108,22 @@ def transformed(filter: Array) -> Array | None:
 def steady_filters(filter: Array) -> Array:
     """The same numbers as `transformed`, without machine code."""
     channels, outputs = filter.shape[2:]
-    panels = -(-outputs // PANEL)
-    made = np.zeros((panels, PLACES, channels, PANEL), np.float32)
-    whole = outputs // PANEL * PANEL
-    for row, line in enumerate(_transformed_axis(filter)):
-        for column, place in enumerate(_transformed_axis(line)):
-            target = made[:, _PATCH * row + column]  # [panels, C, 32]
-            pieces = place[:, :whole].reshape(channels, whole // PANEL, PANEL)
-            target[: whole // PANEL] = pieces.swapaxes(0, 1)
-            if whole < outputs:
-                target[-1, :, : outputs - whole] = place[:, whole:]
+    made = weights.empty((-(-outputs // PANEL), PLACES, channels, PANEL))
+
+    def write(some: slice) -> None:
+        panels = made[some]
+        part = filter[..., some.start * PANEL : some.stop * PANEL]
+        whole, rest = divmod(part.shape[-1], PANEL)
+        for row, line in enumerate(_transformed_axis(part)):
+            for column, place in enumerate(_transformed_axis(line)):
+                target = panels[:, _PATCH * row + column]  # [panels, C, 32]
+                pieces = place[:, : whole * PANEL].reshape(channels, whole, PANEL)
+                target[:whole] = pieces.swapaxes(0, 1)
+                if rest:
+                    target[whole, :, :rest] = place[:, whole * PANEL :]
+                    target[whole, :, rest:] = 0
+
+    weights.share_panels(len(made), PLACES * channels * PANEL, write)
     return made
 
 
@@ -130,7 +136,8 @@ def _transformed_axis(filter: Array) -> tuple[Array, Array, Array, Array]:
 
 def limit_of(sums: int, factors: Array) -> int:
     """The largest bits of a factor whose products with others, so many summed, stay in range."""
-    most = float(np.max(np.abs(factors), initial=0))
+    # Without a copy of all of them; a NaN is both the largest and the smallest number.
+    most = max(float(np.max(factors, initial=0)), -float(np.min(factors, initial=0)))
     if not math.isfinite(most):
         return -1
     limit = np.float32(min(_LARGEST / max(1, sums) / max(1.0, most), _LARGEST))
