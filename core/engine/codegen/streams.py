@@ -88,4 +88,43 @@ def kernel(start, stop, down, along, step_down, step_along, top, left, x, y):
                             most[c] = one[c] if one[c] > most[c] else most[c]
 """
 
-TEXTS = {"maxima": _MAXIMA, "peaks": _PEAKS, "philox": _PHILOX}
+# The same of windows that lie anywhere: where they overlap, a pixel gets the sum. The last window
+# is the first to be looked at, so that a pixel adds numbers in the order of its places in them.
+_STEPPED_MAXIMA = """
+IMAGES = types.Array(float32, 4, "C", readonly=True)
+MADE = types.Array(float32, 4, "C")
+
+
+@njit([void(int64, int64, int64, int64, int64, int64, int64, int64, IMAGES, IMAGES, IMAGES, MADE)],
+      cache=True, nogil=True, error_model="numpy")
+def kernel(start, stop, down, along, step_down, step_along, top, left, x, y, dy, dx):
+    channels = x.shape[3]
+    rest = np.empty(channels, np.float32)
+    for n in range(start, stop):
+        dx[n] = np.float32(0)
+        for i in range(y.shape[1] - 1, -1, -1):
+            high = i * step_down - top
+            low = min(high + down, x.shape[1])
+            high = max(high, 0)
+            for j in range(y.shape[2] - 1, -1, -1):
+                begin = j * step_along - left
+                end = min(begin + along, x.shape[2])
+                begin = max(begin, 0)
+                most, sent = y[n, i, j], dy[n, i, j]
+                for c in range(channels):
+                    rest[c] = sent[c]
+                for a in range(high, low):
+                    for b in range(begin, end):
+                        one, made = x[n, a, b], dx[n, a, b]
+                        for c in range(channels):
+                            hit, mine = one[c] == most[c], rest[c]
+                            made[c] += mine if hit else np.float32(0)
+                            rest[c] = np.float32(0) if hit else mine
+"""
+
+TEXTS = {
+    "maxima": _MAXIMA,
+    "peaks": _PEAKS,
+    "philox": _PHILOX,
+    "stepped_maxima": _STEPPED_MAXIMA,
+}

@@ -192,27 +192,23 @@ def max_pool_gradient(
         k == s and count * s == size
         for k, s, count, size in zip(ksize, strides, y.shape[1:-1], x.shape[1:-1], strict=True)
     )
-    if written and ties == "first" and x.ndim == 4:
-        kernel = _compiled_maxima(x, y, dy_exact)
+    if ties == "first" and x.ndim == 4 and readable(x, y, dy_exact):
+        kernel = compiled.made("maxima" if written else "stepped_maxima")
         if kernel is not None:
-            return _by_images(kernel, ksize, x, y, dy_exact)
+            windows = ksize if written else (*ksize, *strides, pads[0][0], pads[1][0])
+            return _by_images(kernel, windows, x, y, dy_exact)
     dx = np.empty(x.shape, compute) if written else np.zeros(x.shape, compute)
     with compiled.watched:
         _send_in_parts(x, y, dy_exact, dx, (ksize, strides, pads), ties)
     return dx.astype(dy.dtype, copy=False)
 
 
-def _compiled_maxima(x: Array, y: Array, dy: Array) -> Callable[..., Any] | None:
-    """Machine code for windows side by side, if there is any for such arrays."""
-    return compiled.made("maxima") if readable(x, y, dy) else None
-
-
 def _by_images(
-    kernel: Callable[..., Any], ksize: Sequence[int], x: Array, y: Array, dy: Array
+    kernel: Callable[..., Any], windows: Sequence[int], x: Array, y: Array, dy: Array
 ) -> Array:
-    """What the machine code for windows side by side makes, images shared among threads."""
+    """What the machine code for a gradient makes, images shared among threads."""
     dx = recycling.empty(x.shape, np.float32)
-    share_images(len(x), x.size, lambda start, stop: kernel(start, stop, *ksize, x, y, dy, dx))
+    share_images(len(x), x.size, lambda start, stop: kernel(start, stop, *windows, x, y, dy, dx))
     return dx
 
 

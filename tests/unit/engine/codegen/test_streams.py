@@ -108,6 +108,44 @@ def test_a_window_gives_its_largest(
     np.testing.assert_allclose(found, wanted, rtol=0, atol=tiny)
 
 
+@given(
+    st.integers(0, 4),
+    st.tuples(*[st.integers(1, 4)] * 4),
+    st.tuples(st.integers(4, 9), st.integers(4, 9)),
+    st.tuples(*[st.tuples(st.integers(0, 2), st.integers(0, 2))] * 2),
+    st.integers(1, 20),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_a_gradient_of_windows_anywhere(
+    kernels: dict[str, Any],
+    count: int,
+    window: tuple[int, int, int, int],
+    sizes: tuple[int, int],
+    pads: tuple[tuple[int, int], tuple[int, int]],
+    channels: int,
+    is_given: bool,
+    seed: int,
+) -> None:
+    """Windows overlap, leave pixels out, or hang over; sums are of the same order as NumPy's."""
+    random = np.random.default_rng(seed)
+    x = random.integers(0, 3, (count, *sizes, channels)).astype(np.float32)
+    y = pooling.max_pool(x, window[:2], window[2:], pads)
+    if is_given:  # by a user: no maxima of these images
+        y = random.integers(0, 3, y.shape).astype(np.float32)
+    dy = random.standard_normal(y.shape).astype(np.float32)
+    dy[random.random(dy.shape) < 0.1] = np.inf
+    arguments = (x, y, dy, window[:2], window[2:], pads)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(image_shares, "_SHARED", 1)
+        patch.setattr(image_shares.team, "members", lambda: 3)
+        patch.setattr(pooling.compiled, "made", lambda _: None)
+        wanted = pooling.max_pool_gradient(*arguments)
+        patch.setattr(pooling.compiled, "made", kernels.__getitem__)
+        found = pooling.max_pool_gradient(*arguments)
+    np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 5])
 def test_images_are_shared_among_threads(
     count: int, kernels: dict[str, Any], monkeypatch: pytest.MonkeyPatch
