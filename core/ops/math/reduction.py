@@ -25,6 +25,7 @@ from pinnace.ops.array import (
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.precision import computed_in
+from pinnace.ops.kernels.row_sums import FEW_ROWS, ones, sum_rows
 from pinnace.ops.math import arithmetic, comparison, complexes, division, ranges
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall, OpDef
 from pinnace.ops.registry import reduction, register
@@ -227,7 +228,6 @@ def _reduced(
     return execute_one(op, tensor, axes_of(tensor, axis), keep_dims=bool(keepdims), name=name)
 
 
-_FEW_ROWS = 4096
 # Numbers of a row that NumPy adds one after the other, and of an array for which that is slow.
 _SHORT, _LONG = 7, 1 << 12
 
@@ -280,11 +280,6 @@ def _as_int32(axis: Any, array: Array) -> Array:
     return array.astype(np.int32)
 
 
-@functools.lru_cache(maxsize=64)
-def _ones(count: int, dtype: Any) -> Array:
-    return np.ones(count, dtype)
-
-
 def _total(x: Array, axes: Any, keep: Any) -> Array:
     wide = computed_in(x.dtype)
     if (
@@ -292,11 +287,11 @@ def _total(x: Array, axes: Any, keep: Any) -> Array:
         and x.ndim == 2
         and wide == x.dtype
         and x.dtype.kind == "f"
-        and len(x) <= _FEW_ROWS
+        and len(x) <= FEW_ROWS
         and not keep
     ):
         # Columns of a matrix: BLAS adds them up faster than add.reduce, in the same plain order.
-        return np.dot(_ones(len(x), x.dtype), x)  # type: ignore[no-any-return]
+        return np.dot(ones(len(x), x.dtype), x)  # type: ignore[no-any-return]
     total = _sum(x, axes, wide, keep)
     return total if wide == x.dtype else total.astype(x.dtype)
 
@@ -313,6 +308,11 @@ def _sum(x: Array, axes: Any, wide: np.dtype[Any], keep: Any) -> Array:
         sides = _sides(x.shape, tuple(sorted(axes))) if len(axes) else None
         if sides is not None and x.flags.c_contiguous:
             return _sum_between(x, sides, axes, keep)
+        is_leading = sorted(axes) == list(range(len(axes))) and 0 < len(axes) < x.ndim
+        if is_leading and x.flags.c_contiguous:
+            after = x.shape[len(axes) :]
+            total = sum_rows(x.reshape(-1, math.prod(after)))
+            return total.reshape((1,) * len(axes) + after if keep else after)
     found: Array = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
     return found
 
@@ -337,14 +337,14 @@ def _sides(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int
         return None
     before, rows = math.prod(shape[:first]), math.prod(shape[first:after])
     numbers, last = math.prod(shape[after:kept]), math.prod(shape[kept:])
-    fits = _MIDDLE <= rows <= _FEW_ROWS and 0 < numbers * last <= _MOST_NUMBERS
+    fits = _MIDDLE <= rows <= FEW_ROWS and 0 < numbers * last <= _MOST_NUMBERS
     return (before, rows, numbers, last) if fits else None
 
 
 def _sum_between(x: Array, sides: tuple[int, int, int, int], axes: Any, keep: Any) -> Array:
     """`_sum` over middle axes, and perhaps over the last ones; see `_sides`."""
     before, rows, numbers, last = sides
-    total: Array = np.matmul(_ones(rows, x.dtype)[None], x.reshape(before, rows, numbers * last))
+    total: Array = np.matmul(ones(rows, x.dtype)[None], x.reshape(before, rows, numbers * last))
     if last > 1:
         total = np.add.reduce(total.reshape(before, numbers, last), axis=-1)
     shape = (
