@@ -39,6 +39,9 @@ BLOCK_BYTES = 1 << 22
 SHORT_RUN = 12
 # Output channels per input channel beyond which adding up products beats gathering from dy.
 MANY_OUTPUTS = 7
+# Channels up to which BLAS' product of two tall matrices, such as the gradient of a filter of one
+# tap, is slower than tiles that sum over pixels.
+_NARROW = 64
 
 
 class Block(NamedTuple):
@@ -313,6 +316,9 @@ def _filter_gradient(x: Array, dy: Array, g: Geometry) -> Array:
     if dy.size == 0:
         return np.zeros(shape, dy.dtype)
     if _is_pointwise(g):
+        narrow = tiles.correlate(x, dy, g) if channels <= _NARROW else None
+        if narrow is not None:
+            return narrow
         columns = x.reshape(-1, channels)
         return blas.matmul(columns.T, dy.reshape(-1, outputs)).reshape(shape)
     found = winograd.correlate(x, dy, g)
