@@ -1,17 +1,19 @@
 """Zeros around images, and pixels taken by remainders, become part of the convolutions behind them.
 
-`Pad` before a convolution is its padding. A convolution between `SpaceToBatchND` and
-`BatchToSpaceND` is a dilated one, which is how TensorFlow writes those of one axis and many of two.
-With one spatial axis, `ExpandDims` and `Squeeze` stand between them.
+`Pad` before a convolution is its padding, and that of the filter's gradient. A convolution between
+`SpaceToBatchND` and `BatchToSpaceND` is a dilated one, which is how TensorFlow writes those of one
+axis and many of two. With one spatial axis, `ExpandDims` and `Squeeze` stand between them. The
+images' gradient is in `window_gradients`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pinnace.engine.passes.window_gradients import INPUT_GRADIENTS, InputGradient, match_gradient
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.copying import Copy
 from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
@@ -19,8 +21,8 @@ from pinnace.graph.walk import ordered, users
 from pinnace.ops.array.padding import PAD, PAD_V2
 from pinnace.ops.array.reshaping import EXPAND_DIMS, SQUEEZE
 from pinnace.ops.array.space_depth import BATCH_TO_SPACE_ND, SPACE_TO_BATCH_ND
-from pinnace.ops.nn.depthwise import DEPTHWISE_CONV2D
-from pinnace.ops.nn.spatial_convolutions import CONV2D
+from pinnace.ops.nn.depthwise import DEPTHWISE_BACKPROP_FILTER, DEPTHWISE_CONV2D
+from pinnace.ops.nn.spatial_convolutions import CONV2D, CONV2D_BACKPROP_FILTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,14 +34,16 @@ if TYPE_CHECKING:
     Blocked = set[Node]
 
 _CONVOLUTIONS = frozenset({CONV2D, DEPTHWISE_CONV2D})
+_FILTER_GRADIENTS = frozenset({CONV2D_BACKPROP_FILTER, DEPTHWISE_BACKPROP_FILTER})
+_ALL = _CONVOLUTIONS | _FILTER_GRADIENTS | INPUT_GRADIENTS
 
 
 @dataclass(eq=False)
 class _Match:
-    """A convolution with what stands around it.
+    """A convolution, or its filter's gradient, with what stands around it.
 
     Attributes:
-        convolution: the node.
+        convolution: the node; the images are its first input.
         source: what is read in the end.
         expand: gives one spatial axis a second.
         squeeze: takes it away again.
@@ -61,6 +65,36 @@ class _Match:
     def __post_init__(self) -> None:
         self.last = self.convolution
 
+    def write(self, copy: Copy) -> None:
+        """The convolution by itself, in the place of the last node."""
+        convolution, last = self.convolution, self.last
+        target = copy.target
+        value = copy.values[self.source]
+        if self.expand is not None:
+            inputs = [value, copy.values[self.expand.inputs[1]]]
+            made = target.add(EXPAND_DIMS, inputs, self.expand.attrs, self.expand.name)
+            value = made.outputs[0]
+        (above, below), (left, right) = self.pads
+        attrs = {
+            **convolution.attrs,
+            "padding": "EXPLICIT",
+            "explicit_paddings": (0, 0, above, below, left, right, 0, 0),
+            "dilations": (1, *self.gaps, 1),
+        }
+        others = [copy.values[value] for value in convolution.inputs[1:]]
+        made = target.add(convolution.op, [value, *others], attrs, convolution.name)
+        made.source = convolution.source
+        if self.squeeze is not None:
+            made = target.add(SQUEEZE, [made.outputs[0]], self.squeeze.attrs, self.squeeze.name)
+        here, there = last.outputs[0], made.outputs[0]
+        if there.spec.shape.rank is None:
+            there.spec = TensorSpec.of(here.shape, here.dtype)
+        copy.values[here] = there
+        copy.nodes[last] = (made,)
+
+
+_Found: TypeAlias = "_Match | InputGradient"
+
 
 def windowed(graph: Graph) -> Graph:
     """The same program, with padding and dilation where they can be in the convolutions.
@@ -81,7 +115,7 @@ def windowed(graph: Graph) -> Graph:
         found = [
             _match(node, single, blocked)
             for node in graph.nodes
-            if node.op in _CONVOLUTIONS and not node.controls
+            if node.op in _ALL and not node.controls
         ]
         matches = {match.last: match for match in found if match is not None}
         gone = {node for match in matches.values() for node in match.gone}
@@ -92,13 +126,13 @@ def windowed(graph: Graph) -> Graph:
     return _rewritten(graph, matches, gone) if matches else graph
 
 
-def _rewritten(graph: Graph, matches: Mapping[Node, _Match], gone: Collection[Node]) -> Graph:
+def _rewritten(graph: Graph, matches: Mapping[Node, _Found], gone: Collection[Node]) -> Graph:
     copy = Copy(GraphBuilder(graph.name))
     copy.inputs(graph)
     arguments = {value.node for value in graph.inputs}
     for node in ordered(graph):
         if node in matches:
-            _write(matches[node], copy)
+            matches[node].write(copy)
         elif node in gone:
             copy.nodes[node] = ()
         elif node not in arguments:
@@ -109,7 +143,7 @@ def _rewritten(graph: Graph, matches: Mapping[Node, _Match], gone: Collection[No
 
 def _is_wanted(
     node: Node,
-    matches: Collection[_Match],
+    matches: Collection[_Found],
     takers: Mapping[Value, Sequence[Node]],
     kept: Collection[Value],
 ) -> bool:
@@ -124,24 +158,26 @@ def _is_wanted(
     return False
 
 
-def _match(node: Node, single: Single, blocked: Blocked) -> _Match | None:
-    """What can go into a convolution; None if nothing can.
+def _match(node: Node, single: Single, blocked: Blocked) -> _Found | None:
+    """What can go into a convolution, or a gradient of one; None if nothing can.
 
     Args:
-        node: the convolution.
+        node: one of `_ALL`.
         single: who takes a value alone.
         blocked: nodes that others want, too.
     """
     attrs = node.attrs
     if attrs["data_format"] != "NHWC" or attrs["padding"] not in {"VALID", "EXPLICIT"}:
         return None
+    if node.op in INPUT_GRADIENTS:
+        return match_gradient(node, single)
     match = _Match(node, node.inputs[0])
     if attrs["padding"] == "EXPLICIT":
         given = attrs["explicit_paddings"]
         match.pads = [(given[2], given[3]), (given[4], given[5])]
     match.gaps = (attrs["dilations"][1], attrs["dilations"][2])
     _take_expansion(match, blocked)
-    is_dilated = _take_blocks(match, single, blocked)
+    is_dilated = node.op in _CONVOLUTIONS and _take_blocks(match, single, blocked)
     is_padded = _take_pad(match, blocked)
     return match if is_dilated or is_padded else None
 
@@ -236,30 +272,3 @@ def _take_pad(match: _Match, blocked: Blocked) -> bool:
     match.source = node.inputs[0]
     match.gone.append(node)
     return True
-
-
-def _write(match: _Match, copy: Copy) -> None:
-    """The convolution by itself, in the place of the match's last node."""
-    convolution, last = match.convolution, match.last
-    target = copy.target
-    value = copy.values[match.source]
-    if match.expand is not None:
-        inputs = [value, copy.values[match.expand.inputs[1]]]
-        value = target.add(EXPAND_DIMS, inputs, match.expand.attrs, match.expand.name).outputs[0]
-    (above, below), (left, right) = match.pads
-    attrs = {
-        **convolution.attrs,
-        "padding": "EXPLICIT",
-        "explicit_paddings": (0, 0, above, below, left, right, 0, 0),
-        "dilations": (1, *match.gaps, 1),
-    }
-    filters = copy.values[convolution.inputs[1]]
-    made = target.add(convolution.op, [value, filters], attrs, convolution.name)
-    made.source = convolution.source
-    if match.squeeze is not None:
-        made = target.add(SQUEEZE, [made.outputs[0]], match.squeeze.attrs, match.squeeze.name)
-    here, there = last.outputs[0], made.outputs[0]
-    if there.spec.shape.rank is None:
-        there.spec = TensorSpec.of(here.shape, here.dtype)
-    copy.values[here] = there
-    copy.nodes[last] = (made,)

@@ -128,6 +128,65 @@ def test_what_others_need_stays() -> None:
         assert {"Pad", "PadV2"} & set(check(run, x))
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_gradients_of_drawn_convolutions_do_without_zeros(seed: int) -> None:
+    """As behind ZeroPadding2D, or of a causal Conv1D: neither zeros nor a part is copied."""
+    random = np.random.default_rng(seed)
+    axes = int(random.integers(1, 3))
+    depthwise = axes == 2 and seed % 3 == 0
+    taps, steps, gaps = ([int(n) for n in random.integers(1, 4, axes)] for _ in range(3))
+    if max(gaps) > 1:
+        steps = [1] * axes  # TensorFlow has no windows with both
+    if depthwise:
+        steps, gaps = steps[:1] * axes, gaps if max(gaps) == 1 else gaps[:1] * axes
+    sizes = [int(n) for n in random.integers(7, 12, axes)]
+    before = random.integers(0, 4, (axes, 2)).tolist()
+    x = random.standard_normal((2, *sizes, 3)).astype(np.float32)
+    filters = random.standard_normal((*taps, 3, 2 if depthwise else 5)).astype(np.float32)
+
+    def run(x: Any) -> Any:
+        weights = tf.constant(filters)
+        with tf.GradientTape() as tape:
+            tape.watch([x, weights])
+            y = tf.pad(x * 1.5, [[0, 0], *before, [0, 0]])
+            if axes == 1:
+                y = tf.nn.conv1d(y, weights, steps[0], "VALID", dilations=gaps[0])
+            elif depthwise:
+                y = tf.nn.depthwise_conv2d(y, weights, [1, *steps, 1], "VALID", dilations=gaps)
+            else:
+                y = tf.nn.conv2d(y, weights, steps, "VALID", dilations=gaps)
+            total = tf.reduce_sum(tf.tanh(y))
+        slopes = tape.gradient(total, [x, weights])
+        return tf.concat([tf.reshape(one, [-1]) for one in slopes], 0)
+
+    function = tf.function(run)
+    wanted, found = run(tf.constant(x)), function(tf.constant(x))
+    # Filters' slopes are sums of up to 300 products around 1, in another order.
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=0, atol=300 * 2.0**-22)
+    assert not {"Pad", "Slice"} & set(ops_of(function, x))
+
+
+@pytest.mark.parametrize("kept", ["padded", "whole gradient", "another part"])
+def test_gradients_that_need_the_zeros_keep_them(kept: str) -> None:
+    random = np.random.default_rng(2)
+    x = random.standard_normal((2, 7, 6, 3)).astype(np.float32)
+    filters = random.standard_normal((3, 3, 3, 4)).astype(np.float32)
+
+    def run(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            padded = tf.pad(x, [[0, 0], [2, 1], [0, 3], [0, 0]])
+            tape.watch(padded)
+            total = tf.reduce_sum(tf.tanh(tf.nn.conv2d(padded, filters, 1, "VALID")))
+        slope = tape.gradient(total, padded)
+        if kept == "padded":
+            return slope[:, 2:-1, :-3] + tf.reduce_sum(padded)
+        if kept == "whole gradient":
+            return tf.slice(slope, [0, 2, 0, 0], [2, 7, 6, 3]) + tf.reduce_sum(slope)
+        return tf.slice(slope, [0, 2, 0, 1], [2, 7, 6, 2])
+
+    check(run, x)
+
+
 def test_sizes_that_blocks_do_not_divide_are_refused_as_before() -> None:
     filters = np.ones((2, 3, 3), np.float32)
 
