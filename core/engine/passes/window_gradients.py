@@ -2,12 +2,14 @@
 
 The gradient of a padded image is computed, and what the padding added is cut off: a convolution's
 gradient that knows the padding makes the rest at once. With one spatial axis, a second one is taken
-away in between.
+away in between. Where sizes are known only at a call, they are shapes of the images with the zeros
+and without.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,14 +19,17 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.graph import Node, constant_of
 from pinnace.ops.array.constants import CONST
-from pinnace.ops.array.reshaping import RESHAPE
+from pinnace.ops.array.padding import PAD
+from pinnace.ops.array.reshaping import EXPAND_DIMS, RESHAPE
+from pinnace.ops.array.shapes import SHAPE
 from pinnace.ops.array.slicing import SLICE
 from pinnace.ops.nn.depthwise import DEPTHWISE_BACKPROP_INPUT
 from pinnace.ops.nn.spatial_convolutions import CONV2D_BACKPROP_INPUT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
+    from pinnace.framework.tensor import Array
     from pinnace.graph.copying import Copy
     from pinnace.graph.graph import Value
 
@@ -38,84 +43,140 @@ class InputGradient:
     Attributes:
         convolution: the node that computes it.
         last: the node that takes the part.
-        sizes: of the part, [batch, rows, columns, channels].
+        flat: takes a second spatial axis away before that.
+        sizes: of the part, [batch, rows, columns, channels]; None if only a call tells.
         pads: zeros before and after, for both spatial axes: those of the convolution, and what is
             cut off.
+        shape: where a call tells, the node that asks for the shape of the padded images.
+        expand: gives those a second spatial axis.
         gone: nodes that are not needed any more.
     """
 
     convolution: Node
     last: Node
-    sizes: tuple[int, ...]
-    pads: tuple[int, int, int, int]
+    flat: Node | None = None
+    sizes: tuple[int, ...] | None = None
+    pads: tuple[int, ...] = (0, 0, 0, 0)
+    shape: Node | None = None
+    expand: Node | None = None
     gone: list[Node] = field(default_factory=list)
 
     def write(self, copy: Copy) -> None:
         """The gradient of the part, in the place of the last node."""
         node, target = self.convolution, copy.target
-        array = np.array(self.sizes, np.int32)
-        attrs = {"value": array, "dtype": dtypes.int32}
-        spec = TensorSpec.of(Shape(array.shape), dtypes.int32)
-        sizes = target.add_raw(CONST, (), attrs, f"{node.name}/sizes", [spec])
+        own = node.attrs["explicit_paddings"][2:6] if node.attrs["padding"] == "EXPLICIT" else ()
+        pads = [cut + zeros for cut, zeros in zip_longest(self.pads, own, fillvalue=0)]
         attrs = {
             **node.attrs,
             "padding": "EXPLICIT",
-            "explicit_paddings": (0, 0, *self.pads, 0, 0),
+            "explicit_paddings": (0, 0, *pads, 0, 0),
         }
-        inputs = [sizes.outputs[0], *(copy.values[value] for value in node.inputs[1:])]
+        inputs = [self._sizes(copy), *(copy.values[value] for value in node.inputs[1:])]
         made = target.add(node.op, inputs, attrs, node.name)
         made.source = node.source
-        if len(self.gone) > 1:
-            flat = self.gone[1]
+        if self.flat is not None:
             shape = copy.values[self.last.inputs[2]]
-            attrs = {**flat.attrs, "Tshape": shape.dtype}
-            made = target.add(RESHAPE, [made.outputs[0], shape], attrs, flat.name)
+            attrs = {**self.flat.attrs, "Tshape": shape.dtype}
+            made = target.add(RESHAPE, [made.outputs[0], shape], attrs, self.flat.name)
         copy.values[self.last.outputs[0]] = made.outputs[0]
         copy.nodes[self.last] = (made,)
 
+    def _sizes(self, copy: Copy) -> Value:
+        """The sizes of the part, as a value of the copy."""
+        name, target = f"{self.convolution.name}/sizes", copy.target
+        if self.sizes is not None:
+            array = np.array(self.sizes, np.int32)
+            spec = TensorSpec.of(Shape(array.shape), dtypes.int32)
+            attrs = {"value": array, "dtype": dtypes.int32}
+            return target.add_raw(CONST, (), attrs, name, [spec]).outputs[0]
+        size = self.last.inputs[2]
+        if self.expand is None or self.shape is None:
+            return copy.values[size]
+        # The images are what the size of the part is asked of.
+        images = [copy.values[size.node.inputs[0]], copy.values[self.expand.inputs[1]]]
+        whole = target.add(EXPAND_DIMS, images, self.expand.attrs, self.expand.name).outputs[0]
+        return target.add(SHAPE, [whole], self.shape.attrs, name).outputs[0]
 
-def match_gradient(node: Node, single: Callable[[Value], Node | None]) -> InputGradient | None:
+
+def match_gradient(
+    node: Node, single: Callable[[Value], Node | None], blocked: Collection[Node]
+) -> InputGradient | None:
     """What can go into a gradient; None if nothing can.
 
     Args:
         node: one of `INPUT_GRADIENTS`, channels last, without padding or with one that is given.
         single: who takes a value alone.
+        blocked: nodes that others want, too.
     """
-    given = constant_of(node.inputs[0])
     after = single(node.outputs[0])
-    gone = [node]
+    flat = None
     if after is not None and after.op is RESHAPE and not after.controls:
-        gone.append(after)
+        flat = after
         after = single(after.outputs[0])
-    if given is None or after is None or after.op is not SLICE or after.controls:
+    if after is None or after.op is not SLICE or after.controls:
         return None
-    begin, size = (constant_of(value) for value in after.inputs[1:])
-    if begin is None or size is None or not (size >= 0).all():
+    match = InputGradient(node, after, flat)
+    match.gone += [node, *([] if flat is None else [flat])]
+    begin = constant_of(after.inputs[1])
+    if begin is None:
         return None
-    whole = [int(one) for one in given]
-    starts, counts = [int(one) for one in begin], [int(one) for one in size]
-    if len(gone) > 1:
+    given, size = constant_of(node.inputs[0]), constant_of(after.inputs[2])
+    if given is None or size is None:
+        return match if _take_shapes(match, begin, blocked) else None
+    return match if _take_sizes(match, given.tolist(), begin.tolist(), size.tolist()) else None
+
+
+def _take_sizes(
+    match: InputGradient, whole: list[int], starts: list[int], counts: list[int]
+) -> bool:
+    """Whether a part leaves off what lies before and after along the spatial axes, and no more."""
+    if match.flat is not None:
         # Only a second spatial axis may be what went.
-        shape = constant_of(gone[1].inputs[1])
+        shape = constant_of(match.flat.inputs[1])
         if shape is None or shape.tolist() != [whole[0], *whole[2:]] or whole[1] != 1:
-            return None
+            return False
         starts.insert(1, 0)
         counts.insert(1, 1)
-    pads = _cut(whole, starts, counts)
-    if pads is None:
-        return None
-    own = node.attrs["explicit_paddings"][2:6] if node.attrs["padding"] == "EXPLICIT" else (0,) * 4
-    added = (pads[0] + own[0], pads[1] + own[1], pads[2] + own[2], pads[3] + own[3])
-    return InputGradient(node, after, tuple(counts), added, gone)
-
-
-def _cut(
-    whole: list[int], starts: list[int], counts: list[int]
-) -> tuple[int, int, int, int] | None:
-    """What a part leaves off before and after, along both spatial axes; None if not only there."""
-    if len(whole) != 4 or len(starts) != 4:
-        return None
+    if not len(whole) == len(starts) == len(counts) == 4 or min(counts) < 0:
+        return False
     ends = [all_ - start - count for all_, start, count in zip(whole, starts, counts, strict=True)]
-    if min(starts) < 0 or min(ends) < 0 or any((starts[0], starts[3], ends[0], ends[3])):
-        return None
-    return starts[1], ends[1], starts[2], ends[2]
+    if min(starts + ends) < 0 or any((starts[0], starts[3], ends[0], ends[3])):
+        return False
+    match.sizes = tuple(counts)
+    match.pads = (starts[1], ends[1], starts[2], ends[2])
+    return True
+
+
+def _take_shapes(match: InputGradient, begin: Array, blocked: Collection[Node]) -> bool:
+    """The same where shapes are asked for: whether what is left off is what `Pad` had added."""
+    shape = match.convolution.inputs[0].node
+    if shape.op is not SHAPE:
+        return False
+    padded = shape.inputs[0]
+    asked = [shape]
+    if match.flat is not None:
+        match.expand, flat = padded.node, match.flat.inputs[1].node
+        if match.expand.op is not EXPAND_DIMS or flat.op is not SHAPE:
+            return False
+        axis = constant_of(match.expand.inputs[1])
+        padded = match.expand.inputs[0]
+        if axis is None or int(np.reshape(axis, ())) not in {1, -3} or flat.inputs[0] is not padded:
+            return False
+        asked += [flat, match.expand]
+    pad, size = padded.node, match.last.inputs[2]
+    pads = constant_of(pad.inputs[1]) if pad.op is PAD else None
+    if pads is None or size.node.op is not SHAPE or size.node.inputs[0] is not pad.inputs[0]:
+        return False
+    axes = 2 if match.flat is None else 1
+    if len(pads) != axes + 2 or not np.array_equal(pads[:, 0], begin):
+        return False
+    if pads[0].any() or pads[-1].any() or (pads < 0).any():
+        return False
+    if size.dtype is not match.convolution.inputs[0].dtype:
+        return False
+    match.shape = shape
+    spatial = [int(one) for one in pads[1:-1].reshape(-1)]
+    match.pads = (0,) * (4 - len(spatial)) + tuple(spatial)
+    # They go where nothing else needs them.
+    match.gone += [one for one in (*asked, pad) if one not in blocked and not one.controls]
+    return True

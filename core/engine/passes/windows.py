@@ -170,7 +170,7 @@ def _match(node: Node, single: Single, blocked: Blocked) -> _Found | None:
     if attrs["data_format"] != "NHWC" or attrs["padding"] not in {"VALID", "EXPLICIT"}:
         return None
     if node.op in INPUT_GRADIENTS:
-        return match_gradient(node, single)
+        return match_gradient(node, single, blocked)
     match = _Match(node, node.inputs[0])
     if attrs["padding"] == "EXPLICIT":
         given = attrs["explicit_paddings"]
