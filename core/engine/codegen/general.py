@@ -6,6 +6,7 @@ import functools
 
 from pinnace.engine.codegen import (
     columns,
+    cross_entropies,
     descents,
     offered,
     segments,
@@ -28,6 +29,7 @@ def texts() -> dict[str, str]:
         **volume_pools.TEXTS,
         **descents.TEXTS,
         **segments.TEXTS,
+        **cross_entropies.TEXTS,
         **offered.TEXTS,
     }
 

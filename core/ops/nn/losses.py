@@ -22,7 +22,8 @@ from pinnace.ops.array import (
 )
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute
-from pinnace.ops.kernels import team
+from pinnace.ops.kernels import compiled, team
+from pinnace.ops.kernels.image_shares import readable, share_images
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import arithmetic, comparison, division, exponents, logic, polar, reduction
 from pinnace.ops.nn import rectifiers, softmaxes
@@ -223,16 +224,25 @@ def _sparse_softmax_cross_entropy_kernel(features: Array, labels: Array) -> tupl
         return np.zeros(len(features), dtype), np.empty(features.shape, dtype)
     x = features.astype(computed_in(dtype), copy=False)
     loss, slopes = np.empty(len(x), x.dtype), np.empty(x.shape, x.dtype)
-    # Rows that stay in the cache through all passes.
-    step = max(1, _BLOCK_NUMBERS // classes)
+    kernel = compiled.made("cross_entropies") if readable(x) else None
+    if kernel is None:
+        with compiled.watched:
+            _by_numpy(x, labels, loss, slopes)
+    else:
+        given = x.reshape(-1), labels.astype(np.int64, copy=False), loss, slopes.reshape(-1)
+        share_images(len(x), x.size, lambda start, stop: kernel(start, stop, classes, *given))
+    return loss.astype(dtype, copy=False), slopes.astype(dtype, copy=False)
+
+
+def _by_numpy(x: Array, labels: Array, loss: Array, slopes: Array) -> None:
+    """Write losses and gradients, some rows at a time: they stay in the cache in all passes."""
+    step = max(1, _BLOCK_NUMBERS // x.shape[1])
 
     def work(piece: int) -> None:
         part = slice(piece * step, (piece + 1) * step)
         loss[part] = _losses_of(x[part], labels[part], slopes[part])
 
-    pieces = -(-len(x) // step)
-    team.share(pieces, work, team.size() if x.size >= _SHARED_NUMBERS else 1)
-    return loss.astype(dtype, copy=False), slopes.astype(dtype, copy=False)
+    team.share(-(-len(x) // step), work, team.size() if x.size >= _SHARED_NUMBERS else 1)
 
 
 def _losses_of(x: Array, labels: Array, slopes: Array) -> Array:
