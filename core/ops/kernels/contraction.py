@@ -7,9 +7,10 @@ the output is summed.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -64,9 +65,12 @@ def contract(text: str, arrays: Sequence[Array], out: Array | None = None) -> Ar
         arrays: one or two.
         out: filled and returned if given.
     """
-    equation = parse_equation(text)
     dtype = arrays[0].dtype
     wide = computed_in(dtype)
+    pair = _pair_of(text) if len(arrays) == 2 and wide == dtype else None
+    if pair is not None and pair.fits(arrays[0], arrays[1]):
+        return _of_pair(pair, arrays[0], arrays[1], out)
+    equation = parse_equation(text)
     # Axes under an ellipsis get numbers as labels, 0 for the last.
     operands = [
         (array.astype(wide, copy=False), _spelled(labels, array.ndim, text))
@@ -90,6 +94,94 @@ def contract(text: str, arrays: Sequence[Array], out: Array | None = None) -> Ar
         result = _arranged(product, found, output).astype(dtype, copy=False)
         if room is not None and np.may_share_memory(result, room):
             return room
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+class _Pair(NamedTuple):
+    """An equation of two inputs that is one product of matrices, or a batch of them.
+
+    Attributes:
+        ranks: of the inputs.
+        orders: their axes as [batch, left, shared] and [batch, shared, right].
+        counts: how many labels are of the batch, and shared.
+        lefts: how many are of the first input alone.
+        matched: axes of the first and the second input that must have one size.
+        labels: for each axis of the output, its place in [batch, left, right].
+        places: for each axis of [batch, left, right], its place in the output.
+    """
+
+    ranks: tuple[int, int]
+    orders: tuple[tuple[int, ...], tuple[int, ...]]
+    counts: tuple[int, int]
+    lefts: int
+    matched: tuple[tuple[int, int], ...]
+    labels: tuple[int, ...]
+    places: tuple[int, ...]
+
+    def fits(self, x: Array, y: Array) -> bool:
+        """Whether the shapes are those of the equation."""
+        return (x.ndim, y.ndim) == self.ranks and all(
+            x.shape[m] == y.shape[n] for m, n in self.matched
+        )
+
+
+@functools.lru_cache(maxsize=1024)
+def _pair_of(text: str) -> _Pair | None:
+    """The equation as one product; None where there is more to do."""
+    equation = parse_equation(text)
+    if len(equation.inputs) != 2:
+        return None
+    (xs, ys), output = equation.inputs, equation.output
+    for labels in (xs, ys, output):
+        if ELLIPSIS in labels or len(set(labels)) < len(labels):
+            return None
+    if set(xs) ^ set(ys) != set(output) - (set(xs) & set(ys)):
+        return None  # an axis is summed that one input has alone, or one is missing
+    batch = [label for label in xs if label in ys and label in output]
+    shared = [label for label in xs if label in ys and label not in output]
+    left = [label for label in xs if label not in ys]
+    right = [label for label in ys if label not in xs]
+    made = [*batch, *left, *right]
+    return _Pair(
+        (len(xs), len(ys)),
+        (
+            tuple(xs.index(label) for label in (*batch, *left, *shared)),
+            tuple(ys.index(label) for label in (*batch, *shared, *right)),
+        ),
+        (len(batch), len(shared)),
+        len(left),
+        tuple((xs.index(label), ys.index(label)) for label in (*batch, *shared)),
+        tuple(made.index(label) for label in output),
+        tuple(output.index(label) for label in made),
+    )
+
+
+def _of_pair(pair: _Pair, x: Array, y: Array, out: Array | None) -> Array:
+    """The sum of an equation that is one product; see `contract`."""
+    ahead, shared = pair.counts
+    a, b = x.transpose(pair.orders[0]), y.transpose(pair.orders[1])
+    batch, lefts, inner = a.shape[:ahead], a.shape[ahead : ahead + pair.lefts], b.shape[ahead:]
+    inner, rights = inner[:shared], inner[shared:]
+    sums = math.prod(inner)
+    a = a.reshape(*batch, math.prod(lefts), sums)
+    b = b.reshape(*batch, sums, math.prod(rights))
+    sizes = (*batch, *lefts, *rights)
+    # Written where it belongs at once, if it can lie there as matrices.
+    room = out if out is not None and out.dtype == a.dtype else None
+    if not ahead and weights.are_steady(y) and _is_same(b, y):
+        made = tiles.product(a, b, None, y)
+    else:
+        if room is None:
+            room = np.empty([sizes[place] for place in pair.labels], a.dtype)
+        target = room.transpose(pair.places).reshape(*batch, a.shape[-2], b.shape[-1])
+        lies_there = np.may_share_memory(target, room)
+        made = blas.matmul(a, b, target if lies_there else None)
+        if lies_there and (out is None or room is out):
+            return room
+    result = made.reshape(sizes).transpose(pair.labels)
     if out is None:
         return result
     out[...] = result
