@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pinnace.engine.codegen import attention, chains, clusters, dense, rectified
+from pinnace.engine.codegen import attention, chains, clusters, dense, rectified, rectified_pools
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.networks.finding import find as find_networks
 from pinnace.engine.networks.guarded import guarded
@@ -41,8 +41,7 @@ def fuse(
     checked = watched is not None
     networks = _networks(steps, sizes, results, watched, settled, steady)
     taken = {place for network in networks for place in network.cluster.members}
-    pairs = [] if checked else rectified.find(steps, sizes, results)
-    pairs = [pair for pair in pairs if taken.isdisjoint(pair.cluster.members)]
+    pairs = [] if checked else _pairs(steps, sizes, results, taken)
     taken |= {place for pair in pairs for place in pair.cluster.members}
     left = clusters.find(steps, sizes, results, taken)
     regions: Sequence[chains.Part | attention.Attention | chains.Chain]
@@ -71,6 +70,24 @@ def fuse(
     for pair in pairs:
         found.update(dict.fromkeys(pair.cluster.members))
         found[pair.place] = pair
+    return found
+
+
+def _pairs(
+    steps: Sequence[Step],
+    sizes: Mapping[Value, tuple[int, ...]],
+    results: Sequence[Value],
+    taken: Collection[int],
+) -> list[rectified.Rectified | rectified_pools.RectifiedPool]:
+    """Rectifiers and what stands before them, of steps that are not taken; each in one pair."""
+    pairs: list[rectified.Rectified | rectified_pools.RectifiedPool] = []
+    pairs += rectified.find(steps, sizes, results)
+    pairs += rectified_pools.find(steps, sizes, results)
+    used, found = set(taken), []
+    for pair in pairs:
+        if used.isdisjoint(pair.cluster.members):
+            used.update(pair.cluster.members)
+            found.append(pair)
     return found
 
 

@@ -30,15 +30,16 @@ def kernel(key, low, high, out):
         out[n, 2], out[n, 3] = uint32(c2), uint32(c3)
 """
 
-# Windows of [down, along] pixels that lie side by side: dx gets dy where x is the first maximum.
+# Windows of [down, along] pixels that lie side by side: dx gets dy where x is the first maximum; if
+# it is to be `rectified`, where that is positive.
 _MAXIMA = """
 IMAGES = types.Array(float32, 4, "C", readonly=True)
 MADE = types.Array(float32, 4, "C")
 
 
-@njit([void(int64, int64, int64, int64, IMAGES, IMAGES, IMAGES, MADE)],
+@njit([void(int64, int64, int64, int64, int64, IMAGES, IMAGES, IMAGES, MADE)],
       cache=True, nogil=True, error_model="numpy")
-def kernel(start, stop, down, along, x, y, dy, dx):
+def kernel(start, stop, rectified, down, along, x, y, dy, dx):
     channels = x.shape[3]
     # dy until it is sent, then zeros: a flag beside it is no vector code.
     left = np.empty(channels, np.float32)
@@ -48,6 +49,9 @@ def kernel(start, stop, down, along, x, y, dy, dx):
                 most, sent = y[n, i, j], dy[n, i, j]
                 for c in range(channels):
                     left[c] = sent[c]
+                if rectified:
+                    for c in range(channels):
+                        left[c] = left[c] if most[c] > np.float32(0) else np.float32(0)
                 for a in range(down):
                     for b in range(along):
                         one = x[n, i * down + a, j * along + b]
@@ -95,9 +99,9 @@ IMAGES = types.Array(float32, 4, "C", readonly=True)
 MADE = types.Array(float32, 4, "C")
 
 
-@njit([void(int64, int64, int64, int64, int64, int64, int64, int64, IMAGES, IMAGES, IMAGES, MADE)],
-      cache=True, nogil=True, error_model="numpy")
-def kernel(start, stop, down, along, step_down, step_along, top, left, x, y, dy, dx):
+@njit([void(int64, int64, int64, int64, int64, int64, int64, int64, int64, IMAGES, IMAGES, IMAGES,
+            MADE)], cache=True, nogil=True, error_model="numpy")
+def kernel(start, stop, rectified, down, along, step_down, step_along, top, left, x, y, dy, dx):
     channels = x.shape[3]
     rest = np.empty(channels, np.float32)
     for n in range(start, stop):
@@ -113,6 +117,9 @@ def kernel(start, stop, down, along, step_down, step_along, top, left, x, y, dy,
                 most, sent = y[n, i, j], dy[n, i, j]
                 for c in range(channels):
                     rest[c] = sent[c]
+                if rectified:
+                    for c in range(channels):
+                        rest[c] = rest[c] if most[c] > np.float32(0) else np.float32(0)
                 for a in range(high, low):
                     for b in range(begin, end):
                         one, made = x[n, a, b], dx[n, a, b]

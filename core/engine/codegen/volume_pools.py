@@ -55,14 +55,15 @@ def kernel(start, stop, deep, down, along, step_deep, step_down, step_along, fro
 )
 
 # Windows side by side, of which the first may begin before the volume and the last end behind it:
-# dx gets dy wherever x is the maximum. Where no window is, it stays as it is.
+# dx gets dy wherever x is the maximum; if it is to be `rectified`, where that is positive. Where no
+# window is, it stays as it is.
 _MAXIMA = (
     _BEGIN
     + """
 
-@njit([void(int64, int64, int64, int64, int64, int64, int64, int64, int64, VOLUMES, VOLUMES,
+@njit([void(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64, VOLUMES, VOLUMES,
             VOLUMES, MADE)], cache=True, nogil=True, error_model="numpy")
-def kernel(start, stop, deep, down, along, front, top, left, channels, x, y, dy, dx):
+def kernel(start, stop, rectified, deep, down, along, front, top, left, channels, x, y, dy, dx):
     most, sent = np.empty(x.shape[3], np.float32), np.empty(x.shape[3], np.float32)
     columns = min(x.shape[3] // channels, y.shape[3] // channels * along - left)
     for place in range(start, stop):
@@ -81,6 +82,9 @@ def kernel(start, stop, deep, down, along, front, top, left, channels, x, y, dy,
                 for c in range(channels):
                     most[b * channels + c] = largest[window * channels + c]
                     sent[b * channels + c] = slope[window * channels + c]
+            if rectified:
+                for p in range(columns * channels):
+                    sent[p] = sent[p] if most[p] > np.float32(0) else np.float32(0)
             for s in range(near, far):
                 for a in range(high, low):
                     one, made = x[n, s, a], dx[n, s, a]

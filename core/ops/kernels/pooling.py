@@ -21,6 +21,8 @@ from pinnace.ops.kernels.precision import Array, computed_in
 from pinnace.ops.kernels.windows import window_counts
 
 Ties: TypeAlias = Literal["first", "every"]
+# Taps, steps and positions outside of x, per spatial axis.
+Windows: TypeAlias = tuple[Sequence[int], Sequence[int], Pads]
 # Index of the windows that a tap meets, index of what it reads there.
 Tap: TypeAlias = tuple[tuple[slice, ...], tuple[slice, ...]]
 
@@ -157,6 +159,8 @@ def max_pool_gradient(
     strides: Sequence[int],
     pads: Pads,
     ties: Ties = "first",
+    rectified: bool = False,
+    out: Array | None = None,
 ) -> Array:
     """Gradient of `max_pool`: dy goes to where the maximum was.
 
@@ -169,6 +173,8 @@ def max_pool_gradient(
         pads: as for `max_pool`.
         ties: "first": the first maximum in row-major order gets dy (TensorFlow `MaxPoolGrad`);
             "every": each maximum gets it (TensorFlow `MaxPool3DGrad`).
+        rectified: only where x is positive, as if it had been made by max(x, 0).
+        out: filled and returned if given: float32, C-contiguous.
 
     Returns:
         [batch, *spatial, C], dtype of dy.
@@ -176,39 +182,74 @@ def max_pool_gradient(
     Source:
         TensorFlow ops `MaxPoolGrad`, `MaxPool3DGrad`.
     """
-    compute = computed_in(dy.dtype)
-    dy_exact = dy.astype(compute, copy=False)
-    if ties == "first" and _needs_tournament(x, y):
-        dx = np.zeros(x.shape, compute)
-        winners, _ = _winners(x, ksize, strides, pads)
-        places = _flat_places(winners, x.shape)
-        np.add.at(dx.reshape(-1), places.reshape(-1), dy_exact.reshape(-1))
-        return dx.astype(dy.dtype, copy=False)
+    dy_exact = dy.astype(computed_in(dy.dtype), copy=False)
+    windows = ksize, strides, pads
+    has_odd = ties == "first" and _needs_tournament(x, y)
+    found = None if has_odd else _by_machine_code(x, y, dy_exact, windows, ties, rectified, out)
+    if found is None:
+        if has_odd:
+            found = _to_winners(x, dy_exact, windows)
+        else:
+            found = _by_numpy(x, y, dy_exact, windows, ties)
+        if rectified:
+            found = _where(x > 0, found)
+    if out is not None:
+        if found is not out:
+            out[...] = found
+        return out
+    return found.astype(dy.dtype, copy=False)
+
+
+def _to_winners(x: Array, dy: Array, windows: Windows) -> Array:
+    """The gradient goes to the first of the largest, as a walk over each window finds it."""
+    dx = np.zeros(x.shape, dy.dtype)
+    winners, _ = _winners(x, *windows)
+    places = _flat_places(winners, x.shape)
+    np.add.at(dx.reshape(-1), places.reshape(-1), dy.reshape(-1))
+    return dx
+
+
+def _lie_side_by_side(x: Array, y: Array, windows: Windows) -> bool:
+    """Whether each pixel is in one window."""
+    ksize, strides, _ = windows
+    sizes = zip(ksize, strides, y.shape[1:-1], x.shape[1:-1], strict=True)
+    return all(k == s and count * s == size for k, s, count, size in sizes)
+
+
+def _by_machine_code(
+    x: Array,
+    y: Array,
+    dy: Array,
+    windows: Windows,
+    ties: Ties,
+    rectified: bool,
+    out: Array | None,
+) -> Array | None:
+    """The gradient; None where NumPy has to do it."""
+    ksize, strides, pads = windows
     if ties == "every":
-        found = volume_pooling.gradient(x, y, dy_exact, ksize, strides, pads)
-        if found is not None:
-            return found.astype(dy.dtype, copy=False)
-    written = all(
-        k == s and count * s == size
-        for k, s, count, size in zip(ksize, strides, y.shape[1:-1], x.shape[1:-1], strict=True)
+        return volume_pooling.gradient(x, y, dy, ksize, strides, pads, rectified, out)
+    if x.ndim != 4 or not readable(x, y, dy):
+        return None
+    written = _lie_side_by_side(x, y, windows)
+    kernel = compiled.made("maxima" if written else "stepped_maxima")
+    if kernel is None:
+        return None
+    places = ksize if written else (*ksize, *strides, pads[0][0], pads[1][0])
+    dx = recycling.empty(x.shape, np.float32) if out is None else out
+    arrays = x, y, dy, dx
+    share_images(
+        len(x), x.size, lambda start, stop: kernel(start, stop, rectified, *places, *arrays)
     )
-    if ties == "first" and x.ndim == 4 and readable(x, y, dy_exact):
-        kernel = compiled.made("maxima" if written else "stepped_maxima")
-        if kernel is not None:
-            windows = ksize if written else (*ksize, *strides, pads[0][0], pads[1][0])
-            return _by_images(kernel, windows, x, y, dy_exact)
-    dx = np.empty(x.shape, compute) if written else np.zeros(x.shape, compute)
+    return dx
+
+
+def _by_numpy(x: Array, y: Array, dy: Array, windows: Windows, ties: Ties) -> Array:
+    """The gradient, by passes over all windows."""
+    make = np.empty if _lie_side_by_side(x, y, windows) else np.zeros
+    dx: Array = make(x.shape, dy.dtype)
     with compiled.watched:
-        _send_in_parts(x, y, dy_exact, dx, (ksize, strides, pads), ties)
-    return dx.astype(dy.dtype, copy=False)
-
-
-def _by_images(
-    kernel: Callable[..., Any], windows: Sequence[int], x: Array, y: Array, dy: Array
-) -> Array:
-    """What the machine code for a gradient makes, images shared among threads."""
-    dx = recycling.empty(x.shape, np.float32)
-    share_images(len(x), x.size, lambda start, stop: kernel(start, stop, *windows, x, y, dy, dx))
+        _send_in_parts(x, y, dy, dx, windows, ties)
     return dx
 
 
@@ -217,11 +258,11 @@ def _send_in_parts(
     y: Array,
     dy_exact: Array,
     dx: Array,
-    window: tuple[Sequence[int], Sequence[int], Pads],
+    windows: Windows,
     ties: Ties,
 ) -> None:
     """`_send_to_maxima` for as many images at a time as stay in the cache."""
-    ksize, strides, pads = window
+    ksize, strides, pads = windows
     taps = list(_taps(x.shape[1:-1], y.shape[1:-1], ksize, strides, pads))
     overlap = any(k > s for k, s in zip(ksize, strides, strict=True))
     step = max(1, BLOCK_BYTES // max(1, math.prod(x.shape[1:]) * x.dtype.itemsize))

@@ -50,7 +50,14 @@ def peaks(
 
 
 def gradient(
-    x: Array, y: Array, dy: Array, ksize: Sequence[int], strides: Sequence[int], pads: Pads
+    x: Array,
+    y: Array,
+    dy: Array,
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    pads: Pads,
+    rectified: bool = False,
+    out: Array | None = None,
 ) -> Array | None:
     """dy wherever x is the maximum of its window; None where NumPy has to do it.
 
@@ -61,6 +68,8 @@ def gradient(
         ksize: as for `peaks`.
         strides: as for `peaks`; where windows overlap, NumPy has to do it.
         pads: as for `peaks`.
+        rectified: only where that is positive.
+        out: filled and returned if given: float32, C-contiguous.
 
     Returns:
         [batch, *spatial, C]; as `pooling.max_pool_gradient` where every maximum gets dy.
@@ -78,10 +87,10 @@ def gradient(
             y.shape[1:-1], strides, befores, x.shape[1:-1], strict=True
         )
     )
-    dx = recycling.empty(x.shape, np.float32)
+    dx = recycling.empty(x.shape, np.float32) if out is None else out
     if not reached:
         dx[...] = 0
-    windows = (*ksize, *befores, x.shape[-1])
+    windows = (rectified, *ksize, *befores, x.shape[-1])
     lines = [_lines(a) for a in (x, y, dy, dx)]
     slices = len(y) * y.shape[1]
     share_images(slices, x.size, lambda start, stop: kernel(start, stop, *windows, *lines))

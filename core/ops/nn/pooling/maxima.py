@@ -80,10 +80,33 @@ MAX_POOL: OpDef = define(
 )
 
 
-def _max_gradient(x: Array, y: Array, dy: Array, windows: Windows, ties: kernels.Ties) -> Array:
+def max_gradient(
+    x: Array,
+    y: Array,
+    dy: Array,
+    windows: Windows,
+    ties: kernels.Ties,
+    rectified: bool = False,
+    out: Array | None = None,
+) -> Array:
+    """The gradient of a maximum; see `kernels.pooling.max_pool_gradient`.
+
+    Args:
+        x: images, or volumes, in the format of the windows.
+        y: their maxima.
+        dy: gradient of y.
+        windows: as the op has them.
+        ties: which of several maxima gets it.
+        rectified: only where x is positive.
+        out: filled if given; channels last, float32, C-contiguous.
+
+    Returns:
+        The shape of x, dtype of dy.
+    """
     x, y, dy = windows.last(x), windows.last(y), windows.last(dy)
     pads = windows.pads(x.shape)
-    dx = kernels.max_pool_gradient(x, y, dy, windows.ksize, windows.strides, pads, ties)
+    given = windows.ksize, windows.strides, pads
+    dx = kernels.max_pool_gradient(x, y, dy, *given, ties, rectified, out)
     return windows.given(dx)
 
 
@@ -117,7 +140,7 @@ def _max_pool_grad_kernel(
     windows = Windows(ksize, strides, padding, data_format, explicit_paddings)
     # TensorFlow: in volumes every maximum of a window gets its gradient, in images the first.
     ties: kernels.Ties = "first" if grad.ndim == 4 else "every"
-    return _max_gradient(orig_input, orig_output, grad, windows, ties)
+    return max_gradient(orig_input, orig_output, grad, windows, ties)
 
 
 MAX_POOL_GRAD: OpDef = define(
@@ -221,7 +244,7 @@ def _max_pool_grad_v2_kernel(
     data_format: str,
 ) -> Array:
     windows = _windows_of("MaxPoolGradV2", ksize, strides, padding, data_format)
-    return _max_gradient(orig_input, orig_output, grad, windows, "first")
+    return max_gradient(orig_input, orig_output, grad, windows, "first")
 
 
 MAX_POOL_GRAD_V2: OpDef = define(

@@ -83,7 +83,7 @@ def test_memory_is_fetched_and_given_back(
     x = random.integers(0, 3, (count, 4, 6, channels)).astype(np.float32)
     y = x.reshape(count, 2, 2, 3, 2, channels).max((2, 4))
     dy = random.standard_normal(y.shape).astype(np.float32)
-    same(kernels["maxima"], (0, count, 2, 2, x, y, dy, np.zeros_like(x)))
+    same(kernels["maxima"], (0, count, 0, 2, 2, x, y, dy, np.zeros_like(x)))
 
 
 @given(st.integers(1, 200), SEED)

@@ -20,6 +20,7 @@ from pinnace.engine.codegen.chains import Chain
 from pinnace.engine.codegen.dense import Dense
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.rectified import Rectified
+from pinnace.engine.codegen.rectified_pools import RectifiedPool
 from pinnace.framework import config
 from pinnace.ops.kernels import compiled, pieces, team, tiles
 from pinnace.ops.nn.batch_norm import fused_batch_norm
@@ -537,3 +538,46 @@ def test_a_batch_norm_that_others_take_stays_as_it_is() -> None:
     assert not any(isinstance(one, Rectified) for one in regions(f, x))
     np.testing.assert_allclose(found.numpy(), np.maximum(y.numpy(), 0) * 2 + 1, rtol=1e-6)
     assert (y.numpy() < 0).any()
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+@pytest.mark.parametrize("ksize", [2, 3])
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+def test_gradients_of_a_pool_and_a_relu_are_one_step(rank: int, ksize: int, padding: str) -> None:
+    random = np.random.default_rng(rank * ksize)
+    sizes = (9, 8, 6)[:rank]
+    # Few different numbers, of which many are not positive: windows of nothing else, and ties.
+    x = random.integers(-4, 3, (3, *sizes, 5)).astype(np.float32)
+    x[0] = np.minimum(x[0], 0)
+    pool = tf.nn.max_pool2d if rank == 2 else tf.nn.max_pool3d
+
+    @tf.function
+    def f(x: Any, bias: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch([x, bias])
+            y = pool(tf.nn.relu(x + bias), ksize, 2, padding)
+            total = tf.reduce_sum(y * y + y)
+        return tape.gradient(total, [x, bias])
+
+    bias = np.array([0, 1, -1, 0.5, -9], np.float32)
+    wanted = f.python_function(tf.constant(x), tf.constant(bias))
+    found = settled(f, x, bias)
+    assert any(isinstance(one, RectifiedPool) for one in regions(f, x, bias))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_a_pool_of_other_numbers_than_the_relu_s_stays_as_it_is() -> None:
+    x = normal(2, 8, 8, 4)
+
+    @tf.function
+    def f(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            total = tf.reduce_sum(tf.nn.max_pool2d(tf.nn.relu(x) + 1.0, 2, 2, "VALID") ** 2)
+        return tape.gradient(total, x)
+
+    wanted = f.python_function(tf.constant(x))
+    found = settled(f, x)
+    assert not any(isinstance(one, RectifiedPool) for one in regions(f, x))
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-5, atol=1e-5)

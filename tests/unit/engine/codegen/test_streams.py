@@ -57,7 +57,7 @@ def test_a_gradient_goes_to_the_first_maximum(
     dy[random.random(dy.shape) < 0.1] = np.inf
     y = x.reshape(count, rows, down, columns, along, channels).max((2, 4))
     found = np.empty_like(x)
-    kernels["maxima"](0, count, down, along, x, y, dy, found)
+    kernels["maxima"](0, count, 0, down, along, x, y, dy, found)
     wanted = np.zeros_like(x)
     for place in np.ndindex(y.shape):
         n, i, j, c = place
@@ -115,6 +115,7 @@ def test_a_window_gives_its_largest(
     st.tuples(*[st.tuples(st.integers(0, 2), st.integers(0, 2))] * 2),
     st.integers(1, 20),
     st.booleans(),
+    st.booleans(),
     st.integers(0, 2**32 - 1),
 )
 def test_a_gradient_of_windows_anywhere(
@@ -125,14 +126,17 @@ def test_a_gradient_of_windows_anywhere(
     pads: tuple[tuple[int, int], tuple[int, int]],
     channels: int,
     is_given: bool,
+    rectified: bool,
     seed: int,
 ) -> None:
     """Windows overlap, leave pixels out, or hang over; sums are of the same order as NumPy's."""
     random = np.random.default_rng(seed)
-    x = random.integers(0, 3, (count, *sizes, channels)).astype(np.float32)
+    x = random.integers(-1, 3, (count, *sizes, channels)).astype(np.float32)
+    if seed % 4 == 0 and x.size:
+        x[random.random(x.shape) < 0.02] = np.nan  # those go to the walk over each window
     y = pooling.max_pool(x, window[:2], window[2:], pads)
     if is_given:  # by a user: no maxima of these images
-        y = random.integers(0, 3, y.shape).astype(np.float32)
+        y = random.integers(-1, 3, y.shape).astype(np.float32)
     dy = random.standard_normal(y.shape).astype(np.float32)
     dy[random.random(dy.shape) < 0.1] = np.inf
     arguments = (x, y, dy, window[:2], window[2:], pads)
@@ -141,8 +145,12 @@ def test_a_gradient_of_windows_anywhere(
         patch.setattr(image_shares.team, "members", lambda: 3)
         patch.setattr(pooling.compiled, "made", lambda _: None)
         wanted = pooling.max_pool_gradient(*arguments)
+        if rectified:
+            wanted = np.where(x > 0, wanted, np.float32(0))
         patch.setattr(pooling.compiled, "made", kernels.__getitem__)
-        found = pooling.max_pool_gradient(*arguments)
+        out = np.full_like(x, np.nan) if seed % 2 else None
+        found = pooling.max_pool_gradient(*arguments, "first", rectified, out)
+    assert out is None or found is out
     np.testing.assert_array_equal(found, wanted)
 
 

@@ -118,6 +118,10 @@ def test_a_gradient_goes_to_every_maximum(case: Drawn, asked: list[str]) -> None
         wanted[window] = np.where(part == largest, dy[at][:, None, None, None], 0)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, wanted)
+    out = np.full_like(case.x, np.nan)
+    arguments = (case.x, y, dy, case.ksize, case.strides, case.pads)
+    assert pooling.max_pool_gradient(*arguments, "every", True, out) is out
+    np.testing.assert_array_equal(out, np.where(case.x > 0, wanted, 0))
 
 
 @pytest.mark.parametrize(

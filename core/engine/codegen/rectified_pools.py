@@ -1,0 +1,105 @@
+"""The gradients of a maximum over windows and of the rectifier before it, as one region.
+
+What the windows send back is a gradient of rectified numbers: where a number is not positive, the
+rectifier sends nothing on. It is not sent there at all, and not written twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.engine.codegen import compiler, streams, volume_pools
+from pinnace.engine.codegen.clusters import Cluster
+from pinnace.framework import dtypes
+from pinnace.ops.nn.pooling import maxima
+from pinnace.ops.nn.pooling.windows import Windows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.engine.steps import Step
+    from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Node, Value
+    from pinnace.ops.kernels import pooling
+
+_POOLS = frozenset({maxima.MAX_POOL_GRAD, maxima.MAX_POOL_3D_GRAD})
+
+
+class RectifiedPool:
+    """Both gradients as something a plan can call.
+
+    Args:
+        cluster: both steps.
+        pool: the gradient of the maximum.
+    """
+
+    # Its shapes are never others than expected.
+    misses = 0
+    needs_blas = False
+
+    def __init__(self, cluster: Cluster, pool: Node) -> None:
+        self.cluster = cluster
+        self.place = cluster.members[-1]
+        attrs = pool.attrs
+        self._is_volume = pool.op is maxima.MAX_POOL_3D_GRAD
+        padded = (attrs.get("explicit_paddings", ()),)
+        self._windows = Windows(
+            attrs["ksize"], attrs["strides"], attrs["padding"], attrs["data_format"], *padded
+        )
+        name = "volume_maxima" if self._is_volume else "stepped_maxima"
+        text = (volume_pools.TEXTS if self._is_volume else streams.TEXTS)[name]
+        self.kernel = compiler.request(text)
+
+    def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
+        """The gradient of what the rectifier was given.
+
+        Args:
+            inputs: the rectified numbers, their maxima, and the gradient of those.
+            outs: the array to fill, C-contiguous; None for a new one.
+        """
+        x, y, dy = inputs
+        ties: pooling.Ties = "every" if self._is_volume else "first"
+        found = maxima.max_gradient(x, y, dy, self._windows, ties, rectified=True, out=outs[0])
+        return (found,)
+
+
+def find(
+    steps: Sequence[Step], sizes: Mapping[Value, tuple[int, ...]], results: Sequence[Value]
+) -> list[RectifiedPool]:
+    """The pairs in a plan.
+
+    Args:
+        steps: a plan's.
+        sizes: the shape of each value, where it is known.
+        results: what the plan returns.
+    """
+    kept = set(results)
+    users: dict[Value, list[int]] = {}
+    for place, step in enumerate(steps):
+        for value in step.node.inputs:
+            users.setdefault(value, []).append(place)
+    found = []
+    for place, step in enumerate(steps):
+        pool = step.node
+        made = pool.outputs[0] if _is_plain(pool) else None
+        if made is None or made in kept or made not in sizes or len(users.get(made, ())) != 1:
+            continue
+        user = users[made][0]
+        other = steps[user].node
+        is_of_it = other.op.name == "ReluGrad" and other.inputs[1] is pool.inputs[0]
+        if is_of_it and not other.controls:
+            cluster = Cluster(sizes[made], members=[place, user], inputs=list(pool.inputs))
+            cluster.outputs = list(other.outputs)
+            found.append(RectifiedPool(cluster, pool))
+    return found
+
+
+def _is_plain(node: Node) -> bool:
+    """The gradient of a maximum of float32 images or volumes with the channels last."""
+    return (
+        node.op in _POOLS
+        and node.attrs["data_format"][-1] == "C"
+        and node.attrs["ksize"][-1] == node.attrs["strides"][-1] == 1
+        and all(value.dtype is dtypes.float32 for value in node.inputs)
+        and not node.controls
+    )
