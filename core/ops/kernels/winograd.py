@@ -35,7 +35,7 @@ _WORTH_TRANSFORMING = 64
 _BLOCK_NUMBERS = 220_000
 _FEWEST_TILES, _MOST_TILES = 28, 112
 # Numbers of a transformed filter's gradient that stay in the cache while images pass.
-_SLOPE_NUMBERS = 1 << 17
+_SLOPE_NUMBERS = 1 << 18
 # What sums must stay below, for nothing to overflow: transformations add 16 numbers at most.
 _LARGEST = float(np.finfo(np.float32).max) / 1024
 # Largest numbers of both factors where sums of products are: their product leaves room for sums.
