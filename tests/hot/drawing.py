@@ -424,6 +424,56 @@ def transformer(d: Draft) -> Case:
     return Case("transformer", d.end(y))
 
 
+def _part(d: Draft, x: Value, number: int) -> Value:
+    """What a tensor has at a place of its second axis."""
+    limits = ([0, number], [0, number + 1], [1, 1])
+    begin, end, steps = (d.constant(np.array(one, np.int32)) for one in limits)
+    masks = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
+    made: Value = d.op("StridedSlice", x, begin, end, steps, **masks)
+    return made
+
+
+def decoder(d: Draft) -> Case:
+    """A row put into a cache, or behind it, attention of the row over that, and what is packed."""
+    draw = d.draw
+    b, t, h = d.size(), d.sizes.choice((1, 2, 8, 9, 33)), d.sizes.choice((1, 2, 3))
+    n, c = d.sizes.choice((1, 3, 8)), d.sizes.choice((2, 8, 17))
+    how, update, scale, ends = (draw.randrange(count) for count in (2, 4, 3, 4))
+    f = dtypes.float32
+    x, cache, here = d.input(f, (b, c)), d.input(f, (b, 2, h, t, n)), d.input(f, (b, 1, t, 1))
+    y = d.op("MatMul", x, d.weights(_weights(d, c, 3 * h * n), draw.randrange(2) == 0))
+    if how:
+        parts = d.op("Split", d.constant(np.int32(1)), y, num_split=3)
+        shape = d.constant(np.array([b, h, 1, n], np.int32))
+        query, *rows = (d.op("Reshape", one, shape) for one in parts)
+    else:
+        y = d.op("Reshape", y, d.constant(np.array([b, 3, h, 1, n], np.int32)))
+        query, *rows = (_part(d, y, number) for number in range(3))
+
+    def kept(side: int) -> Value:
+        before, row = _part(d, cache, side), rows[side]
+        if update == 0:
+            made: Value = d.op("ConcatV2", [before, row], d.constant(np.int32(2)))
+        elif update == 1:
+            made = d.op("AddV2", before, d.op("Mul", here, d.op("Sub", row, before)))
+        else:
+            gone = d.op("Mul", before, d.op("Sub", d.constant(np.float32(1)), here))
+            pair = [gone, d.op("Mul", row, here)]
+            made = d.op("AddV2", *pair[:: 1 if update == 2 else -1])
+        return made
+
+    keys, values = kept(0), kept(1)
+    query = d.op("Mul", query, d.constant(np.float32(0.5))) if scale == 1 else query
+    scores = d.op("BatchMatMulV2", query, keys, adj_y=True)
+    scores = d.op("Mul", scores, d.constant(np.float32(0.25))) if scale == 2 else scores
+    found = d.op("BatchMatMulV2", d.op("Softmax", scores), values)
+    found = d.op("Reshape", found, d.constant(np.array([b, h * n], np.int32)))
+    found = d.op("MatMul", found, d.constant(_weights(d, h * n, c)))
+    more = {0: [], 1: [keys, values], 2: [d.op("Pack", [keys, values], axis=1)]}
+    joined = d.op("ConcatV2", [keys, values], d.constant(np.int32(1)))
+    return Case("decoder", d.end(found, *more.get(ends, [joined])))
+
+
 def small_plan(d: Draft) -> Case:  # noqa: C901 (one case after the other)
     """A little network: every step of it has a statement."""
     draw = d.draw
@@ -905,6 +955,7 @@ MOTIFS: dict[Callable[[Draft], Case], int] = {
     dense: 12,
     attention: 6,
     transformer: 3,
+    decoder: 3,
     small_plan: 12,
     rectified: 3,
     scalar_loop: 12,

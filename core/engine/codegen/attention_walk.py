@@ -2,7 +2,7 @@
 
 For each image and head the keys are packed, then some queries at a time are multiplied with them,
 their scores scaled, masked and made a softmax, and multiplied with the values: the matrix of all
-scores is never in memory.
+scores is never in memory. Of few queries (one, over a decoder's cache) keys are not packed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ _TILE = """
     }
 )
 
+# Queries of a head for which packing its keys takes longer than reading them row by row.
+_FEW_QUERIES = 4
+
 ATTENTION = (
+    f"FEW_QUERIES = {_FEW_QUERIES}\n\n"
     '''
 @njit(nogil=True, error_model="numpy")
 def multiply_tiles(a, c, t, limit, count, b, b_step, length, a_step, width, zeros):
@@ -94,6 +98,22 @@ def softmax_scores(q, n, h, query, scores):
         scores[s] /= total
 
 
+@njit(nogil=True, error_model="numpy", fastmath={"contract"})
+def score_few(q, n, h, x, first, count, scores):
+    """Products of some queries with the keys where they lie: packing them would take longer."""
+    whole_vectors()
+    keys, depth, row = q[KEYS], q[DEPTH], q[K_ROW]
+    begin = q[K] + 4 * (n * q[K_IMAGE] + h * q[K_HEAD])
+    for i in range(count):
+        query = numbers(x + 4 * (first + i) * q[X_ROW], depth)
+        for s in range(keys):
+            key = numbers(begin + 4 * s * row, depth)
+            total = float32(0)
+            for d in range(depth):
+                total = plus(total, query[d] * key[d])
+            scores[i * keys + s] = total
+
+
 @njit(nogil=True, error_model="numpy")
 def attention_piece(q, t, room, piece):
     """A piece of attention: some heads of some images, or a share of one's queries."""
@@ -108,10 +128,11 @@ def attention_piece(q, t, room, piece):
     scores = room[packed:]
     units = q[IMAGES] * heads * cuts
     ready = -1
+    few = queries <= FEW_QUERIES and q[X_STEP] == 1 and q[K_STEP] == 1
     for unit in range(units * piece // pieces, units * (piece + 1) // pieces):
         pair, cut = unit // cuts, unit % cuts
         n, h = pair // heads, pair % heads
-        if pair != ready:
+        if pair != ready and not few:
             pack_keys(q, n, h, room)
             ready = pair
         share = ((queries + cuts - 1) // cuts + ROWS - 1) // ROWS * ROWS
@@ -125,7 +146,9 @@ def attention_piece(q, t, room, piece):
                 t[i] = t[count - 1]
                 t[limit + i] = t[limit + count - 1]
             x = q[X] + 4 * (n * q[X_IMAGE] + h * q[X_HEAD])
-            for j in range(0, keys, WIDE):
+            if few:
+                score_few(q, n, h, x, first, count, scores)
+            for j in range(0, 0 if few else keys, WIDE):
                 multiply_tiles(
                     x, scores[j:].ctypes.data, t, limit, count, room[j * depth :].ctypes.data,
                     WIDE, depth, q[X_STEP], min(WIDE, keys - j), nothing,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import operator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +10,7 @@ import numpy as np
 
 from pinnace.engine.codegen import equations
 from pinnace.engine.networks.layers import Attending, Layer, Strides
+from pinnace.engine.networks.strided import contiguous, is_somewhere, lies
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.array.permutations import TRANSPOSE
@@ -89,20 +88,7 @@ def read_attention(reader: Reader, place: int, node: Node) -> bool:
     return False
 
 
-def read_turned(reader: Reader, node: Node) -> bool:
-    """Whether another order of axes is but what attention reads: it reads where they were."""
-    x, out = node.inputs[0], node.outputs[0]
-    order = constant_of(node.inputs[1])
-    if order is None or not reader.is_moving(x) or reader.root(x) not in reader.made:
-        return False
-    takers = reader.uses.get(out, ())
-    if not takers or not all(_attends(reader, place, out) for place in takers):
-        return False
-    reader.turned[out] = x, [int(axis) % len(order) for axis in order]
-    return True
-
-
-def _attends(reader: Reader, place: int, value: Value) -> bool:
+def attends(reader: Reader, place: int, value: Value) -> bool:
     """Whether a step seems to be one of attention's two products, of this value."""
     if place < 0:
         return False
@@ -132,7 +118,7 @@ def _turned_after(reader: Reader, place: int, second: _Matrices, layer: Layer) -
     if order is None or _takers(reader, range(place + 1, at), [at]):
         return None
     out = node.outputs[0]
-    along = _contiguous(reader.sizes[out])
+    along = contiguous(reader.sizes[out])
     places = [int(axis) % len(order) for axis in order]
     result = _ordered([along[places.index(axis)] for axis in range(len(order))], second.axes.output)
     if result.step != 1:
@@ -163,8 +149,7 @@ def _product(
     reader: Reader, node: Node, *, swapped: bool, by_left: bool = False
 ) -> _Matrices | None:
     """The product that a step is, of what differs from call to call."""
-    known = [reader.is_moving(value) or value in reader.turned for value in node.inputs]
-    if known != [True, True]:
+    if not all(is_somewhere(reader, value) for value in node.inputs):
         return None
     ranks = [len(reader.sizes[value]) for value in (*node.inputs, node.outputs[0])]
     if node.op is EINSUM:
@@ -279,7 +264,7 @@ def _layer(
     x, queries = _strides(reader, first.left, first.axes.left)
     k, keys = _strides(reader, first.right, first.axes.right)
     z, values = _strides(reader, second.right, second.axes.right)
-    result = _ordered(_contiguous(reader.sizes[second.out]), second.axes.output)
+    result = _ordered(contiguous(reader.sizes[second.out]), second.axes.output)
     if values.step != 1 or result.step != 1:
         return None  # tiles read and write rows
     # The right matrix's rows are the sum's terms: of keys they are the numbers of one.
@@ -308,11 +293,8 @@ def _layer(
 
 def _strides(reader: Reader, value: Value, order: Sequence[int]) -> tuple[Value, Strides]:
     """What to read, and the numbers from one to the next along the axes in this order."""
-    if value not in reader.turned:
-        return value, _ordered(_contiguous(reader.sizes[value]), order)
-    base, axes = reader.turned[value]
-    along = _contiguous(reader.sizes[base])
-    return base, _ordered([along[axis] for axis in axes], order)
+    base, first, along = lies(reader, value)
+    return base, _ordered(along, order)._replace(first=first)
 
 
 def _ordered(along: Sequence[int], order: Sequence[int]) -> Strides:
@@ -323,14 +305,7 @@ def _ordered(along: Sequence[int], order: Sequence[int]) -> Strides:
 
 
 def _mask_strides(shape: Sequence[int]) -> Strides:
-    along = _contiguous(shape)
+    along = contiguous(shape)
     found = [0 if size == 1 else step for size, step in zip(shape, along, strict=True)]
     image, head, row, step = [0] * (_MOST_BATCH + 2 - len(found)) + found
     return Strides(image, head, row, step)
-
-
-def _contiguous(shape: Sequence[int]) -> list[int]:
-    """Numbers from one to the next along each axis of a tensor."""
-    if not shape:
-        return []
-    return [*itertools.accumulate(shape[:0:-1], operator.mul, initial=1)][::-1]

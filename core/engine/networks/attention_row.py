@@ -15,8 +15,8 @@ _TILES = 42
 _SCORES = 1 << 15
 # Columns to which keys are padded: of the widest tile.
 _COLUMNS = 32
-# Multiplications from which queries are shared out.
-_PIECE = 1 << 18
+# Multiplications from which queries are shared out, and how many reading a number takes as long as.
+_PIECE, _READING = 1 << 18, 16
 
 
 class Columns(NamedTuple):
@@ -27,12 +27,14 @@ class Columns(NamedTuple):
         numbers: the factor of scores, and the score of what is masked.
         scratch: numbers (int64) of a thread.
         room: numbers (float32) of a thread: packed keys, and scores.
+        firsts: the places of the first query, key, value and truth of the mask.
     """
 
     row: dict[str, int]
     numbers: tuple[float, float]
     scratch: int
     room: int
+    firsts: tuple[int, int, int, int]
 
 
 def attention_row(layer: Layer, threads: int) -> Columns:
@@ -48,7 +50,7 @@ def attention_row(layer: Layer, threads: int) -> Columns:
     block = max(_TILES, _SCORES // keys // _TILES * _TILES)
     block = min(block, -(-queries // _TILES) * _TILES)
     pairs = images * heads
-    work = pairs * queries * keys * (depth + width)
+    work = pairs * max(queries, _READING) * keys * (depth + width)
     cuts, pieces = 1, 1
     if threads > 1 and work >= threads * _PIECE:
         # Whole heads, whose keys are packed once; shares of their queries where heads are few.
@@ -74,9 +76,9 @@ def attention_row(layer: Layer, threads: int) -> Columns:
     row |= _strides("Y", one.result)
     row |= _strides("MASK", one.mask, step="MASK_STEP")
     padded = -(-keys // _COLUMNS) * _COLUMNS
-    return Columns(
-        row, (one.factor, one.filler), 3 * (block + 16) + 1, padded * depth + (block + 16) * keys
-    )
+    room = padded * depth + (block + 16) * keys
+    firsts = one.queries.first, one.keys.first, one.values.first, 0
+    return Columns(row, (one.factor, one.filler), 3 * (block + 16) + 1, room, firsts)
 
 
 def _strides(name: str, strides: Strides, *, step: str | None = None) -> dict[str, int]:

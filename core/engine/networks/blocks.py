@@ -134,7 +134,7 @@ def _batch(reader: Reader, inputs: Iterable[Value]) -> int:
     Views keep the parts apart because they keep the axis: parts lie behind one another in any shape
     that begins with it.
     """
-    if reader.turned:
+    if reader.strided or any(one.spread for one in reader.layers):
         return 1
     if any(one.attending or one.flat or one.indices for one in reader.layers):
         return 1

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Multiplications from which a network is worth a table, if it has but one product.
 _WORTH = 1 << 20
+# How often steps are read again because a value cannot lie in another.
+_MOST_TURNS = 8
 _OF_MATRICES = frozenset({MAT_MUL, BATCH_MAT_MUL_V2, EINSUM})
 
 
@@ -49,7 +51,7 @@ def find(
     if not keep_weights(steps):
         return []
     search = _Search(steps, sizes, results, settled, variables)
-    readers = [part for reader in search.readers() for part in search.parts(reader)]
+    readers = [part for reader in search.sound_readers() for part in search.parts(reader)]
     made = (search.network(reader) for reader in readers)
     return [network for network in made if network is not None]
 
@@ -69,6 +71,7 @@ class _Search:
         self._sizes = sizes
         self._variables = variables
         self._steady = find_steady(steps, variables)
+        self._refused: set[Value] = set()
         # Places of steps that run in any case.
         self._places = [
             place
@@ -81,6 +84,26 @@ class _Search:
             for value in steps[place].node.inputs:
                 self._uses.setdefault(value, []).append(place)
 
+    def sound_readers(self) -> list[Reader]:
+        """The steps read, so that nobody wants a value by itself that lies in another."""
+        for _ in range(_MOST_TURNS):
+            found = self.readers()
+            missed = {value for reader in found for value in self._missed(reader)}
+            if not missed:
+                break
+            self._refused |= missed
+        return found
+
+    def _missed(self, reader: Reader) -> list[Value]:
+        """Values that others than the network want, or whose whole it does not make."""
+        members = set(reader.members)
+        return [
+            value
+            for value in reader.strided
+            if any(at not in members for at in self._uses.get(value, ()))
+            or (value in reader.destined and reader.strided[value].base not in reader.made)
+        ]
+
     def readers(self) -> list[Reader]:
         """The steps read: a reader ends where something outside wants what it makes."""
         found = [self._reader()]
@@ -91,7 +114,7 @@ class _Search:
             if found[-1].read(place):
                 continue
             if any(value in found[-1].made for value in node.inputs):
-                found.append(self._reader())
+                found.append(self._reader({at for one in found for at in one.members}))
                 found[-1].read(place)
         return found
 
@@ -106,9 +129,10 @@ class _Search:
                 return [reader]
         return parts if all(map(_is_worth_it, parts)) else [reader]
 
-    def _reader(self) -> Reader:
+    def _reader(self, taken: Collection[int] = ()) -> Reader:
         steady = {*self._steady, *self._variables}  # handles: what they stand for is steady
-        return Reader(self._steps, self._sizes, steady, self._uses, self._running)
+        refused = frozenset(self._refused)
+        return Reader(self._steps, self._sizes, steady, self._uses, self._running, refused, taken)
 
     def network(self, reader: Reader) -> Network | None:
         """The network that was read; None if it is not worth one."""
@@ -124,7 +148,7 @@ class _Search:
             for value in self._steps[place].node.outputs
             if any(at not in members for at in self._uses.get(value, ()))
         ]
-        if any(value in reader.turned for value in outputs):
+        if any(value in reader.strided for value in outputs):
             return None  # it lies nowhere in this order
         tensors, weights = self._wanted(reader, members)
         self._take_unread(members, {*self._steady, *reader.passed}.difference(tensors))

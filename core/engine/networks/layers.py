@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from pinnace.engine.networks import fields
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pinnace.graph.graph import Node, Value
 
@@ -157,12 +157,53 @@ class Instruction(NamedTuple):
 
 
 class Strides(NamedTuple):
-    """Numbers from one to the next of what attention reads or makes; 0 where all share one."""
+    """Numbers from one to the next of what attention reads or makes; 0 where all share one.
+
+    Attributes:
+        image: from image to image.
+        head: from head to head.
+        row: from row to row.
+        step: within a row.
+        first: the place of the first number.
+    """
 
     image: int
     head: int
     row: int
     step: int
+    first: int = 0
+
+
+class Reach(NamedTuple):
+    """Where a value lies that a program or a copy reads or makes, as one of its loops has it.
+
+    Attributes:
+        base: among the numbers of this one.
+        first: the place of its first number there.
+        image: numbers from image to image.
+        row: from row to row.
+        step: from column to column.
+    """
+
+    base: Value
+    first: int
+    image: int
+    row: int
+    step: int
+
+
+class Spread(NamedTuple):
+    """How a program or a copy goes over values that lie apart, or are spread.
+
+    Attributes:
+        sizes: (images, rows, columns, numbers of a column).
+        reaches: of what it reads.
+        out: of what it makes.
+    """
+
+    sizes: tuple[int, int, int, int]
+    reaches: Mapping[Value, Reach]
+    out: Reach
 
 
 class Attending(NamedTuple):
@@ -253,6 +294,7 @@ class Layer:
             which values are joined, twice.
         pairs: of a product of its two xs.
         loops: of a copy in another order of axes: sizes, and distances of what is read.
+        spread: of a program or a copy whose values lie apart.
     """
 
     kind: str
@@ -279,6 +321,7 @@ class Layer:
     over: tuple[int, int] | None = None
     pairs: Pairs | None = None
     loops: tuple[tuple[int, int], ...] = ()
+    spread: Spread | None = None
 
     @property
     def number(self) -> int:

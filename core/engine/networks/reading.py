@@ -6,6 +6,7 @@ a step outside of it wants something that it makes; the next one begins behind t
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING
 
@@ -14,19 +15,26 @@ import numpy as np
 from pinnace.engine.networks.elementwise import read_elementwise
 from pinnace.engine.networks.expressions import can_be
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Window, image_of
+from pinnace.engine.networks.parts import read_reshaped
 from pinnace.engine.networks.row_programs import read_rows
 from pinnace.engine.networks.rules import RULES
+from pinnace.engine.networks.spreading import read_spread
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
+from pinnace.ops.array.joining import SPLIT, SPLIT_V
 from pinnace.ops.array.permutations import TRANSPOSE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from pinnace.engine.networks.strided import Strided
     from pinnace.engine.steps import Step
     from pinnace.graph.graph import Node, Value
 
     Sizes = Mapping[Value, tuple[int, ...]]
+
+# Steps whose results are all parts of what they take.
+_SPLITTING = frozenset({SPLIT, SPLIT_V})
 
 
 class Reader:
@@ -38,6 +46,8 @@ class Reader:
         steady: see `steady.find_steady`.
         uses: for each value the places of steps that take it; -1 for the plan's results.
         running: the places of steps that run in any case.
+        refused: values that must lie by themselves.
+        taken: places of steps that are in other networks.
 
     Attributes:
         layers: in the order in which they began; `Layer.place` says when one is complete.
@@ -47,7 +57,9 @@ class Reader:
             makes of them.
         views: of such a value, what its step takes.
         padded: for values that are padded, what of, and with how many zeros.
-        turned: for values in another order of axes, what of, and the order.
+        strided: where values lie that are parts of others, or have their axes in another order.
+        destinations: where values are to lie that are joined later, of those that were asked for.
+        destined: values that lie there.
         by: the layer that makes a value in the end.
         passed: values between a layer and what it reads instead of them.
     """
@@ -59,6 +71,8 @@ class Reader:
         steady: Collection[Value],
         uses: Mapping[Value, Sequence[int]],
         running: Collection[int],
+        refused: Collection[Value] = (),
+        taken: Collection[int] = (),
     ) -> None:
         self.layers: list[Layer] = []
         self.members: list[int] = []
@@ -66,7 +80,11 @@ class Reader:
         self.roots: dict[Value, Value] = {}
         self.views: dict[Value, Value] = {}
         self.padded: dict[Value, tuple[Value, Border]] = {}
-        self.turned: dict[Value, tuple[Value, list[int]]] = {}
+        self.strided: dict[Value, Strided] = {}
+        self.destinations: dict[Value, Strided | None] = {}
+        self.destined: set[Value] = set()
+        self.refused = refused
+        self._taken = taken
         self.sizes = sizes
         self.steps = steps
         self._steady = steady
@@ -84,16 +102,16 @@ class Reader:
         node = self.steps[place].node
         if node.controls or len(node.outputs) < 1 or not self.is_number(node.outputs[0]):
             return False
-        if any(self.is_used(value) for value in node.outputs[1:]):
+        if node.op not in _SPLITTING and any(map(self.is_used, node.outputs[1:])):
             return False
         rule = RULES.get(node.op)
         found = rule is not None and rule(self, place, node)
         if not found and node.op.view == "reshaped":
-            found = self.view(node)
+            found = read_reshaped(self, node) or self.view(node)
         if not found and node.op.fuse_row is not None:
             found = read_rows(self, place, node)
         if not found and can_be(node.op):
-            found = read_elementwise(self, place, node)
+            found = read_elementwise(self, place, node) or read_spread(self, place, node)
         if found:
             self._take(place)
         return found
@@ -115,7 +133,7 @@ class Reader:
             self.members.remove(place)
             for value in self.steps[place].node.outputs:
                 self.made.discard(value)
-                for names in (self.roots, self.views, self.turned):
+                for names in (self.roots, self.views, self.strided):
                     names.pop(value, None)
 
     def claim(self, places: Collection[int]) -> None:
@@ -142,6 +160,16 @@ class Reader:
 
     # Facts.
 
+    def may_pass(self, node: Node) -> bool:
+        """Whether what a step takes may be read instead of what it makes: it is no network's."""
+        place = self.step_places.get(node)
+        return place in self.running and place not in self._taken and not node.controls
+
+    @functools.cached_property
+    def step_places(self) -> Mapping[Node, int]:
+        """The places of all steps, by their nodes."""
+        return {step.node: place for place, step in enumerate(self.steps)}
+
     def is_number(self, value: Value) -> bool:
         """Whether it is a float32 tensor of known sizes, none of them 0."""
         return (
@@ -161,7 +189,7 @@ class Reader:
 
     def is_moving(self, value: Value) -> bool:
         """Whether it is a float32 tensor that differs from call to call, and lies somewhere."""
-        is_made_up = value in self.padded or value in self.turned
+        is_made_up = value in self.padded or value in self.strided
         return self.is_number(value) and not self.is_steady(value) and not is_made_up
 
     def shape(self, value: Value) -> tuple[int, ...] | None:
@@ -228,7 +256,7 @@ class Reader:
 
     def is_readable(self, value: Value) -> bool:
         """Whether windows may read it: images that differ from call to call, padded or not."""
-        if value in self.turned:
+        if value in self.strided:
             return False
         return self.is_number(value) and not self.is_steady(value) and len(self.sizes[value]) == 4
 

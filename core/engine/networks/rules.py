@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.engine.codegen import equations
-from pinnace.engine.networks.attending import read_attention, read_turned
+from pinnace.engine.networks.attending import read_attention
 from pinnace.engine.networks.fields import ACTIVATION, CLIP, PLUS, RECTIFY
-from pinnace.engine.networks.joins import read_concat, read_pack
+from pinnace.engine.networks.joins import read_joined
 from pinnace.engine.networks.layers import NO_BORDER, Border, Image, Layer, Scaling, Window
 from pinnace.engine.networks.lookups import read_lookup
 from pinnace.engine.networks.pairs import read_pairs, read_transposed
+from pinnace.engine.networks.parts import read_part, read_split, read_turned
 from pinnace.engine.networks.phases import axis_phases, phases_of
 from pinnace.engine.networks.reductions import read_mean, read_reduction
 from pinnace.engine.networks.row_programs import read_fused_norm
@@ -25,7 +26,7 @@ from pinnace.engine.networks.sampled import read_crop, read_resize
 from pinnace.engine.networks.volumes import read_volume_pool, read_volumes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.array.gathering import GATHER_V2
-from pinnace.ops.array.joining import CONCAT_V2, PACK
+from pinnace.ops.array.joining import CONCAT_V2, PACK, SPLIT, SPLIT_V
 from pinnace.ops.array.padding import PAD, PAD_V2
 from pinnace.ops.array.permutations import TRANSPOSE
 from pinnace.ops.array.slicing import SLICE, STRIDED_SLICE
@@ -334,6 +335,15 @@ def _turned(reader: Reader, place: int, node: Node) -> bool:
     return read_turned(reader, node) or read_transposed(reader, place, node)
 
 
+def _slice(reader: Reader, place: int, node: Node) -> bool:
+    return read_part(reader, node) or read_crop(reader, place, node)
+
+
+def _split(reader: Reader, place: int, node: Node) -> bool:
+    del place
+    return read_split(reader, node)
+
+
 def _matrix_or_pairs(reader: Reader, place: int, node: Node) -> bool:
     return _matrix(reader, place, node) or read_pairs(reader, place, node)
 
@@ -387,10 +397,11 @@ RULES: dict[object, Callable[[Reader, int, Node], bool]] = {
     SUM: read_reduction,
     PAD: _pad,
     PAD_V2: _pad,
-    CONCAT_V2: read_concat,
-    PACK: read_pack,
-    STRIDED_SLICE: read_crop,
-    SLICE: read_crop,
+    **dict.fromkeys((CONCAT_V2, PACK), read_joined),
+    STRIDED_SLICE: _slice,
+    SLICE: _slice,
+    SPLIT: _split,
+    SPLIT_V: _split,
     RESIZE_BILINEAR: read_resize,
     RESIZE_NEAREST_NEIGHBOR: read_resize,
     SOFTMAX: _softmax,

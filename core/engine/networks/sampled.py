@@ -25,7 +25,7 @@ def read_crop(reader: Reader, place: int, node: Node) -> bool:
         return False
     if reader.root(x) not in reader.made and not is_for_windows(reader, out):
         return False  # a view, where nothing of the network reads it
-    key = _key(node, reader.sizes[x])
+    key = key_of(node, reader.sizes[x])
     shape = reader.sizes[x]
     if key is None or not all(isinstance(one, slice) for one in key):
         return False
@@ -59,7 +59,7 @@ def _are_images(reader: Reader, value: Value) -> bool:
     return reader.is_moving(value) and len(reader.sizes[value]) == 4
 
 
-def _key(node: Node, shape: tuple[int, ...]) -> Sequence[Any] | None:
+def key_of(node: Node, shape: tuple[int, ...]) -> Sequence[Any] | None:
     """What is taken along each axis; None if it is not known."""
     vectors = [constant_of(value) for value in node.inputs[1:]]
     if any(one is None for one in vectors):

@@ -15,6 +15,7 @@ from pinnace.engine.networks.layers import NO_BORDER, Image, image_of
 from pinnace.engine.networks.pairs_row import pairs_row, turned_row
 from pinnace.engine.networks.program_lines import Writer
 from pinnace.engine.networks.resize_row import resize_row
+from pinnace.engine.networks.spread_row import copied_row, spread_row
 from pinnace.engine.networks.volume_row import SCRATCH, depth_columns, volume_columns
 from pinnace.engine.networks.weighing import aligned
 from pinnace.engine.networks.winograd_row import winograd_row
@@ -22,7 +23,7 @@ from pinnace.engine.networks.winograd_row import winograd_row
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from pinnace.engine.networks.layers import Layer
+    from pinnace.engine.networks.layers import Layer, Spread
     from pinnace.engine.networks.memory import Memory, Storage
     from pinnace.engine.networks.weighing import Packed
     from pinnace.framework.tensor import Array
@@ -122,6 +123,9 @@ class Table:
         self.tensors = _matrix(self._tensors, len(fields.TENSOR_COLUMNS))
 
     def _row(self, number: int, layer: Layer, form: Packed | None, row: dict[str, int]) -> None:
+        if layer.spread is not None:
+            self._spread(number, layer, layer.spread, row)
+            return
         write = {
             "PROGRAM": self._program,
             "MEAN": self._mean,
@@ -366,8 +370,10 @@ class Table:
         self.scratch = max(self.scratch, columns.scratch)
         self.room = max(self.room, columns.room)
         row["BIAS"] = self._keep(np.array(columns.numbers, np.float32))
-        for name, key in zip(("X", "K", "Z", "MASK"), layer.xs, strict=False):
-            self._address(number, name, key)
+        for name, key, first in zip(
+            ("X", "K", "Z", "MASK"), layer.xs, columns.firsts, strict=False
+        ):
+            self._address(number, name, key, first)
         self._address(number, "Y", layer.out)
         if layer.mask is not None:
             row["MASK"] = self._keep(np.ascontiguousarray(self._array(layer.mask)))
@@ -470,6 +476,30 @@ class Table:
         self._address(number, "Y", layer.out)
         work = _BLEND * y.pixels * y.channels
         row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), y.batch * y.height)
+
+    def _spread(self, number: int, layer: Layer, spread: Spread, row: dict[str, int]) -> None:
+        images, rows, columns, width = spread.sizes
+        moved = images * rows * columns * width
+        if layer.kind == "COPY":
+            row |= copied_row(spread)
+            (source,) = spread.reaches.values()
+            self._address(number, "X", source.base, source.first)
+            self._address(number, "Y", spread.out.base, spread.out.first)
+            row["PIECES"] = min(self._pieces(moved, _PIECE_NUMBERS), images * rows)
+            return
+        row |= spread_row(spread)
+        row |= {"BLOCK": max(1, _BLOCK_NUMBERS // width), "TENSORS": len(self._tensors)}
+        places: dict[Value, int] = {}
+        for value, reach in (*spread.reaches.items(), (layer.out, spread.out)):
+            places[value] = len(places)
+            self._address(len(self._tensors), "AT", reach.base, reach.first, table=1)
+            self._tensors.append([0, reach.image, reach.row, reach.step])
+        row["FIRST"] = len(self._instructions)
+        writer = Writer(self, layer, places, row["BLOCK"] * width, width)
+        writer.write(self._instructions)
+        row["LAST"] = len(self._instructions)
+        work = moved * len(layer.program)
+        row["PIECES"] = min(self._pieces(work, _PIECE_NUMBERS), images * rows * columns)
 
     # Programs.
 
