@@ -12,6 +12,7 @@ import numpy as np
 from pinnace.engine.codegen import compiler, kernel_text, totals
 from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels import pieces, recycling, team
+from pinnace.ops.kernels.addresses import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -149,7 +150,7 @@ class Fused:
         if found is None:
             return False
         job, indices = found
-        addresses = [one.ctypes.data for one in whole]
+        addresses = [address_of(one) for one in whole]
         floats = [float(one) for one in given if not isinstance(one, np.ndarray)]
         job.run(zip(indices, addresses, strict=True), floats, wakes=True)
         return True
