@@ -7,6 +7,7 @@ that writes one has the lock.
 from __future__ import annotations
 
 import threading
+from operator import length_hint
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -143,6 +144,8 @@ class Source:
                 and the tuples of what it took and made.
         """
         lines = []
+        # A profile tells of each step by itself.
+        together = {} if told else self._together()
         plain = not fused and not checks
         deaths = (
             [step.dies for step in self._steps] if plain else self.deaths(fused, checks, settled)
@@ -151,6 +154,8 @@ class Source:
             outputs = step.node.outputs
             if outputs and all(value in settled for value in outputs):
                 call = "pass"
+            elif index in together:
+                call = self._call_together(together[index])
             elif index not in fused:
                 call = self._call(index, step, buffers or {})
             else:
@@ -280,6 +285,48 @@ class Source:
             return f"{names[0]} = {call}"
         return f"{', '.join(names)}, = {call}"
 
+    def _together(self) -> dict[int, range]:
+        """The steps that one call makes: all at the first place, none at the others."""
+        found: dict[int, range] = {}
+        begin = 0
+        for place, step in enumerate(self._steps):
+            node, before = step.node, self._steps[begin].node
+            is_like = node.op is before.op and node.attrs == before.attrs
+            if place > begin and is_like and node.op.together is not None:
+                found[begin] = range(begin, place + 1)
+                found[place] = range(0)
+            else:
+                begin = place
+        return found
+
+    def _call_together(self, places: range) -> str:
+        """The statement of steps that have no outputs; see `_failed_in`."""
+        if not places:
+            return "pass"
+        first, node = places[0], self._steps[places[0]].node
+        given = "".join(
+            f"({''.join(f'{self.name(value)}, ' for value in self._steps[place].node.inputs)}), "
+            for place in places
+        )
+        options = "".join(
+            f", {name}={self.bind(f'o{first}_{name}', node.attrs[name])}"
+            for name in node.op.kernel_attrs
+        )
+        function = self.bind(f"s{first}", node.op.together)
+        return f"at{first} = iter(({given})); {function}(at{first}{options})"
+
+    def _failed_in(self, index: int, names: Mapping[str, Any]) -> int:
+        """The step that failed on the line of a step.
+
+        Args:
+            index: of the line's step.
+            names: what the source knew then: of steps together, the arguments of those to come.
+        """
+        to_come = names.get(f"at{index}")
+        if to_come is None:
+            return index
+        return max(index, self._together()[index].stop - 1 - length_hint(to_come))
+
     def _call_fused(self, index: int, fused: Region | None, buffers: dict[Value, str]) -> str:
         if fused is None:
             return "pass"
@@ -292,15 +339,16 @@ class Source:
     def locate(self, error: Exception) -> None:
         """Say at which node it failed, once, in the error itself."""
         trace = error.__traceback__
-        line = None
+        line: int | None = None
+        names: Mapping[str, Any] = _UNNAMED
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self._file:
-                line = trace.tb_lineno
+                line, names = trace.tb_lineno, trace.tb_frame.f_locals
             trace = trace.tb_next
         index = None if line is None else line - _FIRST_LINE
         if index is None or not 0 <= index < len(self._steps) or getattr(error, "located", False):
             return
-        locate(error, self._steps[index].node)
+        locate(error, self._steps[self._failed_in(index, names)].node)
 
 
 def locate(error: Exception, node: Node) -> None:

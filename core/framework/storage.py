@@ -92,6 +92,11 @@ class Resource:
         places = (self._array, self.source, self._taken, self._array)
         return any(place is not None for place in places)
 
+    def has_shape(self, shape: tuple[int, ...]) -> bool:
+        """Whether the present value is there and has this shape; it is not waited for."""
+        array = self._array
+        return array is not None and array.shape == shape
+
     def read(self) -> Array:
         """The present value, which must not be written to."""
         array = self._array

@@ -316,6 +316,9 @@ class OpDef:
             towards zero (`truncate`); an `exact` quotient is rounded, towards zero, only of
             integers.
         mutex: it locks a mutex, or unlocks it: effects in between stay there.
+        together: does what the kernel does for several steps that follow one another and have the
+            same attributes: it takes an iterator of the tuples of their arguments, each when it has
+            done with those before. Only of ops without outputs.
         batch: how it takes a batch axis; elementwise ops have a rule without saying so.
         traceless: nothing that comes after can tell whether it ran: it checks, prints, or is idle.
         reaches: what it reaches outside of the process, "files", "Python" or "the terminal", by its
@@ -349,6 +352,7 @@ class OpDef:
     moves: Moves | None = None
     divides: Division | None = None
     mutex: Literal["lock", "unlock"] | None = None
+    together: Kernel | None = None
     batch: BatchRule | None = None
     traceless: bool = False
     reaches: str | Callable[[Attrs], str] = ""

@@ -30,6 +30,7 @@ KNOWN = {
     "ops.io.proto_descriptors": "descriptor files of DecodeProtoV2 and EncodeProto, which say so",
     "ops.io.writers": "tf.io.TFRecordWriter: a class of programs, no op",
     "ops.kernels.candidates": "open: FixedUnigramCandidateSampler with vocab_file, which says so",
+    "ops.kernels.addresses": "ctypes: where arrays lie in the process' own memory",
     "ops.kernels.blas_threads": "ctypes: the functions of OpenBLAS that set its threads",
     "ops.kernels.compiled": "os: where compiled kernels are kept",
     "ops.kernels.team": "os: how many cores there are, and how busy",

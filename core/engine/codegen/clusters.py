@@ -35,6 +35,9 @@ _MOST_OUTPUTS = 4
 # and for each element. Measured on one machine: only the order of magnitude matters.
 _ENTRY_US, _ARRAY_US = 2.0, 0.5
 _CALL_US, _COSTLY_CALL_US, _ELEMENT_US = 0.5, 1.5, 0.00012
+# A choice takes as long as this many sums by NumPy, which writes a truth value for each number and
+# branches by it.
+_CHOICE = 6
 # Elements of a row that a kernel is worth it for.
 _SHORTEST = 8
 # Elements from which a single step is worth sharing.
@@ -363,9 +366,9 @@ def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
         is_row = forms.reduced_axes(node, _first(node, sizes)) is not None
         template = forms.template(node, chooses=True) or ""
         costly = is_row or forms.is_costly(template)
-        # Several passes of NumPy by itself: for a choice, it writes a truth value for each number.
+        # Several passes of NumPy by itself.
         whole = whole or node.op.name == "Softmax" or " if " in template
-        each = _ELEMENT_US * (8 if costly else 1)
+        each = _ELEMENT_US * (8 if costly else _CHOICE if " if " in template else 1)
         saved += (_COSTLY_CALL_US if costly else _CALL_US) + size * each
     # One step by itself is a pass in either case, but a kernel's is shared by threads.
     large = size >= _LARGE

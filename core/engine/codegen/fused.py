@@ -12,6 +12,7 @@ import numpy as np
 from pinnace.engine.codegen import compiler, kernel_text, totals
 from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels import pieces, recycling, team
+from pinnace.ops.kernels.addresses import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,10 +74,10 @@ class Fused:
         # One row of independent numbers is cut anywhere; the total of a row is not.
         self._shares_columns = is_large and self._rows == 1 and cluster.split is None
         self._joined = self._rows_at_once(cluster, kinds, sizes)
-        if self._joined > 1:
-            for place, kind in enumerate(kinds):
-                if kind == "row":
-                    self._forms[place] = self._repeated
+        # What gives the kernel its inputs where several rows are taken as one.
+        self._joined_forms = [
+            self._joined_form(kind, form) for kind, form in zip(kinds, self._forms, strict=True)
+        ]
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
         """The cluster's outputs.
@@ -88,9 +89,7 @@ class Fused:
         if self._expected is not None and [value.shape for value in inputs] != self._expected:
             return self._one_by_one(inputs)
         results = self._results(outs)
-        arrays = [form(value) for form, value in zip(self._forms, inputs, strict=True)]
-        if self._joined > 1:
-            arrays = [self._joined_rows(array) for array in arrays]
+        arrays = [form(value) for form, value in zip(self._joined_forms, inputs, strict=True)]
         arrays += [result.reshape(-1) for result in results]
         kernel, joined = self.kernel.function, self._joined
         rows, width = self._rows // joined, self._width * joined
@@ -151,7 +150,7 @@ class Fused:
         if found is None:
             return False
         job, indices = found
-        addresses = [one.ctypes.data for one in whole]
+        addresses = [address_of(one) for one in whole]
         floats = [float(one) for one in given if not isinstance(one, np.ndarray)]
         job.run(zip(indices, addresses, strict=True), floats, wakes=True)
         return True
@@ -202,15 +201,12 @@ class Fused:
             joined *= 2
         return joined
 
-    def _joined_rows(self, array: Any) -> Any:
-        """A matrix with several rows as one, in one piece; anything else as it is."""
-        if np.ndim(array) < 2:
-            return array
-        return array.reshape(self._rows // self._joined, self._width * self._joined)
-
-    def _repeated(self, value: Array) -> Array:
-        """A row, as often as rows are taken as one."""
-        return np.tile(value.ravel(), self._joined)
+    def _joined_form(self, kind: str, form: Callable[[Array], Any]) -> Callable[[Array], Any]:
+        """What gives the kernel an input of this kind where several rows are taken as one."""
+        joined = self._joined
+        if joined > 1 and kind == "full":
+            return partial(_matrix, rows=self._rows // joined, width=self._width * joined)
+        return partial(_repeated, often=joined) if joined > 1 and kind == "row" else form
 
     def _add_up(self, arrays: list[Any], rows: int, width: int, threads: int) -> None:
         """Run the kernel part by part, each with totals of its own, and add these.
@@ -222,7 +218,14 @@ class Fused:
         places = [len(self._forms) + n for n in self._totals]
         parts = [np.zeros((count, width), np.float32) for _ in places]
         added = dict(zip(places, parts, strict=True))
-        if not self._offer(arrays, rows, width, step, threads, added):
+        if threads == 1 and count == 1:
+            given = arrays.copy()
+            for place, part in added.items():
+                given[place] = part[0]
+            kernel = self.kernel.function
+            assert kernel is not None  # noqa: S101 - as above
+            kernel(0, rows, width, *given)
+        elif not self._offer(arrays, rows, width, step, threads, added):
             self._share_parts(arrays, rows, width, step, added, threads)
         for place, part in added.items():
             np.add.reduce(part.reshape(-1, self._width), axis=0, out=arrays[place])
@@ -359,6 +362,11 @@ def _matrix(value: Array, *, rows: int, width: int) -> Array:
     if value.strides[1] != value.itemsize or not value.flags.aligned:
         value = value.copy()
     return value
+
+
+def _repeated(value: Array, *, often: int) -> Array:
+    """A row, as often as rows are taken as one."""
+    return np.concatenate([value.ravel()] * often)
 
 
 def _scalar(value: Array) -> Any:

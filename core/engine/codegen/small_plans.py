@@ -24,6 +24,7 @@ from pinnace.engine.codegen.statements import HEADER
 from pinnace.engine.codegen.watching import watched
 from pinnace.engine.codegen.whole_numbers import IMPORTS
 from pinnace.framework import dtypes
+from pinnace.ops.kernels.addresses import address_of
 from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
@@ -294,7 +295,7 @@ class SmallPlan:
         shapes = [shape for _, shape in self._variables]
         if [array.shape for array in arrays] != shapes:
             return None
-        addresses = np.array([array.ctypes.data for array in arrays], np.int64)
+        addresses = np.array([address_of(array) for array in arrays], np.int64)
         self._held = held = _Held(versions, arrays, addresses)
         return held
 

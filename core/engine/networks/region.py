@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.engine.codegen import compiler, walking
-from pinnace.engine.networks.addresses import address_of
 from pinnace.engine.networks.blocks import block_sizes, blocks_of
 from pinnace.engine.networks.folding import folding_of
 from pinnace.engine.networks.layers import image_of
@@ -24,6 +23,7 @@ from pinnace.engine.networks.winograd_row import is_tiled
 from pinnace.engine.source import locate
 from pinnace.framework import config
 from pinnace.ops.kernels import mailbox, team, tiles
+from pinnace.ops.kernels.addresses import address_of
 from pinnace.ops.kernels.poison import fill
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.ops.kernels import pieces, products, team
+from pinnace.ops.kernels import products, team
 from pinnace.ops.kernels.blas_threads import libraries
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _watched(a: Array, b: Array, out: Array | None, work: int) -> Array:
 
 def _shared(a: Array, b: Array, out: Array | None, work: int) -> Array:
     members = team.members()
-    if work >= pieces.WORTH_PRODUCTS and members > 1 and a.ndim > 1 and b.ndim > 1:
+    if work >= products.WORTH and members > 1 and a.ndim > 1 and b.ndim > 1:
         found = products.offered(a, b, out, work)
         if found is not None:
             return found

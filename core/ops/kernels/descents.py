@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Numbers below which NumPy's passes take less than to enter the kernel; those that a thread is
 # worth waking for; those that are copied at once, and are still in the cache for the kernel.
-_FEWEST, _SHARED, _COPIED = 1 << 10, 1 << 18, 1 << 14
+_FEWEST, _SHARED, _COPIED = 1 << 5, 1 << 18, 1 << 14
 
 
 def step(name: str, resources: Sequence[Resource], grad: Array, numbers: Sequence[Any]) -> bool:
@@ -33,17 +33,19 @@ def step(name: str, resources: Sequence[Resource], grad: Array, numbers: Sequenc
         grad: the gradient.
         numbers: the scalars of the rule.
     """
-    if grad.size < _FEWEST or not _fits(grad, grad.shape):
+    shape = grad.shape
+    if grad.size < _FEWEST or not _fits(grad, shape):
         return False
-    if not all(_fits(one.read(), grad.shape) for one in resources):
-        return False
+    for one in resources:
+        if not _fits(one.read(), shape):
+            return False
     kernel = compiled.made(name)
     if kernel is None:
         return False
     taken = [one.take(recycling.is_alone) for one in resources]
     results = [old for old, _ in taken]
     try:
-        results = _replaced(kernel, taken, grad, [np.float32(number) for number in numbers])
+        results = _replaced(kernel, taken, grad, [_number(one) for one in numbers])
     finally:
         for resource, value in zip(resources, results, strict=True):
             resource.give_back(value)
@@ -51,7 +53,11 @@ def step(name: str, resources: Sequence[Resource], grad: Array, numbers: Sequenc
 
 
 def _fits(array: Array, shape: tuple[int, ...]) -> bool:
-    return array.dtype == np.float32 and array.shape == shape and array.flags.c_contiguous
+    return array.shape == shape and array.dtype == np.float32 and array.flags.c_contiguous
+
+
+def _number(number: Any) -> np.float32:
+    return number if type(number) is np.float32 else np.float32(number)
 
 
 def _replaced(
@@ -71,6 +77,9 @@ def _replaced(
             copied.append((made[-1].reshape(-1), old.reshape(-1)))
     flat = [one.reshape(-1) for one in (*made, grad)]
     size = grad.size
+    if size < _SHARED and not copied:
+        kernel(0, size, *flat, *scalars)
+        return made
     pieces = team.members() if size >= _SHARED else 1
     length = -(-size // (16 * pieces)) * 16
     most = _COPIED if copied else length

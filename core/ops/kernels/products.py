@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.ops.kernels import pieces, team
+from pinnace.ops.kernels.addresses import address_of
 from pinnace.ops.kernels.blas_threads import product_address
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 _BY_ROWS, _PLAIN, _TRANSPOSED = 101, 111, 112
 # Words of its call: sizes of the result, and the addresses.
 _HEIGHT, _WIDTH, _A, _B, _C = 3, 4, 6, 8, 10
+# Multiplications from which offering a product is worth it: BLAS takes a tenth of a millisecond for
+# so many, and half of it pays for the offer and for a helper that comes late.
+WORTH = 1 << 22
 # Rows and columns of BLAS' tiles.
 _TILE = 16
 
@@ -63,7 +67,7 @@ def offered(a: Array, b: Array, out: Array | None, work: int) -> Array | None:
     )
     if job is None:
         return None
-    given = zip(job.changed, (a.ctypes.data, b.ctypes.data, out.ctypes.data), strict=True)
+    given = zip(job.changed, (address_of(a), address_of(b), address_of(out)), strict=True)
     job.calls.run(given, wakes=work >= team.WORTH_PRODUCTS)
     return out
 

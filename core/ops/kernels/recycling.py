@@ -7,10 +7,12 @@ it. An array lent here gives its memory back when the last view of it is gone, w
 
 from __future__ import annotations
 
+import atexit
 import math
 import sys
 import threading
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,8 +63,11 @@ class _Store:
 
 
 _store = _Store()
-# Where the arrays lie that own lent memory.
-_lent: set[int] = set()
+# The arrays that own lent memory, by where they lie. Plain references: a `weakref.finalize` takes
+# as long as a small kernel.
+_lent: dict[int, weakref.ref[Array]] = {}
+# At the end of the process nothing is used again.
+atexit.register(_lent.clear)
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> Array:
@@ -75,14 +80,14 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
     owner = np.frombuffer(block, kind)
     if config.settings.poison:
         fill(owner)
-    _lent.add(id(owner))
-    weakref.finalize(owner, _end, id(owner), block).atexit = False
+    key = id(owner)
+    _lent[key] = weakref.ref(owner, partial(_end, key, block))
     # Views hold the owner, not each other: it dies with the last of them.
     return owner.reshape(shape)
 
 
-def _end(owner: int, block: bytearray) -> None:
-    _lent.discard(owner)
+def _end(owner: int, block: bytearray, _: object) -> None:
+    _lent.pop(owner, None)
     _store.give_back(block)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.kernels import compiled
+from pinnace.ops.kernels import compiled, recycling
 from pinnace.ops.kernels.pooling import lowest
 from pinnace.ops.kernels.precision import Array, Indices, computed_in
 
@@ -129,6 +129,9 @@ def unsorted_segment_reduce(data: Array, ids: Indices, num_segments: int, how: R
     inner = data.shape[ids.ndim :]
     flat_ids = ids.reshape(-1)
     rows = data.reshape(len(flat_ids), math.prod(inner))
+    summed = _summed(flat_ids, rows, num_segments) if how == "sum" else None
+    if summed is not None:
+        return summed.reshape(num_segments, *inner)
     if len(flat_ids):
         if flat_ids.max() >= num_segments:
             first = int(np.argmax(flat_ids >= num_segments))
@@ -144,6 +147,29 @@ def unsorted_segment_reduce(data: Array, ids: Indices, num_segments: int, how: R
     out = np.full((num_segments, rows.shape[1]), _neutral(how, data.dtype), compute)
     _combine_rows(out, flat_ids, rows.astype(compute, copy=False), _UFUNCS[how])
     return out.reshape(num_segments, *inner).astype(data.dtype, copy=False)
+
+
+def _summed(ids: Indices, rows: Array, count: int) -> Array | None:
+    """Sums of float32 rows by machine code, which looks at ids while it adds.
+
+    Args:
+        ids: [n].
+        rows: [n, width].
+        count: rows of the result.
+
+    Returns:
+        [count, width]; None where there is no such code, or an id is not below `count`.
+    """
+    if rows.dtype != np.float32 or rows.size == 0:
+        return None
+    kernel = compiled.made("add_rows")
+    if kernel is None or not _are_readable(rows):
+        return None
+    out = recycling.empty((count, rows.shape[1]), np.float32)
+    out.fill(0)
+    places = np.ascontiguousarray(ids, np.int64)
+    outside = kernel(places, rows, out.reshape(-1), rows.shape[1])
+    return out if outside < 0 else None
 
 
 def _neutral(how: Reduction, dtype: np.dtype[Any]) -> Any:
@@ -179,11 +205,16 @@ def _combine_rows(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) -> 
 def _add_rows(out: Array, places: Indices, rows: Array) -> None:
     """`_combine_rows`, of sums of float32."""
     kernel = compiled.made("add_rows")
-    if kernel is None or not (rows.flags.c_contiguous and rows.flags.aligned):
+    if kernel is None or not _are_readable(rows):
         _combine_numbers(out, places, rows, np.add)
         return
     flat = np.ascontiguousarray(places, np.int64)
-    kernel(flat, rows.reshape(-1), out.reshape(-1), out.shape[1])
+    kernel(flat, rows, out.reshape(-1), out.shape[1])
+
+
+def _are_readable(rows: Array) -> bool:
+    """Whether each row lies in one piece: gradients of what was joined are columns of a matrix."""
+    return rows.flags.aligned and (rows.shape[1] == 1 or rows.strides[1] == rows.itemsize)
 
 
 def _combine_numbers(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from pinnace.framework import config
 from pinnace.ops.kernels import blas, compiled, pieces, recycling, team, weights
+from pinnace.ops.kernels.addresses import address_of
 from pinnace.ops.kernels.poison import fill
 from pinnace.ops.kernels.weights import PANEL
 
@@ -109,7 +110,7 @@ class Job(NamedTuple):
     def table(self, x: Array, b: Array, out: Array, init: Array) -> Array:
         """As the kernel reads it; `call` adds the scratch."""
         table: Array = _table(self).copy()
-        table[0], table[1], table[2], table[3] = [a.ctypes.data for a in (x, b, out, init)]
+        table[0], table[1], table[2], table[3] = map(address_of, (x, b, out, init))
         return table
 
 
@@ -429,7 +430,7 @@ def packed_product(
     spread = inner + MOST_ROWS if inner % _CLASH == 0 else 0
     # As many rows at a time as stay in the cache beside a panel.
     block = max(1, _BLOCK_NUMBERS // (inner * _TILE_ROWS)) * _TILE_ROWS
-    addresses = (a.ctypes.data, panels.ctypes.data, begin.ctypes.data)
+    addresses = (address_of(a), address_of(panels), address_of(begin))
 
     def run(target: Array, first: int, last: int, left: int, right: int) -> None:
         count = last - first
@@ -440,7 +441,7 @@ def packed_product(
             (
                 start + 4 * inner * first,
                 packed,
-                target.ctypes.data,
+                address_of(target),
                 sums,
                 0,
                 inner,
@@ -743,8 +744,8 @@ def _offer(
     numbers = lend("numbers", threads * scratch, np.float32)
     integers = lend("table", threads * places, np.int64)
     settings = [
-        (calls.of_change(0), integers.ctypes.data),
-        (calls.of_change(1), numbers.ctypes.data),
+        (calls.of_change(0), address_of(integers)),
+        (calls.of_change(1), address_of(numbers)),
     ]
     for kind, (table, cut) in enumerate(zip(tables, cuts, strict=True)):
         x, b, out, init = table[:4].tolist()
@@ -806,7 +807,7 @@ def _lines(count: int) -> int:
 def call(kernel: Callable[..., Any], job: Job, table: Array) -> None:
     """The kernel, with scratch of this thread's."""
     scratch = lend("numbers", job.scratch, np.float32)
-    table[_SCRATCH] = scratch.ctypes.data
+    table[_SCRATCH] = address_of(scratch)
     kernel(table, lend("table", 2 * job.limit + job.sections, np.int64))
 
 

@@ -135,7 +135,8 @@ def assign(variable: Variable, value: TensorLike, name: str | None = None) -> No
 def _kept(resource: Resource, value: Array) -> Array:
     """`value` as a variable may keep it: of the right shape, and no view of other memory."""
     array = np.asarray(value)
-    if not resource.shape.is_compatible_with(array.shape):
+    # What has the shape of the value before fits, as that did: the usual case, in one step.
+    if not resource.has_shape(array.shape) and not resource.shape.is_compatible_with(array.shape):
         raise InvalidArgumentError(
             f"AssignVariableOp: variable {resource.name!r} has shape {resource.shape.text}, "
             f"got a value of shape {list(array.shape)}"

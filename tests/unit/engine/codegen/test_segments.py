@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pinnace.engine.codegen import compiler, segments
 from pinnace.framework import config
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.kernels import compiled
 from pinnace.ops.kernels.segments import scatter_nd, unsorted_segment_reduce
 
@@ -32,14 +33,16 @@ def _kernel_is_made() -> Iterator[None]:
     ids=st.lists(st.integers(-2, 6), max_size=30),
     width=st.integers(0, 70),
     step=st.integers(1, 2),
+    beside=st.integers(0, 3),
     seed=st.integers(0, 2**32 - 1),
     kind=st.sampled_from([np.int32, np.int64]),
 )
 def test_sums_are_those_of_one_row_after_the_other(
-    ids: list[int], width: int, step: int, seed: int, kind: type
+    ids: list[int], width: int, step: int, beside: int, seed: int, kind: type
 ) -> None:
-    rows = np.random.default_rng(seed).standard_normal((len(ids), width * step)).astype(np.float32)
-    rows = rows[:, ::step]
+    shape = (len(ids), beside + width * step)
+    rows = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    rows = rows[:, beside::step]
     wanted = np.zeros((7, width), np.float32)
     for row, place in zip(rows, ids, strict=True):
         if place >= 0:
@@ -49,6 +52,21 @@ def test_sums_are_those_of_one_row_after_the_other(
     if min(ids, default=0) >= 0:
         places = np.array(ids, kind).reshape(-1, 1)
         np.testing.assert_array_equal(scatter_nd(places, rows, (7, width)), wanted)
+
+
+@given(
+    ids=st.lists(st.integers(-2, 9), min_size=1, max_size=30),
+    kind=st.sampled_from([np.int32, np.int64]),
+)
+def test_ids_behind_the_last_segment_are_told(ids: list[int], kind: type) -> None:
+    rows = np.ones((len(ids), 3), np.float32)
+    outside = [n for n, one in enumerate(ids) if one >= 7]
+    if not outside:
+        return
+    with pytest.raises(
+        InvalidArgumentError, match=rf"segment_ids\[{outside[0]}\] = {ids[outside[0]]} "
+    ):
+        unsorted_segment_reduce(rows, np.array(ids, kind), 7, "sum")
 
 
 def test_infinities_and_nan_stay_in_their_rows() -> None:

@@ -157,7 +157,7 @@ def test_work_of_python_and_of_machine_code_in_turn() -> None:
 
 def test_large_products_of_plans_are_offered() -> None:
     random = np.random.default_rng(0)
-    a, b = random.normal(size=(256, 128)).astype("f"), random.normal(size=(128, 96)).astype("f")
+    a, b = random.normal(size=(512, 128)).astype("f"), random.normal(size=(128, 96)).astype("f")
     with pytest.MonkeyPatch.context() as patch, blas.one_thread:
         patch.setattr(team, "_opened", 2)
         offered: list[int] = []

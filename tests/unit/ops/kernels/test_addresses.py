@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from pinnace.engine.networks import addresses
+from pinnace.ops.kernels import addresses
 
 if TYPE_CHECKING:
     import pytest
