@@ -8,11 +8,11 @@ it. An array lent here gives its memory back when the last view of it is gone, w
 from __future__ import annotations
 
 import atexit
+import functools
 import math
 import sys
 import threading
 import weakref
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,8 +66,6 @@ _store = _Store()
 # The arrays that own lent memory, by where they lie. Plain references: a `weakref.finalize` takes
 # as long as a small kernel.
 _lent: dict[int, weakref.ref[Array]] = {}
-# At the end of the process nothing is used again.
-atexit.register(_lent.clear)
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> Array:
@@ -80,10 +78,18 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
     owner = np.frombuffer(block, kind)
     if config.settings.poison:
         fill(owner)
+    if not _lent:
+        _forget_at_the_end()
     key = id(owner)
-    _lent[key] = weakref.ref(owner, partial(_end, key, block))
+    _lent[key] = weakref.ref(owner, functools.partial(_end, key, block))
     # Views hold the owner, not each other: it dies with the last of them.
     return owner.reshape(shape)
+
+
+@functools.cache
+def _forget_at_the_end() -> None:
+    """At the end of the process nothing is used again; an import alone registers nothing."""
+    atexit.register(_lent.clear)
 
 
 def _end(owner: int, block: bytearray, _: object) -> None:

@@ -22,6 +22,8 @@ Reduction: TypeAlias = Literal["sum", "prod", "max", "min"]
 Mean: TypeAlias = Literal["mean", "sqrt_n"]
 Scatter: TypeAlias = Literal["update", "add", "sub", "max", "min"]
 
+# Numbers of a result up to which its memory is used again when it has died.
+_MOST_LENT = 1 << 22
 _UFUNCS: dict[str, np.ufunc] = {
     "sum": np.add,
     "add": np.add,
@@ -165,8 +167,12 @@ def _summed(ids: Indices, rows: Array, count: int) -> Array | None:
     kernel = compiled.made("add_rows")
     if kernel is None or not _are_readable(rows):
         return None
-    out = recycling.empty((count, rows.shape[1]), np.float32)
-    out.fill(0)
+    size = count * rows.shape[1]
+    if size <= _MOST_LENT:
+        out = recycling.empty((count, rows.shape[1]), np.float32)
+        out.fill(0)
+    else:  # what NumPy is asked for is bounded
+        out = np.zeros((count, rows.shape[1]), np.float32)
     places = np.ascontiguousarray(ids, np.int64)
     outside = kernel(places, rows, out.reshape(-1), rows.shape[1])
     return out if outside < 0 else None

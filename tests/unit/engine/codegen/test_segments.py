@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pinnace as tf
+from pinnace.engine.allocation import bounded
 from pinnace.engine.codegen import compiler, segments
 from pinnace.framework import config
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError, ResourceExhaustedError
 from pinnace.ops.kernels import compiled
 from pinnace.ops.kernels.segments import scatter_nd, unsorted_segment_reduce
 
@@ -73,3 +75,8 @@ def test_infinities_and_nan_stay_in_their_rows() -> None:
     rows = np.array([[np.inf, 1], [-np.inf, 2], [np.nan, 3], [4, 4]], np.float32)
     found = unsorted_segment_reduce(rows, np.array([0, 0, 2, 1]), 3, "sum")
     np.testing.assert_array_equal(found, np.array([[np.nan, 3], [4, 4], [np.nan, 3]], np.float32))
+
+
+def test_a_result_that_takes_too_much_is_refused() -> None:
+    with pytest.raises(ResourceExhaustedError, match="may take"), bounded(1 << 24):
+        tf.math.unsorted_segment_sum(np.ones(1, np.float32), [0], 2_000_000_000)
