@@ -63,6 +63,9 @@ _SETTLED_S, _FORCED_S = float("-inf"), float("inf")
 # And when machine code is waited for, and proved like any other; or was proved by an earlier
 # process.
 _AT_ONCE_S, _PROVED_S = 1e9, 1e8
+# What it takes in a new process, beside finding regions and packing weights, until proved machine
+# code runs: modules and LLVM are loaded, values laid out.
+_LOADED_S = 0.15
 # Steps of a plan that may become one kernel.
 _FEWEST, _MOST = 4, 256
 
@@ -258,7 +261,7 @@ class Tiers:
             remembers = tier.name == "auto" and is_compiling()
             proof = self._proofs.of(key) if remembers else None
             patience = _PATIENCE_LONG if self.unprepared_s >= _LONG_S else _PATIENCE
-            if proof is not None and proof.made_s < proof.plan_s:
+            if proof is not None and proof.made_s + _LOADED_S < proof.plan_s:
                 patience = 1
             uses = 1 if forced else tier.shares.admit(key, at_once=at_once, patience=patience)
             if not uses:
