@@ -31,4 +31,3 @@ def kernel(start, stop, classes, x, labels, losses, slopes):
 """
 
 TEXTS = {"cross_entropies": _OF_LABELS}
-"""The text of each, by its name."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.engine.codegen import compiler, streams, volume_pools
 from pinnace.engine.codegen.clusters import Cluster
+from pinnace.engine.waiting import Kernels
 from pinnace.framework import dtypes
 from pinnace.ops.nn.pooling import maxima
 from pinnace.ops.nn.pooling.windows import Windows
@@ -46,9 +47,11 @@ class RectifiedPool:
         self._windows = Windows(
             attrs["ksize"], attrs["strides"], attrs["padding"], attrs["data_format"], *padded
         )
-        name = "volume_maxima" if self._is_volume else "stepped_maxima"
-        text = (volume_pools.TEXTS if self._is_volume else streams.TEXTS)[name]
-        self.kernel = compiler.request(text)
+        if self._is_volume:
+            texts = [volume_pools.TEXTS["volume_maxima"]]
+        else:  # shapes say which of them it is
+            texts = [streams.TEXTS["maxima"], streams.TEXTS["stepped_maxima"]]
+        self.kernel = Kernels([compiler.request(text) for text in texts])
 
     def __call__(self, inputs: Sequence[Array], outs: Sequence[Array | None]) -> tuple[Array, ...]:
         """The gradient of what the rectifier was given.
@@ -95,9 +98,13 @@ def find(
 
 
 def _is_plain(node: Node) -> bool:
-    """The gradient of a maximum of float32 images or volumes with the channels last."""
+    """The gradient of a maximum of float32 images or volumes with the channels last.
+
+    Overlapping windows of volumes have no machine code.
+    """
     return (
         node.op in _POOLS
+        and (node.op is maxima.MAX_POOL_GRAD or node.attrs["ksize"] == node.attrs["strides"])
         and node.attrs["data_format"][-1] == "C"
         and node.attrs["ksize"][-1] == node.attrs["strides"][-1] == 1
         and all(value.dtype is dtypes.float32 for value in node.inputs)

@@ -18,11 +18,11 @@ from pinnace.engine.networks.lookups import look_up
 from pinnace.engine.networks.memory import Bordered, Memory
 from pinnace.engine.networks.steady import Evaluation
 from pinnace.engine.networks.table import Table, products_of
-from pinnace.engine.networks.weighing import Packed, Versions, aligned, pack
+from pinnace.engine.networks.weighing import Packed, Versions, pack
 from pinnace.engine.networks.winograd_row import is_tiled
 from pinnace.engine.source import locate
 from pinnace.framework import config
-from pinnace.ops.kernels import mailbox, team, tiles
+from pinnace.ops.kernels import mailbox, team, tiles, weights
 from pinnace.ops.kernels.addresses import address_of
 from pinnace.ops.kernels.poison import fill
 
@@ -95,7 +95,7 @@ class _Workspace:
 
     def __init__(self, form: _Form, size: int, tensors: int, kernel: Callable[..., int]) -> None:
         self.form = form
-        self.arena = aligned(np.empty(size, np.float32))
+        self.arena = weights.empty((size,))
         self.rows = form.table.rows.copy()
         self.tensors = form.table.tensors.copy()
         lines = 1 + len(self.rows) * (form.threads + 1)

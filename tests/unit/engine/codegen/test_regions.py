@@ -543,7 +543,7 @@ def test_a_batch_norm_that_others_take_stays_as_it_is() -> None:
 @pytest.mark.parametrize("rank", [2, 3])
 @pytest.mark.parametrize("ksize", [2, 3])
 @pytest.mark.parametrize("padding", ["VALID", "SAME"])
-def test_gradients_of_a_pool_and_a_relu_are_one_step(rank: int, ksize: int, padding: str) -> None:
+def test_gradients_of_a_pool_and_a_relu(rank: int, ksize: int, padding: str) -> None:
     random = np.random.default_rng(rank * ksize)
     sizes = (9, 8, 6)[:rank]
     # Few different numbers, of which many are not positive: windows of nothing else, and ties.
@@ -562,7 +562,8 @@ def test_gradients_of_a_pool_and_a_relu_are_one_step(rank: int, ksize: int, padd
     bias = np.array([0, 1, -1, 0.5, -9], np.float32)
     wanted = f.python_function(tf.constant(x), tf.constant(bias))
     found = settled(f, x, bias)
-    assert any(isinstance(one, RectifiedPool) for one in regions(f, x, bias))
+    is_one = any(isinstance(one, RectifiedPool) for one in regions(f, x, bias))
+    assert is_one == (rank == 2 or ksize == 2)  # overlapping windows of volumes stay as they are
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-5)
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import agreement
 from pinnace.engine.build import plan_of
 from pinnace.framework import config
+from unit.engine.networks import agreeing
 from unit.engine.networks.drawn_decoders import DrawnDecoder
 from unit.engine.networks.test_region import networks_of
 
@@ -31,25 +31,10 @@ def _networks(function: Any, given: list[Any]) -> list[Any]:
     return networks_of(plan, [*map(np.asarray, given), *concrete._captured_arrays])
 
 
-def _called(function: Any, given: list[Any], tier: str) -> list[Any]:
-    config.settings.tier = tier  # type: ignore[assignment]
-    results = [one.numpy() for one in function(*map(tf.constant, given))]
-    config.settings.tier = "compiled"
-    return results
-
-
 @pytest.mark.parametrize("seed", range(200))
 def test_drawn_decoders(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "poison", seed % 3 == 0)
-    drawn = DrawnDecoder(seed)
-    wanted = _called(drawn.function, drawn.given, "plan")
-    random = np.random.default_rng(0)
-    signs = random.choice([-1, 1], drawn.given[0].shape).astype(np.float32)
-    moved = [drawn.given[0] * (1 + signs * np.float32(2**-23)), *drawn.given[1:]]
-    moved = _called(drawn.function, moved, "plan")
-    for _ in range(2):
-        found = _called(drawn.function, drawn.given, "compiled")
-        assert agreement.difference(wanted, found, moved) is None
+    agreeing.check(DrawnDecoder(seed))
 
 
 def test_drawn_decoders_are_one_table_with_attention() -> None:
@@ -88,7 +73,7 @@ def test_few_queries_over_a_cache_are_the_formula(queries: int, depth: int) -> N
     scores /= scores.sum(-1, keepdims=True)
     wanted = np.einsum("bhqk,bhkd->bqhd", scores, cache[:, 1].astype(np.float64))
     wanted = wanted.reshape(3, queries, 2 * depth) @ last.astype(np.float64)
-    (found,) = _called(attend, [x, cache], "compiled")
+    (found,) = agreeing.called(attend, [x, cache], "compiled")
     # Sums of up to 64 products: errors grow with their square root.
     np.testing.assert_allclose(found, wanted, rtol=0, atol=_BOUND * 4)
 
@@ -127,9 +112,9 @@ _WANTS = {
 def test_a_row_put_into_a_cache_is_the_formula(wants: str) -> None:
     """What is packed lies by itself where others want it, too."""
     put, given, wanted = _blending(_WANTS[wants])
-    whole, _, *more = _called(put, given, "compiled")
+    whole, _, *more = agreeing.called(put, given, "compiled")
     np.testing.assert_allclose(whole, wanted, rtol=0, atol=_BOUND)
-    plan = _called(put, given, "plan")[2:]
+    plan = agreeing.called(put, given, "plan")[2:]
     for a, b in zip(more, plan, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=_BOUND * 8)
 
@@ -155,5 +140,5 @@ def test_steps_of_an_earlier_network_are_not_made_again() -> None:
         z = tf.matmul(tf.matmul(tf.concat([ended, y[:, 8:]], 1), c), d)
         return [z[:, 8:] * (1 - before) + ended]
 
-    (wanted,), (found,) = (_called(run, [x, y], tier) for tier in ("plan", "compiled"))
+    (wanted,), (found,) = (agreeing.called(run, [x, y], tier) for tier in ("plan", "compiled"))
     np.testing.assert_allclose(found, wanted, rtol=0, atol=_BOUND * 4)

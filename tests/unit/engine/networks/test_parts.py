@@ -5,15 +5,12 @@ Tolerances are those of `test_region`.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import agreement
 from pinnace.engine.build import plan_of
 from pinnace.framework import config
+from unit.engine.networks import agreeing
 from unit.engine.networks.drawn_parts import DrawnParts
 from unit.engine.networks.test_region import networks_of
 
@@ -23,25 +20,10 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
 
 
-def _called(function: Any, given: list[Any], tier: str) -> list[Any]:
-    config.settings.tier = tier  # type: ignore[assignment]
-    results = [one.numpy() for one in function(*map(tf.constant, given))]
-    config.settings.tier = "compiled"
-    return results
-
-
 @pytest.mark.parametrize("seed", range(250))
 def test_drawn_parts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "poison", seed % 3 == 0)
-    drawn = DrawnParts(seed)
-    wanted = _called(drawn.function, drawn.given, "plan")
-    random = np.random.default_rng(0)
-    signs = random.choice([-1, 1], drawn.given[0].shape).astype(np.float32)
-    moved = [drawn.given[0] * (1 + signs * np.float32(2**-23)), *drawn.given[1:]]
-    moved = _called(drawn.function, moved, "plan")
-    for _ in range(2):
-        found = _called(drawn.function, drawn.given, "compiled")
-        assert agreement.difference(wanted, found, moved) is None
+    agreeing.check(DrawnParts(seed))
 
 
 def test_drawn_parts_are_one_network() -> None:
