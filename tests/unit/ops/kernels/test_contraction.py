@@ -35,7 +35,7 @@ def test_drawn_equations(
     text, *shapes = drawn
     random = np.random.default_rng(len(text))
     x, y = (random.standard_normal(shape).astype(np.float32) for shape in shapes)
-    if is_turned:  # memory the other way round
+    if is_turned and x.ndim:  # memory the other way round; a scalar would become a vector
         x = np.asfortranarray(x)
     wanted = np.einsum(text, x.astype(np.float64), y.astype(np.float64))
     out = None
