@@ -12,6 +12,7 @@ Source:
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 import time
@@ -50,6 +51,18 @@ def _fewest_references() -> int:
 
 
 FEWEST = _fewest_references()
+# A number that no change of any resource had before, and that of the last one.
+_numbers = itertools.count(1)
+_last = [0]
+
+
+def last_change() -> int:
+    """A number that is another one once any resource was made or assigned to.
+
+    Where it is still the same, nothing that follows from any number of variables needs to be looked
+    at again.
+    """
+    return _last[0]
 
 
 class Resource:
@@ -84,6 +97,7 @@ class Resource:
         self.owner: weakref.ref[Variable] | None = None
         # Reads the stored value on first touch (a mapped checkpoint), then forgotten.
         self.source: Callable[[], Array] | None = None
+        _last[0] = next(_numbers)
 
     @property
     def is_initialized(self) -> bool:
@@ -131,7 +145,12 @@ class Resource:
             array = np.asarray(array)
         self._array = array
         self.source = None
+        self._count()
+
+    def _count(self) -> None:
+        """One more assignment."""
         self.version += 1
+        _last[0] = next(_numbers)
 
     def update(self, function: Callable[[Array, Array], Array], operand: Array) -> None:
         """value = function(value, operand), as one step for other threads."""
@@ -143,7 +162,7 @@ class Resource:
                     self._array = np.asarray(
                         function(self._array if self._array is not None else value, operand)
                     )
-                    self.version += 1
+                    self._count()
                     return
             self._comes_back(taken)
 
@@ -178,7 +197,7 @@ class Resource:
         """Replace the value that was taken, perhaps by itself with other numbers in it."""
         self._array = array
         self.source = None
-        self.version += 1
+        self._count()
         taken = self._taken
         if taken is not None and taken[1] == get_ident():
             self._taken = None

@@ -10,7 +10,6 @@ threads.
 from __future__ import annotations
 
 import math
-import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from pinnace.engine.codegen.plan_statements import PlanStatements
 from pinnace.engine.codegen.statements import HEADER
 from pinnace.engine.codegen.watching import watched
 from pinnace.engine.codegen.whole_numbers import IMPORTS
+from pinnace.engine.versions import Versions
 from pinnace.framework import dtypes
 from pinnace.ops.kernels.addresses import address_of
 from pinnace.ops.state.variables import READ_VARIABLE
@@ -56,7 +56,7 @@ class _Held(NamedTuple):
         addresses: of those.
     """
 
-    versions: list[tuple[weakref.ref[Any], int]]
+    versions: Versions
     arrays: list[Array]
     addresses: Array
 
@@ -280,15 +280,10 @@ class SmallPlan:
             None if one has another shape than the kernel is for.
         """
         held = self._held
-        if held is not None:
-            for handle, (reference, version) in zip(handles, held.versions, strict=True):
-                one = handle.item()
-                if one.version != version or reference() is not one:
-                    break
-            else:
-                return held
+        if held is not None and held.versions.are_those_of(handles):
+            return held
         # Versions first: what is assigned meanwhile is read, and read once more at the next call.
-        versions = [(weakref.ref(one), one.version) for one in (h.item() for h in handles)]
+        versions = Versions(handles)
         kernel = READ_VARIABLE.kernel
         assert kernel is not None  # noqa: S101 - for mypy: it is defined with one
         arrays = [fit(np.asarray(kernel(handle))) for handle in handles]

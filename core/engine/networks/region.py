@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import weakref
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,9 +17,10 @@ from pinnace.engine.networks.lookups import look_up
 from pinnace.engine.networks.memory import Bordered, Memory
 from pinnace.engine.networks.steady import Evaluation
 from pinnace.engine.networks.table import Table, products_of
-from pinnace.engine.networks.weighing import Packed, Versions, pack
+from pinnace.engine.networks.weighing import Packed, pack
 from pinnace.engine.networks.winograd_row import is_tiled
 from pinnace.engine.source import locate
+from pinnace.engine.versions import Versions
 from pinnace.framework import config
 from pinnace.ops.kernels import mailbox, team, tiles, weights
 from pinnace.ops.kernels.addresses import address_of
@@ -342,20 +342,11 @@ class Network:
     def _form_for(self, variables: Sequence[Array]) -> _Form:
         """The table for the variables as they are now."""
         form = self._form
-        if form is not None:
-            for array, (reference, version) in zip(variables, form.versions, strict=True):
-                one = array.item()
-                if one.version != version or reference() is not one:
-                    break
-            else:
-                return form
-        resources = [array.item() for array in variables]
-        # By weak references: the number of one that is gone may be another's.
-        versions = tuple([(weakref.ref(one), one.version) for one in resources])
-        if form is None or form.versions != versions:
+        if form is None or not form.versions.are_those_of(variables):
+            versions = Versions(variables)
             with self._lock:
                 form = self._form
-                if form is None or form.versions != versions:
+                if form is None or form.versions.key != versions.key:
                     form = self._form = self._made(variables, versions)
                     self._spare.clear()
         return form
@@ -363,7 +354,7 @@ class Network:
     def _exact_for(self, variables: Sequence[Array], form: _Form) -> _Form:
         """The table for the same variables, in which each pixel is made by itself."""
         with self._lock:
-            if self._exact is None or self._exact.versions != form.versions:
+            if self._exact is None or self._exact.versions.key != form.versions.key:
                 self._exact = self._made(variables, form.versions, is_exact=True)
             return self._exact
 
@@ -396,7 +387,7 @@ class Network:
     ) -> Packed:
         tiled = is_tiled(layer, self._memory)
         folded = 1 if tiled or is_exact else folding_of(layer, self._memory)
-        return pack(layer, steady, versions, is_tiled=tiled, folded=folded)
+        return pack(layer, steady, versions.key, is_tiled=tiled, folded=folded)
 
 
 def _follower(kernel: Callable[..., int], table: Table) -> Callable[[Array, int], int]:

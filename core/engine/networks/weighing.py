@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # Variables, and how often each had been assigned to.
-Versions: TypeAlias = "tuple[tuple[weakref.ref[Any], int], ...]"
+VersionKey: TypeAlias = "tuple[tuple[weakref.ref[Any], int], ...]"
 
 
 class Packed:
@@ -49,12 +49,14 @@ class Packed:
 
 
 # Plans for several batch sizes read the same weights: packed once, kept while anybody has them.
+# Channels of depthwise filters that lie side by side.
+_PANEL = 16
 _packed: weakref.WeakValueDictionary[tuple[object, ...], Packed] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 
 
 def pack(
-    layer: Layer, steady: Evaluation, versions: Versions, *, is_tiled: bool, folded: int = 1
+    layer: Layer, steady: Evaluation, versions: VersionKey, *, is_tiled: bool, folded: int = 1
 ) -> Packed:
     """The weights of a product.
 
@@ -96,7 +98,7 @@ def _made(layer: Layer, steady: Evaluation, is_tiled: bool, folded: int) -> Pack
         matrix = filters_of(filters, layer.window.steps[1], folded)
         matrix, bias = matrix.reshape(-1, matrix.shape[-1]), np.tile(bias, folded)
     if layer.kind == "CHANNELWISE":
-        kept = np.ascontiguousarray(matrix, np.float32)
+        kept = _channel_panels(np.asarray(matrix, np.float32))
     else:
         kept = weights.packed(np.asarray(matrix, np.float32))
     made = Packed(layer.node, aligned(kept), bias, folded)
@@ -105,6 +107,16 @@ def _made(layer: Layer, steady: Evaluation, is_tiled: bool, folded: int) -> Pack
         made.transformed = winograd.steady_filters(filters)
         made.largest = winograd.limit_of(filters.shape[2], filters)
     return made
+
+
+def _channel_panels(matrix: Array) -> Array:
+    """Filters of channels, [taps, C], as [C / 16, taps, 16]: read one number after the other."""
+    taps, channels = matrix.shape
+    panels = np.zeros((-(-channels // _PANEL), taps, _PANEL), np.float32)
+    for panel, begin in zip(panels, range(0, channels, _PANEL), strict=True):
+        some = matrix[:, begin : begin + _PANEL]
+        panel[:, : some.shape[1]] = some
+    return panels
 
 
 def _scale(
