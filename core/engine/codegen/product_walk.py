@@ -64,8 +64,8 @@ def product_piece(q, t, piece):
     if cut == 0:
         clear_border(q, some, pieces)
     windows, outputs = q[IMAGES] * q[ROWS_] * q[COLUMNS], q[WIDTH]
-    step = ((windows + pieces - 1) // pieces + ROWS - 1) // ROWS * ROWS
-    first, last = some * step, min(windows, (some + 1) * step)
+    tiles = (windows + ROWS - 1) // ROWS
+    first, last = tiles * some // pieces * ROWS, min(windows, tiles * (some + 1) // pieces * ROWS)
     panels = (outputs + 31) // 32
     begin_j, end_j = panels * cut // cuts * 32, min(outputs, panels * (cut + 1) // cuts * 32)
     product_windows(q, t, first, last, begin_j, end_j)
@@ -109,25 +109,30 @@ def product_windows(q, t, first, last, begin_j, end_j):
 CHANNELWISE = '''
 @njit(nogil=True, error_model="numpy")
 def channelwise_piece(q, t, piece):
-    """A piece of a channelwise convolution: some windows."""
-    pieces = q[PIECES]
-    clear_border(q, piece, pieces)
-    windows, width, block = q[IMAGES] * q[ROWS_] * q[COLUMNS], q[WIDTH], q[BLOCK]
-    limit = block + ROWS
-    sections = place_sections(q, t, limit)
-    step = ((windows + pieces - 1) // pieces + ROWS - 1) // ROWS * ROWS
-    first, last = piece * step, min(windows, (piece + 1) * step)
+    """A piece of a channelwise convolution: some rows of windows, by some channels."""
+    cuts = q[CUTS]
+    pieces = q[PIECES] // cuts
+    some, cut = piece // cuts, piece % cuts
+    if cut == 0:
+        clear_border(q, some, pieces)
+    rows, width = q[ROWS_], q[WIDTH]
+    sections = place_sections(q, t, 0)
+    lines, panels = q[IMAGES] * rows, (width + 31) // 32
+    first, last = (lines * some + pieces - 1) // pieces, (lines * (some + 1) + pieces - 1) // pieces
+    begin_j, end_j = panels * cut // cuts * 32, min(width, panels * (cut + 1) // cuts * 32)
+    # Rows below each other share most of what they read: one vector of channels down some rows,
+    # then the next one.
+    block = max(1, q[BLOCK] // q[COLUMNS])
     for at in range(first, last, block):
-        count = min(block, last - at)
-        place_windows(q, t, at, count, limit)
-        for i in range(0, count, ROWS):
-            a_table = t[i:].ctypes.data
-            y_table = t[limit + i :].ctypes.data
-            z_table = t[2 * limit + i :].ctypes.data
-            for j in range(0, width, NARROW):
-                channelwise(
-                    q[X] + 4 * j, a_table, q[Y] + 4 * j, y_table, q[WEIGHTS] + 4 * j, width,
-                    sections, q[SECTIONS], q[LENGTH], q[A_STEP], min(NARROW, width - j),
-                    q[BIAS] + 4 * j, q[MODE], q[Z] + 4 * j, z_table,
+        for j in range(begin_j, end_j, NARROW):
+            for line in range(at, min(last, at + block)):
+                n, r = line // rows, line % rows
+                channel_line(
+                    q[X] + 4 * (n * q[X_IMAGE] + r * q[X_ROW] + j), q[X_STEP],
+                    q[Y] + 4 * (n * q[Y_IMAGE] + r * q[Y_ROW] + j), q[Y_STEP],
+                    q[WEIGHTS] + 4 * (j // 16 * 16 * q[TERMS] + j % 16), 16,
+                    sections, q[SECTIONS], q[LENGTH], q[A_STEP],
+                    min(NARROW, width - j), q[BIAS] + 4 * j, q[MODE],
+                    q[Z] + 4 * (n * q[Z_IMAGE] + r * q[Z_ROW] + j), q[Z_STEP], q[COLUMNS],
                 )
 '''

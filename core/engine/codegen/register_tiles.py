@@ -3,15 +3,16 @@
 A tile is some rows by some vectors of columns. For each step k of the sum one vector of b is
 loaded, and each row's number of a is broadcast and multiplied into that row. Where a row's numbers
 lie is an offset of its own, so that one tile serves products of matrices, convolutions (rows are
-windows) and their filter gradients (rows are taps). `CHANNELWISE` tiles load a vector of a instead:
-depthwise convolutions. How many rows fit follows from the processor's registers.
+windows) and their filter gradients (rows are taps). `channelwise` tiles load a vector of a instead,
+for the gradients of depthwise filters; depthwise convolutions have `channel_tiles`. How many rows
+fit follows from the processor's registers.
 
 Importing this module imports Numba.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import njit, types
@@ -27,6 +28,9 @@ from pinnace.engine.codegen.vectors import (
     integer,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _I32, _I64, _BYTE = ir.IntType(32), ir.IntType(64), ir.IntType(8)
 # Masks have registers of their own, and cost nothing. Elsewhere they take those of two vectors, and
 # some processors need tens of cycles to write a masked one: whole tiles are written without.
@@ -41,7 +45,7 @@ PANEL = 32  # columns of packed weights that lie side by side
 ACROSS = min(64, 8 * LANES)
 
 
-class _Tile(ActivationWriter):
+class Tile(ActivationWriter):
     """One tile."""
 
     def __init__(
@@ -51,12 +55,23 @@ class _Tile(ActivationWriter):
         self.rows, self.vectors = rows, vectors
         self.channelwise = channelwise
 
-    def _table(self, address: Any) -> list[Any]:
-        """A number of the table per row."""
-        table = self.builder.inttoptr(address, _I64.as_pointer())
-        return [
-            self.builder.load(self.builder.gep(table, [integer(row)])) for row in range(self.rows)
+    def _rows(self, pointer: Any, table: Any) -> list[Any]:
+        """The pointer moved by a number of the table, per row."""
+        offsets = self.builder.inttoptr(table, _I64.as_pointer())
+        loaded = [
+            self.builder.load(self.builder.gep(offsets, [integer(row)])) for row in range(self.rows)
         ]
+        return [self.builder.gep(pointer, [offset]) for offset in loaded]
+
+    def column_masks(self, columns: Any) -> list[Any]:
+        """Of each vector, which columns count."""
+        builder, numbers = self.builder, ir.VectorType(_I32, self.lanes)
+        positions = ir.Constant(numbers, list(range(self.lanes)))
+        masks = []
+        for j in range(self.vectors):
+            left = builder.trunc(builder.sub(columns, integer(j * self.lanes)), _I32)
+            masks.append(builder.icmp_signed("<", positions, self.spread(left, numbers)))
+        return masks
 
     def write(self, arguments: list[Any]) -> None:
         """The body of `tile`; see `_tile`."""
@@ -69,13 +84,7 @@ class _Tile(ActivationWriter):
             self._write(arguments, [None] * self.vectors)
             builder.ret_void()
             builder.position_at_end(cut)
-        numbers = ir.VectorType(_I32, self.lanes)
-        positions = ir.Constant(numbers, list(range(self.lanes)))
-        masks = []
-        for j in range(self.vectors):
-            left = builder.trunc(builder.sub(columns, integer(j * self.lanes)), _I32)
-            masks.append(builder.icmp_signed("<", positions, self.spread(left, numbers)))
-        self._write(arguments, masks)
+        self._write(arguments, self.column_masks(columns))
         builder.ret_void()
 
     def _write(self, arguments: list[Any], masks: list[Any]) -> None:
@@ -100,10 +109,9 @@ class _Tile(ActivationWriter):
         ) = arguments
         builder, rows, vectors = self.builder, range(self.rows), range(self.vectors)
         a_pointer, b_pointer = self.number_pointer(a), self.number_pointer(b)
-        a_rows = [builder.gep(a_pointer, [offset]) for offset in self._table(a_table)]
-        c_pointer = self.number_pointer(c)
-        c_rows = [builder.gep(c_pointer, [offset]) for offset in self._table(c_table)]
-        starts = self._starts(c_rows, init, masks, mode)
+        a_rows = self._rows(a_pointer, a_table)
+        c_rows = self._rows(self.number_pointer(c), c_table)
+        starts = self.starts(c_rows, init, masks, mode)
         section_table = builder.inttoptr(sections, _I64.as_pointer())
         before = builder.block
         section, inner, after, done = (
@@ -173,13 +181,9 @@ class _Tile(ActivationWriter):
 
         builder.position_at_end(done)
         z_pointer = self.number_pointer(z)
-        sums = self._added(sums, z_pointer, z_table, masks, mode)
-        sums = self.activated(sums, mode)
-        for index, value in enumerate(sums):
-            i, j = divmod(index, self.vectors)
-            self.store(value, builder.gep(c_rows[i], [integer(j * self.lanes)]), masks[j])
+        self.finish(sums, c_rows, lambda: self._rows(z_pointer, z_table), masks, mode)
 
-    def _starts(self, c_rows: list[Any], init: Any, masks: list[Any], mode: Any) -> list[Any]:
+    def starts(self, c_rows: list[Any], init: Any, masks: list[Any], mode: Any) -> list[Any]:
         """The sums before the first step: what c holds, or the same numbers for every row."""
         builder = self.builder
 
@@ -200,14 +204,19 @@ class _Tile(ActivationWriter):
 
         return self.either(mode, ACCUMULATE, held, given)
 
-    def _added(
-        self, sums: list[Any], z: Any, z_table: Any, masks: list[Any], mode: Any
-    ) -> list[Any]:
-        """The sums, with what lies at z added if the mode says so."""
+    def finish(
+        self,
+        sums: list[Any],
+        c_rows: list[Any],
+        z_rows: Callable[[], list[Any]],
+        masks: list[Any],
+        mode: Any,
+    ) -> None:
+        """Write complete sums to c: what lies at z added if the mode says so, and activated."""
         builder = self.builder
 
         def added() -> list[Any]:
-            rows = [builder.gep(z, [offset]) for offset in self._table(z_table)]
+            rows = z_rows()
             return [
                 builder.fadd(
                     value,
@@ -220,7 +229,10 @@ class _Tile(ActivationWriter):
                 for j in [index % self.vectors]
             ]
 
-        return self.either(mode, ADD, added, lambda: sums)
+        results = self.activated(self.either(mode, ADD, added, lambda: sums), mode)
+        for index, value in enumerate(results):
+            i, j = divmod(index, self.vectors)
+            self.store(value, builder.gep(c_rows[i], [integer(j * self.lanes)]), masks[j])
 
 
 def _tile(
@@ -252,7 +264,7 @@ def _tile(
             function.linkage = "internal"
             function.attributes.add("noinline")
             inside = ir.IRBuilder(function.append_basic_block("entry"))
-            _Tile(inside, rows, vectors, lanes, channelwise).write(list(function.args))
+            Tile(inside, rows, vectors, lanes, channelwise).write(list(function.args))
         builder.call(function, arguments)
         return context.get_dummy_value()
 

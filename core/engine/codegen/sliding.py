@@ -8,6 +8,8 @@ that of `ops.kernels.tiles.Job`.
 
 from __future__ import annotations
 
+from pinnace.engine.codegen.channel_lines import CHANNEL_LINE
+
 BEGIN = """
 from pinnace.engine.codegen.register_tiles import (
     HALF, HALF_ROWS, NARROW, WIDE, channelwise, half, narrow, pad, wide,
@@ -148,27 +150,32 @@ CONVOLVE = (
 )
 
 DEPTHWISE = (
-    BEGIN
+    CHANNEL_LINE
+    + BEGIN
     + """
-    limit = q[30]
     for i in range(taps_down):
-        t[2 * limit + i] = i * gap_down * row_step
-    sections = t[2 * limit :].ctypes.data
+        t[i] = i * gap_down * row_step
+    sections = t.ctypes.data
 """
     + BLOCKS
-    + _WINDOWS
-    + _COLUMNS.replace("WIDE", "NARROW").format(
-        panel="b + 4 * j",
-        call=f"channelwise({_ARGUMENTS})".format(
-            a="a + 4 * j",
-            b_step="channels",
-            count="taps_down",
-            length="taps_along",
-            a_step="gap_along * channels",
-            init="4 * j",
-            mode="mode",
-        ),
-    )
+    + """
+            for j in range(first_column, last_column, NARROW):
+                columns = min(NARROW, last_column - j)
+                for i in range(images):
+                    for line in range(slices * rows):
+                        s, row = line // rows, line % rows
+                        channel_line(
+                            a + 4 * (
+                                i * image_step + s * deep * slice_step + row * down * row_step + j
+                            ),
+                            along * channels,
+                            out + 4 * (
+                                (n + i) * q[24] + (at_slice + s) * q[42] + (r + row) * q[25] + j
+                            ),
+                            q[26], b + 4 * j, channels, sections, taps_down, taps_along,
+                            gap_along * channels, columns, init + 4 * j, mode, 0, 0, positions,
+                        )
+"""
 )
 
 # The rows of a block, one section each of the sums, and the gradients that belong to them.

@@ -19,6 +19,7 @@ instead of none if it only waited.
 from __future__ import annotations
 
 from pinnace.engine.codegen.attention_walk import ATTENTION
+from pinnace.engine.codegen.channel_lines import CHANNEL_LINE
 from pinnace.engine.codegen.lookup_walk import LOOKUP
 from pinnace.engine.codegen.pairs_walk import PAIRS
 from pinnace.engine.codegen.pool_walk import POOLS
@@ -85,19 +86,23 @@ def place_sections(q, t, limit):
 
 @njit(nogil=True, error_model="numpy")
 def clear_border(q, piece, pieces):
-    """Zeros around the images of y."""
+    """Zeros around the images of y: those beside a piece's rows, which the same thread writes."""
     above, below, left, right = q[ABOVE], q[BELOW], q[LEFT], q[RIGHT]
     if above + below + left + right == 0:
         return
-    row, step = q[Y_ROW], q[Y_STEP]
-    for n in range(piece, q[IMAGES], pieces):
-        inside = q[Y] + 4 * n * q[Y_IMAGE]
-        clear(inside - 4 * (above * row + left * step), above * row)
-        clear(inside + 4 * (q[ROWS_] * row - left * step), below * row)
-        for r in range(q[ROWS_]):
-            begin = inside + 4 * r * row
-            clear(begin - 4 * left * step, left * step)
-            clear(begin + 4 * q[COLUMNS] * step, right * step)
+    row, step, rows = q[Y_ROW], q[Y_STEP], q[ROWS_]
+    lines = q[IMAGES] * rows
+    for line in range(
+        (lines * piece + pieces - 1) // pieces, (lines * (piece + 1) + pieces - 1) // pieces
+    ):
+        n, r = line // rows, line % rows
+        begin = q[Y] + 4 * (n * q[Y_IMAGE] + r * row)
+        if r == 0:
+            clear(begin - 4 * (above * row + left * step), above * row)
+        clear(begin - 4 * left * step, left * step)
+        clear(begin + 4 * q[COLUMNS] * step, right * step)
+        if r == rows - 1:
+            clear(begin + 4 * (row - left * step), below * row)
 '''
 
 _ROWS = '''
@@ -252,7 +257,7 @@ from pinnace.engine.codegen.activations import activate
 from pinnace.engine.codegen.atomics import fetch_add, load, pause
 from pinnace.engine.codegen.mathematics import as_bits, as_bytes, as_integers, as_pointer
 from pinnace.engine.codegen.register_tiles import (
-    EIGHT, HALF, HALF_ROWS, NARROW, PANEL, WIDE, across, channelwise, clear, eight, four,
+    EIGHT, HALF, HALF_ROWS, NARROW, PANEL, WIDE, across, clear, eight, four,
     eight_fetching, half, move, narrow, one, two, wide, wide_fetching,
 )
 from pinnace.engine.codegen.scaled_rows import scale_rows
@@ -268,6 +273,7 @@ LOWEST = np.finfo(np.float32).min
     + "\n\n"
     + _WINDOWS
     + PRODUCT
+    + CHANNEL_LINE
     + CHANNELWISE
     + POOLS
     + _ROWS

@@ -198,6 +198,7 @@ class Memory:
                 last[value] = number
         taken: list[tuple[int, int, int]] = []  # begin, end, last use
         placed: set[Hashable] = set()
+        before: dict[int, int] = {}  # by length
         size = 0
         for number, layer in enumerate(self.layers):
             storage = self.storages[layer.out]
@@ -206,12 +207,16 @@ class Memory:
             placed.add(layer.out)
             taken = sorted(one for one in taken if one[2] >= number)
             length = -(-storage.size // _LINE) * _LINE
-            begin = 0
-            for low, high, _ in taken:
-                if low - begin >= length:
-                    break
-                begin = max(begin, high)
-            storage.number = begin
+            # Where one of the same size was before, each thread finds what it wrote itself: a line
+            # that another core has written last takes long to come.
+            begin = before.get(length, -1)
+            if begin < 0 or any(low < begin + length and begin < high for low, high, _ in taken):
+                begin = 0
+                for low, high, _ in taken:
+                    if low - begin >= length:
+                        break
+                    begin = max(begin, high)
+            before[length] = storage.number = begin
             taken.append((begin, begin + length, last[layer.out]))
             size = max(size, begin + length)
         return size

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Multiplications of a piece, and numbers of one that only moves them.
 _PIECE_PRODUCTS, _PIECE_NUMBERS = 1 << 19, 1 << 14
 # How many times as long as others a channelwise multiplication takes, and a byte of weights.
-_CHANNELWISE, _WEIGHT_BYTE = 4, 4
+_CHANNELWISE, _WEIGHT_BYTE = 8, 4
 # How many times as long as moving a number its exponential takes.
 _EXP = 8
 # And what lies between four numbers.
@@ -44,8 +44,9 @@ _PIECES = 4
 _BLOCK_BYTES, _MOST_WINDOWS, _TILE_ROWS = 1 << 18, 2048, 14
 # Bytes of weights that stay in the cache while windows pass.
 _STAYING_BYTES = 1 << 17
-# Fewest windows of a piece.
-_FEWEST_WINDOWS = 2 * _TILE_ROWS
+# Fewest windows of a thread where threads share windows and not columns, fewest tiles of a piece,
+# and fewest rows of windows in one of a channelwise convolution.
+_FEWEST_WINDOWS, _FEWEST_TILES, _FEWEST_LINES = 3 * _TILE_ROWS // 2, 3, 3
 # Numbers of a program's block; a register holds twice as many. An instruction costs as much as some
 # 500 numbers, whatever it does.
 _BLOCK_NUMBERS = 1 << 11
@@ -225,10 +226,9 @@ class Table:
         inner = row["TERMS"] * taps_deep
         row["WEIGHTS_STAY"] = int(form.weights.nbytes <= _STAYING_BYTES)
         per_window = max(1, 4 * channels * down * along * taps_deep)
-        block = min(_MOST_WINDOWS, max(_FEWEST_WINDOWS * 2, _BLOCK_BYTES // per_window))
+        block = min(_MOST_WINDOWS, max(4 * _TILE_ROWS, _BLOCK_BYTES // per_window))
         row["BLOCK"] = block // _TILE_ROWS * _TILE_ROWS
-        read = 4 * row["IMAGES"] * row["ROWS_"] * row["COLUMNS"] * channels
-        self._cut(layer, row, inner, read, form.weights.nbytes)
+        self._cut(layer, row, inner, form.weights.nbytes)
         if layer.depth is not None:
             row |= volume_columns(layer.depth, row)
         table = 3 * (row["BLOCK"] + 16) + row["SECTIONS"] + 1
@@ -239,35 +239,37 @@ class Table:
             self.scratch = max(self.scratch, columns.scratch)
             self.room = max(self.room, columns.room)
 
-    def _cut(
-        self, layer: Layer, row: dict[str, int], inner: int, read: int, weight_bytes: int
-    ) -> None:
-        """How many pieces a product becomes: by windows, or by columns of many weights.
+    def _cut(self, layer: Layer, row: dict[str, int], inner: int, weight_bytes: int) -> None:
+        """How many pieces a product becomes: by windows, or by columns where there are few.
 
         Args:
             layer: the product.
             row: of the table.
             inner: terms of a sum.
-            read: bytes of the pixels that windows begin at.
             weight_bytes: of all weights.
         """
-        windows = row["IMAGES"] * row["ROWS_"] * row["COLUMNS"]
-        width = row["WIDTH"]
-        work = windows * inner * width
+        lines = row["IMAGES"] * row["ROWS_"]
+        windows = lines * row["COLUMNS"]
+        work = windows * inner * row["WIDTH"]
         if layer.kind == "CHANNELWISE":
-            work *= _CHANNELWISE
-        # Few windows: reading the weights is the work.
-        work = max(work, weight_bytes * _WEIGHT_BYTE)
-        wanted = self._pieces(work, _PIECE_PRODUCTS)
-        panels = 1 if layer.kind == "CHANNELWISE" else -(-width // 32)
-        by_windows = min(wanted, max(1, windows // _FEWEST_WINDOWS))
-        if weight_bytes > read or by_windows < wanted:
-            cuts = min(panels, wanted)
-            cuts -= cuts % self._threads if cuts > self._threads else 0  # as many for each
-            by_windows = min(by_windows, max(1, wanted // cuts))
+            wanted = self._pieces(work * _CHANNELWISE, _PIECE_PRODUCTS)
+            parts = min(lines, max(lines // _FEWEST_LINES, self._threads))
         else:
-            cuts = 1
-        row |= {"CUTS": cuts, "PIECES": cuts * by_windows}
+            # Few windows: reading the weights is the work.
+            wanted = self._pieces(max(work, weight_bytes * _WEIGHT_BYTE), _PIECE_PRODUCTS)
+            tiles = -(-windows // _TILE_ROWS)
+            parts = min(tiles, max(tiles // _FEWEST_TILES, self._threads))
+        # By windows, a thread finds in its own cache what it has written in the row before: that
+        # takes less time than reading half of the weights alone.
+        cuts = 1
+        if windows < self._threads * _FEWEST_WINDOWS:
+            cuts = self._shared(min(-(-row["WIDTH"] // 32), wanted))
+        parts = self._shared(min(parts, max(1, wanted // cuts)))
+        row |= {"CUTS": cuts, "PIECES": cuts * parts}
+
+    def _shared(self, pieces: int) -> int:
+        """So many pieces, or a few less: as many for each thread."""
+        return pieces - (pieces % self._threads if pieces > self._threads else 0)
 
     def _pieces(self, work: int, least: int) -> int:
         threads = self._threads

@@ -1,0 +1,209 @@
+"""Depthwise convolutions: each channel of an image by its own filter, in vector registers.
+
+A tile is some windows that lie side by side in a row of an image, by a vector of channels. Windows
+of one filter overlap: a vector of the image that several of them share is loaded once, and the
+filter's row stays in registers beside the sums. That needs to know how wide filters are and how far
+windows are apart: there is a tile for each of the usual filters, and one that loads each tap of
+each window, for all others. Which tile does which windows of a line, is in `channel_lines`.
+
+Importing this module imports Numba.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from pinnace.engine.codegen.register_tiles import Tile
+from pinnace.engine.codegen.vectors import LANES, integer
+
+_I64 = ir.IntType(64)
+# Windows of a tile: with seven taps beside them they fit sixteen registers, and images of most
+# networks are multiples of seven, or of four, wide.
+LONG, SHORT = 7, 4
+
+
+class _ChannelTile(Tile):
+    """A tile of `rows` windows, side by side.
+
+    Args:
+        builder: at the beginning of a function of its own.
+        rows: windows.
+        taps: of the filter's row; None if that is known at the call only.
+        step: from window to window, in taps; taken if `taps` is given.
+    """
+
+    def __init__(self, builder: Any, rows: int, taps: int | None, step: int) -> None:
+        super().__init__(builder, rows, 1, LANES, channelwise=True)
+        self._taps, self._step = taps, step
+
+    def write(self, arguments: list[Any]) -> None:
+        """The body of `tile`; see `_tile`."""
+        # Masked loads take some processors' multipliers time, too: whole vectors go without.
+        builder, columns = self.builder, arguments[10]
+        whole, cut = (builder.append_basic_block(name) for name in ("whole", "cut"))
+        builder.cbranch(builder.icmp_signed(">=", columns, integer(self.lanes)), whole, cut)
+        builder.position_at_end(whole)
+        self._write_masked(arguments, [None])
+        builder.ret_void()
+        builder.position_at_end(cut)
+        self._write_masked(arguments, self.column_masks(columns))
+        builder.ret_void()
+
+    def _windows(self, address: Any, step: Any) -> list[Any]:
+        """Pointers from an address on, so many numbers apart."""
+        pointer = self.number_pointer(address)
+        return [
+            self.builder.gep(pointer, [self.builder.mul(step, integer(row))])
+            for row in range(self.rows)
+        ]
+
+    def _write_masked(self, arguments: list[Any], masks: list[Any]) -> None:
+        """A tile whose columns count where this mask is set; None where all do."""
+        a, a_step, c, c_step, b, b_step, sections, count, length, tap_step = arguments[:10]
+        init, mode, z, z_step = arguments[11:]
+        builder = self.builder
+        a_pointer, b_pointer = self.number_pointer(a), self.number_pointer(b)
+        c_rows = self._windows(c, c_step)
+        starts = self.starts(c_rows, init, masks, mode)
+        section_table = builder.inttoptr(sections, _I64.as_pointer())
+        before = builder.block
+        section, done = (builder.append_basic_block(name) for name in ("section", "done"))
+        builder.branch(section)
+
+        builder.position_at_end(section)
+        s = builder.phi(_I64)
+        s.add_incoming(integer(0), before)
+        b_section = builder.phi(b_pointer.type)
+        b_section.add_incoming(b_pointer, before)
+        sums_section = self.phis(starts, before)
+        image = builder.gep(a_pointer, [builder.load(builder.gep(section_table, [s]))])
+        if self._taps is None:
+            steps = (a_step, tap_step, b_step)
+            sums = self._each_tap(sums_section, image, b_section, steps, length, masks[0])
+            taps = length
+        else:
+            sums = self._sliding(sums_section, image, b_section, (tap_step, b_step), masks[0])
+            taps = integer(self._taps)
+        after = builder.block
+        s_next = builder.add(s, integer(1))
+        s.add_incoming(s_next, after)
+        b_section.add_incoming(builder.gep(b_section, [builder.mul(taps, b_step)]), after)
+        self.join(sums_section, sums, after)
+        builder.cbranch(builder.icmp_signed("<", s_next, count), section, done)
+
+        builder.position_at_end(done)
+        self.finish(sums, c_rows, lambda: self._windows(z, z_step), masks, mode)
+
+    def _multiply(self, x: Any, weight: Any, total: Any) -> Any:
+        fma = self.function(f"llvm.fma.v{self.lanes}f32", self.vector, [self.vector] * 3)
+        return self.builder.call(fma, [x, weight, total])
+
+    def _sliding(
+        self, sums: list[Any], image: Any, filters: Any, steps: tuple[Any, Any], mask: Any
+    ) -> list[Any]:
+        """The sums and a row of the filter, each vector of the image loaded once."""
+        builder, taps, sums = self.builder, self._taps or 0, list(sums)
+        tap_step, b_step = steps
+        weights = []
+        for _ in range(taps):
+            weights.append(self.load(filters, mask))
+            filters = builder.gep(filters, [b_step])
+        for place in range((self.rows - 1) * self._step + taps):
+            x = self.load(image, mask)
+            image = builder.gep(image, [tap_step])
+            for tap, weight in enumerate(weights):
+                window, rest = divmod(place - tap, self._step)
+                if rest == 0 and 0 <= window < self.rows:
+                    sums[window] = self._multiply(x, weight, sums[window])
+        return sums
+
+    def _each_tap(
+        self,
+        sums: list[Any],
+        image: Any,
+        filters: Any,
+        steps: tuple[Any, Any, Any],
+        length: Any,
+        mask: Any,
+    ) -> list[Any]:
+        """The sums and a row of the filter, tap by tap."""
+        builder, before = self.builder, self.builder.block
+        a_step, tap_step, b_step = steps
+        tap, after = (builder.append_basic_block(name) for name in ("tap", "after"))
+        builder.branch(tap)
+        builder.position_at_end(tap)
+        k = builder.phi(_I64)
+        k.add_incoming(integer(0), before)
+        at = builder.phi(image.type)
+        at.add_incoming(image, before)
+        filter_at = builder.phi(filters.type)
+        filter_at.add_incoming(filters, before)
+        held = self.phis(sums, before)
+        weight = self.load(filter_at, mask)
+        found = []
+        for row, total in enumerate(held):
+            x = self.load(builder.gep(at, [builder.mul(a_step, integer(row))]), mask)
+            found.append(self._multiply(x, weight, total))
+        k_next = builder.add(k, integer(1))
+        k.add_incoming(k_next, tap)
+        at.add_incoming(builder.gep(at, [tap_step]), tap)
+        filter_at.add_incoming(builder.gep(filter_at, [b_step]), tap)
+        self.join(held, found, tap)
+        builder.cbranch(builder.icmp_signed("<", k_next, length), tap, after)
+        builder.position_at_end(after)
+        return found
+
+
+def _tile(rows: int, taps: int | None = None, step: int = 0) -> Any:
+    """An intrinsic: a tile of `rows` windows.
+
+    Its arguments: address of a and its step from window to window, of c and its step; address of b
+    and its step from tap to tap; address of the offsets that rows of the filter add to a, how many
+    rows, how many taps each, a's step from tap to tap; how many columns count; address of the
+    numbers that sums begin with; mode; address of what is added in the end and its step. Steps are
+    in numbers.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del signature
+        name = f"pinnace_channel_tile_{rows}_{taps or 0}_{step}"
+        function = builder.module.globals.get(name)
+        if function is None:
+            kind = ir.FunctionType(ir.VoidType(), [_I64] * len(arguments))
+            function = ir.Function(builder.module, kind, name)
+            function.linkage = "internal"
+            function.attributes.add("noinline")
+            inside = ir.IRBuilder(function.append_basic_block("entry"))
+            _ChannelTile(inside, rows, taps, step).write(list(function.args))
+        builder.call(function, arguments)
+        return context.get_dummy_value()
+
+    def typed(
+        context: Any, a: Any, a_step: Any, c: Any, c_step: Any, b: Any, b_step: Any,
+        sections: Any, count: Any, length: Any, tap_step: Any, columns: Any, init: Any, mode: Any,
+        z: Any, z_step: Any,
+    ) -> Any:  # fmt: skip
+        del context
+        kinds = (a, a_step, c, c_step, b, b_step, sections, count, length, tap_step, columns)
+        return types.void(*kinds, init, mode, z, z_step), generate
+
+    return intrinsic(typed)
+
+
+# Named by windows, the filter's width, and the step from window to window.
+long_any: Any = _tile(LONG)
+one_any: Any = _tile(1)
+long_3_1: Any = _tile(LONG, 3, 1)
+short_3_1: Any = _tile(SHORT, 3, 1)
+long_3_2: Any = _tile(LONG, 3, 2)
+short_3_2: Any = _tile(SHORT, 3, 2)
+long_5_1: Any = _tile(LONG, 5, 1)
+short_5_1: Any = _tile(SHORT, 5, 1)
+long_5_2: Any = _tile(LONG, 5, 2)
+short_5_2: Any = _tile(SHORT, 5, 2)
+long_7_1: Any = _tile(LONG, 7, 1)
+short_7_1: Any = _tile(SHORT, 7, 1)
