@@ -64,8 +64,12 @@ def product_piece(q, t, piece):
     if cut == 0:
         clear_border(q, some, pieces)
     windows, outputs = q[IMAGES] * q[ROWS_] * q[COLUMNS], q[WIDTH]
-    tiles = (windows + ROWS - 1) // ROWS
-    first, last = tiles * some // pieces * ROWS, min(windows, tiles * (some + 1) // pieces * ROWS)
+    if q[OF_PIECE] > 0:
+        first, last = some * q[OF_PIECE], min(windows, (some + 1) * q[OF_PIECE])
+    else:
+        tiles = (windows + ROWS - 1) // ROWS
+        first = tiles * some // pieces * ROWS
+        last = min(windows, tiles * (some + 1) // pieces * ROWS)
     panels = (outputs + 31) // 32
     begin_j, end_j = panels * cut // cuts * 32, min(outputs, panels * (cut + 1) // cuts * 32)
     product_windows(q, t, first, last, begin_j, end_j)

@@ -43,8 +43,10 @@ NAMES = (
     "TERMS",
     "TIER",
     "SECTION_DEEP",
-    # Channels of y, windows worked on at a time, whether weights stay in the cache.
+    # Channels of y, windows of a piece (0: as many tiles for each), windows worked on at a time,
+    # whether weights stay in the cache.
     "WIDTH",
+    "OF_PIECE",
     "BLOCK",
     "WEIGHTS_STAY",
     "MODE",

@@ -42,6 +42,8 @@ _PIECES = 4
 # Bytes of x worked on at a time, which stay in the second-level cache; windows of that at most, and
 # at least: a tile's rows, of the largest tile.
 _BLOCK_BYTES, _MOST_WINDOWS, _TILE_ROWS = 1 << 18, 2048, 14
+# Rows of the tiles for what is left of a product.
+_FEWER_ROWS = (1, 2, 4, 8)
 # Bytes of weights that stay in the cache while windows pass.
 _STAYING_BYTES = 1 << 17
 # Fewest windows of a thread where threads share windows and not columns, fewest tiles of a piece,
@@ -72,6 +74,12 @@ class Patch(NamedTuple):
     column: int
     storage: Storage
     offset: int
+
+
+def _rows_of_tiles(windows: int) -> int:
+    """Rows of the tiles that do so many windows: those for what is left have fewer."""
+    whole, left = divmod(windows, _TILE_ROWS)
+    return whole * _TILE_ROWS + next(rows for rows in (0, *_FEWER_ROWS, _TILE_ROWS) if rows >= left)
 
 
 class Table:
@@ -266,6 +274,10 @@ class Table:
             cuts = self._shared(min(-(-row["WIDTH"] // 32), wanted))
         parts = self._shared(min(parts, max(1, wanted // cuts)))
         row |= {"CUTS": cuts, "PIECES": cuts * parts}
+        even = -(-windows // parts)
+        tiled = -(-even // _TILE_ROWS) * _TILE_ROWS
+        if parts <= self._threads and _rows_of_tiles(even) < tiled:
+            row["OF_PIECE"] = even
 
     def _shared(self, pieces: int) -> int:
         """So many pieces, or a few less: as many for each thread."""
