@@ -37,19 +37,21 @@ class SharedExtremes:
         cluster: the steps; it takes the numbers, the limits, and what those are sent.
         lines: how the numbers lie.
         rectified: whether only positive numbers get anything.
+        summed: the shape of the sum over all lines, if the cluster has that.
     """
 
     # Its shapes are never others than expected.
     misses = 0
     needs_blas = False
 
-    def __init__(self, cluster: Cluster, lines: Lines, *, rectified: bool) -> None:
+    def __init__(
+        self, cluster: Cluster, lines: Lines, *, rectified: bool, summed: tuple[int, ...]
+    ) -> None:
         self.cluster = cluster
         self.kernel = compiler.request(extremes.TEXTS["shared_extremes"])
         self._lines = lines
         self._rectified = int(rectified)
-        # The shape of what is summed, of which as many numbers as a line has.
-        self._summed = _trailing(cluster.shape, lines.inside)
+        self._summed = summed
 
     @property
     def place(self) -> int:
@@ -81,14 +83,9 @@ class SharedExtremes:
         return made, outs[1]
 
 
-def _trailing(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """The last axes, which have so many numbers."""
-    return next(shape[n:] for n in range(len(shape) + 1) if math.prod(shape[n:]) == count)
-
-
 def _flat(array: Array) -> Array:
     """In one row, as machine code reads it."""
-    flat = array.reshape(-1)
+    flat = array.ravel()
     return flat if flat.flags.aligned else flat.copy()
 
 
@@ -213,17 +210,13 @@ class _Search:
             cluster.outputs.append(total)
             cluster.totals[total] = made
         cluster.members = sorted(members)
-        return SharedExtremes(cluster, lines, rectified=rectifier is not None)
+        summed = () if summing is None else self._sizes[self._steps[summing].node.outputs[0]]
+        return SharedExtremes(cluster, lines, rectified=rectifier is not None, summed=summed)
 
     def _sums(self, place: int, made: Value, lines: Lines) -> bool:
         """Whether the step sums over all lines."""
         node, shape = self._steps[place].node, self._sizes[made]
-        if node.inputs[0] is not made or lines.inside == 1:
+        if node.inputs[0] is not made or lines.inside == 1 or node.outputs[0] not in self._sizes:
             return False
         leading = totals.summed_axes(node, shape)
-        total = node.outputs[0]
-        return (
-            leading is not None
-            and math.prod(shape[leading:]) == lines.inside
-            and self._sizes.get(total) == shape[leading:]
-        )
+        return leading is not None and math.prod(shape[leading:]) == lines.inside
