@@ -47,8 +47,12 @@ _TILE_ROWS = 14
 # Numbers of a block of rows, and of their results where something is done to those: both stay in
 # the second-level cache.
 _BLOCK_NUMBERS, _BLOCK_RESULTS = 1 << 16, 1 << 17
-# Pieces for each thread where there is enough to do, and the multiplications of the smallest.
-_PIECES, _PIECE_PRODUCTS = 8, 1 << 22
+# Columns of weights up to which whole panels are read where they lie, unless they are packed for
+# good: rows further apart fall on the same few places of the cache, and on too many pages.
+_MOST_UNPACKED = 128
+# Pieces for each thread where there is enough to do; multiplications of the smallest, and windows:
+# fewer are not worth bringing each panel of weights to the first-level cache.
+_PIECES, _PIECE_PRODUCTS, _PIECE_WINDOWS = 8, 1 << 22, 112
 # Numbers of a filter's gradient up to which threads sum over images of their own, and up to which
 # several pieces of images have sums of their own.
 _PARTIAL, _SMALL_PARTIAL = 1 << 16, 1 << 13
@@ -198,10 +202,10 @@ def prepared(x: Array, filter: Array, g: Geometry, out: Array) -> Task | None:
     if kernel is None or not _suits(g) or not (readable(x) and fits(filter) and readable(out)):
         return None
     inner, outputs = math.prod(filter.shape[:-1]), filter.shape[-1]
-    if outputs <= PANEL:
-        panels, b_step, panel_step = filter, outputs, 0
+    kept = weights.panels(filter) if outputs > PANEL else None
+    if kept is None and outputs <= _MOST_UNPACKED and (outputs <= PANEL or outputs % PANEL == 0):
+        panels, b_step, panel_step = filter, outputs, PANEL
     else:
-        kept = weights.panels(filter)
         panels = weights.packed(filter.reshape(inner, outputs)) if kept is None else kept
         b_step, panel_step = PANEL, inner * PANEL
     job = job_of(x.shape, x.strides, g, out.shape, out.strides, (b_step, panel_step), _BLOCK_BYTES)
@@ -222,7 +226,8 @@ def run_together(tasks: Sequence[Task], images: int) -> None:
         places, each = (_IMAGES, 1) if job.last_image == images else (_ROWS, job.last_row // images)
         tables.append((task, task.job.table(*task.arrays), places, each))
     threads = threads_for(products, *(task.kernel for task in tasks))
-    step = _step(images, piece_count(products, threads), 1)
+    windows = min(_windows(task.job) for task in tasks)
+    step = _step(images, piece_count(products, threads, windows), 1)
     cuts = [Cut(places, each * images, each * step) for _, _, places, each in tables]
     parts = [(task.kernel, task.job, table) for task, table, _, _ in tables]
     make_calls(parts, cuts, threads, products)
@@ -616,14 +621,22 @@ def threads_for(products: int, *kernels: Callable[..., Any]) -> int:
     return pieces_of(products)
 
 
-def piece_count(products: int, threads: int) -> int:
+def piece_count(products: int, threads: int, windows: int | None = None) -> int:
     """How many pieces to cut so many multiplications into.
 
     Some more than threads: one that begins late finds others done.
+
+    Args:
+        products: multiplications.
+        threads: that share them.
+        windows: of all pieces, if those have windows.
     """
     if threads == 1:
         return 1
-    return threads * max(1, min(_PIECES, products // (threads * _PIECE_PRODUCTS)))
+    most = min(_PIECES, products // (threads * _PIECE_PRODUCTS))
+    if windows is not None:
+        most = min(most, windows // (threads * _PIECE_WINDOWS))
+    return threads * max(1, most)
 
 
 def _windows(job: Job) -> int:
@@ -662,7 +675,7 @@ def run(
     if threads == 1:
         call(kernel, job, table)
         return int(table[_MODE])
-    count = piece_count(windows * per_window, threads)
+    count = piece_count(windows * per_window, threads, windows)
     if windows < _FEW_ROWS * threads and columns > PANEL:
         places, length, unit, count = _COLUMNS, columns, PANEL, threads
     elif images % threads == 0 or images >= 4 * threads:
