@@ -3,7 +3,7 @@
 Each goes over blocks of images, slices and rows that fit the second-level cache, with zeros around
 them copied to a scratch if there is padding, and over columns, and has `tiles` do the rest. A plain
 image has one slice, a volume several. Everything comes in a table of numbers, `q`, whose order is
-that of `ops.kernels.tiles.Job`.
+that of `ops.kernels.tile_jobs.Job`.
 """
 
 from __future__ import annotations
