@@ -606,6 +606,43 @@ def rectified(d: Draft) -> Case:
     return Case("rectified", d.end(y, *gradients[:3]))
 
 
+def extremes(d: Draft) -> Case:
+    """Largest and smallest numbers along axes, and their gradients."""
+    draw = d.draw
+    middle = [d.sizes.choice((1, 2, 5, 9)) for _ in range(draw.choice((0, 1, 1, 2)))]
+    shape = (d.size(), *middle, d.width())
+    first = draw.randrange(len(shape))
+    axes = list(range(first, draw.randrange(first, len(shape)) + 1))
+    if draw.randrange(8) == 0:
+        axes = sorted(draw.sample(range(len(shape)), draw.randrange(1, len(shape) + 1)))
+    given = d.constant(np.array(axes, np.int32))
+    reduced = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    is_rectified = bool(draw.randrange(2))
+    x = d.input(dtypes.float32, shape)
+    x = d.op("Relu", x) if is_rectified else x
+
+    def kept(value: Value) -> Value:
+        return d.op("Reshape", value, d.constant(np.array(reduced, np.int32)))  # type: ignore[no-any-return]
+
+    limits = d.op(draw.choice(("Max", "Min")), x, given, keep_dims=False)
+    sides = [x, kept(limits)]
+    draw.shuffle(sides)
+    hits = d.op("Cast", d.op("Equal", *sides), DstT=dtypes.float32)
+    if draw.randrange(2):
+        count = d.op("Sum", hits, given, keep_dims=True)
+    else:
+        count = kept(d.op("Sum", hits, given, keep_dims=False))
+    share = d.op("RealDiv", hits, count)
+    factors = [share, d.input(dtypes.float32, reduced)]
+    draw.shuffle(factors)
+    made = d.op("Mul", *factors)
+    made = d.op("ReluGrad", made, x) if is_rectified else made
+    wanted = [limits, made]
+    if draw.randrange(2):
+        wanted.append(d.op("BiasAddGrad", made))
+    return Case("extremes", d.end(*wanted))
+
+
 # Loops.
 
 SCALARS = {"float32": np.float32, "float64": np.float64, "int32": np.int32, "int64": np.int64}
@@ -965,6 +1002,7 @@ MOTIFS: dict[Callable[[Draft], Case], int] = {
     backward: 3,
     convolution: 4,
     other_dtype: 8,
+    extremes: 4,
 }
 
 

@@ -18,6 +18,7 @@ from hot.interpreted import Interpreter
 from hot.memory import NOT_A_NUMBER, Lender
 from pinnace.engine.codegen import compiler
 from pinnace.engine.codegen.columns import TEXTS as COLUMNS
+from pinnace.engine.codegen.extremes import TEXTS as EXTREMES
 from pinnace.engine.codegen.offered import TEXTS as OFFERED
 from pinnace.engine.codegen.sliding import TEXTS as SLIDING
 from pinnace.engine.codegen.streams import TEXTS as STREAMS
@@ -32,6 +33,7 @@ INTERPRETED, MACHINE = "interpreted", "machine code"
 READ, WRITTEN, BOTH = frozenset("xkclna"), frozenset("y"), frozenset("ugqfvs")
 _FIXED = frozenset(
     {*COLUMNS.values(), *SLIDING.values(), *STREAMS.values(), *OFFERED.values(), WALK}
+    | {EXTREMES["extremes"]}
 )
 _ARGUMENTS = re.compile(r"^def kernel\(([^)]*)\)", re.MULTILINE)
 

@@ -14,7 +14,7 @@ import numpy as np
 from pinnace.engine.codegen import equations, forms
 from pinnace.engine.codegen.clusters import Cluster
 from pinnace.engine.codegen.fused import Fused
-from pinnace.ops.kernels import team, tiles
+from pinnace.ops.kernels import lending, team
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -99,7 +99,7 @@ class Attention:
         def work(piece: int) -> None:
             low, high = piece * step, min(self._count, (piece + 1) * step)
             part = (*ahead, slice(low, high))
-            scores = tiles.lend_matrix((high - low) * rows, columns)
+            scores = lending.lend_matrix((high - low) * rows, columns)
             np.matmul(a[part], b[part], out=scores.reshape(weights[part].shape))
             follow(low * rows, high * rows, {place: scores})
             np.matmul(weights[part], c[part], out=target[part])

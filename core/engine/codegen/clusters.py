@@ -367,9 +367,10 @@ def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
         template = forms.template(node, chooses=True) or ""
         costly = is_row or forms.is_costly(template)
         # Several passes of NumPy by itself.
-        whole = whole or node.op.name == "Softmax" or " if " in template
+        passes = len(node.inputs) - 1 if node.op.sums else 1
+        whole = whole or node.op.name == "Softmax" or " if " in template or passes > 1
         each = _ELEMENT_US * (8 if costly else _CHOICE if " if " in template else 1)
-        saved += (_COSTLY_CALL_US if costly else _CALL_US) + size * each
+        saved += (_COSTLY_CALL_US if costly else _CALL_US) + passes * size * each
     # One step by itself is a pass in either case, but a kernel's is shared by threads.
     large = size >= _LARGE
     return (len(cluster.members) > 1 or whole or large) and saved > 1

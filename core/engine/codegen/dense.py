@@ -16,7 +16,7 @@ from pinnace.engine.codegen import clusters, compiler, forms, sliding
 from pinnace.engine.codegen.clusters import Cluster
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.waiting import Kernels
-from pinnace.ops.kernels import team, tiles, weights
+from pinnace.ops.kernels import lending, team, tiles, weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -135,7 +135,7 @@ class Dense:
         place = self._taken
 
         def run(low: int, high: int) -> None:
-            block = tiles.lend_matrix(high - low, width)
+            block = lending.lend_matrix(high - low, width)
             times(block, low, high, 0, width)
             follow(low, high, {place: block})
 

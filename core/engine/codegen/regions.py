@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from pinnace.engine.codegen import attention, chains, clusters, dense, rectified, rectified_pools
+from pinnace.engine.codegen import (
+    attention,
+    chains,
+    clusters,
+    dense,
+    extreme_gradients,
+    rectified,
+    rectified_pools,
+)
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.networks.finding import find as find_networks
 from pinnace.engine.networks.guarded import guarded
@@ -17,6 +25,10 @@ if TYPE_CHECKING:
     from pinnace.engine.steps import Region, Step
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
+
+    Pair: TypeAlias = (
+        rectified.Rectified | rectified_pools.RectifiedPool | extreme_gradients.SharedExtremes
+    )
 
 
 def fuse(
@@ -78,11 +90,12 @@ def _pairs(
     sizes: Mapping[Value, tuple[int, ...]],
     results: Sequence[Value],
     taken: Collection[int],
-) -> list[rectified.Rectified | rectified_pools.RectifiedPool]:
-    """Rectifiers and what stands before them, of steps that are not taken; each in one pair."""
-    pairs: list[rectified.Rectified | rectified_pools.RectifiedPool] = []
+) -> list[Pair]:
+    """Gradients of limits, and rectifiers with what stands before them; a step is in one alone."""
+    pairs: list[Pair] = []
     pairs += rectified.find(steps, sizes, results)
     pairs += rectified_pools.find(steps, sizes, results)
+    pairs += extreme_gradients.find(steps, sizes, results)
     used, found = set(taken), []
     for pair in pairs:
         if used.isdisjoint(pair.cluster.members):

@@ -3,7 +3,7 @@
 Each goes over blocks of images, slices and rows that fit the second-level cache, with zeros around
 them copied to a scratch if there is padding, and over columns, and has `tiles` do the rest. A plain
 image has one slice, a volume several. Everything comes in a table of numbers, `q`, whose order is
-that of `ops.kernels.tiles.Job`.
+that of `ops.kernels.tile_jobs.Job`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pinnace.engine.codegen.channel_lines import CHANNEL_LINE
 
 BEGIN = """
 from pinnace.engine.codegen.register_tiles import (
-    HALF, HALF_ROWS, NARROW, WIDE, channelwise, half, narrow, pad, wide,
+    EIGHT, HALF, HALF_ROWS, NARROW, WIDE, channelwise, eight, four, half, narrow, pad, wide,
 )
 from pinnace.engine.codegen.vectors import ROWS
 
@@ -58,7 +58,7 @@ BLOCKS = """
                 image_step = x_image
 """
 
-# What convolutions share: the offsets of a block's windows, and of what they make.
+# The offsets of a block's windows, and of what they make.
 _WINDOWS = """
             m = 0
             for i in range(images):
@@ -114,30 +114,91 @@ def _tile(total: str, **parts: object) -> str:
     return _TILE.format(arguments=_ARGUMENTS.format(**parts), total=total)
 
 
+# A block's rows, as many at once as have the same taps inside of the image: those above and below
+# read nothing but zeros. What is left for the last tile is done by a smaller one.
+_RUNS = """
+            begin = 0
+            while begin < rows:
+                end, low, high = rows, 0, taps_down
+                if splits and images * positions >= ROWS:
+                    y = (r + begin) * down - top
+                    low = max(0, -(y // gap_down))
+                    high = min(taps_down, (height - 1 - y) // gap_down + 1)
+                    end = begin + 1
+                    while end < rows:
+                        y = (r + end) * down - top
+                        last = min(taps_down, (height - 1 - y) // gap_down + 1)
+                        if max(0, -(y // gap_down)) != low or last != high:
+                            break
+                        end += 1
+                    if low >= high:
+                        low, high = 0, 1
+                m = 0
+                for i in range(images):
+                    for line in range(slices * (end - begin)):
+                        s, row = line // (end - begin), begin + line % (end - begin)
+                        a_at = i * image_step + s * deep * slice_step + row * down * row_step
+                        c_at = (n + i) * q[24] + (at_slice + s) * q[42] + (r + row) * q[25]
+                        for w in range(positions):
+                            t[m] = a_at + w * along * channels
+                            t[limit + m] = c_at + w * q[26]
+                            m += 1
+                # The last tile does its last window again in the rows that it has too many.
+                for spare in range(m, (m + ROWS - 1) // ROWS * ROWS):
+                    t[spare] = t[m - 1]
+                    t[limit + spare] = t[limit + m - 1]
+                sections = t[2 * limit + low * pieces :].ctypes.data
+                count = (high - low) * pieces
+                if taps_deep > 1:
+                    count = taps_deep * taps_down * pieces
+                skipped = low * taps_along * channels * b_step
+                j = first_column
+                while j < last_column:
+                    columns = min(WIDE, last_column - j)
+                    panel = b + 4 * (j // 32 * panel_step + j % 32 + skipped)
+                    at = 0
+                    while at < m:
+                        a_table = t[at:].ctypes.data
+                        c_table = t[limit + at :].ctypes.data
+                        if columns > NARROW and m - at <= 4:
+                            four({arguments})
+                        elif columns > NARROW and m - at <= EIGHT:
+                            eight({arguments})
+                        elif columns > NARROW:
+                            wide({arguments})
+                        elif columns > HALF:
+                            narrow({arguments})
+                        else:
+                            half({arguments})
+                            if at + HALF_ROWS < m:
+                                a_table += 8 * HALF_ROWS
+                                c_table += 8 * HALF_ROWS
+                                half({arguments})
+                        at += ROWS
+                    j += columns
+                begin = end
+"""
+
 CONVOLVE = (
     BEGIN
     + """
     limit = q[30]
     flat = gap_along == 1
     pieces = 1 if flat else taps_along
-    count = taps_deep * taps_down * pieces
     length = taps_along * channels if flat else channels
-    for i in range(count):
+    for i in range(taps_deep * taps_down * pieces):
         line = i // pieces
         t[2 * limit + i] = (
             line // taps_down * gap_deep * slice_step
             + line % taps_down * gap_down * row_step
             + i % pieces * gap_along * channels
         )
-    sections = t[2 * limit :].ctypes.data
     b_step, panel_step = q[44], q[45]
+    height, splits = q[6], padded and taps_deep == 1
 """
     + BLOCKS
-    + _WINDOWS
-    + _COLUMNS.format(
-        panel="b + 4 * (j // 32 * panel_step + j % 32)",
-        call=_tile(
-            total="m",
+    + _RUNS.format(
+        arguments=_ARGUMENTS.format(
             a="a",
             b_step="b_step",
             count="count",
@@ -145,7 +206,7 @@ CONVOLVE = (
             a_step="1",
             init="4 * j",
             mode="mode",
-        ),
+        )
     )
 )
 

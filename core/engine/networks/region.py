@@ -22,7 +22,7 @@ from pinnace.engine.networks.winograd_row import is_tiled
 from pinnace.engine.source import locate
 from pinnace.engine.versions import Versions
 from pinnace.framework import config
-from pinnace.ops.kernels import mailbox, team, tiles, weights
+from pinnace.ops.kernels import lending, mailbox, team, weights
 from pinnace.ops.kernels.addresses import address_of
 from pinnace.ops.kernels.poison import fill
 
@@ -122,8 +122,8 @@ class _Workspace:
             self.tensors,
             self.counters,
             # No more of it than it needs: helpers must have as much.
-            tiles.lend("table", table.scratch, np.int64)[: table.scratch],
-            tiles.lend("registers", table.room, np.float32)[: table.room],
+            lending.lend("table", table.scratch, np.int64)[: table.scratch],
+            lending.lend("registers", table.room, np.float32)[: table.room],
             0,
             self.form.threads,
             box,
@@ -300,8 +300,8 @@ class Network:
         stamps: list[list[float]] = [[] for _ in range(form.threads)]
 
         def work(piece: int) -> None:
-            table = tiles.lend("table", form.table.scratch, np.int64)
-            registers = tiles.lend("registers", form.table.room, np.float32)
+            table = lending.lend("table", form.table.scratch, np.int64)
+            registers = lending.lend("registers", form.table.room, np.float32)
             stamps[piece].append(perf_counter())
             for row in range(len(workspace.rows)):
                 kernel(
@@ -395,8 +395,8 @@ def _follower(kernel: Callable[..., int], table: Table) -> Callable[[Array, int]
     scratch, room = table.scratch, table.room
 
     def follow(box: Array, number: int) -> int:
-        own = tiles.lend("table", scratch, np.int64)
-        registers = tiles.lend("registers", room, np.float32)
+        own = lending.lend("table", scratch, np.int64)
+        registers = lending.lend("registers", room, np.float32)
         return kernel(_NO_ROWS, _NO_ROWS, _NO_ROWS, mailbox.NONE, own, registers, number, 0, box)
 
     return follow

@@ -191,6 +191,8 @@ def conv_filter_gradient(
         ).reshape(shape)
     compute = computed_in(x.dtype)
     x_exact, dy_exact = x.astype(compute, copy=False), dy.astype(compute, copy=False)
+    if groups == 1:
+        return _filter_gradient(x_exact, dy_exact, g).astype(x.dtype, copy=False)
     inputs, outputs = shape[-2], shape[-1] // groups
     df = np.empty(shape, compute)
     for group in range(groups):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.ops.kernels import team
+from pinnace.ops.kernels import pieces, team
+from pinnace.ops.kernels.addresses import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pinnace.ops.kernels.precision import Array
 
-# Numbers from which threads are worth waking.
-_SHARED = 1 << 18
+# Numbers from which threads are worth waking; the same where calls are offered without Python
+# between them, and pieces for each thread there: one that comes late finds others done.
+_SHARED, _OFFERED = 1 << 18, 1 << 17
+_PIECES = 2
 
 
 def share_images(count: int, size: int, work: Callable[[int, int], object]) -> None:
@@ -32,6 +36,58 @@ def share_images(count: int, size: int, work: Callable[[int, int], object]) -> N
         work(piece * step, min(count, (piece + 1) * step))
 
     team.share(max(1, -(-count // step)), part)
+
+
+def share_calls(
+    kernel: Callable[..., Any], count: int, size: int, arguments: tuple[Array | int, ...]
+) -> None:
+    """kernel(start, stop, *arguments) for all images, by several threads if they are large.
+
+    Args:
+        kernel: machine code that makes the images from `start` to `stop`.
+        count: of images.
+        size: numbers of all of them.
+        arguments: float32 arrays, C-contiguous, and numbers.
+    """
+    threads = min(count, team.size()) if size >= _OFFERED else 1
+    if threads < 2:
+        kernel(0, count, *arguments)
+    elif not pieces.can_offer(kernel):
+        share_images(count, size, lambda start, stop: kernel(start, stop, *arguments))
+    else:
+        given = tuple([one if isinstance(one, int) else one.shape for one in arguments])
+        job, indices = _calls(kernel, count, threads, given)
+        addresses = [address_of(one) for one in arguments if not isinstance(one, int)]
+        job.run(zip(indices, addresses, strict=True), wakes=size >= _SHARED)
+
+
+@functools.lru_cache(maxsize=256)
+def _calls(
+    kernel: Callable[..., Any],
+    count: int,
+    threads: int,
+    given: tuple[tuple[int, ...] | int, ...],
+) -> tuple[pieces.Job, list[int]]:
+    """The calls for all images, and the indices in them of arrays' addresses.
+
+    Args:
+        kernel: the machine code.
+        count: of images.
+        threads: at most so many.
+        given: the shape of each array, and each number.
+    """
+    arguments = [one if isinstance(one, int) else np.empty(one, np.float32) for one in given]
+    call, at = pieces.call_of(kernel, (0, count, *arguments))
+    step = -(-count // (threads * _PIECES))
+    changes = [
+        pieces.Change(False, at[0], step=step),
+        pieces.Change(False, at[1], step, step, most=count),
+    ]
+    job = pieces.Job(call, -(-count // step), changes, threads)
+    indices = [
+        job.of_call(at[2 + n]) for n, one in enumerate(arguments) if isinstance(one, np.ndarray)
+    ]
+    return job, indices
 
 
 def readable(*arrays: Array) -> bool:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from pinnace.ops.kernels import compiled, team, tiles
+from pinnace.ops.kernels import compiled, lending, team, tiles
 from pinnace.ops.kernels.patches import Geometry, geometry
 from pinnace.ops.kernels.weights import PANEL
 
@@ -146,7 +146,7 @@ def _by_blocks(plan: _Plan, read: Array, filter: Array, out: Array) -> bool:
         images = slice(piece * step, (piece + 1) * step)
         target = out[images]
         size = len(target) * per_image
-        lent = tiles.lend("blocks", size, np.float32)
+        lent = lending.lend("blocks", size, np.float32)
         blocks = lent[:size].reshape(len(target), *counts, widened.shape[-1])
         tiles.convolve(read[images], widened, plan.g, blocks)
         in_order = blocks.reshape(len(target), *counts, *lengths, outputs).transpose(order)

@@ -11,15 +11,25 @@ from __future__ import annotations
 
 import functools
 import math
-import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace.framework import config
 from pinnace.ops.kernels import blas, compiled, pieces, recycling, team, weights
 from pinnace.ops.kernels.addresses import address_of
-from pinnace.ops.kernels.poison import fill
+from pinnace.ops.kernels.lending import lend
+from pinnace.ops.kernels.tile_jobs import (
+    COLUMNS,
+    IMAGES,
+    MODE,
+    ROWS,
+    ROWS_OF_SUMS,
+    SLICES,
+    Cut,
+    Job,
+    call,
+    make_calls,
+)
 from pinnace.ops.kernels.weights import PANEL
 
 if TYPE_CHECKING:
@@ -47,90 +57,15 @@ _TILE_ROWS = 14
 # Numbers of a block of rows, and of their results where something is done to those: both stay in
 # the second-level cache.
 _BLOCK_NUMBERS, _BLOCK_RESULTS = 1 << 16, 1 << 17
-# Pieces for each thread where there is enough to do, and the multiplications of the smallest.
-_PIECES, _PIECE_PRODUCTS = 8, 1 << 22
+# Columns of weights up to which whole panels are read where they lie, unless they are packed for
+# good: rows further apart fall on the same few places of the cache, and on too many pages.
+_MOST_UNPACKED = 128
+# Pieces for each thread where there is enough to do; multiplications of the smallest, and windows:
+# fewer are not worth bringing each panel of weights to the first-level cache.
+_PIECES, _PIECE_PRODUCTS, _PIECE_WINDOWS = 8, 1 << 22, 112
 # Numbers of a filter's gradient up to which threads sum over images of their own, and up to which
 # several pieces of images have sums of their own.
 _PARTIAL, _SMALL_PARTIAL = 1 << 16, 1 << 13
-# A thread keeps its scratch up to so many numbers for each thread of a team.
-_KEPT = 1 << 20
-
-
-class Job(NamedTuple):
-    """The parameters of a kernel, in the order of its table behind six addresses and the mode.
-
-    Lengths are in numbers; addresses are those of x, b, what is made, what sums begin with, and
-    scratch.
-    """
-
-    height: int
-    width: int
-    channels: int
-    first_image: int
-    last_image: int
-    first_row: int
-    last_row: int
-    first_column: int
-    last_column: int
-    down: int
-    along: int
-    gap_down: int
-    gap_along: int
-    top: int
-    left: int
-    taps_down: int
-    taps_along: int
-    positions: int
-    out_image: int
-    out_row: int
-    out_position: int
-    most_images: int
-    most_rows: int
-    padded: int
-    limit: int
-    x_image: int
-    x_row: int
-    x_position: int
-    depth: int
-    first_slice: int
-    last_slice: int
-    deep: int
-    gap_deep: int
-    front: int
-    taps_deep: int
-    x_slice: int
-    out_slice: int
-    most_slices: int
-    # What differs from kernel to kernel.
-    extra: tuple[int, ...]
-    # Not for the table: how many sections its sums have, how many numbers its scratch.
-    sections: int
-    scratch: int
-
-    def table(self, x: Array, b: Array, out: Array, init: Array) -> Array:
-        """As the kernel reads it; `call` adds the scratch."""
-        table: Array = _table(self).copy()
-        table[0], table[1], table[2], table[3] = map(address_of, (x, b, out, init))
-        return table
-
-
-# Places in a table: of what is made and the scratch, and of the first and last image, slice,
-# row, column and row of sums.
-_OUT, _SCRATCH, _MODE = 2, 4, 5
-_AHEAD = 6
-_IMAGES, _SLICES, _ROWS, _COLUMNS = (
-    (_AHEAD + Job._fields.index(f"first_{name}"), _AHEAD + Job._fields.index(f"last_{name}"))
-    for name in ("image", "slice", "row", "column")
-)
-_ROWS_OF_SUMS = _AHEAD + Job._fields.index("extra") + 2
-
-_local = threading.local()
-
-
-@functools.lru_cache(maxsize=1024)
-def _table(job: Job) -> Array:
-    """The table of a job whose arrays are not known."""
-    return np.array(((0,) * _AHEAD + job[:-3] + job.extra), np.int64)
 
 
 def fits(*arrays: Array) -> bool:
@@ -198,10 +133,10 @@ def prepared(x: Array, filter: Array, g: Geometry, out: Array) -> Task | None:
     if kernel is None or not _suits(g) or not (readable(x) and fits(filter) and readable(out)):
         return None
     inner, outputs = math.prod(filter.shape[:-1]), filter.shape[-1]
-    if outputs <= PANEL:
-        panels, b_step, panel_step = filter, outputs, 0
+    kept = weights.panels(filter) if outputs > PANEL else None
+    if kept is None and outputs <= _MOST_UNPACKED and (outputs <= PANEL or outputs % PANEL == 0):
+        panels, b_step, panel_step = filter, outputs, PANEL
     else:
-        kept = weights.panels(filter)
         panels = weights.packed(filter.reshape(inner, outputs)) if kept is None else kept
         b_step, panel_step = PANEL, inner * PANEL
     job = job_of(x.shape, x.strides, g, out.shape, out.strides, (b_step, panel_step), _BLOCK_BYTES)
@@ -219,10 +154,11 @@ def run_together(tasks: Sequence[Task], images: int) -> None:
         job = task.job
         products += _windows(job) * task.per_window
         # Images whose rows follow one another may have become one.
-        places, each = (_IMAGES, 1) if job.last_image == images else (_ROWS, job.last_row // images)
+        places, each = (IMAGES, 1) if job.last_image == images else (ROWS, job.last_row // images)
         tables.append((task, task.job.table(*task.arrays), places, each))
     threads = threads_for(products, *(task.kernel for task in tasks))
-    step = _step(images, piece_count(products, threads), 1)
+    windows = min(_windows(task.job) for task in tasks)
+    step = _step(images, piece_count(products, threads, windows), 1)
     cuts = [Cut(places, each * images, each * step) for _, _, places, each in tables]
     parts = [(task.kernel, task.job, table) for task, table, _, _ in tables]
     make_calls(parts, cuts, threads, products)
@@ -272,7 +208,7 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
     by_rows = inner >= _FEW_ROWS or outputs <= PANEL
     length = inner if by_rows else outputs
     step = _step(length, threads, _TILE_ROWS if by_rows else PANEL)
-    places = (_ROWS_OF_SUMS, _ROWS_OF_SUMS + 1) if by_rows else _COLUMNS
+    places = (ROWS_OF_SUMS, ROWS_OF_SUMS + 1) if by_rows else COLUMNS
     make_calls([(kernel, job, table)], [Cut(places, length, step)], threads, inner * dy.size)
     return df
 
@@ -322,8 +258,8 @@ def correlate_channels(x: Array, dy: Array, g: Geometry) -> Array | None:
 def _cut_of(job: Job) -> tuple[tuple[int, int], int]:
     """Where a sum over images is cut: the places of first and last, and how many there are."""
     if job.last_image == 1 and job.last_slice == 1:
-        return _ROWS, job.last_row
-    return _IMAGES, job.last_image
+        return ROWS, job.last_row
+    return IMAGES, job.last_image
 
 
 def run_images(
@@ -338,7 +274,7 @@ def run_images(
         As `run`.
     """
     parts = arrays[2]
-    places, length = _cut_of(job) if len(parts) > 1 else (_IMAGES, job.last_image)
+    places, length = _cut_of(job) if len(parts) > 1 else (IMAGES, job.last_image)
     cut = Cut(places, length, step, 4 * parts[0].size)
     return make_calls([(kernel, job, job.table(*arrays))], [cut], team.size(), products)
 
@@ -467,11 +403,6 @@ def block_rows(rows: int, columns: int, threads: int) -> int:
     """Rows at a time for products whose rows something is done to: whole tiles, evenly cut."""
     count = max(threads, -(-rows * columns // _BLOCK_RESULTS))
     return _step(rows, -(-count // threads) * threads, 8)
-
-
-def lend_matrix(rows: int, columns: int) -> Array:
-    """[rows, columns] of this thread's, which its next call may fill again."""
-    return lend("block", rows * columns, np.float32)[: rows * columns].reshape(rows, columns)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -616,14 +547,22 @@ def threads_for(products: int, *kernels: Callable[..., Any]) -> int:
     return pieces_of(products)
 
 
-def piece_count(products: int, threads: int) -> int:
+def piece_count(products: int, threads: int, windows: int | None = None) -> int:
     """How many pieces to cut so many multiplications into.
 
     Some more than threads: one that begins late finds others done.
+
+    Args:
+        products: multiplications.
+        threads: that share them.
+        windows: of all pieces, if those have windows.
     """
     if threads == 1:
         return 1
-    return threads * max(1, min(_PIECES, products // (threads * _PIECE_PRODUCTS)))
+    most = min(_PIECES, products // (threads * _PIECE_PRODUCTS))
+    if windows is not None:
+        most = min(most, windows // (threads * _PIECE_WINDOWS))
+    return threads * max(1, most)
 
 
 def _windows(job: Job) -> int:
@@ -661,163 +600,15 @@ def run(
     threads = threads_for(windows * per_window, kernel)
     if threads == 1:
         call(kernel, job, table)
-        return int(table[_MODE])
-    count = piece_count(windows * per_window, threads)
+        return int(table[MODE])
+    count = piece_count(windows * per_window, threads, windows)
     if windows < _FEW_ROWS * threads and columns > PANEL:
-        places, length, unit, count = _COLUMNS, columns, PANEL, threads
+        places, length, unit, count = COLUMNS, columns, PANEL, threads
     elif images % threads == 0 or images >= 4 * threads:
-        places, length, unit = _IMAGES, images, 1
+        places, length, unit = IMAGES, images, 1
     elif slices > 1:
-        places, length, unit = _SLICES, slices, 1
+        places, length, unit = SLICES, slices, 1
     else:
-        places, length, unit = _ROWS, rows, unit_rows
+        places, length, unit = ROWS, rows, unit_rows
     cut = Cut(places, length, _step(length, count, unit))
     return make_calls([(kernel, job, table)], [cut], threads, windows * per_window)
-
-
-class Cut(NamedTuple):
-    """How a job is cut into pieces.
-
-    Attributes:
-        places: of the first and the last, in its table.
-        length: of all.
-        step: of each piece.
-        apart: bytes between what pieces make; 0 if they write to one array.
-    """
-
-    places: tuple[int, int]
-    length: int
-    step: int
-    apart: int = 0
-
-    def pieces(self) -> int:
-        """How many."""
-        return -(-self.length // self.step)
-
-
-def make_calls(
-    parts: Sequence[tuple[Callable[..., Any], Job, Array]],
-    cuts: Sequence[Cut],
-    threads: int,
-    products: int,
-) -> int:
-    """Do jobs, some pieces at once.
-
-    Args:
-        parts: kernels, jobs, and tables of the whole.
-        cuts: of each; into as many pieces.
-        threads: at most so many.
-        products: multiplications of them all.
-
-    Returns:
-        The largest number that a piece left in its table's mode; 0 if they leave it alone.
-    """
-    kernels, jobs, tables = zip(*parts, strict=True)
-    count = cuts[0].pieces()
-    several = threads > 1 and count > 1
-    if several and len(set(kernels)) == 1 and pieces.can_offer(kernels[0]):
-        return _offer(kernels[0], jobs, tables, tuple(cuts), threads, products)
-    left = [0] * count
-
-    def work(piece: int) -> None:
-        for (kernel, job, table), cut in zip(parts, cuts, strict=True):
-            (first, last), start = cut.places, piece * cut.step
-            mine = table.copy()
-            mine[first], mine[last] = start, min(cut.length, start + cut.step)
-            mine[_OUT] += piece * cut.apart
-            call(kernel, job, mine)
-            left[piece] = int(mine[_MODE])
-
-    team.share(count, work, threads=threads)
-    return max(left)
-
-
-def _offer(
-    kernel: Callable[..., Any],
-    jobs: tuple[Job, ...],
-    tables: Sequence[Array],
-    cuts: tuple[Cut, ...],
-    threads: int,
-    products: int,
-) -> int:
-    calls, scratch, places = _calls(kernel, jobs, cuts, threads)
-    numbers = lend("numbers", threads * scratch, np.float32)
-    integers = lend("table", threads * places, np.int64)
-    settings = [
-        (calls.of_change(0), address_of(integers)),
-        (calls.of_change(1), address_of(numbers)),
-    ]
-    for kind, (table, cut) in enumerate(zip(tables, cuts, strict=True)):
-        x, b, out, init = table[:4].tolist()
-        begin = calls.of_table(kind, 0)
-        settings += ((begin, x), (begin + 1, b), (begin + _OUT, out), (begin + 3, init))
-        if cut.apart:
-            settings.append((calls.of_change(4 + 3 * kind), out))
-    return calls.run(settings, wakes=products >= team.WORTH_PRODUCTS)
-
-
-@functools.lru_cache(maxsize=1024)
-def _calls(
-    kernel: Callable[..., Any], jobs: tuple[Job, ...], cuts: tuple[Cut, ...], threads: int
-) -> tuple[pieces.Job, int, int]:
-    """Calls for each piece of each job; and how many numbers and places a thread needs.
-
-    The first changes are those of the places and of the numbers.
-    """
-    scratch = _lines(max(job.scratch for job in jobs))
-    places = _lines(max(2 * job.limit + job.sections for job in jobs))
-    tables = np.stack([_table(job) for job in jobs])
-    held = np.empty(places, np.int64)
-    call, (given, own) = pieces.call_of(kernel, (tables[0], held))
-    change = pieces.Change
-    changes = [
-        change(False, own, own=8 * places),
-        change(True, _SCRATCH, own=4 * scratch),
-    ]
-    for kind, cut in enumerate(cuts):
-        # With several kinds the pieces of all follow one another.
-        way = "outer" if len(cuts) > 1 else "step"
-        first, last = cut.places
-        step: dict[str, int] = {way: cut.step}
-        apart: dict[str, int] = {way: cut.apart}
-        changes += (
-            change(True, first, kind=kind, **step),
-            change(True, last, cut.step, most=cut.length, kind=kind, **step),
-        )
-        if cut.apart:
-            changes.append(change(True, _OUT, kind=kind, **apart))
-    calls = pieces.Job(
-        call,
-        len(jobs) * cuts[0].pieces(),
-        changes,
-        threads,
-        inner=len(jobs) if len(jobs) > 1 else 0,
-        tables=tables,
-        table_at=given,
-        left=_MODE,
-    )
-    return calls, scratch, places
-
-
-def _lines(count: int) -> int:
-    """Whole cache lines, so that no two threads write to one."""
-    return -(-count // 16) * 16
-
-
-def call(kernel: Callable[..., Any], job: Job, table: Array) -> None:
-    """The kernel, with scratch of this thread's."""
-    scratch = lend("numbers", job.scratch, np.float32)
-    table[_SCRATCH] = address_of(scratch)
-    kernel(table, lend("table", 2 * job.limit + job.sections, np.int64))
-
-
-def lend(name: str, size: int, dtype: Any) -> Array:
-    """Memory of this thread's for at least `size` numbers: the next to ask has it, too."""
-    held: Array | None = getattr(_local, name, None)
-    if held is None or held.size < size:
-        held = np.empty(size, dtype)
-        if size <= _KEPT * team.size():  # jobs are done in memory of their caller
-            setattr(_local, name, held)
-    if config.settings.poison:
-        fill(held)
-    return held

@@ -22,6 +22,7 @@ from pinnace.ops.kernels.weights import PANEL
 if TYPE_CHECKING:
     from pinnace.ops.kernels.patches import Geometry
     from pinnace.ops.kernels.precision import Array
+    from pinnace.ops.kernels.tile_jobs import Job
 
 # Places of a transformed patch, and pixels of a patch and of a tile's results along an axis.
 PLACES, _PATCH, _RESULTS = 16, 4, 2
@@ -200,7 +201,7 @@ def correlate(x: Array, dy: Array, g: Geometry) -> Array | None:
     return np.asarray(_BACK @ sums).reshape(3, 3, channels, outputs)
 
 
-def _job(x: Array, g: Geometry, y: Array, channels: int, outputs: int = 0) -> tiles.Job:
+def _job(x: Array, g: Geometry, y: Array, channels: int, outputs: int = 0) -> Job:
     job = tiles.job_of(x.shape, x.strides, g, y.shape, y.strides, (), 1)
     rows, positions = g.counts
     across = -(-positions // _RESULTS)

@@ -24,6 +24,7 @@ from pinnace.ops.array import (
 )
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
+from pinnace.ops.kernels import extremes
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.kernels.row_sums import FEW_ROWS, ones, sum_rows
 from pinnace.ops.math import arithmetic, comparison, complexes, division, ranges
@@ -383,7 +384,7 @@ def _extreme(ufunc: np.ufunc, worst: Callable[[Array], object]) -> Callable[...,
 
     def kernel(x: Array, axes: Any, keep: Any) -> Array:
         if x.size:
-            return ufunc.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
+            return extremes.reduce(ufunc, x, axes, keep)
         start = np.asarray(worst(x), x.dtype)[()]
         return ufunc.reduce(x, axis=axes, keepdims=keep, initial=start)  # type: ignore[no-any-return]
 

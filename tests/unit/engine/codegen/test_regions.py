@@ -18,6 +18,7 @@ from pinnace.engine.codegen import regions as fusing
 from pinnace.engine.codegen.attention import Attention
 from pinnace.engine.codegen.chains import Chain
 from pinnace.engine.codegen.dense import Dense
+from pinnace.engine.codegen.extreme_gradients import SharedExtremes
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.rectified import Rectified
 from pinnace.engine.codegen.rectified_pools import RectifiedPool
@@ -569,6 +570,78 @@ def test_gradients_of_a_pool_and_a_relu(seed: int) -> None:
     # A bias' slope is a sum of up to 2,000 whole numbers, exact in any order.
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_gradients_of_limits_along_axes(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    shape = [int(n) for n in random.integers(1, 7, random.integers(1, 4))]
+    shape.append(int(random.integers(8, 20)))
+    first = int(random.integers(0, len(shape)))
+    shape[first] += 1
+    axes = list(range(first, int(random.integers(first, len(shape))) + 1))
+    reduce = tf.reduce_max if seed % 2 else tf.reduce_min
+    is_rectified, as_tensorflow = bool(random.integers(2)), bool(random.integers(2))
+    # Few different numbers: ties are the rule. Those that are none have no limit.
+    x = random.integers(-3, 4, shape).astype(np.float32)
+    x[random.random(shape) < 0.01] = np.nan
+    bias = random.integers(-2, 2, shape[-1]).astype(np.float32)
+
+    def gradient(y: Any, limits: Any, dy: Any) -> Any:
+        """As TensorFlow writes it."""
+        kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
+        hits = tf.cast(tf.equal(tf.reshape(limits, kept), y), tf.float32)
+        count = tf.reshape(tf.reduce_sum(hits, axes), kept)
+        return hits / count * tf.reshape(dy, kept)
+
+    @tf.function
+    def f(x: Any, bias: Any) -> Any:
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch([x, bias])
+            y = tf.nn.relu(x + bias) if is_rectified else x + bias
+            limits = reduce(y, axes, keepdims=bool(seed % 3))
+            total = tf.reduce_sum(limits * limits - limits)
+        if not as_tensorflow:
+            return limits, *tape.gradient(total, [x, bias])
+        dy = gradient(y, limits, tape.gradient(total, limits))
+        return limits, *tape.gradient(y, [x, bias], output_gradients=dy)
+
+    wanted = f.python_function(tf.constant(x), tf.constant(bias))
+    found = settled(f, x, bias)
+    assert any(isinstance(one, SharedExtremes) for one in regions(f, x, bias))
+    for one, other in zip(found[:2], wanted[:2], strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+    np.testing.assert_allclose(found[2].numpy(), wanted[2].numpy(), rtol=1e-5, atol=1e-4)
+
+
+def test_gradients_of_limits_stay_as_they_are_where_a_step_is_wanted() -> None:
+    x = normal(6, 5, 9)
+
+    @tf.function
+    def f(x: Any, dy: Any) -> Any:
+        limits = tf.reduce_max(x, 1, keepdims=True)
+        hits = tf.cast(tf.equal(x, limits), tf.float32)
+        count = tf.reduce_sum(hits, 1, keepdims=True)
+        return hits / count * dy, count
+
+    dy = normal(6, 1, 9)
+    wanted = f.python_function(tf.constant(x), tf.constant(dy))
+    found = settled(f, x, dy)
+    assert not any(isinstance(one, SharedExtremes) for one in regions(f, x, dy))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-6)
+
+
+def test_a_sum_of_several_is_one_pass() -> None:
+    arrays = [normal(40, 300) for _ in range(4)]
+
+    @tf.function
+    def f(*arrays: Any) -> Any:
+        return tf.add_n(arrays), tf.sort(arrays[0])
+
+    wanted = arrays[0] + arrays[1] + arrays[2] + arrays[3]
+    np.testing.assert_array_equal(settled(f, *arrays)[0].numpy(), wanted)
+    assert [type(one) for one in regions(f, *arrays)] == [Fused]
 
 
 def test_a_pool_of_other_numbers_than_the_relu_s_stays_as_it_is() -> None:

@@ -1,0 +1,37 @@
+"""Memory of a thread's own for what its kernels work with: one call after the other has it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework import config
+from pinnace.ops.kernels import team
+from pinnace.ops.kernels.poison import fill
+
+if TYPE_CHECKING:
+    from pinnace.ops.kernels.precision import Array
+
+# A thread keeps its scratch up to so many numbers for each thread of a team.
+_KEPT = 1 << 20
+
+_local = threading.local()
+
+
+def lend(name: str, size: int, dtype: Any) -> Array:
+    """Memory of this thread's for at least `size` numbers: the next to ask has it, too."""
+    held: Array | None = getattr(_local, name, None)
+    if held is None or held.size < size:
+        held = np.empty(size, dtype)
+        if size <= _KEPT * team.size():  # jobs are done in memory of their caller
+            setattr(_local, name, held)
+    if config.settings.poison:
+        fill(held)
+    return held
+
+
+def lend_matrix(rows: int, columns: int) -> Array:
+    """[rows, columns] of this thread's, which its next call may fill again."""
+    return lend("block", rows * columns, np.float32)[: rows * columns].reshape(rows, columns)
