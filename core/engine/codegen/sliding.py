@@ -194,7 +194,8 @@ CONVOLVE = (
             + i % pieces * gap_along * channels
         )
     b_step, panel_step = q[44], q[45]
-    height, splits = q[6], padded and taps_deep == 1
+    # Zeros times what is infinite are not left out.
+    height, splits = q[6], padded and taps_deep == 1 and q[46]
 """
     + BLOCKS
     + _RUNS.format(

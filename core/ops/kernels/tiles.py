@@ -139,8 +139,15 @@ def prepared(x: Array, filter: Array, g: Geometry, out: Array) -> Task | None:
     else:
         panels = weights.packed(filter.reshape(inner, outputs)) if kept is None else kept
         b_step, panel_step = PANEL, inner * PANEL
-    job = job_of(x.shape, x.strides, g, out.shape, out.strides, (b_step, panel_step), _BLOCK_BYTES)
+    extra = (b_step, panel_step, int(_is_finite(filter)))
+    job = job_of(x.shape, x.strides, g, out.shape, out.strides, extra, _BLOCK_BYTES)
     return Task(kernel, job, (x, panels, out, zeros(outputs)), inner * outputs)
+
+
+def _is_finite(filter: Array) -> bool:
+    """Whether zeros times these numbers are zeros, and may be left out; False if in doubt."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.add.reduce(filter, axis=None)))
 
 
 def run_together(tasks: Sequence[Task], images: int) -> None:

@@ -110,6 +110,26 @@ def test_convolution_is_that_of_float64(case: Drawn, block: int, products: int) 
     assert_close(out, wanted, filter[..., 0].size)
 
 
+@given(
+    case=pictures_or_volumes,
+    number=st.sampled_from([np.inf, -np.inf, np.nan]),
+    place=st.integers(0, 2**20),
+)
+def test_infinite_weights_times_zeros_around_images_are_no_numbers(
+    case: Drawn, number: float, place: int
+) -> None:
+    x, filter, g, _ = case
+    filter.reshape(-1)[place % filter.size] = number
+    out = np.zeros((len(x), *g.counts, filter.shape[-1]), np.float32)
+    assert tiles.convolve(x, filter, g, out)
+    with np.errstate(invalid="ignore"):
+        exact = x.astype(np.float64), filter.astype(np.float64)
+        wanted = convolution.conv(*exact, g.strides, g.pads, g.dilations)
+    np.testing.assert_array_equal(np.isnan(out), np.isnan(wanted))
+    np.testing.assert_array_equal(np.isposinf(out), np.isposinf(wanted))
+    np.testing.assert_array_equal(np.isneginf(out), np.isneginf(wanted))
+
+
 @given(case=pictures_or_volumes, step=st.integers(1, 3))
 def test_convolution_writes_every_step_th_pixel_and_no_other(case: Drawn, step: int) -> None:
     x, filter, g, _ = case
