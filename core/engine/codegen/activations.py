@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from pinnace.engine.codegen.mathematics import EXP_SERIES, LN2, LOG2_E, TANH_SERIES
+from pinnace.engine.codegen.mathematics import EXP_SERIES, LN2, LOG2_E, WHOLE
 from pinnace.engine.codegen.vectors import LANES, VectorWriter, integer
 
 if TYPE_CHECKING:
@@ -28,12 +28,8 @@ _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 # hard sigmoid; or one of three curves. One of them at most, but for CLIP, which is RECTIFY's.
 RECTIFY, CLIP, GATE, SILU, SIGMOID, TANH = 4, 8, 16, 32, 64, 128
 _CURVES = SILU | SIGMOID | TANH
-# Adding it leaves a whole number in the last bits, and 127 more: the exponent of a power of two.
-_WHOLE = 12582912.0 + 127
-# From here on its power of two has no digits left: 0.
-_LEAST = -88.0
-# Where the tangent's series ends.
-_NEAR = 0.6
+# From here on the power of two that an exponential has is 0.
+_MOST = 88.0
 _SIGN = -(1 << 31)
 # Approximate inverses with 14 digits are an instruction of processors with registers of 64 bytes.
 _INVERSE = "llvm.x86.avx512.rcp14.ps.512"
@@ -72,19 +68,25 @@ class _CurveWriter(VectorWriter):
             self.function(f"llvm.fabs.v{self.lanes}f32", self.vector, [self.vector]), [x]
         )
 
-    def _exp(self, x: Any) -> Any:
-        """eˣ of numbers that are not above 0, within 2 ulp; 0 where it is no normal number."""
+    def _fall(self, x: Any) -> tuple[Any, Any]:
+        """e⁻ˣ of numbers of at least 0, in parts: (1 - part) * power.
+
+        The part's digits are exact where it is small; the power of two is 0 where the result is no
+        normal number.
+        """
         builder = self.builder
-        least = self.constant(_LEAST)
-        x = builder.select(builder.fcmp_ordered("<", x, least), least, x)
-        shifted = self._fma(x, self.constant(LOG2_E), self.constant(_WHOLE))
-        n = builder.fsub(shifted, self.constant(_WHOLE))
+        most = self.constant(_MOST)
+        x = builder.select(builder.fcmp_ordered(">", x, most), most, x)
+        shifted = self._fma(x, self.constant(-LOG2_E), self.constant(WHOLE))
+        n = builder.fsub(shifted, self.constant(WHOLE))
         for part in LN2:
-            x = self._fma(n, self.constant(-part), x)
-        value = self._series(x, (*EXP_SERIES, 1.0, 1.0))
+            x = self._fma(n, self.constant(part), x)
+        signs = (-1, 1, -1, 1, -1)
+        series = [sign * one for sign, one in zip(signs, EXP_SERIES, strict=True)]
+        part = builder.fmul(self._series(x, (*series, 1.0)), x)
         places = ir.Constant(ir.VectorType(_I32, self.lanes), [23] * self.lanes)
         power = builder.bitcast(builder.shl(self._bits(shifted), places), self.vector)
-        return builder.fmul(value, power)
+        return part, power
 
     def _divided(self, a: Any, b: Any) -> Any:
         """a / b, of numbers b between 1 and 2."""
@@ -102,7 +104,8 @@ class _CurveWriter(VectorWriter):
     def sigmoid(self, x: Any) -> Any:
         """1 / (1 + e⁻ˣ), by the exponential that cannot overflow."""
         builder, one = self.builder, self.constant(1)
-        small = self._exp(builder.fneg(self._size(x)))
+        part, power = self._fall(self._size(x))
+        small = self._fma(builder.fneg(part), power, power)
         is_below = builder.fcmp_ordered("<", x, self.constant(0))
         return self._divided(builder.select(is_below, small, one), builder.fadd(one, small))
 
@@ -111,13 +114,13 @@ class _CurveWriter(VectorWriter):
         return self.builder.fmul(x, self.sigmoid(x))
 
     def tanh(self, x: Any) -> Any:
-        """The hyperbolic tangent: near 0 a series, whose digits the difference would lose."""
-        builder, one = self.builder, self.constant(1)
+        """The hyperbolic tangent: (1 - e) / (1 + e) with e = e⁻²ˣ."""
+        builder = self.builder
         size = self._size(x)
-        small = self._exp(builder.fmul(size, self.constant(-2)))
-        far = self._divided(builder.fsub(one, small), builder.fadd(one, small))
-        near = builder.fmul(size, self._series(builder.fmul(size, size), (*TANH_SERIES, 1.0)))
-        value = builder.select(builder.fcmp_ordered("<", size, self.constant(_NEAR)), near, far)
+        part, power = self._fall(builder.fadd(size, size))
+        less = self._fma(part, power, builder.fsub(self.constant(1), power))
+        value = self._divided(less, builder.fsub(self.constant(2), less))
+        value = self._size(value)  # NaN has a sign, too
         return builder.bitcast(builder.or_(self._bits(value), self._sign(x)), self.vector)
 
     def write(self, target: Any, source: Any, count: Any, mode: Any) -> None:

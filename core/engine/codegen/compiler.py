@@ -41,7 +41,8 @@ import numpy as np
 from numba import njit, types
 from numba.types import float32, int64, void
 from pinnace.engine.codegen.mathematics import (
-    erf, erfc, exp, expm1, flag_row, larger, maximum, minimum, plus, row, tanh, whole_vectors,
+    erf, erfc, exp, expm1, flag_row, larger, maximum, minimum, plus, row, sigmoid, tanh,
+    whole_vectors,
 )
 
 ROWS = types.Array(float32, 2, "A", readonly=True)

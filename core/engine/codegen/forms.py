@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # What a fused form may call: `codegen.mathematics` has it as vector code.
 _QUICK = frozenset({"T", "abs", "max", "min", "sqrt"})
-_COSTLY = frozenset({"erf", "erfc", "exp", "expm1", "tanh"})
+_COSTLY = frozenset({"erf", "erfc", "exp", "expm1", "sigmoid", "tanh"})
 _CALLS = re.compile(r"([a-z_A-Z]\w*)\(")
 
 

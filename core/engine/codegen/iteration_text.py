@@ -49,7 +49,8 @@ class IterationText:
         fixed_arrays: places of arrays among the fixed values.
         summed: the loop variables that an iteration adds to where they lie.
         rows: how many rows all arrays have, if the kernel takes those from `first` to `end` alone
-            (see `loop_rows`). None if it takes all.
+            (see `loop_rows`). None if it takes all. Of those that are `summed` it gives its rows'
+            part, and what flags the elements of lists that it has added to, is its own.
         work: what an iteration takes, about, in multiplications.
 
     Raises:
@@ -134,12 +135,18 @@ class IterationText:
 
     def _common_rows(self, arrays: Sequence[Node]) -> int | None:
         """How many rows all arrays have, if none depends on another; None otherwise."""
-        lists, variables = self._lists, self._variables
+        lists, sums = self._lists, self._writer.sums
         read = {place for place, _ in self._steps.items.values()}
-        added = any(kind == "add" for writes in lists.writes.values() for kind, _ in writes)
-        if self.summed or added or read & set(lists.changed):
+        # A number has no rows: one thread would read what another has changed.
+        added = {
+            place
+            for place, writes in lists.writes.items()
+            if any(kind == "add" for kind, _ in writes)
+        }
+        if any(not lists.items[place] for place in added | read & set(lists.changed)):
             return None
-        changing = {self._inputs[place] for place in variables.carried}
+        carried = [place for place in self._variables.carried if place not in self.summed]
+        changing = {self._inputs[place] for place in carried}
         changing |= {
             value for value, (array, _) in self._steps.slices.items() if self._sizes[value]
         }
@@ -149,17 +156,17 @@ class IterationText:
             if lists.items[place] and place not in lists.same
         }
         # What becomes of loop variables and lists is copied row by row, too.
-        kept = {self._outputs[place] for place in variables.carried}
+        kept = {self._outputs[place] for place in carried}
         kept |= {
             node.inputs[-1]
             for place, writes in lists.writes.items()
             for kind, node in writes
             if kind != "pop" and lists.items[place]
         }
-        if any(len(self._sizes[value]) < 2 for value in kept):
+        if any(len(self._writer.size(value)) < 2 for value in kept):
             return None
-        rows = common_rows(arrays, self._sizes, changing)
-        return rows if all(self._sizes[value][0] == rows for value in kept) else None
+        rows = common_rows(arrays, self._sizes, changing, sums)
+        return rows if all(self._writer.size(value)[0] == rows for value in kept) else None
 
     # Where values lie.
 
@@ -308,11 +315,7 @@ class IterationText:
                 if lists.holds(place) != "float32":
                     raise UnsupportedError(f"list {place}: truth values are read and set")
                 source, target = self._slot(place, name), writer.reserve(item)
-                rows, width = writer.number(math.prod(item[:-1])), writer.number(item[-1])
-                lines.append(
-                    f"copy_rows({source.address}, {source.step}, {target.address}, "
-                    f"{target.step}, {rows}, {width})"
-                )
+                lines.append(writer.copied_rows(item, source, target))
                 writer.places[value] = target
             elif place in lists.same:
                 writer.steady(value, Place(f"at(l{place})", step, False))

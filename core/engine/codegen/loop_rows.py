@@ -2,7 +2,8 @@
 
 A batch of sequences is: what an iteration makes of a row depends on that row and on what all rows
 share, such as weights. Then threads take the iterations of some rows each, and none waits for
-another. It is not where rows are added up, as for the gradient of weights.
+another. Where rows are added up to what an iteration adds to, as for the gradient of weights, each
+thread has a sum of its own rows.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def common_rows(
     nodes: Iterable[Node],
     sizes: Mapping[Value, tuple[int, ...]],
     changing: Collection[Value],
+    sums: Collection[Node] = (),
 ) -> int | None:
     """How many rows all arrays of an iteration have, if none depends on another; else None.
 
@@ -38,17 +40,20 @@ def common_rows(
         sizes: the shape of each value.
         changing: the values that differ from iteration to iteration and are made by no step: loop
             variables and elements of lists.
+        sums: those of the nodes that are products added to what the iteration before left.
     """
     found = {sizes[value][0] if len(sizes[value]) > 1 else 0 for value in changing}
     own = set(changing)
-    for node in nodes:
+    by_row = [node for node in nodes if node not in sums]
+    for node in by_row:
         for value in node.outputs:
             found.add(sizes[value][0] if len(sizes[value]) > 1 else 0)
         own.update(node.outputs)
     if len(found) != 1 or min(found) < 2:
         return None
     (rows,) = found
-    return rows if all(_keeps_rows(node, sizes, own) for node in nodes) else None
+    kept = all(_keeps_rows(node, sizes, own) for node in by_row)
+    return rows if kept and all(_sums_rows(node, sizes, own) for node in sums) else None
 
 
 def _keeps_rows(node: Node, sizes: Mapping[Value, tuple[int, ...]], own: Collection[Value]) -> bool:
@@ -65,6 +70,12 @@ def _keeps_rows(node: Node, sizes: Mapping[Value, tuple[int, ...]], own: Collect
     # A reshaped value keeps its rows: all arrays have as many. What is joined or split along the
     # last axis, which alone has statements, stays in its row.
     return node.op.view == "reshaped" or node.op.moves in {"concatenate", "split", "slice"}
+
+
+def _sums_rows(node: Node, sizes: Mapping[Value, tuple[int, ...]], own: Collection[Value]) -> bool:
+    """Whether a product is a sum over the rows of two arrays that change."""
+    is_turned = flips(node) == (True, False)
+    return is_turned and all(value in own and len(sizes[value]) == 2 for value in node.inputs)
 
 
 def work_of(nodes: Sequence[Node], sizes: Mapping[Value, tuple[int, ...]]) -> int:

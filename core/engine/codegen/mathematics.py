@@ -35,19 +35,11 @@ _E0, _E1, _E2, _E3, _E4 = (
         0.4999999334226885,
     )
 )
-_H0, _H1, _H2, _H3, _H4 = (
-    T(c)
-    for c in (
-        -0.005895408115641518,
-        0.020796173808867002,
-        -0.05378388602602211,
-        0.13331924724114877,
-        -0.3333329802160397,
-    )
-)
+# Adding it leaves a whole number in the last bits, and 127 more: the exponent of a power of two.
+_WHOLE = T(12582912.0 + 127)
 # The same numbers, for what writes vectors itself.
-LOG2_E, LN2 = _LOG2_E, (_LN2_HIGH, _LN2_LOW)
-EXP_SERIES, TANH_SERIES = (_E0, _E1, _E2, _E3, _E4), (_H0, _H1, _H2, _H3, _H4)
+LOG2_E, LN2, WHOLE = _LOG2_E, (_LN2_HIGH, _LN2_LOW), _WHOLE
+EXP_SERIES = _E0, _E1, _E2, _E3, _E4
 _ERF_P = tuple(T(c) for c in special_functions.ERF32_P)
 _ERF_Q = tuple(T(c) for c in special_functions.ERF32_Q)
 _ERF_END = T(special_functions.ERF32_END)
@@ -247,21 +239,54 @@ def expm1(x: Any) -> Any:
 
 
 @inlined
-def tanh(x: Any) -> Any:
-    """The hyperbolic tangent, within 3 ulp."""
+def _fall(x: Any) -> Any:
+    """e⁻ˣ of numbers from 0 to 88, in parts: (1 - part) * power.
+
+    The power of two, which is 0 from 87.7 on, is made in one step.
+
+    Returns:
+        The part, whose digits are exact where it is small, and the power.
+    """
+    shifted = x * -_LOG2_E + _WHOLE
+    n = shifted - _WHOLE
+    r = x + n * _LN2_HIGH
+    r = r + n * _LN2_LOW
+    q = -_E0
+    q = q * r + _E1
+    q = q * r - _E2
+    q = q * r + _E3
+    q = q * r - _E4
+    q = q * r + T(1)
+    return q * r, _as_float(np.int32(as_bits(shifted) << np.int32(23)))
+
+
+@inlined
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + e⁻ˣ), within 3 ulp; 0 below -87.7, where it is no normal number.
+
+    By the exponential that cannot overflow: below 0 it is eˣ / (1 + eˣ).
+    """
     size = abs(x)
-    capped = size if size < T(10) else T(10)
-    square = capped * capped
-    q = _H0
-    q = q * square + _H1
-    q = q * square + _H2
-    q = q * square + _H3
-    q = q * square + _H4
-    near = x * (square * q + T(1))
-    far = T(1) - T(2) / (exp(capped + capped) + T(1))
-    far = far if x > T(0) else -far
-    value = near if size < T(0.6) else far
-    return value if x == x else x
+    # Asked the other way about, NaN would become 88.
+    size = T(88) if size > T(88) else size
+    part, power = _fall(size)
+    small = power - part * power
+    return (small if x < T(0) else T(1)) / (T(1) + small)
+
+
+@inlined
+def tanh(x: Any) -> Any:
+    """The hyperbolic tangent, within 3 ulp.
+
+    That is (1 - e) / (1 + e) with e = e⁻²ˣ, whose distance from 1 is known near 0, too.
+    """
+    size = abs(x)
+    size = T(15) if size > T(15) else size
+    part, power = _fall(size + size)
+    less = (T(1) - power) + part * power
+    value = less / (T(2) - less)
+    signed = (as_bits(value) & np.int32(0x7FFFFFFF)) | (as_bits(x) & np.int32(-0x80000000))
+    return _as_float(np.int32(signed))
 
 
 @inlined

@@ -79,6 +79,7 @@ class Places:
         self._scratch = 0
         self._steady: set[Value] = set()
         # The shape that a value lies in, where that is not its own: repeated, it lies there once.
+        # And the shapes of values that a text alone has.
         self._narrow: dict[Value, tuple[int, ...]] = {}
 
     def number(self, value: int) -> str:
@@ -163,6 +164,12 @@ class Places:
         if value.dtype is dtypes.bool:
             count = self.number(math.prod(shape))
             return f"copy_truths({source.address}, {target.address}, {count})"
+        return self.copied_rows(shape, source, target)
+
+    def copied_rows(self, shape: tuple[int, ...], source: Place, target: Place) -> str:
+        """A statement that copies numbers of this shape."""
+        if self.in_parts:
+            return self._copy_part(shape, source, target, False)
         rows, width = self.number(math.prod(shape[:-1])), self.number(shape[-1] if shape else 1)
         return (
             f"copy_rows({source.address}, {source.step}, {target.address}, {target.step}, "

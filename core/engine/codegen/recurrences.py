@@ -26,6 +26,7 @@ from pinnace.engine.codegen.iteration import iteration_of
 from pinnace.engine.codegen.loop_lists import form_of
 from pinnace.engine.codegen.loops import Advance
 from pinnace.engine.codegen.places import fit
+from pinnace.engine.codegen.thread_arrays import ThreadArrays
 from pinnace.engine.contests import Pace
 from pinnace.engine.shares import Shares
 from pinnace.engine.trials import Verdict
@@ -211,15 +212,18 @@ class _Variant:
         if opened is None:
             return None
         read, buffers, flags = opened
-        arguments = list(kernel.constants)
-        arguments += [fit(fixed[place]) for place in kernel.fixed_arrays]
-        arguments += [fit(values[place]) for place in variables.carried]
-        arguments += [*(pair.reshape(-1) for pair in after), *read]
-        arguments += [buffers[place] for place in known.pushed]
-        for place in known.changed:
-            arguments += [buffers[place], flags[place]]
-        lengths = np.array([held.length for held in lists.values()] or [0], np.int64)
-        iterations = self._call(most, integers, reals, (lengths, *arguments))
+        states = [fit(values[place]) for place in variables.carried]
+        ahead = [np.array([held.length for held in lists.values()] or [0], np.int64)]
+        ahead += [*kernel.constants, *(fit(fixed[place]) for place in kernel.fixed_arrays)]
+        rest = [*read, *(buffers[place] for place in known.pushed)]
+        own = ThreadArrays(
+            states,
+            [pair.reshape(-1) for pair in after],
+            [buffers[place] for place in known.changed],
+            [flags[place] for place in known.changed],
+            {at for at, place in enumerate(variables.carried) if place in kernel.summed},
+        )
+        iterations = self._call(most, integers, reals, ahead, rest, own)
         failed = bool(integers[-1])
         if not iterations:
             return iterations, failed, values
@@ -233,26 +237,45 @@ class _Variant:
         self._close(found, lists, buffers, flags, fixed, iterations)
         return iterations, failed, found
 
-    def _call(self, most: int, integers: Array, reals: Array, rest: Sequence[Any]) -> int:
+    def _call(
+        self,
+        most: int,
+        integers: Array,
+        reals: Array,
+        ahead: Sequence[Array],
+        rest: Sequence[Array],
+        own: ThreadArrays,
+    ) -> int:
         """Take iterations: how many were, and in the tables what they left there."""
         function = self.kernel.function
         assert function is not None  # noqa: S101 - `Recurrence.run` looked
         kernel = self._iteration.kernel
         rows = kernel.rows
         if rows is None:
-            return int(function(most, self._numbers, integers, reals, *rest))
+            given = own.given(ahead, rest)
+            return int(function(most, self._numbers, integers, reals, *given))
         pieces = min(team.size(), rows // _ROWS)
-        if pieces < 2 or kernel.work * min(most, self._expected) < _WORTH_THREADS:
-            return int(function(most, 0, rows, self._numbers, integers, reals, *rest))
+        is_worth = kernel.work * min(most, self._expected) >= _WORTH_THREADS
+        # Sums of parts are other numbers than sums: they are the same at each call.
+        if pieces < 2 or not (is_worth or kernel.summed):
+            given = own.given(ahead, rest)
+            return int(function(most, 0, rows, self._numbers, integers, reals, *given))
         ends = [rows * piece // pieces for piece in range(pieces + 1)]
         tables = [(integers.copy(), reals.copy()) for _ in range(pieces)]
+        parts = [own, *(own.another() for _ in ends[2:])]
         taken = [0] * pieces
 
         def work(piece: int) -> None:
             part = ends[piece], ends[piece + 1]
-            taken[piece] = int(function(most, *part, self._numbers, *tables[piece], *rest))
+            given = parts[piece].given(ahead, rest)
+            taken[piece] = int(function(most, *part, self._numbers, *tables[piece], *given))
 
-        team.share(pieces, work, pieces)
+        if is_worth:
+            team.share(pieces, work, pieces)
+        else:
+            for piece in range(pieces):
+                work(piece)
+        own.add(parts[1:])
         # Numbers do not depend on rows: all pieces took as many iterations, for the same reason.
         integers[:], reals[:] = tables[0]
         return taken[0]

@@ -137,6 +137,8 @@ def _form(node: Node, given: Sequence[str]) -> tuple[str, tuple[str, ...]]:
         return _right_shift(node, *given), ()
     if name == "DivNoNan":
         return f"(T(0) if {given[1]} == T(0) else {given[0]} / {given[1]})", ()
+    if name == "Sigmoid":
+        return f"T(1) / (T(1) + exp(-{given[0]}))", ()
     if name == "Select":
         return "({1} if {0} else {2})".format(*given), ()
     form = node.op.fuse

@@ -19,8 +19,10 @@ from pinnace.engine.codegen.array_steps import (
     lies_as,
     numbers_used,
 )
+from pinnace.engine.codegen.behind_splits import BehindSplits
 from pinnace.engine.codegen.forms import written
 from pinnace.engine.codegen.places import PANEL, Place, Places
+from pinnace.engine.codegen.product_sums import ProductSum, product_sums
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.graph.graph import constant_of
@@ -74,6 +76,7 @@ class Statements(Places):
         self.sums: dict[Node, Place] = {}
         self.copies: dict[Value, list[Place]] = {}
         self.copied: set[tuple[Value, Place]] = set()
+        self._added: dict[Node, ProductSum] = {}
         self._packed: dict[tuple[Value, bool], str] = {}
         self._zeros = self._reserve(PANEL)
         self.before.append(f"for i in range({PANEL}):")
@@ -94,6 +97,7 @@ class Statements(Places):
         """
         self._homes = homes
         self._wanted = wanted
+        nodes = self._rearranged(nodes)
         uses: dict[Value, list[Node]] = {}
         for node in nodes:
             for value in node.inputs:
@@ -107,7 +111,7 @@ class Statements(Places):
             ready = [
                 node
                 for node in pending
-                if not is_elementwise(node) and all(map(self._is_there, node.inputs))
+                if not is_elementwise(node) and all(map(self._is_there, self._needed(node)))
             ]
             for node in ready:
                 self._single(node)
@@ -118,6 +122,25 @@ class Statements(Places):
                 self._elementwise(ready)
             done = set(ready)
             pending = [node for node in pending if node not in done]
+
+    def _rearranged(self, nodes: Sequence[Node]) -> Sequence[Node]:
+        """The steps without sums of products, and without splits of what is made for them alone."""
+        kept = {*self._wanted, *self._homes, *self.copies}
+        sums = product_sums(nodes, self.size, kept, self.sums)
+        for one in sums:
+            self._added[one.second] = one
+            if one.total in self._homes:
+                self._homes[one.first] = self._homes[one.total]
+        totals = {one.total for one in sums}
+        left = [node for node in nodes if not totals & set(node.outputs)]
+        behind = BehindSplits(left, self.size, self._constant, kept)
+        self._narrow.update(behind.shapes)
+        return behind.nodes
+
+    def _needed(self, node: Node) -> Sequence[Value]:
+        """What has to be there before a step that is not elementwise."""
+        sum_of = self._added.get(node)
+        return node.inputs if sum_of is None else (*node.inputs, sum_of.first)
 
     def _single(self, node: Node) -> None:
         write = _writer(node)
@@ -360,16 +383,26 @@ class Statements(Places):
         left = self._place(a)
         steps = f"1, {left.step}" if flip_a else f"{left.step}, 1"
         c = self.sums.get(node)
+        if node in self._added:
+            _, _, total = self._added[node]
+            c = self.places[total] = self.places[self._added[node].first]
         mode = int(c is not None)
         if c is None:
             c = self._home(node.outputs[0])
         from_a, into, rows = left.address, c.address, self.number(m)
-        if self.in_parts:
+        terms, panels = self.number(k), self._panels(b, flip_b)
+        if self.in_parts and node in self.sums:
+            # Over the rows of both.
+            right = self._place(b)
+            from_a = f"{from_a} + 4 * first * {left.step}"
+            panels = f"{right.address} + 4 * first * {right.step}, {right.step}, ACROSS"
+            terms = "(end - first)"
+        elif self.in_parts:
             from_a, into = f"{from_a} + 4 * first * {left.step}", f"{into} + 4 * first * {c.step}"
             rows = "(end - first)"
         self.lines.append(
-            f"multiply({from_a}, {steps}, {self._panels(b, flip_b)}, {into}, {c.step}, "
-            f"{rows}, {self.number(k)}, {self.number(n)}, {self._zeros}, {mode}, t)"
+            f"multiply({from_a}, {steps}, {panels}, {into}, {c.step}, "
+            f"{rows}, {terms}, {self.number(n)}, {self._zeros}, {mode}, t)"
         )
 
     def is_steady(self, value: Value) -> bool:

@@ -31,9 +31,8 @@ _CALLS = {
     "tanh": "TANH",
     "erf": "ERF",
     "erfc": "ERFC",
+    "sigmoid": "SIGMOID",
 }
-# What has an instruction of its own, one pass instead of four.
-_SIGMOID = "T(1) / (T(1) + exp(-x0))"
 
 
 class _UnsupportedError(Exception):
@@ -118,8 +117,6 @@ def instructions_of(
     names = [f"x{number}" for number in range(len(operands))]
     text = forms.written(node, names)
     compilation = _Compilation(dict(zip(names, operands, strict=True)), temporary)
-    if text == _SIGMOID:
-        return compilation.made, compilation.emit("SIGMOID", operands[0])
     try:
         result = compilation.walk(ast.parse(text, mode="eval").body)
     except _UnsupportedError:

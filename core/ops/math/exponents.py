@@ -292,7 +292,7 @@ SIGMOID = define(
     gradient=_sigmoid_gradient,
     elementwise=True,
     out=True,
-    fuse="T(1) / (T(1) + exp(-{x}))",
+    fuse="sigmoid({x})",
 )
 
 

@@ -23,6 +23,7 @@ _WHOLE = _TEXT.replace("    for c", "    whole_vectors()\n    for c")
 # What the docstrings promise.
 FUNCTIONS: dict[str, tuple[Any, float, float, float]] = {
     "exp": (np.exp, -87, 88.7, 2),
+    "sigmoid": (special.expit, -87.3, 87.3, 3),
     "tanh": (np.tanh, -12, 12, 3),
     "erf": (special.erf, -5, 5, 8),
     "erfc": (special.erfc, -5, 9, 16),
@@ -82,3 +83,26 @@ def test_registers_are_as_wide_as_the_processors() -> None:
     function = made("tanh", f"{_WHOLE}\n# {np.random.default_rng().integers(2**60)}\n")
     (assembler,) = function.inspect_asm().values()
     assert "zmm" in assembler
+
+
+def test_tanh_is_odd_and_keeps_what_is_tiny() -> None:
+    tiny = np.float32([0, 1e-45, 1e-41, 1e-38, 2e-38, 1e-30, 1e-10, 1e-4])
+    x = np.concatenate([tiny, np.geomspace(1e-3, 3e38, 4001).astype(np.float32)])
+    above, below = np.empty_like(x), np.empty_like(x)
+    made("tanh")(x, above)
+    made("tanh")(-x, below)
+    np.testing.assert_array_equal(above.view(np.uint32) ^ np.uint32(1 << 31), below.view(np.uint32))
+    np.testing.assert_array_equal(above[: len(tiny) - 1], tiny[:-1])
+    assert above.max() == 1
+
+
+def test_sigmoids_of_what_is_far_below_0_keep_their_digits() -> None:
+    x = -np.geomspace(1, 3e38, 10_001).astype(np.float32)
+    y = np.empty_like(x)
+    made("sigmoid")(x, y)
+    wanted = special.expit(x.astype(np.float64))
+    normal = wanted >= np.finfo(np.float32).tiny
+    assert np.max(np.abs(y[normal] / wanted[normal] - 1)) < 4e-7
+    # Below the smallest normal number some digits are there, then none.
+    assert np.all(y[~normal] <= np.finfo(np.float32).tiny)
+    assert not y[x < -89].any()
