@@ -50,14 +50,57 @@ def write_markdown(
         "",
         *(f"- {side}: {versions}" for side, versions in environment["versions"].items()),
         "",
-        "| " + " | ".join(HEADINGS) + " |",
+        _line(HEADINGS),
         "|" + "---|" * len(HEADINGS),
-        *("| " + " | ".join(_row(comparison)) + " |" for comparison in comparisons),
+        *(_line(_row(comparison)) for comparison in comparisons),
         *_bounds(comparisons),
         *(["", f"## {MISSED} What failed, or answered wrongly", ""] if failures else []),
         *(f"- {shortened(failure)}" for failure in failures),
     ]
     file.write_text("\n".join(lines) + "\n")
+
+
+def put_rows(file: Path, comparisons: Sequence[Comparison], environment: dict[str, Any]) -> None:
+    """Put rows in the place of theirs in a table that is there; it tells when they were measured.
+
+    Args:
+        file: the table, as `write_markdown` wrote it.
+        comparisons: what was measured again.
+        environment: where, and when.
+    """
+    measured = {comparison.case.title for comparison in comparisons}
+    rows = {tuple(_row(one)[:2]): _line(_row(one)) for one in comparisons}
+    text, heading, bounds = file.read_text().partition(f"\n## {MISSED} What bounds")
+    lines = text.splitlines()
+    unknown = set(rows) - {_start(line) for line in lines}
+    if unknown:
+        raise SystemExit(
+            f"{file} has no rows {sorted(unknown)}: run without --only for all of them"
+        )
+    told = f"Measured again on {environment['date']}, commit {environment['commit']}: "
+    lines = [rows.get(_start(line), line) for line in lines]
+    before = lines.index(_line(HEADINGS))
+    lines[before:before] = [f"{told}{', '.join(sorted(measured))}.", ""]
+    # What bounds a row is of the same calls as the row.
+    kept = [line for line in bounds.splitlines() if not measured & set(_start(line))]
+    added = [_line(_bound(one)) for one in _bounded(comparisons)]
+    if heading:
+        end = max(number for number, line in enumerate(kept) if line.startswith("|")) + 1
+        kept[end:end] = added
+        lines += [heading + "\n".join(kept)]
+    else:
+        lines += _bounds(comparisons)
+    file.write_text("\n".join(lines) + "\n")
+
+
+def _line(cells: Sequence[str]) -> str:
+    """A row of a table in Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+def _start(line: str) -> tuple[str, ...]:
+    """The first two cells of a row of a table; of another line, what tells nothing."""
+    return tuple(cell.strip() for cell in line.split("|")[1:3])
 
 
 def write_json(file: Path, comparisons: list[Comparison], environment: dict[str, Any]) -> None:
@@ -109,10 +152,10 @@ def _row(comparison: Comparison) -> list[str]:
 
 def _bounds(comparisons: Sequence[Comparison]) -> list[str]:
     """What calls of the rows that miss an aim do, which tells what bounds them."""
-    missed = {one.name: one for one in comparisons if one.met is False and one.account is not None}
+    missed = _bounded(comparisons)
     if not missed:
         return []
-    peaks = [one.account.peak_flops for one in missed.values() if one.account is not None]
+    peaks = [one.account.peak_flops for one in missed if one.account is not None]
     return [
         "",
         f"## {MISSED} What bounds the rows that miss",
@@ -124,10 +167,16 @@ def _bounds(comparisons: Sequence[Comparison]) -> list[str]:
         "was measured. Convolutions of 3×3 count as the formula has them: Winograd's tiles",
         "multiply 2.25 times less.",
         "",
-        "| " + " | ".join(BOUNDS) + " |",
+        _line(BOUNDS),
         "|" + "---|" * len(BOUNDS),
-        *("| " + " | ".join(_bound(one)) + " |" for one in missed.values()),
+        *(_line(_bound(one)) for one in missed),
     ]
+
+
+def _bounded(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Those that miss an aim, and whose calls were looked at; one for each case."""
+    missed = {one.name: one for one in comparisons if one.met is False and one.account is not None}
+    return list(missed.values())
 
 
 def _bound(comparison: Comparison) -> list[str]:

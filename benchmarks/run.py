@@ -42,7 +42,9 @@ def main() -> int:
         failures += failed.values()
     report.print_table(done)
     report.write_json(options.json, done, surroundings)
-    if options.markdown and not options.only:  # a part would replace the whole
+    if options.markdown and options.only:  # a part would replace the whole
+        report.put_rows(options.markdown, done, surroundings)
+    elif options.markdown:
         report.write_markdown(options.markdown, done, surroundings, failures)
     for failure in failures:
         print(f"FAILED {failure}", file=sys.stderr)

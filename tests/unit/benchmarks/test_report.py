@@ -3,6 +3,8 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pytest
+
 import pinnace as tf
 import report
 from accounting import Account, account, leaves_of
@@ -32,6 +34,37 @@ def test_an_aim_that_is_missed_stays_with_its_mark(tmp_path) -> None:
     text = written(tmp_path, comparison(0.5, tensorflow=0.2), comparison(0.1, tensorflow=0.2))
     assert "| 0.5× | 0.5–0.5 | ≤ 0.2× | 1 MB, 1× | ✗ |" in text
     assert "| 0.1× | 0.1–0.1 | ≤ 0.2× | 1 MB, 1× | ✓ |" in text
+
+
+def test_rows_that_are_measured_again_take_the_place_of_theirs(tmp_path) -> None:
+    other = comparison(0.4, tensorflow=0.2)
+    other = replace(other, name="other", case=replace(other.case, title="other work"))
+    written(tmp_path, comparison(0.5, tensorflow=0.2), other, comparison(3.0, peer="jax"))
+    later = {**ENVIRONMENT, "date": "tomorrow", "commit": "abc"}
+    report.put_rows(tmp_path / "table.md", [comparison(0.1, tensorflow=0.2)], later)
+    text = (tmp_path / "table.md").read_text()
+    assert "| work | tensorflow | 100 ms | 1 s | 0.1× | 0.1–0.1 | ≤ 0.2× | 1 MB, 1× | ✓ |" in text
+    assert "0.5×" not in text
+    assert "| other work | tensorflow | 400 ms | 1 s | 0.4×" in text
+    assert "| work | jax | 3 s | 1 s | 3×" in text
+    assert "Measured again on tomorrow, commit abc: work.\n\n| work | peer |" in text
+    with pytest.raises(SystemExit, match=r"has no rows .*'xla'"):
+        report.put_rows(tmp_path / "table.md", [comparison(0.1, peer="xla")], later)
+
+
+def test_what_bounds_a_row_is_measured_again_with_it(tmp_path) -> None:
+    slow = replace(comparison(0.5, tensorflow=0.2), account=Account(2e9, 1e6, 0.25, 1e10))
+    other = replace(slow, name="other", case=replace(slow.case, title="other work"))
+    written(tmp_path, slow, other)
+    later = {**ENVIRONMENT, "date": "tomorrow", "commit": "abc"}
+    quick = comparison(0.1, tensorflow=0.2)
+    report.put_rows(tmp_path / "table.md", [quick], later)
+    assert "| work | 500 ms | 2 |" not in (tmp_path / "table.md").read_text()
+    again = replace(slow, ours=[Turn([0.4], 1_000_000)])
+    report.put_rows(tmp_path / "table.md", [again], later)
+    _, _, bounds = (tmp_path / "table.md").read_text().partition("What bounds")
+    assert "| other work | 500 ms | 2 |" in bounds
+    assert "| work | 400 ms | 2 |" in bounds
 
 
 def test_where_no_aim_was_set_what_it_is_held_to_is_in_brackets(tmp_path) -> None:
