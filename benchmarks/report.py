@@ -80,7 +80,7 @@ def put_rows(file: Path, comparisons: Sequence[Comparison], environment: dict[st
     told = f"Measured again on {environment['date']}, commit {environment['commit']}: "
     lines = [rows.get(_start(line), line) for line in lines]
     before = lines.index(_line(HEADINGS))
-    lines[before:before] = [f"{told}{', '.join(sorted(measured))}.", ""]
+    lines[before:before] = [f"{told}{'; '.join(sorted(measured))}.", ""]
     # What bounds a row is of the same calls as the row.
     kept = [line for line in bounds.splitlines() if not measured & set(_start(line))]
     added = [_line(_bound(one)) for one in _bounded(comparisons)]
