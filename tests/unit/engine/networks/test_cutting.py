@@ -1,0 +1,56 @@
+"""Rows of a table that several threads share give what the plan gives, however they are cut."""
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.engine.networks import table
+from pinnace.framework import config
+from pinnace.ops.kernels import team
+from unit.engine.networks.drawn import Drawn
+from unit.engine.networks.test_region import _settings as _settings
+from unit.engine.networks.test_region import arrays_of, check, networks_of
+
+
+def shared(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """Have so many threads, and work worth sharing wherever there is any."""
+    monkeypatch.setattr(table, "_PIECE_PRODUCTS", 16)
+    monkeypatch.setattr(team, "WORTH_OFFERING", 0)
+    monkeypatch.setattr(team, "_MOST", threads)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_drawn_networks_of_several_threads(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared(monkeypatch, 1 + seed % 4)
+    monkeypatch.setattr(config.settings, "poison", seed % 3 == 0)
+    drawn = Drawn(200 + seed, times=2 + seed % 4)
+    check(drawn, drawn.x)
+
+
+@pytest.mark.parametrize("rows", [1, 13, 20, 42, 43, 49, 64, 100, 128, 200])
+@pytest.mark.parametrize("threads", [2, 3, 4])
+def test_every_window_is_done_once(
+    rows: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared(monkeypatch, threads)
+    random = np.random.default_rng(rows)
+    weights = [
+        tf.Variable(random.standard_normal(shape), dtype=tf.float32)
+        for shape in ((24, 70), (70, 40))
+    ]
+
+    @tf.function
+    def network(x: tf.Tensor) -> tf.Tensor:
+        return tf.nn.relu(x @ weights[0]) @ weights[1]
+
+    x = tf.constant(random.standard_normal((rows, 24)), tf.float32)
+    plan, arrays = arrays_of(network, x)
+    networks = networks_of(plan, arrays)
+    first, second = (one.numpy().astype(np.float64) for one in weights)
+    wanted = np.maximum(x.numpy().astype(np.float64) @ first, 0) @ second
+    assert networks
+    config.settings.tier = "compiled"
+    for _ in range(3):
+        found = network(x)
+    # Sums of 70 products of numbers around 5, in another order.
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-3)
