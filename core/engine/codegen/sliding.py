@@ -58,25 +58,6 @@ BLOCKS = """
                 image_step = x_image
 """
 
-# The offsets of a block's windows, and of what they make.
-_WINDOWS = """
-            m = 0
-            for i in range(images):
-                for line in range(slices * rows):
-                    s, row = line // rows, line % rows
-                    a_at = i * image_step + s * deep * slice_step + row * down * row_step
-                    c_at = (n + i) * q[24] + (at_slice + s) * q[42] + (r + row) * q[25]
-                    for w in range(positions):
-                        t[m] = a_at + w * along * channels
-                        t[limit + m] = c_at + w * q[26]
-                        m += 1
-            # The last tile does its last window again in the rows that it has too many.
-            tiles = (m + ROWS - 1) // ROWS
-            for spare in range(m, tiles * ROWS):
-                t[spare] = t[m - 1]
-                t[limit + spare] = t[limit + m - 1]
-"""
-
 _COLUMNS = """
             j = first_column
             while j < last_column:

@@ -6,9 +6,9 @@ at all, is not waited for. Each begins with its own share of a row's pieces, whi
 in the row before: what a thread reads is then what it has just written, in its own cache. Counters,
 a cache line each, say how many of each share are taken, and how many of the row are done.
 
-Each kind of row has a text of its own, in the `_walk` modules beside this one. Sums of products and
-channelwise ones are done by `register_tiles`, with what follows them (biases, another layer's
-result, activations) before a sum leaves its register.
+Each kind of row has a text of its own, in the `_walk` modules beside this one. Sums of products
+are done by `register_tiles` and channelwise ones by `channel_tiles`, with what follows them
+(biases, another layer's result, activations) before a sum leaves its register.
 
 Threads meet in a mailbox (`ops.kernels.mailbox`), if the call has one: the caller offers the table
 there while it walks it; a helper (`threads` is 0) walks what is offered until nothing came for a

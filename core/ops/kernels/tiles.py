@@ -60,6 +60,8 @@ _BLOCK_NUMBERS, _BLOCK_RESULTS = 1 << 16, 1 << 17
 # Columns of weights up to which whole panels are read where they lie, unless they are packed for
 # good: rows further apart fall on the same few places of the cache, and on too many pages.
 _MOST_UNPACKED = 128
+# Windows from which it is worth a look at the weights whether zeros around images may be left out.
+_WORTH_SKIPPING = 256
 # Pieces for each thread where there is enough to do; multiplications of the smallest, and windows:
 # fewer are not worth bringing each panel of weights to the first-level cache.
 _PIECES, _PIECE_PRODUCTS, _PIECE_WINDOWS = 8, 1 << 22, 112
@@ -139,7 +141,9 @@ def prepared(x: Array, filter: Array, g: Geometry, out: Array) -> Task | None:
     else:
         panels = weights.packed(filter.reshape(inner, outputs)) if kept is None else kept
         b_step, panel_step = PANEL, inner * PANEL
-    extra = (b_step, panel_step, int(_is_finite(filter)))
+    is_padded = any(max(pair) > 0 for pair in g.pads)
+    skips = is_padded and out.size >= outputs * _WORTH_SKIPPING and _is_finite(filter)
+    extra = (b_step, panel_step, int(skips))
     job = job_of(x.shape, x.strides, g, out.shape, out.strides, extra, _BLOCK_BYTES)
     return Task(kernel, job, (x, panels, out, zeros(outputs)), inner * outputs)
 

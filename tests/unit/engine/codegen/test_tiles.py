@@ -37,6 +37,7 @@ def _kernels_are_made() -> Iterator[None]:
         assert kernel.function is not None, (name, compiler.errors.get(text))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "_spent", 1.0)
+        patch.setattr(tiles, "_WORTH_SKIPPING", 0)
         patch.setattr(config.settings, "tier", "auto")
         patch.setattr(config.settings, "fusion", True)
         yield
