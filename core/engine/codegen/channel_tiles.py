@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from pinnace.engine.codegen.register_tiles import Tile
+from pinnace.engine.codegen.register_tiles import Tile, call_tile
 from pinnace.engine.codegen.vectors import LANES, integer
 
 _I64 = ir.IntType(64)
@@ -36,22 +36,12 @@ class _ChannelTile(Tile):
         step: from window to window, in taps; taken if `taps` is given.
     """
 
+    # A masked load takes the multipliers time, and here there is one for each product.
+    masks_are_free = False
+
     def __init__(self, builder: Any, rows: int, taps: int | None, step: int) -> None:
         super().__init__(builder, rows, 1, LANES, channelwise=True)
         self._taps, self._step = taps, step
-
-    def write(self, arguments: list[Any]) -> None:
-        """The body of `tile`; see `_tile`."""
-        # Masked loads take some processors' multipliers time, too: whole vectors go without.
-        builder, columns = self.builder, arguments[10]
-        whole, cut = (builder.append_basic_block(name) for name in ("whole", "cut"))
-        builder.cbranch(builder.icmp_signed(">=", columns, integer(self.lanes)), whole, cut)
-        builder.position_at_end(whole)
-        self._write_masked(arguments, [None])
-        builder.ret_void()
-        builder.position_at_end(cut)
-        self._write_masked(arguments, self.column_masks(columns))
-        builder.ret_void()
 
     def _windows(self, address: Any, step: Any) -> list[Any]:
         """Pointers from an address on, so many numbers apart."""
@@ -61,7 +51,7 @@ class _ChannelTile(Tile):
             for row in range(self.rows)
         ]
 
-    def _write_masked(self, arguments: list[Any], masks: list[Any]) -> None:
+    def write_masked(self, arguments: list[Any], masks: list[Any]) -> None:
         """A tile whose columns count where this mask is set; None where all do."""
         a, a_step, c, c_step, b, b_step, sections, count, length, tap_step = arguments[:10]
         init, mode, z, z_step = arguments[11:]
@@ -171,15 +161,7 @@ def _tile(rows: int, taps: int | None = None, step: int = 0) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         del signature
         name = f"pinnace_channel_tile_{rows}_{taps or 0}_{step}"
-        function = builder.module.globals.get(name)
-        if function is None:
-            kind = ir.FunctionType(ir.VoidType(), [_I64] * len(arguments))
-            function = ir.Function(builder.module, kind, name)
-            function.linkage = "internal"
-            function.attributes.add("noinline")
-            inside = ir.IRBuilder(function.append_basic_block("entry"))
-            _ChannelTile(inside, rows, taps, step).write(list(function.args))
-        builder.call(function, arguments)
+        call_tile(builder, name, arguments, lambda inside: _ChannelTile(inside, rows, taps, step))
         return context.get_dummy_value()
 
     def typed(

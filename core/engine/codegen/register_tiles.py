@@ -29,7 +29,7 @@ from pinnace.engine.codegen.vectors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _I32, _I64, _BYTE = ir.IntType(32), ir.IntType(64), ir.IntType(8)
 # Masks have registers of their own, and cost nothing. Elsewhere they take those of two vectors, and
@@ -46,7 +46,13 @@ ACROSS = min(64, 8 * LANES)
 
 
 class Tile(ActivationWriter):
-    """One tile."""
+    """One tile.
+
+    Attributes:
+        masks_are_free: whether masked loads take no longer than others.
+    """
+
+    masks_are_free = _MASKS_ARE_FREE
 
     def __init__(
         self, builder: Any, rows: int, vectors: int, lanes: int, channelwise: bool
@@ -63,7 +69,7 @@ class Tile(ActivationWriter):
         ]
         return [self.builder.gep(pointer, [offset]) for offset in loaded]
 
-    def column_masks(self, columns: Any) -> list[Any]:
+    def _column_masks(self, columns: Any) -> list[Any]:
         """Of each vector, which columns count."""
         builder, numbers = self.builder, ir.VectorType(_I32, self.lanes)
         positions = ir.Constant(numbers, list(range(self.lanes)))
@@ -76,18 +82,18 @@ class Tile(ActivationWriter):
     def write(self, arguments: list[Any]) -> None:
         """The body of `tile`; see `_tile`."""
         builder, columns = self.builder, arguments[10]
-        if not _MASKS_ARE_FREE:
+        if not self.masks_are_free:
             whole, cut = (builder.append_basic_block(name) for name in ("whole", "cut"))
             width = integer(self.vectors * self.lanes)
             builder.cbranch(builder.icmp_signed(">=", columns, width), whole, cut)
             builder.position_at_end(whole)
-            self._write(arguments, [None] * self.vectors)
+            self.write_masked(arguments, [None] * self.vectors)
             builder.ret_void()
             builder.position_at_end(cut)
-        self._write(arguments, self.column_masks(columns))
+        self.write_masked(arguments, self._column_masks(columns))
         builder.ret_void()
 
-    def _write(self, arguments: list[Any], masks: list[Any]) -> None:
+    def write_masked(self, arguments: list[Any], masks: list[Any]) -> None:
         """A tile whose columns count where these masks are set; None where all do."""
         (
             a,
@@ -235,6 +241,27 @@ class Tile(ActivationWriter):
             self.store(value, builder.gep(c_rows[i], [integer(j * self.lanes)]), masks[j])
 
 
+def call_tile(
+    builder: Any, name: str, arguments: Sequence[Any], tile: Callable[[Any], Tile]
+) -> None:
+    """Call a tile: a function of its own, so that a kernel with several keeps its registers apart.
+
+    Args:
+        builder: of the kernel.
+        name: of the tile, which is written at its first call.
+        arguments: numbers of 64 bits.
+        tile: given a builder, what writes the tile.
+    """
+    function = builder.module.globals.get(name)
+    if function is None:
+        kind = ir.FunctionType(ir.VoidType(), [_I64] * len(arguments))
+        function = ir.Function(builder.module, kind, name)
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        tile(ir.IRBuilder(function.append_basic_block("entry"))).write(list(function.args))
+    builder.call(function, arguments)
+
+
 def _tile(
     rows: int,
     vectors: int,
@@ -255,17 +282,10 @@ def _tile(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         del signature
-        # A function of its own, so that a kernel with several tiles keeps its registers apart.
         name = f"pinnace_tile_{rows}_{vectors}_{lanes}_{int(channelwise)}_{int(fetches)}"
-        function = builder.module.globals.get(name)
-        if function is None:
-            kind = ir.FunctionType(ir.VoidType(), [_I64] * len(arguments))
-            function = ir.Function(builder.module, kind, name)
-            function.linkage = "internal"
-            function.attributes.add("noinline")
-            inside = ir.IRBuilder(function.append_basic_block("entry"))
-            Tile(inside, rows, vectors, lanes, channelwise).write(list(function.args))
-        builder.call(function, arguments)
+        call_tile(
+            builder, name, arguments, lambda inside: Tile(inside, rows, vectors, lanes, channelwise)
+        )
         return context.get_dummy_value()
 
     def typed(
