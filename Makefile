@@ -30,6 +30,8 @@ PACKAGES_PINS := deepcut==0.7.0.0 mtcnn==1.0.0 SEFR-CUT==1.1 guesslang==2.2.1 na
 # Keras 2, whose SavedModels most people have; it stands beside TensorFlow's environment.
 KERAS2_PINS := tf_keras==2.21.0
 TEXT_PINS := tensorflow-text==2.21.1
+# Libraries that write SavedModels of their own; they stand beside TensorFlow's environment.
+FORESTS_PINS := ydf==0.16.1 ydf-tf==2.21.0.post1
 SCHEMATHESIS_PINS := schemathesis==4.32.5
 # The site is built and its links are followed without a network. Later versions of zensical need a
 # package that not every index has.
@@ -77,6 +79,7 @@ SERVING_API := $(CACHE)/venvs/serving-api-$(call sum,$(SERVING_API_PINS))
 KERAS2 := $(CACHE)/venvs/keras2-$(call sum,$(KERAS2_PINS))
 PACKAGES := $(CACHE)/venvs/packages-$(call sum,$(PACKAGES_PINS))
 TEXT := $(CACHE)/venvs/text-$(call sum,$(TEXT_PINS))
+FORESTS := $(CACHE)/venvs/forests-$(call sum,$(FORESTS_PINS))
 SCHEMATHESIS := $(CACHE)/venvs/schemathesis-$(call sum,$(SCHEMATHESIS_PINS))
 PAGE := $(CACHE)/venvs/page-$(call sum,$(PAGE_PINS))
 EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
@@ -228,6 +231,17 @@ $(KERAS2)/.installed: $(TENSORFLOW)/.installed
 $(PACKAGES)/.installed: $(TENSORFLOW)/.installed
 	@echo "$(PACKAGES): installing packages that were written for TensorFlow (about 100 MB)"
 	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(PACKAGES) $(PACKAGES_PINS)
+	@touch $@
+
+# Its ops load into TensorFlow, too; the corpus is written once.
+$(FORESTS)/.installed: $(TENSORFLOW)/.installed
+	@echo "$(FORESTS): installing $(FORESTS_PINS)"
+	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(FORESTS) $(FORESTS_PINS)
+	@touch $@
+
+$(FORESTS)/corpus/.written: tests/producers/write_forests.py $(FORESTS)/.installed
+	@rm -rf $(FORESTS)/corpus
+	PYTHONPATH=$(FORESTS) $(TENSORFLOW)/bin/python tests/producers/write_forests.py $(FORESTS)/corpus
 	@touch $@
 
 # Its ops load into TensorFlow: it stands beside that environment, too.
@@ -401,6 +415,12 @@ interop: $(INSTALLED) $(TENSORFLOW)/.installed $(KERAS2)/.installed $(DIGITS)/sa
 packages: export PINNACE_PACKAGES = $(abspath $(PACKAGES))
 packages: $(INSTALLED) $(TENSORFLOW)/.installed $(PACKAGES)/.installed ## packages that others wrote for TensorFlow, with pinnace
 	$(VENV)/bin/pytest -q -m packages tests/packages $(ARGS)
+
+# Two minutes; the first time the models are written, three more.
+.PHONY: producers
+producers: export PINNACE_FORESTS = $(abspath $(FORESTS))/corpus
+producers: $(INSTALLED) $(FORESTS)/corpus/.written ## forests that ydf wrote: loaded, saved again, exported
+	$(VENV)/bin/pytest -q -m producers tests/producers $(ARGS)
 
 .PHONY: pages
 pages: $(INSTALLED) ## build/docs: tables of all names, ops, ops in ONNX and flags, from the code

@@ -23,6 +23,27 @@ class AssetPath(bytes):
     __slots__ = ()
 
 
+class AssetFolder(bytes):
+    """The folder that an asset lies in, as the asset's path without its name.
+
+    Ops that read models of several files take it: they look there for files of known names.
+    """
+
+    __slots__ = ()
+
+
+def with_folder_kept(path: bytes, made: bytes) -> bytes:
+    """A string computed from a path, which stays trusted if it is the folder of an asset.
+
+    Args:
+        path: perhaps an asset's.
+        made: computed from it.
+    """
+    if isinstance(path, AssetPath) and made == path[: path.rfind(b"/") + 1] and made:
+        return AssetFolder(made)
+    return made
+
+
 class Asset(Trackable):
     """A file that a model needs; its path is a tensor, so that functions can read it.
 

@@ -22,6 +22,8 @@ UNCOVERED: dict[str, str] = {
             "BoostedTreesQuantileStreamResourceGetBucketBoundaries",
             "BoostedTreesQuantileStreamResourceHandleOp",
             "IsBoostedTreesQuantileStreamResourceInitialized",
+            *("SimpleMLCreateModelResource", "SimpleMLInferenceLeafIndexOpWithHandle"),
+            *("SimpleMLInferenceOpWithHandle", "SimpleMLLoadModelFromPathWithHandle"),
             *("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3", "CudnnRNNParamsSize"),
             *("CudnnRNNBackprop", "CudnnRNNBackpropV2", "CudnnRNNBackpropV3"),
             *("CudnnRNNParamsToCanonical", "CudnnRNNParamsToCanonicalV2"),

@@ -58,21 +58,15 @@ WITHOUT_KERNEL = {
         "Sentencepiece… of TensorFlow Text is run by its own library, and not here\n"
         "  Try: tokenize before the model, with the package sentencepiece",
     ),
-    **dict.fromkeys(
-        (
-            "SimpleMLCreateModelResource",
-            "SimpleMLInferenceOp",
-            "SimpleMLInferenceOpWithHandle",
-            "SimpleMLInferenceLeafIndexOpWithHandle",
-            "SimpleMLLoadModelFromPath",
-            "SimpleMLLoadModelFromPathWithHandle",
-        ),
-        "the forest of TensorFlow Decision Forests is run by its own library, and not here\n"
-        "  Try: predict with ydf.from_tensorflow_decision_forests(folder), of the package ydf",
-    ),
 }
 _FAMILIES = (
-    (("SimpleML",), "it belongs to TensorFlow Decision Forests\n  Try: serve that model with ydf"),
+    (
+        ("SimpleML",),
+        (
+            "it belongs to TensorFlow Decision Forests' training, or to its models of before 0.2\n"
+            "  Try: the model exported by ydf's to_tensorflow_saved_model"
+        ),
+    ),
     (
         ("TPU", "ConfigureDistributedTPU", "_TPU"),
         "it runs on TPUs alone\n  Try: save the model for a processor",

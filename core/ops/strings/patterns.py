@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnace.framework.asset_path import with_folder_kept
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -247,7 +248,10 @@ def regex_replace(
 def _static_replace_kernel(
     input: Array, *, pattern: str, rewrite: str, replace_global: bool
 ) -> Array:
-    return _rewritten("StaticRegexReplace", input, pattern, rewrite, replace_global)
+    found = _rewritten("StaticRegexReplace", input, pattern, rewrite, replace_global)
+    if not found.ndim:  # TensorFlow Decision Forests finds the folder of its assets like this
+        found[()] = with_folder_kept(input.item(), found.item())
+    return found
 
 
 STATIC_REGEX_REPLACE = define(

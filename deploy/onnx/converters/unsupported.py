@@ -198,6 +198,8 @@ _REASONS = {
         BoostedTreesQuantileStreamResourceDeserialize
         BoostedTreesQuantileStreamResourceGetBucketBoundaries
         BoostedTreesQuantileStreamResourceHandleOp BoostedTreesSerializeEnsemble
+        SimpleMLCreateModelResource SimpleMLInferenceLeafIndexOpWithHandle
+        SimpleMLLoadModelFromPathWithHandle
         IsBoostedTreesEnsembleInitialized IsBoostedTreesQuantileStreamResourceInitialized
     """,
     "asks what time it is, which ONNX models do not know": "Timestamp",

@@ -89,7 +89,7 @@ class Held(Value):
 
 
 # The operators that are not ONNX's own: their domain, and its version.
-DOMAINS = {"LabelEncoder": ("ai.onnx.ml", 3)}
+DOMAINS = dict.fromkeys(("LabelEncoder", "TreeEnsembleRegressor"), ("ai.onnx.ml", 3))
 
 
 class Node:

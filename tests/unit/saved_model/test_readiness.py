@@ -115,14 +115,14 @@ def test_what_makes_a_table_counts(tmp_path: Path) -> None:
         for function in meta.graph_def.library.function:
             for node in function.node_def:
                 if node.op == "HashTableV2":
-                    node.op = "SimpleMLCreateModelResource"
+                    node.op = "SimpleMLModelTrainer"
 
     folder = changed(tmp_path / "model", "version2/string_lookup", change)
     report, _ = said_beforehand(folder)
     assert report.load_error == ""
-    assert all("SimpleMLCreateModelResource" in one.problems[0] for one in report.signatures)
+    assert all("SimpleMLModelTrainer" in one.problems[0] for one in report.signatures)
     loaded = tf.saved_model.load(folder)
-    with pytest.raises(tf.errors.UnimplementedError, match="SimpleMLCreateModelResource"):
+    with pytest.raises(tf.errors.UnimplementedError, match="SimpleMLModelTrainer"):
         loaded.signatures["serving_default"]
 
 

@@ -158,7 +158,7 @@ def test_errors_of_a_model_cannot_steer_the_terminal(tmp_path: Path) -> None:
         ("XlaCallModule", "native_serialization"),
         ("FastWordpieceTokenizeWithOffsets", "text.BertTokenizer"),
         ("SentencepieceTokenizeOp", "the package sentencepiece"),
-        ("SimpleMLInferenceOpWithHandle", "ydf.from_tensorflow_decision_forests"),
+        ("SimpleMLInferenceOp", "to_tensorflow_saved_model"),
     ],
 )
 def test_an_op_of_another_library_is_refused_with_what_to_do(
