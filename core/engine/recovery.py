@@ -59,13 +59,15 @@ def answered(
     """
     if not may_be_ours(error):
         return None
-    found = plan.source.failed_at(error)
+    inner = _innermost(leased)
+    is_one_kernel = hasattr(inner, "by_steps")  # whose lines are no steps
+    found = None if is_one_kernel else plan.source.failed_at(error)
     try:
         if found is None:  # no step has run, or all as one kernel, which has no effects
             results = _by_plan(plan, arrays, context)
         else:
             place, frame = found
-            results = _Rest(plan, _layout_of(leased), place, frame, context).run()
+            results = _Rest(plan, _layout_of(inner), place, frame, context).run()
     except _StuckError:
         return None
     except Exception as own:  # the caller's: as the plan says it
@@ -110,11 +112,16 @@ def may_be_ours(error: Exception) -> bool:
     return not isinstance(error, _ENDS) and config.settings.pinned_tier != "compiled"
 
 
+def _innermost(leased: Any) -> Any:
+    """What ran, whatever is around it: a contest, a profile, poison."""
+    while hasattr(leased, "leased"):
+        leased = leased.leased
+    return leased
+
+
 def _layout_of(leased: Any) -> Layout | None:
-    """The layout of the workspace that ran, whatever is around it."""
-    while leased is not None and not hasattr(leased, "prepared"):
-        leased = getattr(leased, "leased", None)
-    return None if leased is None else leased.prepared.layout
+    """The layout of the workspace that ran."""
+    return leased.prepared.layout if hasattr(leased, "prepared") else None
 
 
 class _StuckError(Exception):
