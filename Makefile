@@ -29,6 +29,8 @@ PACKAGES_PINS := deepcut==0.7.0.0 mtcnn==1.0.0 SEFR-CUT==1.1 guesslang==2.2.1 na
   scikit-learn==1.7.2 threadpoolctl==3.6.0 pytz==2025.2 six==1.17.0 python-crfsuite==0.9.11 pyahocorasick==2.2.0 tqdm==4.67.1 scipy==1.16.3
 # Keras 2, whose SavedModels most people have; it stands beside TensorFlow's environment.
 KERAS2_PINS := tf_keras==2.21.0
+# Vision architectures that others wrote in Keras 2; they stand beside both.
+VISION_PINS := keras-cv-attention-models==1.4.3 tqdm==4.67.1 pillow==12.0.0 ftfy==6.3.1 regex==2025.11.3 wcwidth==0.2.14
 TEXT_PINS := tensorflow-text==2.21.1
 # Libraries that write SavedModels of their own; they stand beside TensorFlow's environment.
 FORESTS_PINS := ydf==0.16.1 ydf-tf==2.21.0.post1
@@ -78,6 +80,9 @@ KSERVE := $(CACHE)/venvs/kserve-$(call sum,$(KSERVE_PINS))
 SERVING_API := $(CACHE)/venvs/serving-api-$(call sum,$(SERVING_API_PINS))
 KERAS2 := $(CACHE)/venvs/keras2-$(call sum,$(KERAS2_PINS))
 PACKAGES := $(CACHE)/venvs/packages-$(call sum,$(PACKAGES_PINS))
+VISION := $(CACHE)/venvs/vision-$(call sum,$(VISION_PINS))
+# Also by what writes them.
+ARCHITECTURES := $(CACHE)/architectures-$(call sum,$(VISION_PINS) $(KERAS2_PINS) $(TENSORFLOW_PINS) $(shell cksum < tests/hot/architectures.py))
 TEXT := $(CACHE)/venvs/text-$(call sum,$(TEXT_PINS))
 FORESTS := $(CACHE)/venvs/forests-$(call sum,$(FORESTS_PINS))
 SCHEMATHESIS := $(CACHE)/venvs/schemathesis-$(call sum,$(SCHEMATHESIS_PINS))
@@ -226,6 +231,16 @@ $(SERVING_API)/.installed: $(TENSORFLOW)/.installed
 $(KERAS2)/.installed: $(TENSORFLOW)/.installed
 	@echo "$(KERAS2): installing $(KERAS2_PINS)"
 	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(KERAS2) $(KERAS2_PINS)
+	@touch $@
+
+$(VISION)/.installed: $(TENSORFLOW)/.installed $(KERAS2)/.installed
+	@echo "$(VISION): installing $(VISION_PINS)"
+	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(VISION) $(VISION_PINS)
+	@touch $@
+
+$(ARCHITECTURES)/.written: $(VISION)/.installed
+	@echo "$(ARCHITECTURES): TensorFlow writes 26 vision architectures (about 2 GB; ten minutes)"
+	@PYTHONPATH=$(VISION):$(KERAS2) $(TENSORFLOW)/bin/python tests/hot/architectures.py $(ARCHITECTURES)
 	@touch $@
 
 $(PACKAGES)/.installed: $(TENSORFLOW)/.installed
@@ -380,8 +395,19 @@ attack-short: $(INSTALLED) ## the same with less of each, and wider bounds
 # ARGS="--seed 7 --only 1234" repeats one graph, every kernel compiled, and shows the smallest that
 # differs as it does; ARGS="--kernels 3000" compiles more kernels.
 .PHONY: hot
-hot: $(INSTALLED) ## run 100,000 drawn graphs in every way, eager to compiled: none differs
+hot: $(INSTALLED) ## run 100,000 drawn graphs in every way, eager to compiled: none differs; hot-networks
 	cd tests && OMP_NUM_THREADS=1 $(abspath $(VENV))/bin/python -m hot.run --graphs 100000 --workers $(JOBS) $(ARGS)
+	@$(MAKE) hot-networks ARGS=
+
+# ARGS="FasterViT0 --calls 12" takes some of them.
+.PHONY: hot-networks
+hot-networks: $(INSTALLED) $(ARCHITECTURES)/.written ## 26 architectures beside TensorFlow, also in a second process on the first one's cache
+	cd tests && $(abspath $(VENV))/bin/python -m hot.second_process $(abspath $(ARCHITECTURES)) $(ARGS)
+
+.PHONY: hot-networks-short
+hot-networks-short: $(INSTALLED) $(VISION)/.installed ## the same with three of them, 20 calls each
+	@PYTHONPATH=$(VISION):$(KERAS2) $(TENSORFLOW)/bin/python tests/hot/architectures.py $(ARCHITECTURES) EfficientFormerL1 FasterViT0 LCNet050
+	cd tests && $(abspath $(VENV))/bin/python -m hot.second_process $(abspath $(ARCHITECTURES)) --calls 20 EfficientFormerL1 FasterViT0 LCNet050
 
 .PHONY: hot-short
 hot-short: $(INSTALLED) ## the same with 1200, few of them as machine code

@@ -32,8 +32,11 @@ costs: for tests), `plan`, `eager`.
 - **What is slower is given back** (`contests`): after its trial, machine code and the plan take
   turns on the caller's calls; `Tiers.decisions()` has both times.
 - **What differs is never used**: `rejections.count()`, `rejections.rejected()`,
-  `pinnace:serving:compiled_rejected_total` in the metrics, and one log record with the graph's
-  text. The other regions of the plan are used all the same.
+  `pinnace:serving:compiled_rejected_total` in the metrics, and one line in the log, which names the
+  file with the graph in the cache folder. The other regions of the plan are used all the same.
+- **What fast code raises reaches no caller** (`recovery`): the plan goes on from the step that
+  failed, so that effects happen once, and runs all later calls. If it raises as well, the error is
+  the caller's, in the plan's words. A tier `compiled` that was pinned hands errors on, for tests.
 - `PINNACE_POISON=1` (`Settings.poison`) fills memory with NaN before it is written; answers
   must not change.
 - A function that writes source in another form (`Source.compiled`) has the plan's lock: names of

@@ -19,6 +19,7 @@ from pinnace.engine.trials import Verdict
 from pinnace.engine.waiting import is_tried
 from pinnace.framework import config, float_warnings
 from pinnace.framework.context import state
+from pinnace.framework.errors import OpError
 from pinnace.graph.text import text_of
 from pinnace.ops.running import RunContext
 
@@ -62,6 +63,8 @@ class LoopTiers:
         self.turns: Turns | None = None
         # What was measured of a recurrence that was slower than the plan.
         self._given_back: list[Decision] = []
+        # Whether machine code raised what the plan does not.
+        self._has_failed = False
 
     @property
     def _waits(self) -> bool:
@@ -97,6 +100,25 @@ class LoopTiers:
         Returns:
             The loop variables, and whether the condition is known to be false for them.
         """
+        if self._has_failed:
+            return values, False
+        try:
+            return self._finished(test, values, check, hot=hot)
+        except Exception as error:
+            # Iterations have no effects here: the plan takes them all, and says what is the user's.
+            from pinnace.engine import recovery
+
+            if not recovery.may_be_ours(error):
+                raise
+            if not isinstance(error, OpError):
+                self._has_failed = True
+                recovery.reject("loop", self._body, error, "")
+            return values, False
+
+    def _finished(
+        self, test: Plan, values: Sequence[Array], check: Callable[[], None], *, hot: bool
+    ) -> tuple[Sequence[Array], bool]:
+        """As `finish`, where nothing has failed so far."""
         if self._test is None and not self._look(test, hot):
             return values, False
         if self._test is not test:
@@ -141,6 +163,8 @@ class LoopTiers:
     @property
     def standing(self) -> str:
         """Why machine code does not take whole loops; empty where it does."""
+        if self._has_failed:
+            return "the compiled loop raised an error that the plan does not: see the log"
         if self._test is None:
             return "has neither begun often nor gone on for long"
         if self._loop is not None:

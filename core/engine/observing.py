@@ -315,12 +315,12 @@ class Observed:
         self._recorder = recorder
         self._tiers = tiers
         self._plan = plan
-        self._leased = leased
+        self.leased = leased
         self._standing = standing_of(plan, arrays, leased)
 
     def run(self, arrays: Sequence[Array], context: Any, *, looks: bool = False) -> Any:
         """The plan's outputs; see `Workspace.run`."""
-        leased, recorder = self._leased, self._recorder
+        leased, recorder = self.leased, self._recorder
         try:
             if isinstance(leased, Timed):
                 # Telling of steps makes a call longer: this one does not count.
@@ -332,8 +332,8 @@ class Observed:
                 return recorder.whole(unit, lambda: run(arrays, context, looks=looks))
             return self._by_steps(leased, arrays, context, looks)
         finally:
-            if self._leased is not None:
-                self._tiers.give_back(self._leased)
+            if self.leased is not None:
+                self._tiers.give_back(self.leased)
 
     def _by_steps(
         self, leased: Workspace | None, arrays: Sequence[Array], context: Any, looks: bool

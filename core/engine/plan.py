@@ -22,6 +22,7 @@ from pinnace.ops.running import RunContext
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pinnace.engine.tiers import Leased
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph
 
@@ -69,7 +70,11 @@ class Plan:
             context.lock = self._stream_lock
             if stop is not None:
                 stop.watch(context)
-        buffers = self.tiers.lease(arrays)
+        try:
+            buffers = self.tiers.lease(arrays)
+        except Exception as error:
+            self.tiers.without(error)
+            buffers = None
         mode = denormals.begin()
         silence = float_warnings.begin()
         try:
@@ -83,8 +88,7 @@ class Plan:
             else:
                 results = buffers.run(arrays, context)
         except Exception as error:
-            self.source.locate(error)
-            raise
+            results = self._recovered(error, buffers, arrays, context)
         finally:
             float_warnings.end(silence)
             if mode is not None:
@@ -92,6 +96,23 @@ class Plan:
             if buffers is not None:
                 self.tiers.give_back(buffers)
         return results
+
+    def _recovered(
+        self,
+        error: Exception,
+        leased: Leased | None,
+        arrays: Sequence[Array],
+        context: RunContext | None,
+    ) -> tuple[Array, ...]:
+        """The outputs of a call whose lease raised, if it was wrong; raises the error if not."""
+        if leased is not None:
+            from pinnace.engine import recovery
+
+            results = recovery.answered(self, leased, error, arrays, context)
+            if results is not None:
+                return results
+        self.source.locate(error)
+        raise error
 
     def _in_new_memory(
         self, function: Callable[..., Any], arrays: Sequence[Array], context: RunContext | None
@@ -123,12 +144,24 @@ class Plan:
             context: of the run.
             values: see `Tiers.iteration`.
         """
-        run = self.tiers.iteration(values)
+        try:
+            run = self.tiers.iteration(values)
+        except Exception as error:
+            self.tiers.without(error)
+            run = self.run
 
         def call(arrays: Sequence[Array]) -> tuple[Array, ...]:
+            nonlocal run
             try:
                 return run(arrays, context)  # type: ignore[no-any-return]
             except Exception as error:
+                if run != self.run:
+                    from pinnace.engine import recovery
+
+                    results = recovery.iteration(self, error, arrays, context)
+                    if results is not None:
+                        run = self.run
+                        return results
                 self.source.locate(error)
                 raise
 

@@ -9,8 +9,12 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pinnace.framework import config
+from pinnace.framework.errors import OpError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
+from pinnace.framework.versions import VERSION
+from pinnace.framework.visible_text import visible
 from pinnace.graph.copying import Copy
 from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
 from pinnace.graph.text import text_of
@@ -19,9 +23,15 @@ from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-# Rejections that are kept, and characters of a graph that are logged.
-_MOST_KEPT, _MOST_TEXT = 64, 1 << 14
+# Rejections that are kept, and characters of a graph.
+_MOST_KEPT, _MOST_TEXT = 64, 1 << 20
+# What the log says of a kind.
+_WHAT = {
+    "search": "could not be made",
+    "call": "raised an error that its plan does not",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +39,8 @@ class Rejection:
     """One kernel whose first results were not the plan's.
 
     Attributes:
-        kind: region, small plan, loop, recurrence, turns (the clusters of a loop's body) or search
-            (looking for regions failed: there is no kernel).
+        kind: region, small plan, loop, recurrence, turns (the clusters of a loop's body), search
+            (looking for code failed: there is none) or call (a form that had passed raised).
         function: name of the graph that it is a part of.
         difference: the first number that was another, or the error.
         text: the graph that the kernel was to compute.
@@ -71,7 +81,9 @@ def rejected() -> tuple[Rejection, ...]:
 
 
 def reject(kind: str, function: str, difference: str, text: str) -> None:
-    """Count a kernel that will not be used, and log it; called once for each.
+    """Count a kernel that will not be used, and log it in one line; called once for each.
+
+    The graph goes into a file of the cache folder, which the user may send.
 
     Args:
         kind: see `Rejection`.
@@ -79,18 +91,42 @@ def reject(kind: str, function: str, difference: str, text: str) -> None:
         difference: see `Rejection`.
         text: see `Rejection`.
     """
-    text = text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
-    _record.add(Rejection(kind, function, difference, text))
+    _record.add(Rejection(kind, function, difference, text[:_MOST_TEXT]))
     import logging  # late: most processes never come here
 
+    path = _write(kind, function, difference, text[:_MOST_TEXT])
     logging.getLogger("pinnace").error(
-        "compiled code of %s %s and is not used; please report this\n  %s: %s\n%s",
-        function,
-        "could not be made" if kind == "search" else "did not agree with its plan",
+        "compiled code of %s %s and is not used, the answers are the plan's: %s: %s; please report "
+        "this %s",
+        visible(function).replace("\n", " "),
+        _WHAT.get(kind, "did not agree with its plan"),
         kind,
-        difference,
-        text,
+        visible(difference).replace("\n", " "),
+        f"and send {path}" if path is not None else "(there is no cache folder to keep the graph)",
     )
+
+
+def _write(kind: str, function: str, difference: str, text: str) -> Path | None:
+    """Keep the graph of what was rejected; where, or None if it cannot be kept."""
+    base = config.settings.cache
+    if base is None:
+        return None
+    import hashlib
+
+    from pinnace.engine.ahead.trust import is_safe
+    from pinnace.storage.atomic import write_file
+
+    content = f"pinnace {VERSION}, {function}\n{kind}: {difference}\n\n{text}".encode()
+    folder = base / "rejected"
+    path = folder / f"{hashlib.sha256(content).hexdigest()[:16]}.txt"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not is_safe(folder):
+            return None
+        write_file(path, content)
+    except (OSError, OpError):
+        return None
+    return path
 
 
 def part_of(

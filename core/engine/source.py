@@ -25,6 +25,7 @@ from pinnace.ops.state.variables import READ_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from types import FrameType
 
     from pinnace.engine.steps import Region, Step
     from pinnace.framework.tensor import Array
@@ -336,19 +337,28 @@ class Source:
         names = "".join(f"{self.name(value)}, " for value in cluster.outputs)
         return f"{names}= {self.bind(f'f{index}', fused)}(({inputs}), ({outs}))"
 
-    def locate(self, error: Exception) -> None:
-        """Say at which node it failed, once, in the error itself."""
+    def names(self) -> dict[Value, str]:
+        """The Python names of values so far."""
+        with self._writing:
+            return dict(self._names)
+
+    def failed_at(self, error: Exception) -> tuple[int, FrameType] | None:
+        """The step on whose line an error came, and the frame; None if it came from elsewhere."""
         trace = error.__traceback__
-        line: int | None = None
-        names: Mapping[str, Any] = _UNNAMED
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self._file:
-                line, names = trace.tb_lineno, trace.tb_frame.f_locals
+                index = trace.tb_lineno - _FIRST_LINE
+                return (index, trace.tb_frame) if 0 <= index < len(self._steps) else None
             trace = trace.tb_next
-        index = None if line is None else line - _FIRST_LINE
-        if index is None or not 0 <= index < len(self._steps) or getattr(error, "located", False):
+        return None
+
+    def locate(self, error: Exception) -> None:
+        """Say at which node it failed, once, in the error itself."""
+        found = self.failed_at(error)
+        if found is None or getattr(error, "located", False):
             return
-        locate(error, self._steps[self._failed_in(index, names)].node)
+        index, frame = found
+        locate(error, self._steps[self._failed_in(index, frame.f_locals)].node)
 
 
 def locate(error: Exception, node: Node) -> None:

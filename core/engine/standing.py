@@ -60,6 +60,8 @@ def _why_nothing(plan: Plan, arrays: Sequence[Array]) -> str:
     pinned = _why_pinned()
     if pinned:
         return pinned
+    if plan.tiers.has_failed:
+        return "a faster form raised an error that the plan does not: see the log"
     if not plan.tiers.is_worthwhile:
         return "too short a plan: memory and machine code would bring nothing"
     if plan.tiers.has_given_up(arrays):

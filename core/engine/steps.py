@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from pinnace.graph.walk import ordered
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from pinnace.engine.waiting import Requested
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph, Node, Value
+    from pinnace.ops.running import RunContext
 
 
 class Step:
@@ -31,6 +34,33 @@ def steps_of(graph: Graph) -> list[Step]:
     return [
         Step(node) for node in ordered(graph) if node not in arguments and node.op.name != "Const"
     ]
+
+
+def run_node(
+    node: Node, arrays: Sequence[Any], context: RunContext | None = None
+) -> tuple[Array, ...]:
+    """The outputs of a step's kernel.
+
+    Args:
+        node: the step.
+        arrays: its inputs.
+        context: of the run; only ops that want none may do without.
+
+    Raises:
+        ValueError: there is no kernel.
+    """
+    op = node.op
+    if op.kernel is None:
+        raise ValueError(f"{op.name} has no kernel")
+    options = {name: node.attrs[name] for name in op.kernel_attrs}
+    if op.wants_ctx and context is not None:
+        options["ctx"] = context.of(node) if op.effect == "random" else context
+    with np.errstate(all="ignore"):
+        made: Any = op.kernel(*op.pack_inputs(arrays, node.attrs), **options)
+    if not node.outputs:
+        return ()
+    single = len(op.outputs) == 1 and not op.outputs[0].is_list
+    return tuple(np.asarray(one) for one in ((made,) if single else made))
 
 
 class Part(Protocol):

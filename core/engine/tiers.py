@@ -155,6 +155,7 @@ class Tiers:
     Attributes:
         has_products: whether BLAS, or a kernel that shares its work, has anything to do.
         unprepared_s: what the last call took, in seconds, that no lease was for.
+        has_failed: whether some form raised what the plan does not: the plan runs all calls.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -177,6 +178,7 @@ class Tiers:
         self.has_products = has_products(step.node for step in plan.steps)
         self._is_small = _is_small(plan)
         self.unprepared_s = 0.0
+        self.has_failed = False
         # How often arguments had been assigned to when such a call began.
         self._versions: list[int | None] = []
         self._worthwhile = (
@@ -211,6 +213,21 @@ class Tiers:
                 return found
             prepared = found
         return self._leased(prepared)
+
+    def fail(self) -> None:
+        """Have the plan run all calls from now on."""
+        with self._lock:
+            self.has_failed, self._worthwhile = True, False
+            self._loops.clear()
+
+    def without(self, error: Exception) -> None:
+        """Nothing is leased, now or later: looking for a form raised this."""
+        from pinnace.engine import recovery
+
+        if not recovery.may_be_ours(error):
+            raise error
+        self.fail()
+        recovery.reject("search", self._plan, error, "")
 
     def _leased(self, prepared: Prepared) -> Leased:
         if prepared.small is not None:
@@ -428,7 +445,7 @@ class Tiers:
     def loops(self) -> LoopTiers | None:
         """How loops with this body run in the tier that is chosen; None if by plans alone."""
         tier = config.settings.pinned_tier
-        if tier in {"plan", "eager"}:
+        if self.has_failed or tier in {"plan", "eager"}:
             return None
         found = self._loops.get(tier)
         if found is None:

@@ -51,11 +51,14 @@ _methods: list[_Method] = []
 
 
 def folder() -> Path | None:
-    """The folder for this version's kernels, made if need be; None if it cannot be trusted."""
-    base = config.settings.cache
-    if base is None:
+    """The folder for this version's kernels, made if need be.
+
+    None if it cannot be trusted, or if LLVM is not there (any more), which all that is kept needs.
+    """
+    base, version = config.settings.cache, _version()
+    if base is None or version is None:
         return None
-    found = base / "kernels" / _version()
+    found = base / "kernels" / version
     with contextlib.suppress(OSError):  # it may be there all the same, and not ours to write to
         found.mkdir(mode=0o700, parents=True, exist_ok=True)
     return found if is_safe(found) else None
@@ -127,9 +130,15 @@ def _symbol(text: str) -> str:
 
 
 @functools.cache
-def _version() -> str:
-    """Changes with whatever machine code is made from, beside its own text, and the processor."""
-    from llvmlite import binding
+def _version() -> str | None:
+    """Changes with whatever machine code is made from, beside its own text, and the processor.
+
+    None where llvmlite is missing, or cannot be loaded.
+    """
+    try:
+        from llvmlite import binding
+    except (ImportError, OSError):
+        return None
 
     try:
         numba = metadata.version("numba")

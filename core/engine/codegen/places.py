@@ -204,6 +204,12 @@ def array_type(shape: tuple[int, ...], kind: str, readonly: bool) -> str:
 
 
 def fit(array: Array) -> Array:
-    """An array as kernels take it; one in a mapped file may lie at any address."""
+    """An array as kernels take it.
+
+    One in a mapped file may lie at any address; a single number that NumPy has taken out of an
+    array, as an iterator over a dataset does, is none.
+    """
+    if not isinstance(array, np.ndarray):
+        return np.asarray(array)
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")

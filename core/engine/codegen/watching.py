@@ -13,7 +13,7 @@ import numpy as np
 
 from pinnace import late
 from pinnace.engine.codegen.array_steps import UnsupportedError
-from pinnace.engine.networks.steady import run_node
+from pinnace.engine.steps import run_node
 from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:

@@ -280,6 +280,8 @@ def _layer(
     layer = Layer("ATTENTION", place, reader.steps[place].node, second.out, xs)
     mask = Strides(0, 0, 0, 0)
     for value in scores.mask:
+        if value in reader.made:  # by a step that was read early
+            return None
         mask = _mask_strides(reader.shape(value) or ())
         if reader.is_steady(value):
             layer.mask = value

@@ -72,6 +72,7 @@ class _Search:
         self._variables = variables
         self._steady = find_steady(steps, variables)
         self._refused: set[Value] = set()
+        self._barriers: set[int] = set()
         # Places of steps that run in any case.
         self._places = [
             place
@@ -85,14 +86,26 @@ class _Search:
                 self._uses.setdefault(value, []).append(place)
 
     def sound_readers(self) -> list[Reader]:
-        """The steps read, so that nobody wants a value by itself that lies in another."""
+        """The steps read, so that nobody wants a value by itself that lies in another.
+
+        And so that nobody wants one before the network has run.
+        """
         for _ in range(_MOST_TURNS):
             found = self.readers()
             missed = {value for reader in found for value in self._missed(reader)}
-            if not missed:
+            early = {place for reader in found for place in self._early(reader)}
+            if not missed and not early:
                 break
             self._refused |= missed
+            self._barriers |= early
         return found
+
+    def _early(self, reader: Reader) -> list[int]:
+        """Places of others that want what the network makes before its last step."""
+        members = set(reader.members)
+        end = max(members, default=-1)
+        takers = {at for value in reader.made for at in self._uses.get(value, ())}
+        return [at for at in takers if 0 <= at < end and at not in members]
 
     def _missed(self, reader: Reader) -> list[Value]:
         """Values that others than the network want, or whose whole it does not make."""
@@ -127,16 +140,19 @@ class _Search:
         for member in sorted(reader.members):
             if not parts[member >= place].read(member):
                 return [reader]
+        if parts[0].end >= place:
+            return [reader]  # a layer has steps on both sides
         return parts if all(map(_is_worth_it, parts)) else [reader]
 
     def _reader(self, taken: Collection[int] = ()) -> Reader:
         steady = {*self._steady, *self._variables}  # handles: what they stand for is steady
         refused = frozenset(self._refused)
-        return Reader(self._steps, self._sizes, steady, self._uses, self._running, refused, taken)
+        steps, sizes, barriers = self._steps, self._sizes, frozenset(self._barriers)
+        return Reader(steps, sizes, steady, self._uses, self._running, refused, taken, barriers)
 
     def network(self, reader: Reader) -> Network | None:
-        """The network that was read; None if it is not worth one."""
-        if not _is_worth_it(reader):
+        """The network that was read; None if it is not worth one, or cannot be one."""
+        if not _is_worth_it(reader) or self._early(reader):
             return None
         members = set(reader.members)
         for padded in reader.padded:

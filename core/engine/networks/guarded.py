@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.engine.networks.region import Part
-from pinnace.engine.networks.steady import find_steady, run_node
+from pinnace.engine.networks.steady import find_steady
 from pinnace.engine.source import locate
+from pinnace.engine.steps import run_node
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 from pinnace.ops.state.variables import resource_of

@@ -48,6 +48,7 @@ class Reader:
         running: the places of steps that run in any case.
         refused: values that must lie by themselves.
         taken: places of steps that are in other networks.
+        barriers: places of steps that want what the network makes: see `is_barred`.
 
     Attributes:
         layers: in the order in which they began; `Layer.place` says when one is complete.
@@ -62,6 +63,7 @@ class Reader:
         destined: values that lie there.
         by: the layer that makes a value in the end.
         passed: values between a layer and what it reads instead of them.
+        end: the last place that a layer has taken before its turn: the network runs there or later.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Reader:
         running: Collection[int],
         refused: Collection[Value] = (),
         taken: Collection[int] = (),
+        barriers: Collection[int] = (),
     ) -> None:
         self.layers: list[Layer] = []
         self.members: list[int] = []
@@ -92,8 +95,10 @@ class Reader:
         self.running = running
         self.by: dict[Value, Layer] = {}
         self.passed: set[Value] = set()
-        # Places of steps that a layer before them has taken, too.
+        # Places of steps that a layer before them has taken, too, and where no layer may take more.
         self._claimed: set[int] = set()
+        self._barriers = barriers
+        self.end = -1
 
     def read(self, place: int) -> bool:
         """Whether the step at a place is part of the network now."""
@@ -103,6 +108,8 @@ class Reader:
         if node.controls or len(node.outputs) < 1 or not self.is_number(node.outputs[0]):
             return False
         if node.op not in _SPLITTING and any(map(self.is_used, node.outputs[1:])):
+            return False
+        if self._is_wanted_early(node):
             return False
         rule = RULES.get(node.op)
         found = rule is not None and rule(self, place, node)
@@ -124,11 +131,13 @@ class Reader:
                 self.put_back(places[:count])
                 return False
         self._claimed.update(places)
+        self.end = max([self.end, *places])
         return True
 
     def put_back(self, places: Sequence[int]) -> None:
         """Forget what `read_early` read."""
         self._claimed.difference_update(places)
+        self.end = max(self._claimed, default=-1)
         for place in places:
             self.members.remove(place)
             for value in self.steps[place].node.outputs:
@@ -139,8 +148,25 @@ class Reader:
     def claim(self, places: Collection[int]) -> None:
         """Steps behind the one that is read are part of its layer."""
         self._claimed.update(places)
+        self.end = max([self.end, *places])
         for place in places:
             self._take(place)
+
+    def is_barred(self, between: range) -> bool:
+        """Whether a step outside is known to want what the network makes before a layer ends.
+
+        Args:
+            between: the places from a layer's first step to its last.
+        """
+        return any(place in between for place in self._barriers)
+
+    def _is_wanted_early(self, node: Node) -> bool:
+        """Whether what a step makes is taken before the network can run.
+
+        A layer before it has taken later steps. They have been told that it is made outside, or
+        others would find nothing.
+        """
+        return any(0 <= at <= self.end for value in node.outputs for at in self.uses.get(value, ()))
 
     def _take(self, place: int) -> None:
         self.members.append(place)

@@ -68,6 +68,8 @@ def _following(reader: Reader, steps: _Steps, node: Node) -> Node | None:
     if len(takers) != 1 or takers[0] < 0:
         return None
     after = reader.steps[takers[0]].node
+    if reader.is_barred(range(steps.place, takers[0])):
+        return None
     if reader.sizes.get(after.outputs[0]) != steps.shape or not steps.take(after):
         return None
     return after

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from pinnace.engine.steps import run_node
 from pinnace.framework import dtypes
 from pinnace.graph.graph import FunctionRef, Graph, constant_of
 from pinnace.ops.functional.calls import STATEFUL_PARTITIONED_CALL
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from pinnace.engine.steps import Step
     from pinnace.framework.tensor import Array
-    from pinnace.graph.graph import Node, Value
+    from pinnace.graph.graph import Value
 
 # Effects under which a variable that was read keeps its value until the run is over.
 _HARMLESS = frozenset({None, "read", "random"})
@@ -108,26 +107,6 @@ class Evaluation:
         if found is None:
             found = self._variables.get(value)
         return constant_of(value) if found is None else found
-
-
-def run_node(node: Node, arrays: Sequence[Any]) -> tuple[Array, ...]:
-    """The outputs of a step's kernel.
-
-    Args:
-        node: the step, whose op wants no context.
-        arrays: its inputs.
-
-    Raises:
-        ValueError: there is no kernel.
-    """
-    op = node.op
-    if op.kernel is None:
-        raise ValueError(f"{op.name} has no kernel")
-    options = {name: node.attrs[name] for name in op.kernel_attrs}
-    with np.errstate(all="ignore"):
-        made = op.kernel(*op.pack_inputs(arrays, node.attrs), **options)
-    single = len(op.outputs) == 1 and not op.outputs[0].is_list
-    return tuple(np.asarray(one) for one in ((made,) if single else made))
 
 
 def roots_of(values: Collection[Value], variables: Collection[Value]) -> list[Value]:

@@ -18,6 +18,7 @@ from tests.unit.engine.test_tiers import PROGRAMS, arrays, normal, region, small
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 # Text that a right kernel contains, and what makes it wrong.
 TAMPERED: dict[str, tuple[str, str]] = {
@@ -76,8 +77,13 @@ def tampered(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]
 
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_a_wrong_kernel_never_answers_and_is_told_once(
-    kind: str, tampered: Any, caplog: pytest.LogCaptureFixture
+    kind: str,
+    tampered: Any,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
+    monkeypatch.setattr(config.settings, "cache", tmp_path)
     program, draw = PROGRAMS[kind]
     given = [tf.constant(one) for one in draw()]
     wanted = plain(program, *given)
@@ -96,8 +102,12 @@ def test_a_wrong_kernel_never_answers_and_is_told_once(
     assert "instead of" in one.difference
     assert "Mul(" in one.text  # the graph
     (record,) = caplog.records
-    assert "did not agree with its plan and is not used" in record.getMessage()
-    assert one.text in record.getMessage()
+    line = record.getMessage()
+    assert "did not agree with its plan and is not used" in line
+    assert "\n" not in line
+    (path,) = (tmp_path / "rejected").iterdir()
+    assert line.endswith(str(path))
+    assert one.text in path.read_text()
 
 
 def test_a_search_that_fails_ends_no_call(

@@ -1,0 +1,133 @@
+"""What TensorFlow writes of 26 vision architectures that others wrote, which no test was fitted to.
+
+    python architectures.py FOLDER [NAME...]
+
+FOLDER/NAME becomes a SavedModel (`model`), pictures in batches of several sizes (`asked.npz`) and
+what TensorFlow answers to them (`answers.npz`). Each is written by a process of its own and gets
+its name when it is whole, so that one that was interrupted is written again. It runs in an
+environment with TensorFlow, tf_keras and keras-cv-attention-models.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+# Modules of keras_cv_attention_models, and the function of each that builds its smallest model.
+ARCHITECTURES = {
+    "AotNet50": "aotnet",
+    "BeitBasePatch16": "beit",
+    "BotNet26T": "botnet",
+    "CAFormerS18": "caformer",
+    "CMTTiny": "cmt",
+    "CoaTLiteTiny": "coat",
+    "CoAtNet0": "coatnet",
+    "ConvNeXtTiny": "convnext",
+    "CotNet50": "cotnet",
+    "CSPNeXtTiny": "cspnext",
+    "DaViT_T": "davit",
+    "EdgeNeXt_XX_Small": "edgenext",
+    "EfficientFormerL1": "efficientformer",
+    "EfficientFormerV2S0": "efficientformer",
+    "EfficientNetV2B0": "efficientnet",
+    "EfficientViT_B0": "efficientvit",
+    "FasterNetT0": "fasternet",
+    "FasterViT0": "fastervit",
+    "FastViT_T8": "fastvit",
+    "GCViT_XXTiny": "gcvit",
+    "GhostNetV2_1X": "ghostnet",
+    "HaloNet26T": "halonet",
+    "HorNetTiny": "hornet",
+    "InceptionNeXtTiny": "inceptionnext",
+    "IFormerSmall": "iformer",
+    "LCNet050": "lcnet",
+}
+BATCHES = (1, 2, 3)
+_SEED = 20
+# Of the largest number of an answer: less, and pictures are answered alike, so nothing is compared.
+_LEAST_SPREAD = 1e-3
+
+
+def write(name: str, target: Path) -> None:
+    """Save one architecture with drawn weights, what it is asked and what it answers."""
+    import importlib
+
+    import numpy as np
+    import tensorflow as tf
+
+    tf.keras.utils.set_random_seed(_SEED)
+    random = np.random.default_rng(_SEED)
+    module = importlib.import_module(f"keras_cv_attention_models.{ARCHITECTURES[name]}")
+    model = getattr(module, name)(pretrained=None)
+    size = model.input_shape[1:]
+    _liven(model, random.standard_normal((4, *size)).astype(np.float32), random)
+    spec = tf.TensorSpec([None, *size], tf.float32, name="pictures")
+
+    @tf.function(input_signature=[spec])  # type: ignore[untyped-decorator]
+    def answer(pictures: Any) -> dict[str, Any]:
+        return {"scores": model(pictures, training=False)}
+
+    root = tf.Module()
+    root.network, root.answer = model, answer
+    tf.saved_model.save(root, str(target / "model"), signatures=answer)
+    signature = tf.saved_model.load(str(target / "model")).signatures["serving_default"]
+    asked, answers = {}, {}
+    for batch in BATCHES:
+        pictures = random.standard_normal((batch, *size)).astype(np.float32)
+        asked[str(batch)] = pictures
+        answers[str(batch)] = signature(pictures=tf.constant(pictures))["scores"].numpy()
+    largest = answers[str(BATCHES[-1])]
+    assert np.isfinite(largest).all(), name
+    spread = np.std(largest.astype(np.float64), axis=0).max() / np.abs(largest).max()
+    assert spread > _LEAST_SPREAD, (name, spread)
+    np.savez(target / "asked.npz", **asked)
+    np.savez(target / "answers.npz", **answers)
+
+
+def _liven(model: Any, pictures: Any, random: Any) -> None:
+    """Weights as after a training.
+
+    Scales and offsets move from where layers begin, which is where whole branches vanish;
+    statistics become those of these pictures: with others, signals fade in deep networks.
+    """
+    for variable in model.trainable_weights:
+        if variable.shape.rank <= 1:
+            variable.assign_add(0.05 * random.standard_normal(tuple(variable.shape)))
+    for layer in model.submodules:
+        if hasattr(layer, "moving_variance"):
+            layer.momentum = 0.0
+    model(pictures, training=True)
+
+
+def main(folder: Path, names: list[str]) -> int:
+    """Write what is missing; the number of those that could not be written."""
+    failed = 0
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names or list(ARCHITECTURES):
+        if (folder / name).is_dir():
+            continue
+        making = folder / f"{name}.making"
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir()
+        program = [sys.executable, __file__, "--one", name, str(making)]
+        done = subprocess.run(program, capture_output=True, text=True, check=False)
+        if done.returncode:
+            failed += 1
+            sys.stderr.write(f"{name} could not be written:\n{done.stderr}\n")
+            continue
+        making.rename(folder / name)
+        sys.stdout.write(f"  {name}\n")
+        sys.stdout.flush()
+    return failed
+
+
+if __name__ == "__main__":
+    # Before TensorFlow is imported: the architectures are of Keras 2.
+    os.environ["TF_USE_LEGACY_KERAS"] = "1"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if sys.argv[1] == "--one":
+        write(sys.argv[2], Path(sys.argv[3]))
+    else:
+        sys.exit(1 if main(Path(sys.argv[1]), sys.argv[2:]) else 0)
