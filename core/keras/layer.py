@@ -686,11 +686,15 @@ class Layer(LayerMembers, Module):
             "trainable": self.trainable,
             "dtype": registry.serialize_keras_object(self._policy),
         }
-        if type(self).get_config is not Layer.get_config:
+        if not self._tells_constructor():
             if self.activity_regularizer is not None:
                 base["activity_regularizer"] = _regularizers.serialize(self.activity_regularizer)
             return base
         return {**base, **configuration.constructor_config(self)}
+
+    def _tells_constructor(self) -> bool:
+        """Whether no subclass says what its configuration is: the constructor's arguments are."""
+        return type(self).get_config is Layer.get_config
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
@@ -700,7 +704,7 @@ class Layer(LayerMembers, Module):
         if type(dtype) is policies.DTypePolicy:
             arguments["dtype"] = dtype.name  # Keras: constructors may expect a name
         try:
-            return cls(**arguments)
+            return configuration.made(cls, arguments)
         except (TypeError, ValueError) as error:
             raise TypeError(f"{cls.__name__}.from_config: {error}") from error
 
