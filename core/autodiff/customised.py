@@ -6,12 +6,16 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pinnace import late
 from pinnace.autodiff.tape import carries_gradient
 from pinnace.framework import structure
+from pinnace.framework.composite import is_composite
 from pinnace.framework.context import state, tapes_hidden
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.indexed_slices import IndexedSlices
+from pinnace.framework.tensor import Operands
 from pinnace.framework.variable import Variable
 from pinnace.ops.array import constants, reshaping
 
@@ -54,8 +58,10 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
 
     Args:
         f: `f(*xs)` gives `(result, grad_fn)`; `grad_fn(*dys)` gives one gradient per tensor
-            argument. If `f` reads variables, `grad_fn(*dys, variables=[...])` gives those, and a
-            list with one gradient per variable. None gives a decorator.
+            argument, in the order of `f`'s parameters, whether they were named in the call or not.
+            Named arguments without tensors are options, and have none. If `f` reads variables,
+            `grad_fn(*dys, variables=[...])` gives those, and a list with one gradient per variable.
+            None gives a decorator.
 
     Returns:
         A function that gives the result alone and is differentiated by `grad_fn`.
@@ -65,16 +71,15 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
-        inputs = [
-            (x.value() if isinstance(x, Variable) else convert_to_tensor(x))
-            for x in structure.flatten(args)
-        ]
+        named, options, leaves = _in_order(f, args, kwargs)
+        inputs = [_value(x) for x in structure.flatten((args, list(named.values())))]
         readers = _Readers()
         outer = state.tapes
         # The ops inside are recorded too: second derivatives may go through them.
         state.tapes = (*outer, readers)
         try:
-            results, grad_fn = f(*structure.pack_sequence_as(args, inputs), **kwargs)
+            given, by_name = structure.pack_sequence_as((args, list(named.values())), inputs)
+            results, grad_fn = f(*given, **dict(zip(named, by_name, strict=True)), **options)
         finally:
             state.tapes = outer
         variables = list(readers.variables.values())
@@ -97,9 +102,9 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
             ]
             if variables:
                 by_input, by_variable = grad_fn(*filled, variables=variables)
-                found = [*structure.flatten(by_input), *by_variable]
+                found = [*_for_inputs(by_input, leaves, inputs), *by_variable]
             else:
-                found = structure.flatten(grad_fn(*filled))
+                found = _for_inputs(grad_fn(*filled), leaves, inputs)
             if len(found) != len(everything):
                 raise ValueError(
                     f"custom_gradient: the gradient function of {f.__name__!r} must give "
@@ -121,6 +126,54 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
         return structure.pack_sequence_as(results, outputs)
 
     return decorated
+
+
+def _in_order(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], list[bool]]:
+    """Named arguments that hold tensors, the others, and which leaves of all are tensors.
+
+    They stand in the order of the parameters of `f`, which is that of its gradients.
+    """
+    if not kwargs:
+        return {}, {}, []
+    order = {name: place for place, name in enumerate(inspect.signature(f).parameters)}
+    ordered = sorted(kwargs, key=lambda name: order.get(name, len(order)))
+    named = {key: kwargs[key] for key in ordered if _holds_tensors(kwargs[key])}
+    options = {key: value for key, value in kwargs.items() if key not in named}
+    leaves = [True] * len(structure.flatten(args))
+    for key in ordered:
+        leaves += [key in named] * len(structure.flatten(kwargs[key]))
+    return named, options, leaves
+
+
+def _holds_tensors(value: Any) -> bool:
+    """Whether a gradient may go to a named argument: numbers and texts are options."""
+    return any(
+        isinstance(x, (Operands, np.ndarray)) or is_composite(x) for x in structure.flatten(value)
+    )
+
+
+def _value(x: Any) -> Any:
+    return x.value() if isinstance(x, Variable) else convert_to_tensor(x)
+
+
+def _for_inputs(given: Any, leaves: list[bool], inputs: list[Any]) -> list[Any]:
+    """One gradient per tensor argument.
+
+    Where arguments are named, a gradient function may also give one for each argument, options
+    such as a number, too; or none for those that no gradient can go to, such as a bool.
+    """
+    found = list(structure.flatten(given))
+    if not leaves or len(found) == len(inputs):
+        return found
+    if len(found) == len(leaves):
+        return [g for g, is_tensor in zip(found, leaves, strict=True) if is_tensor]
+    carry = [carries_gradient(x.dtype) for x in inputs]
+    if len(found) != sum(carry):
+        return found
+    waiting = iter(found)
+    return [next(waiting) if carries else None for carries in carry]
 
 
 def _gradient(g: Any) -> Any:

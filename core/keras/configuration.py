@@ -1,15 +1,19 @@
-"""The arguments of a layer's constructor as its configuration."""
+"""The arguments of a layer's constructor as its configuration, and a layer made of them."""
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from pinnace.keras import dtype_policy as policies
 from pinnace.keras import registry
 
 if TYPE_CHECKING:
     from pinnace.keras.layer import Layer
 
+Made = TypeVar("Made", bound="Layer")
+# What every layer is told, whatever else its constructor takes.
+_OF_ALL = ("name", "trainable", "dtype")
 _OF_LATER = ("lora_rank", "lora_alpha", "gptq_unpacked_column_size", "quantization_config")
 
 
@@ -34,7 +38,7 @@ def constructor_config(layer: Layer) -> dict[str, Any]:
                 f"{type(layer).__name__}.get_config: arguments *{name} have no names\n"
                 "  Try: define get_config"
             )
-    for name in ("name", "trainable", "dtype"):
+    for name in _OF_ALL:
         given.pop(name, None)
     # Older versions of Keras do not know these: they are told only where they say something.
     for name in _OF_LATER:
@@ -43,6 +47,30 @@ def constructor_config(layer: Layer) -> dict[str, Any]:
     # What this library's layers keep under an argument's name is that argument, normalised.
     ours = type(layer).__module__.startswith("pinnace.keras.")
     return {name: _stored(layer, name, value, ours) for name, value in given.items()}
+
+
+def made(kind: type[Made], arguments: dict[str, Any]) -> Made:
+    """A layer of this class; what its constructor does not take is set afterwards.
+
+    Args:
+        kind: the class.
+        arguments: of its constructor, with the name, `trainable` and the dtype of the layer.
+
+    Raises:
+        TypeError: an argument that the constructor does not take.
+    """
+    parameters = inspect.signature(kind.__init__).parameters  # type: ignore[misc]  # it is only looked at
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    later = [] if open_ended else [name for name in _OF_ALL if name not in parameters]
+    layer = kind(**{name: value for name, value in arguments.items() if name not in later})
+    told = {name: arguments[name] for name in later if name in arguments}
+    if "name" in told:
+        layer.name = told["name"]
+    if told.get("trainable") is False:
+        layer.trainable = False
+    if "dtype" in told and policies.get(told["dtype"]) != layer.dtype_policy:
+        layer.dtype_policy = told["dtype"]
+    return layer
 
 
 def _stored(layer: Layer, name: str, value: Any, ours: bool) -> Any:

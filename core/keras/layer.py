@@ -120,6 +120,11 @@ class Layer(LayerMembers, Module):
     # Whether it computes in float32 under a policy of mixed precision: what it gives is then cast.
     _stays_single: ClassVar[bool] = False
 
+    # What inputs must be like, and whether masks are handed on: a subclass says it in its body, or
+    # its constructor does. So it may with `trainable`.
+    input_spec: Any = None
+    supports_masking: Any = False
+
     activity_regularizer: Any
     _weight_store: WeightStore
     _penalty_store: Penalties
@@ -156,6 +161,9 @@ class Layer(LayerMembers, Module):
         super().__init_subclass__(**kwargs)
         cls._call_signature = None
         cls._computes_masks = cls.compute_mask is not Layer.compute_mask
+        said = any("supports_masking" in vars(kind) for kind in _below(cls, Layer))
+        if cls._computes_masks and not said:
+            cls.supports_masking = True
         if "build" in cls.__dict__:
             cls.build = prepared_build(cls.__dict__["build"])  # type: ignore[method-assign]  # as decorators do
 
@@ -172,6 +180,8 @@ class Layer(LayerMembers, Module):
         own = class_name_in_snake_case(type(self).__name__)
         name = unique_name(own) if name is None else checked_name(type(self).__name__, name)
         self._name = name
+        if isinstance(type(self).name, str):
+            vars(self)["name"] = name  # Keras: a name in the class is no layer's
         self._scope_name = state.scope + scope_of(name)
         self._policy = policies.get(dtype)
         self._autocast = autocast
@@ -182,8 +192,6 @@ class Layer(LayerMembers, Module):
             )
         self._weight_store.trainable = bool(trainable)
         self.activity_regularizer = _regularizers.get(activity_regularizer)
-        self.input_spec: Any = None
-        self.supports_masking = self._computes_masks
         self._given_input_shape = _first_layer_shape(kwargs)
         unknown = sorted(set(kwargs) - {*_FIRST_LAYER, "dynamic", "weights"})
         if unknown:
@@ -678,11 +686,15 @@ class Layer(LayerMembers, Module):
             "trainable": self.trainable,
             "dtype": registry.serialize_keras_object(self._policy),
         }
-        if type(self).get_config is not Layer.get_config:
+        if not self._tells_constructor():
             if self.activity_regularizer is not None:
                 base["activity_regularizer"] = _regularizers.serialize(self.activity_regularizer)
             return base
         return {**base, **configuration.constructor_config(self)}
+
+    def _tells_constructor(self) -> bool:
+        """Whether no subclass says what its configuration is: the constructor's arguments are."""
+        return type(self).get_config is Layer.get_config
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
@@ -692,7 +704,7 @@ class Layer(LayerMembers, Module):
         if type(dtype) is policies.DTypePolicy:
             arguments["dtype"] = dtype.name  # Keras: constructors may expect a name
         try:
-            return cls(**arguments)
+            return configuration.made(cls, arguments)
         except (TypeError, ValueError) as error:
             raise TypeError(f"{cls.__name__}.from_config: {error}") from error
 
@@ -766,6 +778,11 @@ def _first_layer_shape(kwargs: dict[str, Any]) -> Shape | None:
         return None
     sizes: Sequence[Any] = (shape,) if isinstance(shape, int) else tuple(shape)
     return Shape((kwargs.get("batch_size"), *sizes))
+
+
+def _below(cls: type, base: type) -> tuple[type, ...]:
+    """The classes that come before `base` where an attribute of `cls` is looked up."""
+    return cls.__mro__[: cls.__mro__.index(base)]
 
 
 def _constructor_names(cls: type) -> list[str]:

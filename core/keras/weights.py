@@ -170,7 +170,8 @@ class WeightStore(Part):
         self, found: dict[int, Variable], wanted: Callable[[Variable, bool], bool], active: bool
     ) -> None:
         """Own trainable variables, own others, seed states, then the same of each layer inside."""
-        active = active and self.trainable
+        # Asked of the layer: a subclass may say it in its body.
+        active = active and bool(self._owner.trainable)
         later: list[WeightStore] = []
         others: list[Variable] = []
         child: Any

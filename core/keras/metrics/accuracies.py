@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.dtype_policy import floatx
@@ -141,7 +143,10 @@ class BinaryAccuracy(MeanMetricWrapper):
     Args:
         name: in logs.
         dtype: of the result.
-        threshold: above it a probability means 1.
+        threshold: above it a prediction means 1; that of logits is 0.
+
+    Raises:
+        ValueError: `threshold` is no number.
     """
 
     _direction = "up"
@@ -149,8 +154,10 @@ class BinaryAccuracy(MeanMetricWrapper):
     def __init__(
         self, name: str | None = "binary_accuracy", dtype: Any = None, threshold: float = 0.5
     ) -> None:
-        if threshold is not None and not 0 < threshold < 1:
-            raise ValueError(f"BinaryAccuracy: threshold must be between 0 and 1, got {threshold}")
+        if not isinstance(threshold, (int, float, np.number)):
+            raise ValueError(  # noqa: TRY004 (as for the thresholds of other metrics)
+                f"BinaryAccuracy: threshold must be a number, got {threshold!r}"
+            )
         super().__init__(binary_accuracy, name=name, dtype=dtype, threshold=threshold)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
-from pinnace.keras.metrics.confusion import Counts
+from pinnace.keras.metrics.confusion import Counts, are_even
 from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import broadcasting, casting, constants, reshaping, selecting
 from pinnace.ops.math import arithmetic, comparison, division, exponents, logic, reduction
@@ -34,7 +34,8 @@ class AUC(Counts):
             from above.
         name: in logs.
         dtype: of the result.
-        thresholds: those of the points, instead of a number of them; 0 and 1 are added.
+        thresholds: those of the points, instead of a number of them; 0 and 1 are added. Where all
+            are even, what lies below 0 or above 1, such as a logit, belongs to the outer points.
         multi_label: whether each column of the predictions is a decision of its own, and the result
             the mean of their areas.
         num_labels: how many columns there are, where variables are wanted before the first batch.
@@ -42,7 +43,7 @@ class AUC(Counts):
         from_logits: whether predictions are logits, not probabilities.
 
     Raises:
-        ValueError: another curve or method, too few thresholds, or thresholds outside of 0 to 1.
+        ValueError: another curve or method, or too few thresholds.
 
     Source:
         Keras `AUC`; for PR the interpolation of Davis and Goadrich 2006.
@@ -89,12 +90,16 @@ class AUC(Counts):
         self.multi_label = multi_label
         self.num_labels = num_labels
         super().__init__([-epsilon(), *inner, 1.0 + epsilon()], name=name, dtype=dtype)
+        self._clips = thresholds is None or are_even([0.0, *inner, 1.0])
         self.num_thresholds = len(inner) + 2
         self.curve = _CURVES[str(curve).lower()]
         self.summation_method = str(summation_method).lower()
         self.from_logits = from_logits
         self._given = None if thresholds is None else inner
         self.label_weights = None if label_weights is None else list(label_weights)
+
+    def _check(self, thresholds: list[float]) -> None:
+        """Any will do: those of logits lie outside of 0 to 1."""
 
     def _add_counts(self, shape: tuple[int, ...]) -> None:
         if self.multi_label and len(shape) == 1:
@@ -113,7 +118,9 @@ class AUC(Counts):
                 column = self._number(weights)
                 if sample_weight is not None:
                     rows = self._number(sample_weight)
-                    column = column * (reshaping.expand_dims(rows, -1) if rows.shape.rank else rows)
+                    column = column * (
+                        reshaping.expand_dims(rows, -1) if rows.shape.rank == 1 else rows
+                    )
                 sample_weight = broadcasting.broadcast_to(column, convert_to_tensor(y_pred).shape)
             super().update_state(y_true, y_pred, sample_weight)
             return
@@ -130,6 +137,7 @@ class AUC(Counts):
         if not self.variables:
             super()._add_counts((self.num_thresholds, said.shape[1]))
         limits = np.array(self._thresholds, self._dtype.numpy)[:, None, None]
+        true, said = self._truths(true), self._clipped(said)
         yes = casting.cast(comparison.greater(said, convert_to_tensor(limits)), self._dtype)
         weights = None
         if sample_weight is not None:

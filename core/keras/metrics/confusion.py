@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import casting, indicators, reshaping, shapes, sorting
-from pinnace.ops.math import comparison, division, reduction
+from pinnace.ops.math import clipping, comparison, division, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -46,18 +47,21 @@ class Counts(Metric):
         dtype: Any = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
-        values = [self._usual] if thresholds is None else thresholds
-        listed = [values] if isinstance(values, (int, float)) else list(values)
-        # Keras: ends lie slightly outside 0 and 1.
-        if thresholds is not None and any(not -1e-6 <= t <= 1 + 1e-6 for t in listed):
-            outside = [t for t in listed if not 0 <= t <= 1]
+        listed = _as_list(self._usual if thresholds is None else thresholds)
+        self._check(listed if thresholds is not None else [])
+        self.thresholds = thresholds
+        self._thresholds = listed
+        self._clips = are_even(listed)
+        self.class_id = class_id
+        self._add_counts((len(listed),))
+
+    def _check(self, thresholds: list[float]) -> None:
+        """Refuse thresholds that no probability is above, or that all are."""
+        outside = [t for t in thresholds if t is None or not 0 <= t <= 1]
+        if outside:
             raise ValueError(
                 f"{type(self).__name__}: Threshold values must be in [0, 1]. Received: {outside}"
             )
-        self.thresholds = thresholds
-        self._thresholds = listed
-        self.class_id = class_id
-        self._add_counts((len(listed),))
 
     def _add_counts(self, shape: tuple[int, ...]) -> None:
         for kind in self._kept:
@@ -76,9 +80,9 @@ class Counts(Metric):
                 )
             y_true, y_pred = y_true[..., self.class_id], y_pred[..., self.class_id]
         weights = self._weights(y_pred, sample_weight)
-        true = reshaping.reshape(y_true, [1, -1])
+        true = self._truths(reshaping.reshape(y_true, [1, -1]))
         limits = convert_to_tensor(np.array(self._thresholds, self._dtype.numpy)[:, None])
-        said = comparison.greater(reshaping.reshape(y_pred, [1, -1]), limits)
+        said = comparison.greater(self._clipped(reshaping.reshape(y_pred, [1, -1])), limits)
         yes = casting.cast(said, self._dtype)
         no = 1.0 - yes
         parts = {
@@ -94,14 +98,28 @@ class Counts(Metric):
             getattr(self, kind).assign_add(reduction.reduce_sum(found, 1))
 
     def _considered(self, y_pred: Tensor) -> Tensor:
-        """The predictions, as they are compared with thresholds."""
+        """The predictions, before a class is chosen."""
         return y_pred
+
+    def _truths(self, y_true: Tensor) -> Tensor:
+        """1 where the truth is anything but 0, as in Keras."""
+        return casting.cast(casting.cast(y_true, "bool"), self._dtype)
+
+    def _clipped(self, y_pred: Tensor) -> Tensor:
+        """The predictions, as they are compared with thresholds.
+
+        Keras: even ones are the edges of buckets from 0 to 1, the outer of which take what lies
+        outside, such as logits.
+        """
+        return clipping.clip_by_value(y_pred, 0.0, 1.0) if self._clips else y_pred
 
     def _weights(self, y_pred: Tensor, sample_weight: Any) -> Any:
         if sample_weight is None:
             return None
         weights = self._number(sample_weight)
         missing = (y_pred.shape.rank or 0) - (weights.shape.rank or 0)
+        if missing == -1 and weights.shape[-1] == 1:
+            weights = weights[..., 0]
         for _ in range(missing):
             weights = reshaping.expand_dims(weights, -1)
         return reshaping.reshape(weights * (y_pred * 0.0 + 1.0), [1, -1])
@@ -112,6 +130,16 @@ class Counts(Metric):
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""
         return {**super().get_config(), "thresholds": self.thresholds}
+
+
+def _as_list(thresholds: float | Sequence[float]) -> list[float]:
+    return [thresholds] if isinstance(thresholds, (int, float)) else list(thresholds)
+
+
+def are_even(thresholds: Sequence[float]) -> bool:
+    """Whether they go from 0 to 1 in three or more even steps."""
+    count = len(thresholds)
+    return count > 2 and np.allclose(thresholds, np.linspace(0, 1, count), atol=epsilon())
 
 
 class _OneCount(Counts):

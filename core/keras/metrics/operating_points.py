@@ -52,6 +52,7 @@ class _BestUnderConstraint(Counts):
         last = num_thresholds - 1
         tried = [0.5] if last == 0 else [i / last for i in range(num_thresholds)]
         super().__init__(tried, class_id, name, dtype)
+        self._clips = num_thresholds > 1
         self.value = value
         setattr(self, self._argument, value)
         self.num_thresholds = num_thresholds

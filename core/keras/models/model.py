@@ -918,6 +918,9 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             return graph_config.configuration(self, self._topology)
         return super().get_config()
 
+    def _tells_constructor(self) -> bool:
+        return type(self).get_config is Model.get_config
+
     @classmethod
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None

@@ -15,7 +15,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.keras import losses, metrics, registry, restoring
-from pinnace.keras.layer import Layer
 from pinnace.keras.layers.lookups import IndexLookup
 from pinnace.keras.losses.loss import Loss
 from pinnace.keras.metrics.metric import Metric
@@ -148,13 +147,11 @@ def _in_order(variables: list[Variable], names: list[str]) -> list[Variable]:
 
 def write(model: Model, path: str, with_optimizer: bool) -> None:
     """Write a model; the file is there whole, or as it was before."""
-    stored = _without_modules(registry.serialize_keras_object(model))
+    stored = registry.serialize_keras_object(model)
     config = {"class_name": stored["class_name"], "config": stored["config"]}
-    if type(model).get_config is Layer.get_config:
-        raise ValueError(
-            f"Model.save: {model.name!r} is a subclass of Model, which .h5 files cannot hold\n"
-            "  Try: a path that ends in .keras"
-        )
+    if model._topology is None and stored.get("build_config"):
+        # Ours: a subclass of Model cannot know for which inputs it was built.
+        config["build_config"] = stored["build_config"]
     compiled = model.get_compile_config() if with_optimizer else None
     training = None
     if compiled is not None:

@@ -12,12 +12,16 @@ from pinnace.keras import replicas
 from pinnace.keras.losses.loss import Loss, LossFunctionWrapper
 from pinnace.keras.metrics.means import Mean
 from pinnace.keras.training.loss_plan import PlannedLoss, at, like_outputs, planned
+from pinnace.keras.training.outputs import classes_as
 from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pinnace.keras.metrics.metric import Metric
+
+# Losses whose y has a row for each thing that is classified.
+_OF_ROWS = (_losses.categorical_crossentropy, _losses.categorical_focal_crossentropy)
 
 
 class CompileLoss:
@@ -50,6 +54,17 @@ class CompileLoss:
     def built(self) -> bool:
         """Whether the loss of each part of the outputs is decided."""
         return self._planned is not None
+
+    @property
+    def takes_class_numbers(self) -> bool | None:
+        """Whether y holds numbers of classes, or else a row for each; None if any may be."""
+        if structure.is_nested(self._given):
+            return None
+        kind = loss_of(self._given)
+        function = getattr(kind, "fn", None)
+        if function is _losses.sparse_categorical_crossentropy:
+            return True
+        return False if function in _OF_ROWS else None
 
     def build(self, y: Any, y_pred: Any) -> None:
         """Decide which loss each part of the outputs has."""
@@ -104,8 +119,20 @@ def _told(loss: Loss, y: Any, y_pred: Any, error: Exception) -> str:
     return f"loss {loss.name!r}: y and the output of the model do not fit\n  {given}\n  {error}"
 
 
+def crossentropy(y: Any, y_pred: Any) -> Any:
+    """The crossentropy that the shapes ask for: binary, of class numbers, or of one-hot rows."""
+    found = {
+        "binary": _losses.binary_crossentropy,
+        "sparse": _losses.sparse_categorical_crossentropy,
+        "categorical": _losses.categorical_crossentropy,
+    }
+    return found[classes_as(y, y_pred)](y, y_pred)
+
+
 def loss_of(identifier: Any) -> Loss:
     """The Loss that a name, function or object stands for."""
+    if isinstance(identifier, str) and identifier.lower() in {"crossentropy", "ce"}:
+        return LossFunctionWrapper(crossentropy)
     found = _losses.get(identifier)
     if isinstance(found, Loss):
         return found

@@ -10,7 +10,7 @@ from pinnace.keras import metrics as _metrics
 from pinnace.keras.losses.loss import Loss
 from pinnace.keras.metrics.means import MeanMetricWrapper
 from pinnace.keras.metrics.metric import Metric
-from pinnace.keras.training.outputs import aligned, outputs_by_name, spread_lists
+from pinnace.keras.training.outputs import aligned, classes_as, outputs_by_name, spread_lists
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,22 +154,12 @@ def metric_of(identifier: Any, y: Any, y_pred: Any) -> Metric:
 
 
 def _by_shape(name: str, y: Any, y_pred: Any) -> Metric:
-    """Accuracy or crossentropy: binary, of class numbers, or of one-hot rows. Source: Keras."""
-    true, predicted = y.shape, y_pred.shape
-    accuracy = name.lower() in {"accuracy", "acc"}
-    binary = len(predicted) > 0 and predicted[-1] == 1
-    sparse = len(true) < len(predicted) or (true[-1] == 1 and (predicted[-1] or 2) > 1)
-    if accuracy:
-        if binary:
-            return _metrics.BinaryAccuracy(name=name)
-        if sparse:
-            return _metrics.SparseCategoricalAccuracy(name=name)
-        return _metrics.CategoricalAccuracy(name=name)
-    if binary:
-        return _metrics.BinaryCrossentropy(name=name)
-    if sparse:
-        return _metrics.SparseCategoricalCrossentropy(name=name)
-    return _metrics.CategoricalCrossentropy(name=name)
+    """Accuracy or crossentropy: binary, of class numbers, or of one-hot rows."""
+    what = "Accuracy" if name.lower() in {"accuracy", "acc"} else "Crossentropy"
+    prefix = {"binary": "Binary", "sparse": "SparseCategorical", "categorical": "Categorical"}
+    kind = getattr(_metrics, prefix[classes_as(y, y_pred)] + what)
+    made: Metric = kind(name=name)
+    return made
 
 
 def _plain_name(name: str, seen: Counter[str]) -> str:

@@ -25,7 +25,9 @@ from pinnace.keras.training.batches import (
 from pinnace.keras.training.composite_rows import CompositeRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+
+    from pinnace.keras.training.class_weights import ClassWeights
 
 
 def batches_of(
@@ -37,7 +39,7 @@ def batches_of(
     batch_size: int | None = None,
     steps: int | None = None,
     shuffle: bool | str = False,
-    class_weight: Mapping[int, float] | None = None,
+    class_weight: ClassWeights | None = None,
     upright: bool = True,
 ) -> Batches:
     """What a training method was given, as batches.
@@ -50,7 +52,7 @@ def batches_of(
         batch_size: of arrays; 32 if None.
         steps: batches in an epoch.
         shuffle: whether each epoch has an order of its own.
-        class_weight: class -> weight of its samples.
+        class_weight: adds sample weights that follow from the classes of y.
         upright: whether a Series of pandas is a matrix of one column, as `fit` has it in Keras and
             `train_on_batch` has not.
 
@@ -59,11 +61,11 @@ def batches_of(
     """
 
     def weigh(batch: Any) -> Batch:
-        return _class_weighted(who, as_batch(who, batch), class_weight)
+        return _weighted(as_batch(who, batch), class_weight)
 
     if _is_arrays(x):
         parts = array_parts(who, x, y, sample_weight, upright=upright)
-        parts = _class_weighted(who, parts, class_weight)
+        parts = _weighted(parts, class_weight)
         if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
             raise ValueError(f"{who}: batch_size must be at least 1, got {batch_size!r}")
         arrays = ArrayBatches(parts, batch_size or 32, shuffle)
@@ -246,19 +248,5 @@ def _tensors_in(who: str, name: str, part: Any) -> Any:
     return wrap(_array(who, name, part))
 
 
-def _class_weighted(who: str, parts: Batch, weights: Mapping[int, float] | None) -> Batch:
-    """`parts` with sample weights that follow from the classes of y."""
-    if not weights:
-        return parts
-    x, y, sample_weight = unpack_x_y_sample_weight(parts)
-    if y is None or structure.is_nested(y):
-        raise ValueError(f"{who}: class_weight needs one y of class numbers or one-hot rows")
-    given = np.asarray(y._array if isinstance(y, Tensor) else y)
-    classes = given.argmax(-1) if given.ndim > 1 and given.shape[-1] > 1 else given.reshape(-1)
-    table = np.ones(int(max(*classes.max(initial=0).reshape(-1), *weights)) + 1, np.float32)
-    for number, weight in weights.items():
-        table[int(number)] = weight
-    found: Any = table[classes.astype(np.int64)]
-    if sample_weight is not None:
-        found = found * np.asarray(sample_weight)
-    return (x, y, wrap(found) if isinstance(y, Tensor) else found)
+def _weighted(parts: Batch, weights: ClassWeights | None) -> Batch:
+    return parts if weights is None else weights.added_to(*unpack_x_y_sample_weight(parts))

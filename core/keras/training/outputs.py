@@ -28,6 +28,19 @@ def without_list(outputs: Any) -> Any:
     return outputs[0] if single else outputs
 
 
+def classes_as(y: Any, y_pred: Any) -> str:
+    """How y tells classes, by shapes: `binary`, `sparse` (numbers) or `categorical` (rows).
+
+    Source:
+        Keras, whose `accuracy` and `crossentropy` mean one of three by this rule.
+    """
+    true, predicted = y.shape, y_pred.shape
+    if len(predicted) > 0 and predicted[-1] == 1:
+        return "binary"
+    sparse = len(true) < len(predicted) or (true[-1] == 1 and (predicted[-1] or 2) > 1)
+    return "sparse" if sparse else "categorical"
+
+
 def names_of_outputs(model: Any) -> list[str] | None:
     """The layers that give a functional model's outputs; None of another model. Source: Keras."""
     names: list[str] | None = getattr(model, "output_names", None)

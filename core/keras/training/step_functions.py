@@ -14,6 +14,7 @@ from pinnace.keras.forms import with_open_batch
 from pinnace.keras.part import Part
 from pinnace.keras.symbolic import spec_of
 from pinnace.keras.training import limits
+from pinnace.keras.training.class_weights import ClassWeights
 from pinnace.keras.training.data_adapter import batches_of, unpack_x_y_sample_weight
 from pinnace.keras.training.outputs import without_list
 
@@ -56,12 +57,28 @@ class StepFunctions(Part):
     def batches_of(self, who: str, x: Any, *args: Any, **options: Any) -> Batches:
         """What a training method was given, as batches; of several processes, this one's."""
         options["steps"] = limits.limited_steps(options.get("steps"))
+        options["class_weight"] = self._class_weights(who, options.get("class_weight"))
         if not self._several():
             return batches_of(who, x, *args, **options)
         from pinnace.keras.training import dealing
 
         x = dealing.distributed(self.strategy, x)
         return dealing.own_batches(self.strategy, batches_of(who, x, *args, **options), x)
+
+    def _class_weights(self, who: str, given: Any) -> ClassWeights | None:
+        """What `class_weight` says, read as the loss reads y."""
+        empty = given is None or (hasattr(given, "__len__") and not len(given))
+        return None if empty else ClassWeights(who, given, self._holds_numbers)
+
+    def _holds_numbers(self, rank: int) -> bool:
+        """Whether a y of so many axes, the last one longer than 1, holds numbers of classes."""
+        loss = self._owner._compilation.loss
+        known = None if loss is None else loss.takes_class_numbers
+        if known is not None:
+            return known
+        # Any other loss compares rows of y with rows of the output, or numbers with rows.
+        outputs = getattr(self._owner, "outputs", None) or [None]
+        return outputs[0] is not None and rank < len(outputs[0].shape)
 
     def in_own_share(self) -> Any:
         """A block in which metrics tell of the share of this process alone: nobody is asked."""
@@ -212,8 +229,9 @@ class StepFunctions(Part):
         """Train or test on one batch; see `Model.train_on_batch`."""
         who = f"{kind}_on_batch"
         self._owner._compilation.require(who)
+        classes = self._class_weights(who, class_weight)
         batches = batches_of(
-            who, x, y, weight, batch_size=_WHOLE, class_weight=class_weight, upright=False
+            who, x, y, weight, batch_size=_WHOLE, class_weight=classes, upright=False
         )
         batch = next(batches.epoch())
         self.prepare(batch, training=kind == "train")

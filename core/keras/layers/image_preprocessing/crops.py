@@ -26,6 +26,8 @@ class Place(tuple[Any, Any]):  # noqa: SLOT001 (a tuple has no room for slots)
 class RandomCrop(ImageLayer):
     """While training, a part of the images, at one place for a batch; resized if they are smaller.
 
+    Otherwise the largest part around the middle that has the proportions of the result, resized.
+
     Args:
         height: of the result.
         width: of the result.
@@ -34,8 +36,8 @@ class RandomCrop(ImageLayer):
         **options: see ImageLayer.
 
     Source:
-        Keras 3.14 `RandomCrop`: without training, images stay as they are. There boxes are moved
-        by the place with its axes exchanged; here they go where the images go.
+        Keras 3.15 `RandomCrop`, by its documentation: there images stay as they are without
+        training, and boxes are moved by the place with its axes exchanged.
     """
 
     def __init__(
@@ -63,15 +65,17 @@ class RandomCrop(ImageLayer):
             top, left = (
                 self._place(over, seed) for over in (rows - self.height, columns - self.width)
             )
-        elif known:
-            tall = max(min(rows, int(columns * self.height / self.width)), 1)
-            wide = max(min(columns, int(rows * self.width / self.height)), 1)
-            top, left = (rows - tall) // 2, (columns - wide) // 2
         else:
-            top = left = 0
+            top, left, _, _ = self._middle(rows, columns)
         place = Place((top, left))
         place.sizes = (rows, columns)
         return place
+
+    def _middle(self, rows: Any, columns: Any) -> tuple[Any, Any, Any, Any]:
+        """Where the largest part with the right proportions begins, and how tall and wide it is."""
+        tall = _share(columns, self.height, self.width, rows)
+        wide = _share(rows, self.width, self.height, columns)
+        return (rows - tall) // 2, (columns - wide) // 2, tall, wide
 
     def _place(self, over: Any, seed: Any) -> Any:
         if isinstance(over, int):
@@ -84,16 +88,20 @@ class RandomCrop(ImageLayer):
         self, images: Any, transformation: Any = None, training: bool = True
     ) -> Tensor:
         """The part, in the size of the layer."""
-        if not training or transformation is None:
+        if training and transformation is None:
             whole: Tensor = ops.convert_to_tensor(images)
             return whole
-        return self._part(self._computed(images), transformation, "bilinear")
+        return self._part(self._computed(images), transformation, training, "bilinear")
 
-    def _part(self, images: Tensor, transformation: Any, interpolation: str) -> Tensor:
+    def _part(
+        self, images: Tensor, transformation: Any, training: bool, interpolation: str
+    ) -> Tensor:
         parts: list[Any] = [slice(None)] * len(images.shape)
-        begins = (transformation[0], transformation[1])
         sizes = (self.height, self.width)
-        for axis, begin, size in zip(self._axes, begins, sizes, strict=False):
+        top, left, *extents = (
+            (*transformation, *sizes) if training else self._middle(*self._size(images))
+        )
+        for axis, begin, size in zip(self._axes, (top, left), extents, strict=False):
             parts[axis] = slice(begin, begin + size)
         part = images[tuple(parts)]
         if tuple(part.shape[axis] for axis in self._axes[:2]) == sizes:
@@ -105,15 +113,16 @@ class RandomCrop(ImageLayer):
         self, segmentation_masks: Any, transformation: Any, training: bool = True
     ) -> Any:
         """The same part of the masks."""
-        if not training or transformation is None:
+        if training and transformation is None:
             return segmentation_masks
-        return self._part(ops.convert_to_tensor(segmentation_masks), transformation, "nearest")
+        masks = ops.convert_to_tensor(segmentation_masks)
+        return self._part(masks, transformation, training, "nearest")
 
     def transform_bounding_boxes(
         self, bounding_boxes: dict[str, Any], transformation: Any, training: bool = True
     ) -> dict[str, Any]:
         """What of the boxes is in the part; label -1 where nothing is."""
-        if not training or transformation is None:
+        if transformation is None:
             return bounding_boxes
         kind = self.compute_dtype
         top, left = (ops.cast(place, kind) for place in transformation)
@@ -121,8 +130,11 @@ class RandomCrop(ImageLayer):
             top + self.height,
             left + self.width,
         )
-        tall = ops.minimum(ops.cast(rows, kind) - top, float(self.height))
-        wide = ops.minimum(ops.cast(columns, kind) - left, float(self.width))
+        if training:
+            tall = ops.minimum(ops.cast(rows, kind) - top, float(self.height))
+            wide = ops.minimum(ops.cast(columns, kind) - left, float(self.width))
+        else:
+            tall, wide = (ops.cast(size, kind) for size in self._middle(rows, columns)[2:])
         boxes = self._boxes_as(bounding_boxes, None, "xyxy", (rows, columns))
         x1, y1, x2, y2 = ops.split(ops.cast(boxes["boxes"], kind), 4, -1)
         xs = [(x - left) * (self.width / wide) for x in (x1, x2)]
@@ -138,3 +150,11 @@ class RandomCrop(ImageLayer):
         sizes = list(input_shape)
         sizes[self._axes[0]], sizes[self._axes[1]] = self.height, self.width
         return tuple(sizes)
+
+
+def _share(size: Any, wanted: int, other: int, most: Any) -> Any:
+    """`size * wanted / other` without what is behind the point, from 1 to `most`."""
+    if isinstance(size, int) and isinstance(most, int):
+        return max(min(most, int(size * wanted / other)), 1)
+    found = ops.cast(ops.cast(size * wanted, "float32") / float(other), "int32")
+    return ops.maximum(ops.minimum(found, most), 1)
