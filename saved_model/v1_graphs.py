@@ -6,7 +6,7 @@ are made once for the model and are captures of every signature.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from pinnace.framework.errors import (
 )
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.variable import Variable
+from pinnace.functions.component_names import named_tensors
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.graph.codec.attrs import decode_attr
 from pinnace.graph.codec.functions import FunctionLibrary
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
     from pinnace.saved_model.options import LoadOptions
 
+_T = TypeVar("_T")
 # The ops that hold the value of a variable: by a handle, or by reference.
 _HOLDERS = VARIABLES | {"VarHandleOp"}
 
@@ -178,8 +180,8 @@ class MainGraph:
             InvalidArgumentError: an output is of another dtype.
             OpError: it uses what the initialiser sets, and that could not be run.
         """
-        # In the order in which structures by name are flattened.
-        inputs, outputs = dict(sorted(inputs.items())), dict(sorted(outputs.items()))
+        taken, found = (inputs, outputs) if structure is None else structure
+        inputs, outputs = _as_flattened(inputs, taken), _as_flattened(outputs, found)
         given = [(reference, key, spec) for key, (reference, spec) in inputs.items()]
         wanted = [reference for reference, _ in outputs.values()]
         graph, captured, variables = self._part(given, wanted, [], name, list(outputs))
@@ -382,6 +384,15 @@ class MainGraph:
                         if key and key in reader:
                             found.setdefault(name, Source(key))
         return found
+
+
+def _as_flattened(tensors: Mapping[str, _T], specs: Mapping[str, Any]) -> dict[str, _T]:
+    """Tensors in the order in which the values by name, of which they are parts, are flattened.
+
+    That is by the names of the values, and the parts of one as its class orders them: indices,
+    values and shape of a sparse tensor.
+    """
+    return {key: tensors[key] for key in named_tensors(specs)}
 
 
 def _box(text: str, shape: tuple[int, ...], where: str) -> tuple[slice, ...]:
