@@ -29,6 +29,7 @@ from pinnace.graph.codec.references import VARIABLES, variable_shape
 from pinnace.saved_model import layout
 from pinnace.saved_model.assets import named_assets, resolve_asset
 from pinnace.saved_model.codecs.signatures import decode_signature
+from pinnace.saved_model.initialisers import initialisers
 from pinnace.saved_model.restore_nodes import Source, restored_sources
 from pinnace.saved_model.restored import LazyConcrete, RestoredObject, SignatureMap
 from pinnace.saved_model.v1_resources import MainGraphResources, makes_resource
@@ -97,7 +98,7 @@ class MainGraph:
             meta,
             self._where,
             self._library,
-            lambda: self._initialiser() or "",
+            lambda: initialisers(meta),
             lambda fills, name: self._part([], [], fills, name),
             None if options.experimental_skip_checkpoint else self._checkpoint,
         )
@@ -264,11 +265,11 @@ class MainGraph:
         Args:
             rehearsed: only look whether it can be run.
         """
-        name = self._initialiser()
-        if name is None:
+        names = initialisers(self._meta)
+        if not names:
             return
         try:
-            graph, captured, _ = self._part([], [], [name])
+            graph, captured, _ = self._part([], [], names)
             if graph.effects:
                 plan = plan_of(graph)
                 if not rehearsed:
@@ -289,24 +290,12 @@ class MainGraph:
             if tensor.dtype is dtypes.resource:
                 held: Any = np.asarray(tensor._array)[()]
                 if not held.is_initialized or getattr(held, "mutable", False):
+                    first = ", ".join(map(repr, initialisers(self._meta)))
                     raise type(self._refused)(
                         f"{self._where}: {held.name!r} has no value, since what the model runs "
-                        f"first, {self._initialiser()!r}, cannot be run here: "
+                        f"first, {first}, cannot be run here: "
                         f"{self._refused.message}"
                     ) from self._refused
-
-    def _initialiser(self) -> str | None:
-        meta = self._meta
-        if layout.INIT_SIGNATURE in meta.signature_def:
-            outputs = meta.signature_def[layout.INIT_SIGNATURE].outputs
-            if layout.INIT_SIGNATURE in outputs:
-                return outputs[layout.INIT_SIGNATURE].name.partition(":")[0]
-        for collection in (layout.INIT_COLLECTION, layout.LEGACY_INIT_COLLECTION):
-            if collection in meta.collection_def:
-                names = list(meta.collection_def[collection].node_list.value)
-                if names:
-                    return names[0].partition(":")[0]
-        return None
 
     def _make_variables(self) -> None:
         """A variable per node that holds one; values are read from the checkpoint on first use."""

@@ -47,6 +47,8 @@ class Model:
         start: run before the model is saved, after the initialisers of its variables and tables.
         main_op: what runs once the model is loaded.
         is_legacy: whether that stands in the collection that came before.
+        runs_collected: whether the initialisers that the graph collected are run for the answers,
+            as `tf.saved_model.load` does where no initialiser is named.
         tags: of the graph.
         others: tags and signatures of more graphs in the same file.
         saver: saves the variables; TensorFlow's own if None.
@@ -59,6 +61,7 @@ class Model:
     start: Sequence[Any] = ()
     main_op: Any = None
     is_legacy: bool = False
+    runs_collected: bool = False
     tags: Sequence[str] = ("serve",)
     others: Sequence[tuple[Sequence[str], Mapping[str, Signature]]] = ()
     saver: Any = None
@@ -212,10 +215,14 @@ def _answers(made: Model | Frozen, folder: Path) -> dict[str, np.ndarray]:
             known = _definitions(made.twin())
             calls = made.calls
         elif isinstance(made, Model):
-            known = v1.saved_model.load(
-                session, list(made.tags), str(folder / "model")
-            ).signature_def
+            meta = v1.saved_model.load(session, list(made.tags), str(folder / "model"))
+            known = meta.signature_def
             calls = made.calls
+            if made.runs_collected:
+                from tensorflow.python.saved_model.loader_impl import get_asset_tensors
+
+                files = get_asset_tensors(str(folder / "model"), meta)
+                session.run([v1.local_variables_initializer(), v1.tables_initializer()], files)
         else:
             graph = v1.GraphDef()
             if made.is_text:

@@ -41,6 +41,7 @@ NAMES = (
     "sparse_beside_names_with_signs",
     "sparse_in_and_out",
     "table_in_a_condition",
+    "tables_of_the_collection",
     "text_file_columns",
     "transformed_features",
     "trees_classifier",
