@@ -315,7 +315,7 @@ def table_in_a_condition() -> Model:
 
 @programs
 def tables_of_the_collection(folder: Path) -> Model:
-    """No initialiser is named: what the graph collected fills both tables and the local variable."""
+    """No initialiser is named: those that the graph collected fill tables and a variable."""
     words = v1.placeholder(tf.string, [None], "words")
     first = tf.lookup.StaticHashTable(
         tf.lookup.KeyValueTensorInitializer(list(WORDS), tf.constant([1, 2, 3, 4], tf.int64)), -1

@@ -1,7 +1,7 @@
 """Small models of TensorFlow 2 that are hard to load, one of each kind: writes beside itself.
 
-Run with the Python that has TensorFlow, and tf_keras on its path, and with names or without. The programs stand in
-tests/interop/version2/programs; `make interop` runs all of them.
+Run with the Python that has TensorFlow, and tf_keras on its path: `make.py [KIND/NAME ...]`. The
+programs stand in tests/interop/version2/programs; `make interop` runs all of them.
 """
 
 import shutil
