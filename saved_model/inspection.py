@@ -16,7 +16,7 @@ from pinnace.graph.text import text_of
 from pinnace.ops import registry
 from pinnace.saved_model import layout
 from pinnace.saved_model.assets import named_assets
-from pinnace.saved_model.codecs.signatures import decode_infos
+from pinnace.saved_model.codecs.signatures import decode_infos, tensor_names
 from pinnace.saved_model.codecs.structures import decode_structure
 from pinnace.saved_model.frozen_graphs import load_frozen_graph, read_frozen_graph
 from pinnace.saved_model.inspection_writer import keras_of, writer_of
@@ -276,9 +276,10 @@ def _served_nodes(meta: MetaGraphDef) -> Iterable[NodeDef]:
     """The nodes that the signatures of a main graph need."""
     nodes = {node.name: node for node in meta.graph_def.node}
     waiting = [
-        info.name.partition(":")[0]
+        reference.partition(":")[0]
         for name, signature in meta.signature_def.items()
         for info in signature.outputs.values()
+        for reference in tensor_names(info)
         if name != layout.TRAIN_SIGNATURE
     ]
     seen: set[str] = set()

@@ -23,6 +23,8 @@ DEFAULT_SIGNATURE = "serving_default"
 INIT_SIGNATURE = "__saved_model_init_op"
 INIT_COLLECTION = "saved_model_main_op"
 LEGACY_INIT_COLLECTION = "legacy_init_op"
+TABLE_INITIALIZERS = "table_initializer"
+LOCAL_VARIABLES = "local_variables"
 TRAIN_SIGNATURE = "__saved_model_train_op"
 # The child of the root that holds the signatures.
 SIGNATURES = "signatures"

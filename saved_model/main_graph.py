@@ -124,10 +124,12 @@ def add_signature(
         captured: references to what the function captured.
     """
     inputs = {}
-    placed = zip(function.array_inputs, function.graph.inputs, strict=False)
-    for key, value in placed:
+    placed = zip(function.array_inputs.items(), function.graph.inputs, strict=False)
+    for (key, spec), value in placed:
         node = main.placeholder(f"{name}_{key}", value.dtype, value.shape)
-        inputs[key] = GraphTensor(f"{node}:0", value.dtype, value.shape)
+        # A keyword stands for a name with signs, which the spec keeps.
+        own = spec.name if spec.name and keyword_for(spec.name) == key else key
+        inputs[own] = GraphTensor(f"{node}:0", value.dtype, value.shape)
     references = [tensor.reference.removesuffix(":0") for tensor in inputs.values()]
     call = main.call(function, [*references, *captured])
     outputs = {
@@ -142,6 +144,12 @@ def add_signature(
         composite_inputs=_composites(function.structured_input_signature[1]),
         composite_outputs=_composites(function.structured_outputs),
     )
+
+
+def keyword_for(name: str) -> str:
+    """The name of an input as a keyword: TensorFlow binds inputs as it binds Python arguments."""
+    letters = "".join(letter if letter.isalnum() else "_" for letter in name)
+    return letters if letters[:1].isalpha() else f"arg_{letters}"
 
 
 def _composites(specs: Mapping[str, Any]) -> dict[str, CompositeSpec]:

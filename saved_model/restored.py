@@ -369,7 +369,8 @@ class RestoredResource(RestoredObject, TrackableResource):
         put(self, "_is_being_made", True)
         try:
             handle = self._run(CREATE)
-            if not isinstance(handle, Tensor) or handle.dtype is not dtypes.resource:
+            is_handle = isinstance(handle, Tensor) and handle.dtype is dtypes.resource
+            if not is_handle and "_has_no_handle" not in self.__dict__:
                 raise FailedPreconditionError(f"{self!r}: {CREATE!r} must give a handle")
             put(self, "_unfilled_handle", handle)
             if INITIALIZE in self._trackable_children():
@@ -383,6 +384,11 @@ class RestoredResource(RestoredObject, TrackableResource):
             put(self, "_is_being_made", False)
         put(self, "_made_handle", handle)
         return handle
+
+    def initialise_without_handle(self) -> None:
+        """Fill tables that functions know by name; what stands for a handle is any tensor."""
+        object.__setattr__(self, "_has_no_handle", True)
+        _ = self.resource_handle
 
     def _run(self, name: str) -> Any:
         function = self._trackable_children().get(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from pinnace.checkpoint.restoring import stored_objects
@@ -20,6 +21,7 @@ from pinnace.functions.concrete import ConcreteFunction
 from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.graph.codec.functions import FunctionLibrary
 from pinnace.graph.codec.tensors import decode_tensor
+from pinnace.ops.shared_resources import Container
 from pinnace.saved_model import layout
 from pinnace.saved_model.assets import Asset, resolve_asset
 from pinnace.saved_model.codecs.objects import (
@@ -51,6 +53,7 @@ from pinnace.saved_model.restored import (
     SignatureMap,
 )
 from pinnace.saved_model.saved_functions import SavedFunctions
+from pinnace.saved_model.shared_tables import functions_in
 from pinnace.saved_model.stored_variables import restore_variables
 from pinnace.storage.bundle import BundleReader, index_path
 
@@ -69,7 +72,14 @@ _INDEX_DIGITS = 7
 # Attributes of restored objects that are not their children.
 _BOOKKEEPING = frozenset(
     {
-        *("_identifier", "_is_being_made", "_made_handle", "_making", "_making_lock"),
+        *(
+            "_has_no_handle",
+            "_identifier",
+            "_is_being_made",
+            "_made_handle",
+            "_making",
+            "_making_lock",
+        ),
         *("_refused_functions", "_slots", "_stored_values", "_tracked", "_unfilled_handle"),
         "_waiting_for_children",
     }
@@ -91,8 +101,9 @@ class Loader:
         self._options = options
         self._where = str(layout.model_path(folder))
         self._saved: Objects = decode_objects(meta.object_graph_def, self._where)
+        self._container = Container()
         library = FunctionLibrary(
-            meta.graph_def.library.function,
+            functions_in(self._container, meta.graph_def.library.function, self._creators()),
             self._where,
             meta.meta_info_def.stripped_op_list.op,
             allow_io=options.allow_io,
@@ -114,9 +125,35 @@ class Loader:
         # Functions make tables, and tables call functions: one lock for all of them.
         self._lock = threading.RLock()
         self._functions = SavedFunctions(
-            self._saved, self._objects, library, self._where, self._lock
+            self._saved,
+            self._objects,
+            library,
+            self._where,
+            self._lock,
+            self._signature_inputs(),
+            self._container,
         )
         self._left_out = 0  # elements of lists that are not in the file
+
+    def _creators(self) -> set[str]:
+        """The functions that make the resources that objects hold."""
+        found: set[str] = set()
+        for item in self._saved.items:
+            if isinstance(item.kind, ResourceObject):
+                kind = self._saved.items[dict(item.children).get(layout.CREATE, 0)].kind
+                found.update(kind.concrete if isinstance(kind, FunctionObject) else ())
+        return found
+
+    def _signature_inputs(self) -> dict[str, frozenset[str]]:
+        """The names that signatures have for their inputs, by their functions."""
+        found = {}
+        for item in self._saved.items:
+            if isinstance(item.kind, UserObject) and item.kind.identifier == SIGNATURE_MAP:
+                for name, child in item.children:
+                    kind = self._saved.items[child].kind
+                    if isinstance(kind, ConcreteObject) and name in self._meta.signature_def:
+                        found[kind.name] = frozenset(self._meta.signature_def[name].inputs)
+        return found
 
     def _stored_gradients(self, library: FunctionLibrary) -> dict[str, StoredGradient]:
         messages = self._meta.graph_def.library.registered_gradients
@@ -131,6 +168,7 @@ class Loader:
         for number, item in enumerate(self._saved.items):
             self._attach_functions(number, item)
         self._fill_from_assets()
+        self._initialise_what_has_no_handle()
         root = self._public(0)
         self._describe_model(root)
         return root
@@ -197,6 +235,29 @@ class Loader:
                 if isinstance(one, RestoredResource):
                     with contextlib.suppress(OpError):
                         _ = one.resource_handle
+
+    def _initialise_what_has_no_handle(self) -> None:
+        """Run the initialisers that fill tables which functions know by their names alone.
+
+        TensorFlow writes them for models of version 1 that it loaded and saved. No function takes
+        a handle from such an object: nothing would run it later.
+        """
+        if self._options.experimental_skip_checkpoint:
+            return
+        for number, item in enumerate(self._saved.items):
+            one = self._objects[number]
+            children = dict(item.children)
+            if isinstance(one, RestoredResource) and layout.INITIALIZE in children:
+                kind = self._saved.items[children.get(layout.CREATE, 0)].kind
+                if isinstance(kind, FunctionObject) and self._functions.gives_no_handle(kind):
+                    try:
+                        one.initialise_without_handle()
+                    except OpError as error:
+                        warnings.warn(
+                            f"{self._where}: object {number} cannot be initialised; functions that "
+                            f"use what it fills will fail: {error.message}",
+                            stacklevel=2,
+                        )
 
     # Making objects.
 

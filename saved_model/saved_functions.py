@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework import structure
+from pinnace.framework import dtypes, structure
 from pinnace.framework.context import init_scope
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from pinnace.framework.specs import TensorSpec
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from pinnace.graph.codec.functions import FunctionLibrary
     from pinnace.graph.graph import Graph
+    from pinnace.ops.shared_resources import Container
 
 
 class SavedFunctions:
@@ -35,6 +37,8 @@ class SavedFunctions:
         library: the functions as graphs.
         where: the file, for errors.
         lock: held while one is made.
+        signature_inputs: the names that signatures have for their inputs, by their functions.
+        container: what the functions share by name.
     """
 
     def __init__(
@@ -44,12 +48,16 @@ class SavedFunctions:
         library: FunctionLibrary,
         where: str,
         lock: threading.RLock,
+        signature_inputs: Mapping[str, Collection[str]],
+        container: Container,
     ) -> None:
         self._saved = saved
         self._objects = objects
         self._library = library
         self._where = where
         self._lock = lock
+        self._signature_inputs = signature_inputs
+        self._container = container
         self._concrete: dict[tuple[str, bool], LazyConcrete] = {}
 
     def lazy(self, name: str, *, by_name: bool) -> LazyConcrete:
@@ -69,20 +77,35 @@ class SavedFunctions:
                 raise InvalidArgumentError(
                     f"{self._where}: there is no function {name!r}, which an object refers to"
                 )
-            where = f"{self._where}: function {name!r}"
             found = self._concrete[name, by_name] = LazyConcrete(
                 name,
-                lambda: decode_arguments(info.arguments, where),
+                lambda: self._arguments(name),
                 lambda: self._concrete_function(name, by_name=by_name),
                 self._lock,
             )
         return found
 
+    def _arguments(self, name: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """`(args, kwargs)` of a function.
+
+        Where none are stored, as for what `prune` cut out of a wrapped function, there is a tensor
+        for each input of the graph, by position or by the keyword that its object has for it.
+        """
+        info = self._saved.functions[name]
+        if info.arguments.WhichOneof("kind") not in (None, "none_value"):
+            return decode_arguments(info.arguments, f"{self._where}: function {name!r}")
+        graph = self._library.graph(name)
+        taken = len(graph.inputs) - len(info.bound)
+        keywords = self._keywords(name)
+        names = keywords if len(keywords) == taken else graph.input_names
+        inputs = zip(graph.inputs[: max(taken, 0)], names, strict=False)
+        return tuple(value.spec.with_name(key) for value, key in inputs), {}
+
     def _checked(self, name: str) -> tuple[Graph, Any, Any]:
         """A function's graph, checked against its arguments and results; and these."""
         info = self._saved.functions[name]
         where = f"{self._where}: function {name!r}"
-        arguments = decode_arguments(info.arguments, where)
+        arguments = self._arguments(name)
         results = decode_structure(info.results, f"{where}, results")
         graph = self._library.graph(name)
         taken = len(graph.inputs) - len(info.bound)
@@ -112,14 +135,47 @@ class SavedFunctions:
                 value.handle = TensorSpec.of(variable.shape, variable.dtype)
         if by_name:
             by_name = not arguments[0] and isinstance(results, Mapping)
-        return ConcreteFunction(
+        aliases: dict[str, str] = {}
+        if by_name:
+            aliases = self._aliases(name, arguments[1])
+            graph, arguments = _renamed(graph, arguments[1], aliases)
+        made = ConcreteFunction(
             graph,
             [tensor for tensor, _ in bound],
             arguments,
             results,
             [variable for _, variable in bound if variable is not None],
             by_name=by_name,
+            aliases=aliases,
         )
+        made.kept_alive = self._container
+        return made
+
+    def gives_no_handle(self, function: FunctionObject) -> bool:
+        """Whether a function that should make a resource gives something else."""
+        results = [self._saved.functions[name].results for name in function.concrete]
+        return bool(results) and all(
+            one.tensor_spec_value.dtype != dtypes.resource.enum for one in results
+        )
+
+    def _keywords(self, name: str) -> tuple[str, ...]:
+        """The names that the object of a concrete function has for its tensors, in order."""
+        for item in self._saved.items:
+            if isinstance(item.kind, ConcreteObject) and item.kind.name == name:
+                return item.kind.keywords
+        return ()
+
+    def _aliases(self, name: str, specs: Mapping[str, Any]) -> dict[str, str]:
+        """The names of a signature's inputs by those under which its function has them.
+
+        TensorFlow makes a Python parameter of a name with signs: `0/discount` is `arg_0_discount`
+        in the function and itself in the signature.
+        """
+        keywords, wanted = self._keywords(name), self._signature_inputs.get(name, ())
+        if set(specs) == set(wanted) or set(keywords) != set(wanted):
+            return {}
+        tensors = sorted(specs)
+        return dict(zip(tensors, keywords, strict=True)) if len(tensors) == len(keywords) else {}
 
     def _check_bound(self, number: int, where: str) -> None:
         """Check that a function can capture an object, and that its file is there."""
@@ -200,6 +256,24 @@ def decode_arguments(message: Any, where: str) -> tuple[tuple[Any, ...], dict[st
     ):
         raise InvalidArgumentError(f"{where}: the arguments are not a tuple and a dict")
     return found
+
+
+def _renamed(
+    graph: Graph, specs: dict[str, Any], aliases: Mapping[str, str]
+) -> tuple[Graph, tuple[tuple[()], dict[str, Any]]]:
+    """A graph whose arguments have other names, in the order of these; and its arguments."""
+    if not aliases:
+        return graph, ((), specs)
+    renamed = {aliases[name]: spec for name, spec in specs.items()}
+    places = {aliases[name]: place for place, name in enumerate(sorted(specs))}
+    order = [places[name] for name in sorted(renamed)]
+    order += range(len(order), len(graph.inputs))
+    graph = dataclasses.replace(
+        graph,
+        inputs=tuple(graph.inputs[place] for place in order),
+        input_names=tuple(graph.input_names[place] for place in order),
+    )
+    return graph, ((), renamed)
 
 
 def _fits(count: int, specs: Any) -> bool:

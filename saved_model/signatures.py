@@ -16,6 +16,7 @@ from pinnace.graph.codec.graphs import add_argument
 from pinnace.graph.graph import FunctionRef, GraphBuilder, Value
 from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
 from pinnace.saved_model.layout import DEFAULT_SIGNATURE, INIT_SIGNATURE, SIGNATURES
+from pinnace.saved_model.main_graph import keyword_for
 from pinnace.saved_model.restored import RestoredFunction, SignatureMap
 
 if TYPE_CHECKING:
@@ -108,6 +109,10 @@ def _inputs(concrete: ConcreteFunction) -> list[tuple[str, TensorSpec]]:
     """A unique name for each tensor argument, in the order of the graph."""
     leaves = structure.flatten(concrete.structured_input_signature, expand_composites=True)
     specs = [leaf for leaf in leaves if isinstance(leaf, TensorSpec)]
+    if concrete.by_name:
+        specs = [
+            spec.with_name(name) for spec, name in zip(specs, concrete.array_inputs, strict=True)
+        ]
     # The components of composite values have only their names in the graph.
     known = concrete.graph.input_names
     specs = [
@@ -122,17 +127,15 @@ def _inputs(concrete: ConcreteFunction) -> list[tuple[str, TensorSpec]]:
             number += 1
             name = f"{base}_{number}"
         names[name] = None
-    return [(name, spec.with_name(name)) for name, spec in zip(names, specs, strict=True)]
+    # The spec keeps what the input is called in the signature, where the keyword tells it.
+    return [
+        (name, spec if keyword_for(spec.name or "") == name else spec.with_name(name))
+        for name, spec in zip(names, specs, strict=True)
+    ]
 
 
 def _is_keyword(name: str) -> bool:
     return keyword_for(name) == name
-
-
-def keyword_for(name: str) -> str:
-    """The name of an input as a keyword: TensorFlow binds inputs as it binds Python arguments."""
-    letters = "".join(letter if letter.isalnum() else "_" for letter in name)
-    return letters if letters[:1].isalpha() else f"arg_{letters}"
 
 
 def _results(concrete: ConcreteFunction, name: str) -> list[tuple[str, TensorSpec | CompositeSpec]]:

@@ -6,7 +6,7 @@ are made once for the model and are captures of every signature.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from pinnace.framework.errors import (
 )
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.variable import Variable
+from pinnace.functions.component_names import named_tensors
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.graph.codec.attrs import decode_attr
 from pinnace.graph.codec.functions import FunctionLibrary
@@ -28,6 +29,7 @@ from pinnace.graph.codec.references import VARIABLES, variable_shape
 from pinnace.saved_model import layout
 from pinnace.saved_model.assets import named_assets, resolve_asset
 from pinnace.saved_model.codecs.signatures import decode_signature
+from pinnace.saved_model.initialisers import initialisers
 from pinnace.saved_model.restore_nodes import Source, restored_sources
 from pinnace.saved_model.restored import LazyConcrete, RestoredObject, SignatureMap
 from pinnace.saved_model.v1_resources import MainGraphResources, makes_resource
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
     from pinnace.saved_model.options import LoadOptions
 
+_T = TypeVar("_T")
 # The ops that hold the value of a variable: by a handle, or by reference.
 _HOLDERS = VARIABLES | {"VarHandleOp"}
 
@@ -95,7 +98,7 @@ class MainGraph:
             meta,
             self._where,
             self._library,
-            lambda: self._initialiser() or "",
+            lambda: initialisers(meta),
             lambda fills, name: self._part([], [], fills, name),
             None if options.experimental_skip_checkpoint else self._checkpoint,
         )
@@ -178,8 +181,8 @@ class MainGraph:
             InvalidArgumentError: an output is of another dtype.
             OpError: it uses what the initialiser sets, and that could not be run.
         """
-        # In the order in which structures by name are flattened.
-        inputs, outputs = dict(sorted(inputs.items())), dict(sorted(outputs.items()))
+        taken, found = (inputs, outputs) if structure is None else structure
+        inputs, outputs = _as_flattened(inputs, taken), _as_flattened(outputs, found)
         given = [(reference, key, spec) for key, (reference, spec) in inputs.items()]
         wanted = [reference for reference, _ in outputs.values()]
         graph, captured, variables = self._part(given, wanted, [], name, list(outputs))
@@ -262,11 +265,11 @@ class MainGraph:
         Args:
             rehearsed: only look whether it can be run.
         """
-        name = self._initialiser()
-        if name is None:
+        names = initialisers(self._meta)
+        if not names:
             return
         try:
-            graph, captured, _ = self._part([], [], [name])
+            graph, captured, _ = self._part([], [], names)
             if graph.effects:
                 plan = plan_of(graph)
                 if not rehearsed:
@@ -287,24 +290,12 @@ class MainGraph:
             if tensor.dtype is dtypes.resource:
                 held: Any = np.asarray(tensor._array)[()]
                 if not held.is_initialized or getattr(held, "mutable", False):
+                    first = ", ".join(map(repr, initialisers(self._meta)))
                     raise type(self._refused)(
                         f"{self._where}: {held.name!r} has no value, since what the model runs "
-                        f"first, {self._initialiser()!r}, cannot be run here: "
+                        f"first, {first}, cannot be run here: "
                         f"{self._refused.message}"
                     ) from self._refused
-
-    def _initialiser(self) -> str | None:
-        meta = self._meta
-        if layout.INIT_SIGNATURE in meta.signature_def:
-            outputs = meta.signature_def[layout.INIT_SIGNATURE].outputs
-            if layout.INIT_SIGNATURE in outputs:
-                return outputs[layout.INIT_SIGNATURE].name.partition(":")[0]
-        for collection in (layout.INIT_COLLECTION, layout.LEGACY_INIT_COLLECTION):
-            if collection in meta.collection_def:
-                names = list(meta.collection_def[collection].node_list.value)
-                if names:
-                    return names[0].partition(":")[0]
-        return None
 
     def _make_variables(self) -> None:
         """A variable per node that holds one; values are read from the checkpoint on first use."""
@@ -382,6 +373,15 @@ class MainGraph:
                         if key and key in reader:
                             found.setdefault(name, Source(key))
         return found
+
+
+def _as_flattened(tensors: Mapping[str, _T], specs: Mapping[str, Any]) -> dict[str, _T]:
+    """Tensors in the order in which the values by name, of which they are parts, are flattened.
+
+    That is by the names of the values, and the parts of one as its class orders them: indices,
+    values and shape of a sparse tensor.
+    """
+    return {key: tensors[key] for key in named_tensors(specs)}
 
 
 def _box(text: str, shape: tuple[int, ...], where: str) -> tuple[slice, ...]:

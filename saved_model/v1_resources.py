@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
 _PASS = frozenset({"Identity", "RefIdentity"})
 # Ops that make resources other than variables, whose handles signatures use.
-_MAKERS = tables.MAKERS | handles.MAKERS | {boosted.HANDLE.name, quantiles.HANDLE.name}
+_BY_NAME = tables.MAKERS | {boosted.HANDLE.name, quantiles.HANDLE.name}
+_MAKERS = _BY_NAME | handles.MAKERS
 _FILLERS = tables.FILLERS | {
     op.name for family in (boosted, quantiles) for op in (family.CREATE, family.DESERIALIZE)
 }
@@ -68,6 +69,12 @@ def makes_resource(node: NodeDef) -> bool:
         and not any(not one.startswith("^") for one in node.input)
         and list(node.attr["Tout"].list.type) == [dtypes.resource.enum]
     )
+
+
+def makes_named(node: NodeDef) -> bool:
+    """Whether a node makes a resource that other nodes may know by a name."""
+    named = "shared_name" in node.attr and node.attr["shared_name"].s != b""
+    return named and _op_of(node) in _BY_NAME
 
 
 def fills_resource(node: NodeDef) -> bool:
@@ -130,7 +137,7 @@ class MainGraphResources:
         meta: the graph.
         where: the file, for errors.
         library: the functions that nodes may call.
-        initialiser: the name of the node that runs once after restoring, empty if there is none.
+        initialisers: gives the names of the nodes that run once after restoring.
         part: the part of the graph that runs some nodes, under a name, what it captures, and its
             variables.
         checkpoint: gives the values that are stored; None leaves resources empty.
@@ -141,14 +148,14 @@ class MainGraphResources:
         meta: MetaGraphDef,
         where: str,
         library: FunctionLibrary,
-        initialiser: Callable[[], str],
+        initialisers: Callable[[], list[str]],
         part: Callable[[list[str], str], tuple[Graph, list[Tensor], list[Variable]]],
         checkpoint: Callable[[], BundleReader | None] | None,
     ) -> None:
         self._meta = meta
         self._where = where
         self._library = library
-        self._initialiser = initialiser
+        self._initialisers = initialisers
         self._part = part
         self._checkpoint = checkpoint
         self._nodes: dict[str, NodeDef] = {node.name: node for node in meta.graph_def.node}
@@ -229,7 +236,7 @@ class MainGraphResources:
             return functions
         fills = [
             one.name
-            for one in needed_messages(self._nodes, self._initialiser())
+            for one in needed_messages(self._nodes, *self._initialisers())
             if (fills_resource(one) or one.op == handles.FILLER) and self._filled_by(one) is table
         ]
         if fills:

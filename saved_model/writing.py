@@ -39,6 +39,7 @@ from pinnace.saved_model.codecs.structures import NotEncodable, encode_structure
 from pinnace.saved_model.main_graph import MainGraph, add_saver, add_signature
 from pinnace.saved_model.options import SaveOptions
 from pinnace.saved_model.restored import RestoredFunction
+from pinnace.saved_model.shared_tables import without_container
 from pinnace.saved_model.snapshot import Snapshot, describe_item, saved_traces, take_snapshot
 from pinnace.storage.atomic import replace_folder
 from pinnace.storage.bundle_writer import BundleWriter
@@ -265,7 +266,9 @@ class _Model:
             graph.library.registered_gradients.add(
                 gradient_func=name, registered_op_type=marks[function.node]
             )
-        graph.library.function.extend(encode_library(graphs, self._names, marks))
+        graph.library.function.extend(
+            without_container(one) for one in encode_library(graphs, self._names, marks)
+        )
         graph.node.extend(self._main.nodes)
         _check_namespaces(graph, self._options.namespace_whitelist)
 

@@ -47,6 +47,7 @@ class ConcreteFunction(Trackable):
         results: the structure the function returns; TensorSpecs where tensors go.
         variables: the variables behind the captured handles, as far as they are known.
         by_name: called with keywords only, as the signatures of a SavedModel are.
+        aliases: keywords that arguments have besides their names.
     """
 
     def __init__(
@@ -57,8 +58,12 @@ class ConcreteFunction(Trackable):
         results: Any,
         variables: Sequence[Variable] = (),
         by_name: bool = False,
+        aliases: Mapping[str, str] | None = None,
     ) -> None:
         self.graph = graph
+        self._aliases = aliases or {}
+        # What has to live as long as the function does.
+        self.kept_alive: object = None
         self.captured = tuple(captured)
         self.structured_input_signature = arguments
         self.structured_outputs = results
@@ -359,6 +364,7 @@ class ConcreteFunction(Trackable):
             raise TypeError(
                 f"{self.name} takes its {len(specs)} arguments by name: {', '.join(sorted(specs))}"
             )
+        kwargs = {self._aliases.get(name, name): value for name, value in kwargs.items()}
         missing = sorted(set(specs) - set(kwargs))
         extra = sorted(set(kwargs) - set(specs))
         if missing or extra:

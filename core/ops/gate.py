@@ -46,7 +46,9 @@ def refuse(op: str, reach: str) -> NoReturn:
     """
     raise PermissionDeniedError(
         f"{op}: a loaded model may not reach {reach}\n"
-        "  Try: load(path, options=LoadOptions(allow_io=True)), if you trust it"
+        "  Try: saved_model.load(path, options=saved_model.LoadOptions(allow_io=True)), or "
+        "--allow-io at the command line: the model may then read and write all files that this "
+        "process may, and run its Python functions; only if you trust who made it"
     )
 
 

@@ -17,6 +17,8 @@ from pinnace.ops import registry
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.saved_model import layout
 from pinnace.saved_model.assets import named_assets
+from pinnace.saved_model.codecs.signatures import tensor_names
+from pinnace.saved_model.initialisers import initialisers
 from pinnace.saved_model.reading import read_messages
 
 if TYPE_CHECKING:
@@ -81,12 +83,12 @@ class _Graph:
         """Names of functions, and (`main graph`, node), that loading or a call may run."""
         nodes = {node.name: node for node in self._meta.graph_def.node}
         waiting: list[str] = [
-            info.name.partition(":")[0]
+            name
             for signature in self._meta.signature_def.values()
             for info in signature.outputs.values()
+            for name in tensor_names(info)
         ]
-        for name in (layout.INIT_COLLECTION, layout.LEGACY_INIT_COLLECTION):
-            waiting.extend(self._meta.collection_def[name].node_list.value)
+        waiting.extend(initialisers(self._meta))
         functions = list(self._meta.object_graph_def.concrete_functions)
         reached: set[object] = set()
         while waiting:

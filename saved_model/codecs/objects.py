@@ -419,7 +419,8 @@ def decode_call_spec(message: messages.FunctionSpec, where: str) -> CallSpec:
     for pair in message.fullargspec.named_tuple_value.values:
         found[pair.key] = decode_structure(pair.value, f"{where}, {pair.key}")
     args = _names(found.get("args") or [], where)
-    if message.is_method:
+    # TensorFlow 2.0 and 2.1 wrote the methods of modules as if they were none.
+    if message.is_method or args[:1] == ("self",):
         args = args[1:]
     for key, kinds in _OF_A_SPEC.items():
         if not isinstance(found.get(key), (*kinds, type(None))):

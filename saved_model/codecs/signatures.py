@@ -173,12 +173,25 @@ def _decode_composite_info(
     shape = decode_shape(message.tensor_shape, f"{where}.tensor_shape")
     dtype = decode_dtype(message.dtype, f"{where}.dtype")
     found = kind._deserialize((shape, dtype))
-    parts = message.coo_sparse
-    names = (parts.indices_tensor_name, parts.values_tensor_name, parts.dense_shape_tensor_name)
+    names = tensor_names(message)
     return found, [
         TensorInfo(name=name, dtype=spec.dtype.enum, tensor_shape=encode_shape(spec.shape))  # type: ignore[arg-type]  # the stubs want the enum's own int
         for name, spec in zip(names, found.component_specs(), strict=True)
     ]
+
+
+def tensor_names(message: TensorInfo) -> list[str]:
+    """The tensors that an input or output is, or is made of, as the file spells them."""
+    if message.WhichOneof("encoding") == "composite_tensor":
+        return [one.name for one in message.composite_tensor.components]
+    if message.WhichOneof("encoding") == "coo_sparse":
+        parts = message.coo_sparse
+        return [
+            parts.indices_tensor_name,
+            parts.values_tensor_name,
+            parts.dense_shape_tensor_name,
+        ]
+    return [message.name]
 
 
 def encode_tensor_info(tensor: GraphTensor) -> TensorInfo:

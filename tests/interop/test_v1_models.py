@@ -14,6 +14,8 @@ from support.v1_models import answers_of
 pytestmark = pytest.mark.interop
 
 WRITING = Path(__file__).with_name("v1_writing.py")
+# Names that are no keywords: a signature of TensorFlow 2 has others, and the parts one by one.
+WITHOUT_KEYWORDS = {"sparse_beside_names_with_signs"}
 # With variables that have no value, as they are meant to: such a model cannot be saved.
 WITHOUT_VALUES = {"asked_whether_initialised", "uninitialised_names"}
 # The order of additions, and other kernels.
@@ -49,7 +51,7 @@ def test_every_model_saved_again_computes_the_same(written: Path, tmp_path: Path
     problems = []
     for folder in sorted(written.iterdir()):
         about = json.loads((folder / "about.json").read_text())
-        if folder.name in WITHOUT_VALUES or about["kind"] != "saved_model":
+        if folder.name in WITHOUT_VALUES | WITHOUT_KEYWORDS or about["kind"] != "saved_model":
             continue
         try:
             loaded = saved_model.load(folder / "model", tags=about["tags"])

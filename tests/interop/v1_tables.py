@@ -311,3 +311,34 @@ def table_in_a_condition() -> Model:
         start=[fill],
         main_op=tf.group(fill, v1.tables_initializer()),
     )
+
+
+@programs
+def tables_of_the_collection(folder: Path) -> Model:
+    """No initialiser is named: those that the graph collected fill tables and a variable."""
+    words = v1.placeholder(tf.string, [None], "words")
+    first = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(list(WORDS), tf.constant([1, 2, 3, 4], tf.int64)), -1
+    )
+    second = tf.lookup.StaticHashTable(
+        tf.lookup.TextFileInitializer(
+            _asset(folder, "words.txt", "\n".join(reversed(WORDS)) + "\n"),
+            tf.string,
+            tf.lookup.TextFileIndex.WHOLE_LINE,
+            tf.int64,
+            tf.lookup.TextFileIndex.LINE_NUMBER,
+        ),
+        -1,
+    )
+    base = v1.get_variable(
+        "base",
+        initializer=tf.constant([100, 200], tf.int64),
+        collections=[v1.GraphKeys.LOCAL_VARIABLES],
+        trainable=False,
+    )
+    return one(
+        {"words": words},
+        {"first": first.lookup(words), "second": second.lookup(words), "base": base + 1},
+        {"words": texts("two", "nine", "one")},
+        runs_collected=True,
+    )

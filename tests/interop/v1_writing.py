@@ -47,6 +47,8 @@ class Model:
         start: run before the model is saved, after the initialisers of its variables and tables.
         main_op: what runs once the model is loaded.
         is_legacy: whether that stands in the collection that came before.
+        runs_collected: whether the initialisers that the graph collected are run for the answers,
+            as `tf.saved_model.load` does where no initialiser is named.
         tags: of the graph.
         others: tags and signatures of more graphs in the same file.
         saver: saves the variables; TensorFlow's own if None.
@@ -59,6 +61,7 @@ class Model:
     start: Sequence[Any] = ()
     main_op: Any = None
     is_legacy: bool = False
+    runs_collected: bool = False
     tags: Sequence[str] = ("serve",)
     others: Sequence[tuple[Sequence[str], Mapping[str, Signature]]] = ()
     saver: Any = None
@@ -212,10 +215,14 @@ def _answers(made: Model | Frozen, folder: Path) -> dict[str, np.ndarray]:
             known = _definitions(made.twin())
             calls = made.calls
         elif isinstance(made, Model):
-            known = v1.saved_model.load(
-                session, list(made.tags), str(folder / "model")
-            ).signature_def
+            meta = v1.saved_model.load(session, list(made.tags), str(folder / "model"))
+            known = meta.signature_def
             calls = made.calls
+            if made.runs_collected:
+                from tensorflow.python.saved_model.loader_impl import get_asset_tensors
+
+                files = get_asset_tensors(str(folder / "model"), meta)
+                session.run([v1.local_variables_initializer(), v1.tables_initializer()], files)
         else:
             graph = v1.GraphDef()
             if made.is_text:
@@ -228,13 +235,14 @@ def _answers(made: Model | Frozen, folder: Path) -> dict[str, np.ndarray]:
             calls = [("serving_default", feed) for feed in made.calls]
         for number, (signature, feed) in enumerate(calls):
             if isinstance(made, Model):
-                places = {key: info.name for key, info in known[signature].inputs.items()}
-                wanted = {key: info.name for key, info in known[signature].outputs.items()}
+                places = _names(known[signature].inputs)
+                wanted = _names(known[signature].outputs)
             else:
                 places = {name: name for name in about["inputs"]}
                 wanted = {name: name for name in about["outputs"]}
-            fed = {places[key]: _as_fed(value) for key, value in feed.items()}
-            for key, value in feed.items():
+            given = {name: part for key, value in feed.items() for name, part in _parts(key, value)}
+            fed = {places[key]: _as_fed(value) for key, value in given.items()}
+            for key, value in given.items():
                 recorded[f"{number}/{signature}/in/{key}"] = np.asarray(value)
             for key, value in session.run(wanted, fed).items():
                 found = np.asarray(value)
@@ -244,11 +252,44 @@ def _answers(made: Model | Frozen, folder: Path) -> dict[str, np.ndarray]:
     return recorded
 
 
+def _names(infos: Mapping[str, Any]) -> dict[str, str]:
+    """The name of each tensor of a signature; those of one value by its name and their number."""
+    found = {}
+    for key, info in infos.items():
+        sparse = info.coo_sparse
+        names = {
+            "name": [info.name],
+            "coo_sparse": [
+                sparse.indices_tensor_name,
+                sparse.values_tensor_name,
+                sparse.dense_shape_tensor_name,
+            ],
+            "composite_tensor": [one.name for one in info.composite_tensor.components],
+        }[info.WhichOneof("encoding")]
+        for index, name in enumerate(names):
+            found[key if len(names) == 1 else f"{key}|{index}"] = name
+    return found
+
+
+def _parts(key: str, value: Any) -> list[tuple[str, Any]]:
+    """What is fed for one input, by the names that `_names` gives."""
+    if isinstance(value, v1.ragged.RaggedTensorValue):
+        splits = []
+        while isinstance(value, v1.ragged.RaggedTensorValue):
+            splits.append(value.row_splits)
+            value = value.values
+        value = (value, *splits)
+    if not isinstance(value, tuple):
+        return [(key, value)]
+    return [(f"{key}|{index}", part) for index, part in enumerate(value)]
+
+
 def _as_fed(value: Any) -> Any:
     return value.astype(object) if np.asarray(value).dtype.kind == "S" else value
 
 
 def main() -> None:
+    import v1_composites
     import v1_datasets
     import v1_estimators
     import v1_flow
@@ -265,6 +306,7 @@ def main() -> None:
         for module in (
             v1_variables,
             v1_tables,
+            v1_composites,
             v1_flow,
             v1_estimators,
             v1_trees,

@@ -60,12 +60,25 @@ def _call(model: Any, signature: str, inputs: dict[str, Any]) -> dict[str, Any]:
     if signature.startswith("@"):
         results = structure.flatten(getattr(model, signature[1:])(**given))
         return {str(index): result for index, result in enumerate(results)}
+    function = model.signatures[signature]
     answer: dict[str, Any] = {}
-    for name, value in model.signatures[signature](**given).items():
+    for name, value in function(**_whole(function, given)).items():
         parts = structure.flatten(value, expand_composites=True)
         names = [name] if len(parts) == 1 else [f"{name}|{index}" for index in range(len(parts))]
         answer.update(zip(names, parts, strict=True))
     return answer
+
+
+def _whole(function: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """The inputs, where those that are recorded by numbers become one value."""
+    specs = function.structured_input_signature[1]
+    whole = {name: value for name, value in given.items() if "|" not in name}
+    for name in {one.rpartition("|")[0] for one in given if "|" in one}:
+        parts = [
+            given[f"{name}|{n}"] for n in range(sum(one.startswith(f"{name}|") for one in given))
+        ]
+        whole[name] = structure.pack_sequence_as(specs[name], parts, expand_composites=True)
+    return whole
 
 
 def _array(value: Any) -> Any:

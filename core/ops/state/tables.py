@@ -15,6 +15,7 @@ from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.ops.execute import eager_context
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, AttrDef, InferCall, attr
 from pinnace.ops.registry import define, scalar
+from pinnace.ops.shared_resources import shared
 from pinnace.ops.state.table_state import Table
 from pinnace.ops.state.text_lines import LINE_NUMBER, WHOLE_LINE, read_columns
 from pinnace.ops.state.variables import resource_of
@@ -94,7 +95,7 @@ def _kept(op: str, made: Table, ctx: RunContext, container: str, shared_name: st
     if not shared_name or ctx is eager_context():
         return _handle(made)
     made.name = str(shared_name)
-    table = ctx.stream(("table", container, shared_name), lambda: made)
+    table = shared(ctx, "table", container, shared_name, lambda: made)
     if (table.key_dtype, table.value_dtype, table.mutable) != (
         made.key_dtype,
         made.value_dtype,

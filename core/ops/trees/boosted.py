@@ -15,6 +15,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import eager_context
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define, scalar
+from pinnace.ops.shared_resources import shared
 from pinnace.ops.state.variables import resource_of
 from pinnace.ops.trees.ensemble import Ensemble
 
@@ -33,7 +34,7 @@ def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Arra
     handle = np.empty((), object)
     made = Ensemble(shared_name or "tree_ensemble")
     if shared_name and ctx is not eager_context():
-        made = ctx.stream(("trees", container, shared_name), lambda: made)
+        made = shared(ctx, "trees", container, shared_name, lambda: made)
     handle[()] = made
     return handle
 

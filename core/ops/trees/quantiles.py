@@ -15,6 +15,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import eager_context
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, scalar
+from pinnace.ops.shared_resources import shared
 from pinnace.ops.state.variables import resource_of
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Arra
     handle = np.empty((), object)
     made = Boundaries(shared_name or "quantile_stream")
     if shared_name and ctx is not eager_context():
-        made = ctx.stream(("quantiles", container, shared_name), lambda: made)
+        made = shared(ctx, "quantiles", container, shared_name, lambda: made)
     handle[()] = made
     return handle
 

@@ -1,6 +1,6 @@
 """Writes the models beside itself that `make test` runs: some of tests/interop/v1_*.py.
 
-Run with a Python that has tensorflow-cpu 2.21: python tests/golden/v1_models/make.py
+Run with a Python that has tensorflow-cpu 2.21: python tests/golden/v1_models/make.py [NAME ...]
 """
 
 import subprocess
@@ -29,21 +29,30 @@ NAMES = (
     "loops_by_reference",
     "one_shot_iterator",
     "only_initialised_resources",
+    "parsed_to_sparse",
     "partly_initialised",
     "pipeline_in_a_signature",
+    "ragged_in_and_out",
     "regressor",
     "restored_from_checkpoint",
     "scattered_by_reference",
     "serve_and_train",
+    "slices_in_and_out",
+    "sparse_beside_names_with_signs",
+    "sparse_in_and_out",
     "table_in_a_condition",
+    "tables_of_the_collection",
     "text_file_columns",
+    "transformed_features",
     "trees_classifier",
     "trees_of_three_classes",
     "trees_regressor_with_a_local_copy",
+    "two_sparse_of_other_dtypes",
     "unknown_rank",
 )
 
-subprocess.run([sys.executable, TESTS / "interop" / "v1_writing.py", HERE, *NAMES], check=True)
-for name in NAMES:
+CHOSEN = sys.argv[1:] or NAMES
+subprocess.run([sys.executable, TESTS / "interop" / "v1_writing.py", HERE, *CHOSEN], check=True)
+for name in CHOSEN:
     made_with = f"tensorflow {version('tensorflow-cpu')}"
     record(f"v1_models/{name}", script="v1_models/make.py", made_with=made_with)

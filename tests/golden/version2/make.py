@@ -1,7 +1,7 @@
 """Small models of TensorFlow 2 that are hard to load, one of each kind: writes beside itself.
 
-Run with the Python that has TensorFlow, and tf_keras on its path. The programs stand in
-tests/interop/version2/programs; `make interop` runs all of them.
+Run with the Python that has TensorFlow, and tf_keras on its path: `make.py [KIND/NAME ...]`. The
+programs stand in tests/interop/version2/programs; `make interop` runs all of them.
 """
 
 import shutil
@@ -39,6 +39,13 @@ CHOSEN = (
     "slots/momentum_module",
     "tables/table_from_file",
     "custom layers/keras3_custom",
+    "wrapped/pruned",
+    "wrapped/pruned_signature",
+    "wrapped/loaded_from_version_1",
+    "wrapped/wrapped_with_variable",
+    "old methods/methods_of_2_0",
+    "signs/policy",
+    "signs/old_policy",
 )
 
 
@@ -47,7 +54,7 @@ def main() -> None:
     import tf_keras
 
     with tempfile.TemporaryDirectory() as scratch:
-        for name in CHOSEN:
+        for name in sys.argv[1:] or CHOSEN:
             write.write(name, Path(scratch))
             short = name.rpartition("/")[2]
             shutil.rmtree(HERE / short, ignore_errors=True)

@@ -13,6 +13,12 @@ from pinnace.ops.random.candidates import fixed_unigram_candidate_sampler
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.options import LoadOptions
 
+# One line says how it is allowed, and what that means.
+ADVICE = (
+    r"may not reach files.*\n  Try: .*LoadOptions\(allow_io=True\).*--allow-io.*"
+    r"read and write all files that this process may.*trust who made it"
+)
+
 
 def test_a_loaded_model_reads_no_file_unless_it_may(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
@@ -68,7 +74,7 @@ def test_a_loaded_model_reaches_no_file_by_any_op(way: str, tmp_path: Path) -> N
     model = saved(tmp_path / "model", reach)
     for _ in range(2):
         loaded = tf.saved_model.load(model).signatures["serving_default"]
-        with pytest.raises(tf.errors.PermissionDeniedError, match="may not reach files"):
+        with pytest.raises(tf.errors.PermissionDeniedError, match=ADVICE):
             loaded(x=tf.constant("secret"))
         assert not out.exists()
         # Saved again it is the same op, and refused again.

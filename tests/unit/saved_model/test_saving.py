@@ -146,8 +146,20 @@ def test_inputs_have_names_that_tensorflow_can_bind(tmp_path: Path) -> None:
 
     loaded = saved(Module(), tmp_path, signatures=add)
     serve = loaded.signatures["serving_default"]
-    assert sorted(serve.structured_input_signature[1]) == ["Rows_IN", "arg_2nd"]
+    # TensorFlow writes both: keywords for the function, the names for who asks a server.
     assert float(serve(Rows_IN=3.0, arg_2nd=1.0)["output_0"]) == 2.0
+    assert float(serve(**{"Rows-IN": 3.0, "2nd": 1.0})["output_0"]) == 2.0
+    meta = written(tmp_path / "model")
+    assert sorted(meta.signature_def["serving_default"].inputs) == ["2nd", "Rows-IN"]
+    (wrapper,) = [
+        one.bare_concrete_function
+        for one in meta.object_graph_def.nodes
+        if one.WhichOneof("kind") == "bare_concrete_function"
+        and "wrapper" in one.bare_concrete_function.concrete_function_name
+    ]
+    assert list(wrapper.argument_keywords) == ["Rows-IN", "2nd"]
+    with pytest.raises(TypeError, match="missing 2nd; unknown third"):
+        serve(Rows_IN=3.0, third=1.0)
 
 
 def test_a_signature_may_be_a_concrete_function(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ from support.v1_models import answers_of, load_v1
 
 FOLDER = Path(__file__).parents[2] / "golden" / "v1_models"
 NAMES = sorted(one.parent.name for one in FOLDER.glob("*/about.json"))
+# Names that are no keywords: a signature of TensorFlow 2 has others, and the parts one by one.
+WITHOUT_KEYWORDS = {"sparse_beside_names_with_signs"}
 # With variables that have no value, as they are meant to: such a model cannot be saved.
 WITHOUT_VALUES = {"asked_whether_initialised"}
 
@@ -34,7 +36,8 @@ def test_a_model_of_version_1_computes_what_tensorflow_computed(name: str) -> No
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in NAMES if not n.startswith("frozen") and n not in WITHOUT_VALUES]
+    "name",
+    [n for n in NAMES if not n.startswith("frozen") and n not in WITHOUT_VALUES | WITHOUT_KEYWORDS],
 )
 def test_a_model_of_version_1_saved_again_computes_the_same(name: str, tmp_path: Path) -> None:
     saved_model.save(load_v1(FOLDER / name), tmp_path / "again")

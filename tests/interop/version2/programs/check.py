@@ -16,7 +16,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 import numpy as np
 import tensorflow as tf
 import tf_keras  # noqa: F401 (it knows the optimizers that models have)
-from write import flat, plain
+from write import ask, flat, plain
 
 sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 (Keras 2 warns at each model)
 
@@ -33,11 +33,11 @@ def check(folder: Path) -> float:
         for key in file.files:
             number, signature, side, name = key.split("/", 3)
             call = calls.setdefault((number, signature), {"in": {}, "out": {}})
-            call[side][name] = file[key]
+            value = file[key]
+            call[side][name.removesuffix(":py")] = value.item() if name.endswith(":py") else value
     worst = 0.0
     for (_, signature), call in calls.items():
-        given = {name: tf.constant(value) for name, value in call["in"].items()}
-        found = flat(loaded.signatures[signature](**given))
+        found = flat(ask(loaded, signature, call["in"]))
         for name, wanted in call["out"].items():
             got = plain(found[name])
             if wanted.dtype.kind in "biuS" or not wanted.size:

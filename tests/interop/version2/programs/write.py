@@ -24,6 +24,7 @@ import datasets  # noqa: E402, F401 (adds its cases)
 import keras2  # noqa: E402, F401
 import keras3  # noqa: E402, F401
 import modules  # noqa: E402, F401
+import wild  # noqa: E402, F401
 
 
 def write(name: str, out: Path) -> dict[str, Any]:
@@ -38,14 +39,26 @@ def write(name: str, out: Path) -> dict[str, Any]:
     loaded = tf.saved_model.load(str(folder / "model"))
     recorded: dict[str, Any] = {}
     for number, (signature, inputs) in enumerate(calls):
-        given = {key: tf.constant(value) for key, value in inputs.items()}
-        outputs = loaded.signatures[signature](**given)
+        outputs = ask(loaded, signature, inputs)
         for side, values in (("in", inputs), ("out", outputs)):
             for key, value in flat(values).items():
-                recorded[f"{number:03}/{signature}/{side}/{key}"] = plain(value)
+                mark = "" if isinstance(value, (np.ndarray, np.generic, tf.Tensor)) else ":py"
+                recorded[f"{number:03}/{signature}/{side}/{key}{mark}"] = plain(value)
     np.savez(folder / "io.npz", **recorded)
     size = sum(path.stat().st_size for path in (folder / "model").rglob("*") if path.is_file())
     return {"name": name, "ok": True, "bytes": size, "calls": len(calls)}
+
+
+def ask(loaded: Any, called: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    """What a signature answers, or a function of the object: `@name`, its results by number."""
+    given = {
+        key: tf.constant(value) if isinstance(value, (np.ndarray, np.generic)) else value
+        for key, value in inputs.items()
+    }
+    if not called.startswith("@"):
+        return dict(loaded.signatures[called](**given))
+    results = tf.nest.flatten(getattr(loaded, called[1:])(**given))
+    return {str(number): one for number, one in enumerate(results)}
 
 
 def flat(values: dict[str, Any]) -> dict[str, Any]:

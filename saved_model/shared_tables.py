@@ -1,0 +1,48 @@
+"""Tables that the functions of a model know by their names, and not by a handle that they take.
+
+TensorFlow writes such functions for models of version 1 that it loaded and saved: one of them
+makes a table by its name and fills it, others make it by its name and look things up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.ops.shared_resources import PREFIX
+from pinnace.saved_model.v1_resources import makes_named
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from pinnace.ops.shared_resources import Container
+    from pinnace.proto.function_pb2 import FunctionDef
+
+
+def functions_in(
+    container: Container, functions: Iterable[FunctionDef], creators: Collection[str]
+) -> Iterator[FunctionDef]:
+    """Functions whose tables by name are in a container.
+
+    Args:
+        container: of the model.
+        functions: as they are in the file.
+        creators: those that make a table of their own for an object.
+    """
+    for function in functions:
+        places = [n for n, node in enumerate(function.node_def) if makes_named(node)]
+        if not places or function.signature.name in creators:
+            yield function
+            continue
+        copy = type(function)()
+        copy.CopyFrom(function)
+        for place in places:
+            copy.node_def[place].attr["container"].s = container.name.encode()
+        yield copy
+
+
+def without_container(function: FunctionDef) -> FunctionDef:
+    """A function whose tables by name are in no container, as it is written."""
+    for node in function.node_def:
+        if "container" in node.attr and node.attr["container"].s.startswith(PREFIX.encode()):
+            node.attr["container"].s = b""
+    return function
