@@ -251,12 +251,24 @@ def _past_ones(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:
     return None
 
 
+def _ranged(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:
+    """0, 1, ... below a size are as many as it says."""
+    del value, axis
+    limit = node.inputs[1]
+    bounds = [constant_input(node, i) for i in (0, 2)]
+    if limit is None or [None if n is None else n.item() for n in bounds] != [0, 1]:
+        return None
+    found = counted(limit)
+    return found if isinstance(found, tuple) else None
+
+
 _RULES: dict[str, Callable[[Node, Value, int], tuple[Value, int] | None]] = {
     **dict.fromkeys(_BROADCAST, _wide),
     "Concat": _beside,
     "Expand": _told,
     "Gather": _taken,
     "MatMul": _of_product,
+    "Range": _ranged,
     "Reshape": _told,
     "Slice": _cut,
     "Split": _beside,
@@ -311,6 +323,24 @@ def _multiplied(parts: Sequence[Size] | None) -> Size:
     if not rest:
         return number
     return rest[0] if len(rest) == 1 and number == 1 else None
+
+
+def same_number(one: Value, other: Value) -> bool:
+    """Whether two numbers, both counts of something, are provably equal."""
+    size = counted(one)
+    if size is not None:
+        return size == counted(other)
+    return _bare(one) is _bare(other)
+
+
+def _bare(value: Value) -> Value:
+    """A number before what passes it on."""
+    while value.array is None and value.node is not None and _passes_on(value.node, value):
+        first = value.node.inputs[0]
+        if first is None:
+            break
+        value = first
+    return value
 
 
 def same_size(count: Value, value: Value, axis: int) -> bool:

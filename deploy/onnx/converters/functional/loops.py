@@ -17,6 +17,7 @@ from pinnace.deploy.onnx.converters.state.tensor_lists import (
 )
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
+from pinnace.deploy.onnx.ir.size_origins import same_number
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import SCALAR, Shape
 from pinnace.framework.specs import TensorSpec
@@ -76,7 +77,7 @@ def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Val
         after[i] = inner.op("Concat", rows, after[i], axis=0)
     for i in lasts:
         inner.input("last", TensorSpec.of(_unknown(after[i]), after[i].dtype))
-        carried.append(_nothing(g, after[i]))
+        carried.append(_before_first(g, state[i], after[i]))
     for i in [*moving, *joins, *lasts, *scans]:
         inner.result(after[i])
     for value in lengths:
@@ -161,8 +162,13 @@ def _scan_spec(element: Value) -> TensorSpec:
     return TensorSpec.of(Shape([None, *element.shape]), element.dtype)
 
 
-def _nothing(g: GraphBuilder, element: Value) -> Value:
-    """A placeholder for an element before the first iteration; ONNX lets its size change."""
+def _before_first(g: GraphBuilder, value: Value, element: Value) -> Value:
+    """The element before the first iteration: zeros, which are all if there is none.
+
+    Where its sizes are unknown nobody may read it then, and it is empty: ONNX lets sizes change.
+    """
+    if isinstance(value, Reserved) and value.element.is_fully_defined():
+        return g.squeeze(dense(g, value), 0)
     return g.constant(np.zeros((0,) * element.rank, element.dtype.numpy), dtype=element.dtype)
 
 
@@ -174,10 +180,17 @@ def _result(g: GraphBuilder, value: Value, made: Value | None, kind: str, plan: 
         return value
     if kind == LAST:
         return g.unsqueeze(made, 0)
-    if kind == SCANNED and plan.trips is None and isinstance(value, Reserved):
+    if kind == SCANNED and isinstance(value, Reserved) and not _is_full(value, plan):
         # The loop may have ended before the list was full.
         return filled(g, made, g.reshape(value.count, [1]))
     return made
+
+
+def _is_full(value: Reserved, plan: _Plan) -> bool:
+    """Whether a list that gets an element every iteration is provably full after the loop."""
+    if value.count.array is not None and not value.count.array:
+        return True
+    return plan.trips is not None and same_number(plan.trips, value.count)
 
 
 # Recognising what a loop does with its variables.
@@ -196,7 +209,9 @@ def _planned(
             kinds.append(COUNTER)
         elif isinstance(value, Reserved):
             kind = _list_kind(body, i, counters, value)
-            kinds.append(JOINED if kind == SCANNED and _is_joined(call, i) else kind)
+            # Elements of one shape are joined by a Reshape, those that were never written, too.
+            joins = kind == SCANNED and not value.element.is_fully_defined()
+            kinds.append(JOINED if joins and _is_joined(call, i) else kind)
         else:
             kinds.append(CARRIED)
     return _Plan(kinds, None if bound is None else _trips(g, call, bound))
@@ -205,11 +220,12 @@ def _planned(
 def _trips(g: GraphBuilder, call: NodeView, bounds: list[graph.Value | int]) -> Value:
     """How many iterations there are: until the first bound is reached."""
     known = [bound for bound in bounds if isinstance(bound, int)]
-    parts = [
-        g.reshape(g.as_int64(call.values[bound]), [])
-        for bound in dict.fromkeys(bounds)
-        if not isinstance(bound, int)
-    ]
+    parts: list[Value] = []
+    for bound in bounds:
+        if not isinstance(bound, int):
+            part = g.reshape(g.as_int64(call.values[bound]), [])
+            if not any(same_number(part, other) for other in parts):
+                parts.append(part)
     sizes = not known and all(part.is_size for part in parts)
     if known:
         parts.append(g.index(max(0, min(known))))
@@ -316,7 +332,7 @@ def _list_kind(body: graph.Graph, i: int, counters: set[int], value: Reserved) -
     if write.inputs[0] is not argument or len(uses) != 1:
         return CARRIED
     if is_pushed:
-        return SCANNED
+        return SCANNED if begins_empty else CARRIED
     index = _bare(write.inputs[1])
     if index in body.inputs and body.inputs.index(index) in counters:
         return SCANNED
