@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
 from pinnace.framework.context import state
@@ -40,7 +41,9 @@ def done_within(work: Callable[[], T], seconds: float, what: str) -> T:
         except BaseException as error:  # the waiting thread gets it
             problem.append(error)
 
-    thread = threading.Thread(target=begin, name="pinnace-load", daemon=True)
+    thread = threading.Thread(
+        target=copy_context().run, args=(begin,), name="pinnace-load", daemon=True
+    )
     thread.start()
     thread.join(seconds)
     if thread.is_alive():

@@ -25,8 +25,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pinnace.framework.errors import UnavailableError
+from pinnace.framework.errors import OpError
 from pinnace.serving.errors import LOG
+from pinnace.serving.models.version_files import Files, changing, list_files, open_listed
 
 try:
     import fcntl
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
 _NEEDLESS = {"assets.extra"}  # read once, from where it is
 SPARE_BYTES = 2**24  # that a copy leaves to others
 _LOCK = ".lock"
-_WEIGHTS = (".data", "_data", ".bin", ".weights")
-
-_Files = dict[Path, tuple[int, ...]]
 
 
 class PrivateCopy:
@@ -104,12 +102,14 @@ def copy_privately(path: Path) -> PrivateCopy | None:
 
     Raises:
         UnavailableError: it changes while it is copied.
+        PermissionDeniedError: a file is a link out of the model's base folder.
+        FailedPreconditionError: a file is a pipe, a socket or a device.
     """
-    if fcntl is None:
-        return None
     folder = path.parent if path.is_file() else path
     try:
-        files = _list_files(path)
+        files = _needed(list_files(path))
+        if fcntl is None:
+            return None
         root = make_root()
         key = _name_files(files)
         with locked(root):
@@ -131,6 +131,8 @@ def copy_privately(path: Path) -> PrivateCopy | None:
             copy.release()
             raise
     except OSError as error:
+        if isinstance(error, OpError):
+            raise
         LOG.warning(
             "%s is served from its own files, which must not be cut short: no copy could be made: "
             "%s (set TMPDIR to a folder with space)",
@@ -151,44 +153,19 @@ def _publish(copy: PrivateCopy, path: Path) -> PrivateCopy:
     return found
 
 
-def _list_files(path: Path) -> _Files:
-    """The files of a version, by their path in its folder, and what changes when they do."""
-    found: _Files = {}
-    if path.is_file():
-        for file in sorted(path.parent.iterdir()):
-            if file == path or (_is_beside(file.name, path) and file.is_file()):
-                found[Path(file.name)] = _facts_of(file.stat())
-        return found
-    folder = path
-    for where, folders, names in os.walk(folder, followlinks=True):
-        base = Path(where)
-        folders[:] = sorted(set(folders) - _NEEDLESS) if base == folder else sorted(folders)
-        for name in sorted(names):
-            facts = (base / name).stat()
-            if stat.S_ISREG(facts.st_mode):
-                found[(base / name).relative_to(folder)] = _facts_of(facts)
-    return found
+def _check_unchanged(path: Path, files: Files) -> None:
+    if _needed(list_files(path)) != files:
+        raise changing(path)
 
 
-def _facts_of(facts: os.stat_result) -> tuple[int, ...]:
-    times = (facts.st_mtime_ns, facts.st_ctime_ns)
-    return (facts.st_dev, facts.st_ino, facts.st_size, *times)
+def _needed(files: Files) -> Files:
+    return {path: file for path, file in files.items() if path.parts[0] not in _NEEDLESS}
 
 
-def _is_beside(name: str, file: Path) -> bool:
-    """Whether a file has the weights of an ONNX file, by the names that exporters give them."""
-    return name.startswith(file.name) or name in {file.stem + end for end in _WEIGHTS}
-
-
-def _check_unchanged(path: Path, files: _Files) -> None:
-    if _list_files(path) != files:
-        raise UnavailableError(f"{path}: changes while it is read; trying again later")
-
-
-def _name_files(files: _Files) -> str:
+def _name_files(files: Files) -> str:
     digest = blake2b(digest_size=16)
-    for path, facts in files.items():
-        digest.update(f"{path}\0{facts}\0".encode(errors="surrogateescape"))
+    for path, file in files.items():
+        digest.update(f"{path}\0{file.facts}\0".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
@@ -267,15 +244,19 @@ def sweep(root: Path, spared: int = 0) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _copy_files(folder: Path, files: _Files, to: Path) -> None:
-    size = sum(facts[2] for facts in files.values())
+def _copy_files(folder: Path, files: Files, to: Path) -> None:
+    size = sum(file.size for file in files.values())
     if shutil.disk_usage(to).free < size + SPARE_BYTES:
         raise OSError(28, f"{to.parent} has no space for {size} bytes")
-    for path in files:
+    for path, listed in files.items():
         target = to / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        with (folder / path).open("rb") as source, target.open("xb") as file:
-            _copy_bytes(source.fileno(), file.fileno())
+        source = open_listed(listed, folder / path)
+        try:
+            with target.open("xb") as file:
+                _copy_bytes(source, file.fileno())
+        finally:
+            os.close(source)
 
 
 def _copy_bytes(source: int, target: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from pinnace.serving.models.version_files import links_within
 from pinnace.serving.models.versions import find_versions, take_fingerprint
 
 if TYPE_CHECKING:
@@ -38,9 +39,11 @@ class LocalPlace:
 
     Attributes:
         path: of it.
+        base: the model's folder, below which its files lie.
     """
 
     path: Path
+    base: Path
 
     def fingerprint(self) -> tuple[object, ...]:
         """A fingerprint that changes with the version's files: their sizes and times."""
@@ -49,7 +52,8 @@ class LocalPlace:
     @contextmanager
     def fetched(self) -> Iterator[Path]:
         """The path."""
-        yield self.path
+        with links_within(self.base):
+            yield self.path
 
 
 def is_remote(base_path: str) -> bool:
@@ -76,4 +80,6 @@ def find_places(base_path: str) -> Mapping[int, Place]:
         return find_remote_versions(base_path)
     match = _URL.match(base_path)
     local = base_path[match.end() :] if match is not None else base_path
-    return {version: LocalPlace(path) for version, path in find_versions(local).items()}
+    return {
+        version: LocalPlace(path, Path(local)) for version, path in find_versions(local).items()
+    }

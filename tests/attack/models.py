@@ -144,6 +144,41 @@ async def broken_versions(world: World, _: float) -> Counter[str]:
     return statuses
 
 
+async def links(world: World, _: float) -> Counter[str]:
+    """Versions with links to files of the server: none is served, none is answered."""
+    from support.linked_models import REFUSED, save_words
+
+    base, outside = world.folder / "victim", world.folder / "outside"
+    numbers = range(10, 10 + len(REFUSED))
+    model = save_words(world.folder / "words")
+    for number, (_named, change) in zip(numbers, REFUSED.values(), strict=True):
+        elsewhere = outside / str(number)
+        elsewhere.mkdir(parents=True)
+        (elsewhere / "secret.txt").write_text("secret")
+        stage = world.folder / "stage" / str(number)
+        shutil.copytree(model, stage)
+        change(stage, elsewhere)
+        stage.rename(base / stage.name)
+        # The newest is loaded: the next one waits until this one was tried.
+        for _try in range(200):
+            states = {s["version"]: s["state"] for s in await _status(world)}
+            if states.get(stage.name) in ("AVAILABLE", "END"):
+                break
+            await asyncio.sleep(0.05)
+    states = {s["version"]: s["state"] for s in await _status(world)}
+    statuses = Counter(
+        "refused" if states.get(str(number)) == "END" else f"!{kind}: {states.get(str(number))}"
+        for number, kind in zip(numbers, REFUSED, strict=True)
+    )
+    async with Sender(world) as sender:
+        code = await sender.post(PREDICT, _asked("copy", 2.0), is_hot=True)
+    statuses[str(code) if code == 200 else f"!afterwards {code}"] += 1
+    for number in numbers:
+        path = base / str(number)
+        path.unlink() if path.is_symlink() else shutil.rmtree(path)
+    return statuses
+
+
 async def _status(world: World) -> list[dict[str, Any]]:
     import urllib.request
 
@@ -184,6 +219,7 @@ ATTACKS = {
     "patterns and long texts": patterns,
     "rows that meet": meeting,
     "versions that cannot run": broken_versions,
+    "links out of a model": links,
 }
 
 
