@@ -276,7 +276,7 @@ class InferenceProtocol(BoundedHttpTools):
         """Bytes of a request, or of several."""
         if self._missing:
             self._take_body(data)
-        elif self._in_flight or self.flow.write_paused:
+        elif self._in_flight or self._held or self.flow.write_paused:
             self._hold(data)
         elif self._parses or (self.cycle is not None and not self.cycle.response_complete):
             self._pass_on(data)
@@ -328,16 +328,17 @@ class InferenceProtocol(BoundedHttpTools):
         if self._late_head is not None:
             self._end_head()
         self._in_flight = True
+        more = len(data) - end - request.size
+        if more > 0:
+            self._hold(data[-more:])  # before a refusal, which lets it go again
         exchanging = self.exchange.open(request, self._finish)
         self._active_at = exchanging.begun
-        more = len(data) - end - request.size
         if more == 0:
             if not exchanging.is_over:
                 self._exchanging = exchanging
                 # Not cut out of what came: a copy of it would cost what its header does.
                 exchanging.start(data, exchanging.begun, None, end)
         elif more > 0:
-            self._hold(data[-more:])
             self._start(exchanging, data[end:-more])
         else:
             self._exchanging = exchanging
