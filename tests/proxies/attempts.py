@@ -17,6 +17,8 @@ SMUGGLED = b"POST %b HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (
 )
 SWALLOWING = b"POST %b HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\n" % FORBIDDEN
 TAILS = {"whole": SMUGGLED, "swallowing": SWALLOWING}
+# So much before it that it is read by itself, behind empty lines, which readers pass over.
+_LATE = {"late": b"\r\n" * 10000 + SMUGGLED, "late and swallowing": b"\r\n" * 40000 + SWALLOWING}
 
 _ENCODINGS = [
     b"Transfer-Encoding: chunked",
@@ -198,7 +200,7 @@ def _lines_and_targets() -> dict[str, bytes]:
 
 def _bodies() -> dict[str, bytes]:
     found = {}
-    for name, tail in TAILS.items():
+    for name, tail in {**TAILS, **_LATE}.items():
         body = _ROWS + b" \r\n" + tail
         length = b"Content-Length: %d\r\n" % len(body)
         for upgrade in _UPGRADES:

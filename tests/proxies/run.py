@@ -146,8 +146,10 @@ def in_bodies(port: int, texts: dict[str, bytes], log: Log) -> list[str]:
     }
     problems = []
     for name, text in kept.items():
-        sent(port, [text])
-        problems += [f"{name}: {line}" for line in log.forbidden()]
+        cut = text.find(b"\r\n\r\n") + 4
+        for parts in ([text], [text[:cut], text[cut:]]):
+            sent(port, parts)
+            problems += [f"{name}: {line}" for line in log.forbidden()]
     problems += [f"among the last: {line}" for line in log.settled()]
     sys.stdout.write(f"  {len(kept)} bodies that look like requests\n")
     return problems
