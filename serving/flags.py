@@ -223,6 +223,8 @@ def parser() -> argparse.ArgumentParser:
         "N",
         "memory that reading a request may take; 16 times its body if that is more",
     )
+    reply_bytes = defaults.max_reply_bytes
+    add("max_reply_bytes", _natural, reply_bytes, "N", "largest answer, then 429; 0: no limit")
     add("max_concurrent_requests", _natural, 0, "N", "then 503; 0: no limit")
     found.add_argument(
         "--max_inflight_bytes",

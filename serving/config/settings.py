@@ -9,7 +9,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving.config.batching_config import BatchOptions
 from pinnace.serving.config.model_config import ModelConfig, check_models, read_model_config
 from pinnace.serving.config.traffic import Shadow, Split, check_targets, check_traffic
-from pinnace.serving.requests.expansion import MOST_BYTES
+from pinnace.serving.requests.expansion import MOST_BYTES, MOST_REPLY_BYTES
 
 _ABOVE_ZERO = (
     "request_timeout_s",
@@ -27,6 +27,7 @@ _ZERO_FOR_NONE = (
     "max_connections",
     "max_concurrent_requests",
     "max_inflight_bytes",
+    "max_reply_bytes",
     "max_run_s",
     "max_run_bytes",
     "drain_s",
@@ -71,6 +72,7 @@ class Settings:
         max_body_bytes_of: other limits for single models, by name.
         max_expansion_bytes: what a request may take while it is read, or 16 times its body if that
             is more: packed bodies, values that fill a shape, JSON.
+        max_reply_bytes: largest answer, then 429; 0 for no limit.
         max_concurrent_requests: requests that are answered at once, then 503; 0 for no limit.
         max_inflight_bytes: bytes of bodies that are held at once, then 503; 0 for no limit.
         max_waiting_runs: largest number of runs that wait for a thread, per model version.
@@ -138,6 +140,7 @@ class Settings:
     max_body_bytes: int = 64 * 2**20
     max_body_bytes_of: tuple[tuple[str, int], ...] = ()
     max_expansion_bytes: int = MOST_BYTES
+    max_reply_bytes: int = MOST_REPLY_BYTES
     max_concurrent_requests: int = 0
     max_inflight_bytes: int = 2**30
     max_waiting_runs: int = 1024

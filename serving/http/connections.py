@@ -166,3 +166,7 @@ class BoundedH11(Bounded, H11Protocol):  # type: ignore[misc]  # asyncio wants a
         super().data_received(data)
         if self.cycle is not before:
             self._end_head()
+
+    def send_400_response(self, msg: str) -> None:
+        """h11 cannot read what came."""
+        self.refuse(400, msg)

@@ -6,6 +6,7 @@ Source: docs/reference/serving_api.md 4.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from pinnace.serving.requests.datatypes import (
     read_tensor,
     write_tensor,
 )
+from pinnace.serving.requests.expansion import joined, pieces_of_bytes
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
 from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
@@ -159,7 +161,7 @@ class Encoder:
             if output.is_binary:
                 raw.append(write_tensor(array))
         head, headers = self._head(tensors, [len(part) for part in raw])
-        return Reply(b"".join([head, *raw]), 200, headers)
+        return Reply(joined(chain((head,), *map(pieces_of_bytes, raw))), 200, headers)
 
     def encode_rows(self, outputs: Arrays, rows: Sequence[int]) -> list[Reply] | None:
         """The reply to each of several requests with this question, whose rows ran together."""

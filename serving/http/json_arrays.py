@@ -28,6 +28,7 @@ from pinnace.framework.errors import (
 )
 from pinnace.serving.http.json_pieces import PIECE_ITEMS, pieces_of
 from pinnace.serving.http.json_text import dump_excerpt, type_name
+from pinnace.serving.requests.expansion import check_reply, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -40,6 +41,9 @@ Array: TypeAlias = npt.NDArray[Any]
 MAX_RANK = 32  # what every NumPy that is supported can hold
 
 _MOST_AT_ONCE = 2**14  # elements that are written as one text
+# Bytes that an element takes at least, with its comma; a float has a point.
+_LEAST = {"f": 4, "i": 2, "u": 2, "b": 5}
+_LEAST_OF_TEXT = 3
 _LONG_ROW = 32  # elements from which a list is packed by itself
 
 _FLOATS = frozenset({dtypes.float32, dtypes.float64})
@@ -112,7 +116,8 @@ def encode_array(array: Array, name: str = "") -> bytes:
     array = np.asarray(array)
     if array.dtype.kind in "OSU":
         if array.ndim and _items(array) > PIECE_ITEMS:
-            return b"[" + b",".join(_encode_parts(array, name, PIECE_ITEMS)) + b"]"
+            check_reply(_LEAST_OF_TEXT * array.size)
+            return joined(_encode_parts(array, name, PIECE_ITEMS))
         return orjson.dumps(_text_lists(array, name))
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -122,23 +127,28 @@ def encode_array(array: Array, name: str = "") -> bytes:
         )
     if array.ndim == 0:
         return encode_array(array.reshape(1))[1:-1]
+    if _items(array) > _MOST_AT_ONCE:
+        check_reply(_LEAST[array.dtype.kind] * array.size)
+        return joined(_encode_parts(array, name, _MOST_AT_ONCE))
     if not array.flags.c_contiguous:
         array = np.ascontiguousarray(array)
-    if _items(array) > _MOST_AT_ONCE:
-        return b"[" + b",".join(_encode_parts(array, name, _MOST_AT_ONCE)) + b"]"
     text = orjson.dumps(array, option=orjson.OPT_SERIALIZE_NUMPY)
     return _name_nonfinite(text, array) if b"null" in text else text
 
 
 def _encode_parts(array: Array, name: str, most: int) -> Iterator[bytes]:
-    """The elements of a large array as JSON, some at a time: others wait while one text is made."""
+    """A large array as JSON, some elements at a time: others wait while one text is made."""
     step = max(most // _items(array[:1]), 1)
+    yield b"["
     for begin in range(0, len(array), step):
+        if begin:
+            yield b","
         part = array[begin : begin + step]
         if _items(part) > most:
-            yield encode_array(part[0], name)
+            yield from _encode_parts(part[0], name, most)
         else:
             yield encode_array(part, name)[1:-1]
+    yield b"]"
 
 
 def _items(array: Array) -> int:

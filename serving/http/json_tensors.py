@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,10 +28,11 @@ from pinnace.serving.http.json_text import (
     parse_json_tolerantly,
     type_name,
 )
+from pinnace.serving.requests.expansion import PIECE_BYTES, joined, pieces_of_bytes
 from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.http.json_text import Json
@@ -126,11 +128,12 @@ def encode_outputs(outputs: Mapping[str, Array], form: Form) -> bytes:
         InvalidArgumentError: outputs that cannot be written as rows, or at all.
     """
     if form is Form.ROW:
-        return b'{"predictions":' + _encode_rows(outputs) + b"}"
+        return _within(b'{"predictions":', _encode_rows(outputs))
     if len(outputs) == 1:
         ((name, array),) = outputs.items()
-        return b'{"outputs":' + encode_array(array, name) + b"}"
-    return b'{"outputs":' + _join({n: encode_array(a, n) for n, a in outputs.items()}) + b"}"
+        return _within(b'{"outputs":', encode_array(array, name))
+    named = joined(_join({n: encode_array(a, n) for n, a in outputs.items()}))
+    return _within(b'{"outputs":', named)
 
 
 def encode_joined(
@@ -293,15 +296,32 @@ def _encode_rows(outputs: Mapping[str, Array]) -> bytes:
     if len(outputs) == 1:
         ((name, array),) = outputs.items()
         return encode_array(array, name)
-    rows = (
-        _join({name: encode_array(array[i], name) for name, array in outputs.items()})
-        for i in range(size or 0)
-    )
-    return b"[" + b",".join(rows) + b"]"
+    return joined(_row_texts(outputs, size or 0))
 
 
-def _join(texts: Mapping[str, bytes]) -> bytes:
-    return b"{" + b",".join(orjson.dumps(name) + b":" + text for name, text in texts.items()) + b"}"
+def _row_texts(outputs: Mapping[str, Array], size: int) -> Iterator[bytes | memoryview]:
+    yield b"["
+    for i in range(size):
+        if i:
+            yield b","
+        yield from _join({name: encode_array(array[i], name) for name, array in outputs.items()})
+    yield b"]"
+
+
+def _join(texts: Mapping[str, bytes]) -> Iterator[bytes | memoryview]:
+    before = b"{"
+    for name, text in texts.items():
+        yield before + orjson.dumps(name) + b":"
+        yield from pieces_of_bytes(text)
+        before = b","
+    yield b"}" if texts else b"{}"
+
+
+def _within(before: bytes, text: bytes) -> bytes:
+    """An object whose one member is this text."""
+    if len(text) <= PIECE_BYTES:
+        return before + text + b"}"
+    return joined(chain((before,), pieces_of_bytes(text), (b"}",)))
 
 
 def _names(mapping: Mapping[str, object]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
 from pinnace.serving.requests.datatypes import SLICE, checked_shape, count
+from pinnace.serving.requests.expansion import check_reply
 from pinnace.serving.requests.reply import Reply
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def write_npy(array: Array, name: str) -> bytes:
     """
     if array.dtype == object:
         array = _fixed_strings(array, name)
+    check_reply(array.nbytes)
     file = io.BytesIO()
     if array.dtype.kind == "V":  # as `np.save` would, without its warning
         array = array.view(f"V{array.dtype.itemsize}")

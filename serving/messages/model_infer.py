@@ -24,6 +24,7 @@ from pinnace.serving.requests.datatypes import (
     read_tensor,
     write_tensor,
 )
+from pinnace.serving.requests.expansion import check_reply
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
 from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
@@ -189,6 +190,7 @@ def _typed(name: str, dtype: DType, shape: tuple[int, ...], contents: InferTenso
 def _fill(contents: InferTensorContents, array: Array) -> None:
     dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
     field = getattr(contents, _FIELDS[dtype])
+    check_reply(array.nbytes if array.dtype.kind == "f" else array.size)
     flat = array.ravel()
     for begin in range(0, flat.size, SLICE):
         values = flat[begin : begin + SLICE].tolist()

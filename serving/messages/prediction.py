@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,14 @@ from pinnace.proto.predict_pb2 import PredictResponse
 from pinnace.proto.tensor_pb2 import TensorProto
 from pinnace.serving.messages.fields import refusal
 from pinnace.serving.requests.datatypes import MAX_RANK, SLICE
-from pinnace.serving.requests.expansion import COPIES, check_expansion
+from pinnace.serving.requests.expansion import (
+    COPIES,
+    check_expansion,
+    check_reply,
+    joined,
+    pieces_of_bytes,
+    raw_bytes,
+)
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
 from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
@@ -154,7 +162,9 @@ class _Predicted:
         spec.name, spec.version.value = self._name, self._version
         spec.signature_name = self._signature
         body = response.SerializeToString()
-        return Reply(b"".join([body, *large]) if large else body, 0)
+        if large:
+            body = joined(chain((body,), *map(pieces_of_bytes, large)))
+        return Reply(body, 0)
 
 
 def _raw_array(message: TensorProto, spec: TensorSpec) -> Array | None:
@@ -215,12 +225,14 @@ def _large_entry(key: str, array: Array, as_content: bool) -> list[bytes | memor
     number = _CONTENT if as_content else _PACKED.get(dtype)
     if dtype not in _LISTS or number is None:
         return None
+    check_reply(array.nbytes)
     head = TensorProto(dtype=dtype.enum, tensor_shape=encode_shape(Shape.of(array.shape)))  # type: ignore[arg-type]
     start = head.SerializeToString() + field_header(number, array.nbytes)
     name = key.encode()
     entry = field_header(_MAP_KEY, len(name)) + name
     entry += field_header(_MAP_VALUE, len(start) + array.nbytes) + start
-    raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    is_whole = array.flags.c_contiguous
+    raw = array.reshape(-1).view(np.uint8).data if is_whole else raw_bytes(array)
     outputs = PredictResponse.OUTPUTS_FIELD_NUMBER
     return [field_header(outputs, len(entry) + array.nbytes) + entry, raw]
 
@@ -238,8 +250,9 @@ def _put(message: TensorProto, array: Array, as_content: bool) -> None:
     for size in array.shape:
         dims.add().size = size
     if as_content:
-        message.tensor_content = array.tobytes()
+        message.tensor_content = raw_bytes(array)
         return
+    check_reply(array.nbytes if array.dtype.kind == "f" else array.size)
     field = getattr(message, values)
     flat = array.ravel()
     for begin in range(0, flat.size, SLICE):

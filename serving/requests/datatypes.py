@@ -12,6 +12,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.serving.requests.expansion import raw_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,7 +141,7 @@ def write_tensor(array: Array) -> bytes:
             text = item if isinstance(item, bytes) else str(item).encode()
             parts += [struct.pack("<I", len(text)), text]
         return b"".join(parts)
-    return array.tobytes()
+    return raw_bytes(array)
 
 
 def _read_strings(name: str, shape: tuple[int, ...], raw: memoryview) -> Array:

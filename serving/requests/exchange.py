@@ -16,6 +16,7 @@ from pinnace.serving.errors import RequestTooLargeError
 from pinnace.serving.memory import give_back
 from pinnace.serving.requests.control import ModelControl
 from pinnace.serving.requests.exchanging import Exchanging
+from pinnace.serving.requests.expansion import NO_LIMIT
 from pinnace.serving.requests.room import FEW_BYTES, Room
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Exchange:
         self.most_bytes = settings.max_inflight_bytes or 2**62
         self._body_limits = dict(settings.max_body_bytes_of)
         self.most_expanded = settings.max_expansion_bytes
+        self.most_reply = settings.max_reply_bytes or NO_LIMIT
         # No body of this size is too large for any model.
         self.smallest_body_limit = min([settings.max_body_bytes, *self._body_limits.values()])
 

@@ -14,7 +14,13 @@ from pinnace.framework.errors import (
 )
 from pinnace.serving.errors import LOG, canonical_code
 from pinnace.serving.memory import no_collections
-from pinnace.serving.requests.expansion import ALLOWANCE, PER_BYTE, held_bytes
+from pinnace.serving.requests.expansion import (
+    ALLOWANCE,
+    NO_LIMIT,
+    PER_BYTE,
+    check_reply,
+    held_bytes,
+)
 from pinnace.serving.requests.room import FEW_BYTES, reading_bytes, writing_bytes
 from pinnace.serving.running.call import Call
 from pinnace.serving.running.feeds import check_feeds
@@ -251,7 +257,7 @@ class Exchanging(Call):
             self._encode_in_thread(encode, outputs)
             return
         try:
-            reply = encode(outputs)
+            reply = self._encode(encode, outputs)
         except Exception as problem:
             self.fail(problem)
         else:
@@ -261,7 +267,12 @@ class Exchanging(Call):
         """Answer all requests of a run at once, where no observer needs them one by one."""
         exchange, decoded = self._exchange, self.decoded
         replies: list[Reply] | None = None
-        if not exchange.observers and decoded is not None and not _is_large(outputs):
+        if (
+            not exchange.observers
+            and decoded is not None
+            and not _is_large(outputs)
+            and exchange.most_reply > 2 * _LARGE_BYTES
+        ):
             joined = decoded.joined
             if joined is not None:
                 with suppress(Exception):  # each request alone gets its own error
@@ -282,6 +293,15 @@ class Exchanging(Call):
             exchange.bytes_in_flight -= sum([call.charged for call in answered])
         exchange.metrics.count_run(run, answered)
 
+    def _encode(self, encode: Callable[[Arrays], Reply], outputs: Arrays) -> Reply:
+        ALLOWANCE.most_reply = self._exchange.most_reply
+        try:
+            reply = encode(outputs)
+            check_reply(len(reply.body))
+        finally:
+            ALLOWANCE.most_reply = NO_LIMIT
+        return reply
+
     def _encode_in_thread(self, encode: Callable[[Arrays], Reply], outputs: Arrays) -> None:
         loop = asyncio.get_running_loop()
 
@@ -290,7 +310,7 @@ class Exchanging(Call):
             if not self.is_over:
                 try:
                     with self._exchange.room.kept(writing_bytes(outputs)):
-                        reply = encode(outputs)
+                        reply = self._encode(encode, outputs)
                 except BaseException as problem:  # the caller gets it
                     error = problem
             with suppress(RuntimeError):  # the loop is closed, and its callers with it

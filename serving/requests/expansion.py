@@ -1,21 +1,31 @@
-"""Limits on what a request may expand to while it is read: checked before it is allocated.
+"""Limits on what a request may expand to, read and answered: checked before it is allocated.
 
 A few bytes can expand to much: a value that fills a shape, a compressed body, a context that is
 repeated for each example. Decoders check here before they allocate. The decoded size of a request
-counts among the bytes that a server holds for all requests.
+counts among the bytes that a server holds for all requests. An answer has a limit too: encoders ask
+here with what an array takes at least, and count what they write in pieces.
 """
 
 from __future__ import annotations
 
+import io
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.errors import ResourceExhaustedError
 from pinnace.serving.errors import RequestTooLargeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+
     from pinnace.serving.running.signatures import Arrays
 
 MOST_BYTES = 64 * 2**20
+MOST_REPLY_BYTES = 4 * MOST_BYTES  # numbers of a large body are longer as text than as they came
+NO_LIMIT = 2**62
+PIECE_BYTES = 2**20  # of a long text, written at once
 # Numbers as text take about twelve times their size while they are parsed, in honest requests too.
 PER_BYTE = 16
 # A value that fills a shape is copied when requests are joined, by the model, and for the answer.
@@ -23,9 +33,15 @@ COPIES = 4
 
 
 class _Allowance(threading.local):
-    """The bytes that the request being decoded in this thread may still expand to."""
+    """What the request that this thread works for may take.
+
+    Attributes:
+        most: bytes that it may still expand to while it is decoded.
+        most_reply: bytes of its answer.
+    """
 
     most = MOST_BYTES
+    most_reply = NO_LIMIT
 
 
 ALLOWANCE = _Allowance()
@@ -57,6 +73,61 @@ def check_expansion(needed: int, what: str) -> None:
             f"{what} would take {needed} bytes of memory, and a request of this size may take "
             f"{most}\n  Try: send the values themselves, or pinnace serve --max_expansion_bytes"
         )
+
+
+def check_reply(size: int) -> None:
+    """Raise if the answer that is being encoded may not have so many bytes.
+
+    Args:
+        size: that it has at least.
+
+    Raises:
+        ResourceExhaustedError: it may not.
+    """
+    most = ALLOWANCE.most_reply
+    if size > most:
+        raise ResourceExhaustedError(
+            f"the answer would have {size} bytes or more, and an answer may have {most}\n"
+            "  Try: ask for fewer rows or outputs, or pinnace serve --max_reply_bytes"
+        )
+
+
+def joined(pieces: Iterable[bytes | memoryview]) -> bytes:
+    """One text of many pieces of an answer; other threads run in between.
+
+    Raises:
+        ResourceExhaustedError: it becomes too long.
+    """
+    # It grows where it is, and gives what it has without a copy: a join would take as long as the
+    # whole, in which no other thread runs.
+    file = io.BytesIO()
+    for piece in pieces:
+        check_reply(file.tell() + len(piece))
+        file.write(piece)
+    return file.getvalue()
+
+
+def pieces_of_bytes(text: bytes | memoryview) -> Iterable[bytes | memoryview]:
+    """A text in pieces, none of which is long."""
+    if len(text) <= PIECE_BYTES:
+        return (text,)
+    view = memoryview(text)
+    return (view[begin : begin + PIECE_BYTES] for begin in range(0, len(text), PIECE_BYTES))
+
+
+def raw_bytes(array: np.ndarray[Any, Any]) -> bytes:
+    """The bytes of an array's elements, in C order.
+
+    Raises:
+        ResourceExhaustedError: an answer may not have so many.
+    """
+    check_reply(array.nbytes)
+    if array.nbytes <= PIECE_BYTES:
+        return array.tobytes()
+    flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
+    step = PIECE_BYTES // array.itemsize
+    parts = (flat[begin : begin + step].tobytes() for begin in range(0, array.size, step))
+    return joined(parts)
 
 
 def held_bytes(feeds: Arrays) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pinnace.engine import allocation
 from pinnace.engine.allocation import bounded
 from pinnace.framework.context import state
-from pinnace.framework.errors import DeadlineExceededError
+from pinnace.framework.errors import DeadlineExceededError, ResourceExhaustedError
 from pinnace.ops.running import Stop
 from pinnace.serving.config.memory_limits import data_limit, memory_limit
 
@@ -84,20 +84,29 @@ class RunLimits:
 
         seconds, most_bytes, running = self._max_run_s, self._max_run_bytes, self._running
 
+        def counted(feeds: Arrays) -> Arrays:
+            with bounded(most_bytes):
+                outputs = run(feeds)
+            # A view of few elements is made whole by whoever writes it.
+            size = sum([array.nbytes for array in outputs.values()])
+            if size > most_bytes:
+                raise ResourceExhaustedError(
+                    f"the outputs of a run have {size} bytes, and a run may take {most_bytes} bytes"
+                )
+            return outputs
+
+        bounded_run = counted if most_bytes else run
+
         def within(feeds: Arrays) -> Arrays:
             if not seconds:
-                with bounded(most_bytes):
-                    return run(feeds)
+                return bounded_run(feeds)
             stop = Stop()
             before, state.stop = state.stop, stop
             running[stop] = (_clock() + seconds, ASKED.calls)
             if not self._is_watched:
                 self._watch()
             try:
-                if not most_bytes:
-                    return run(feeds)
-                with bounded(most_bytes):
-                    return run(feeds)
+                return bounded_run(feeds)
             finally:
                 state.stop = before
                 del running[stop]

@@ -53,6 +53,26 @@ async def growing(world: World, _: float) -> Counter[str]:
     return Counter([str(code) if code == 429 else f"!{code}"])
 
 
+async def answers(world: World, seconds: float) -> Counter[str]:
+    """Few bytes that ask for a gigabyte as an answer, as text and as bytes, and for 40 MB."""
+    statuses: Counter[str] = Counter()
+    end = time.monotonic() + seconds
+    npy = {"Accept": "application/x-npy"}
+    async with Asker(world) as sender:
+        while not statuses or time.monotonic() < end:
+            for count, headers in ((3e8, {}), (3e8, npy), (1e8, npy), (4e6, {}), (1e7, npy)):
+                data = json.dumps({"signature_name": "view", "inputs": [count]}).encode()
+                code = await sender.post(PREDICT, data, headers, is_hot=True)
+                is_right = code == (429 if count >= 1e8 else 200)
+                statuses[str(code) if is_right else f"!{count:.0f} numbers: {code}"] += 1
+            request = PredictRequest()
+            request.model_spec.name, request.model_spec.signature_name = "victim", "view"
+            request.inputs["x"].CopyFrom(encode_tensor(np.float32([3e8])))
+            status = await sender.call(GRPC_PREDICT, request.SerializeToString())
+            statuses[status if status == "RESOURCE_EXHAUSTED" else f"!{status}"] += 1
+    return statuses
+
+
 async def patterns(world: World, seconds: float) -> Counter[str]:
     """Texts on which a pattern that goes back tries all ways, and long texts to be split."""
     texts = [
@@ -216,6 +236,7 @@ async def clock(world: World, _: float) -> Counter[str]:
 ATTACKS = {
     "loops that never end": endless,
     "a tensor of forty gigabytes": growing,
+    "answers of a gigabyte": answers,
     "patterns and long texts": patterns,
     "rows that meet": meeting,
     "versions that cannot run": broken_versions,

@@ -38,6 +38,7 @@ _MAX_KNOWN_BYTES = 2048  # of a block that is remembered
 _MAX_BLOCK_BYTES = 8192
 _MAX_HELD_BYTES = 65536
 _MAX_HEADS = 64
+_MOST_COPIED = 65536  # of a body, to be written with its head
 _PREDICT_PATH = re.compile(
     rb"/v1/models/(?P<name>[A-Za-z0-9_.\-]+)"
     rb"(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[A-Za-z0-9_]+))?:predict"
@@ -276,7 +277,7 @@ class InferenceProtocol(BoundedHttpTools):
         """Bytes of a request, or of several."""
         if self._missing:
             self._take_body(data)
-        elif self._in_flight or self.flow.write_paused:
+        elif self._in_flight or self._held or self.flow.write_paused:
             self._hold(data)
         elif self._parses or (self.cycle is not None and not self.cycle.response_complete):
             self._pass_on(data)
@@ -328,16 +329,17 @@ class InferenceProtocol(BoundedHttpTools):
         if self._late_head is not None:
             self._end_head()
         self._in_flight = True
+        more = len(data) - end - request.size
+        if more > 0:
+            self._hold(data[-more:])  # before a refusal, which lets it go again
         exchanging = self.exchange.open(request, self._finish)
         self._active_at = exchanging.begun
-        more = len(data) - end - request.size
         if more == 0:
             if not exchanging.is_over:
                 self._exchanging = exchanging
                 # Not cut out of what came: a copy of it would cost what its header does.
                 exchanging.start(data, exchanging.begun, None, end)
         elif more > 0:
-            self._hold(data[-more:])
             self._start(exchanging, data[end:-more])
         else:
             self._exchanging = exchanging
@@ -422,12 +424,22 @@ class InferenceProtocol(BoundedHttpTools):
         length = len(body)
         head = self._replies.of(reply, state.default_headers)
         if head.ends or self._ends:
-            transport.write((head.whole(length) if head.ends else head.closing(length)) + body)
+            self._write(head.whole(length) if head.ends else head.closing(length), body)
             transport.close()
             return
-        transport.write((head.known.get(length) or head.whole(length)) + body)
+        if length > _MOST_COPIED:
+            self._write(head.whole(length), body)
+        else:
+            transport.write((head.known.get(length) or head.whole(length)) + body)
         if self._held:
             self.loop.call_soon(self._release)
+
+    def _write(self, head: bytes, body: bytes) -> None:
+        if len(body) > _MOST_COPIED:
+            self.transport.write(head)
+            self.transport.write(body)
+        else:
+            self.transport.write(head + body)
 
     def _hold(self, data: bytes) -> None:
         self._held.append(data)

@@ -1,26 +1,18 @@
 """Bounds of a connection on every front of HTTP: httptools, h11 and the hot one."""
 
 import asyncio
-import re
 import resource
 import socket
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import uvicorn
 
-from pinnace.serving.config.model_config import ModelConfig
 from pinnace.serving.config.settings import Settings
-from pinnace.serving.fast.http.front import bound
-from pinnace.serving.http.application import create_app
-from pinnace.serving.http.bounded_httptools import BoundedHttpTools
-from pinnace.serving.http.connections import MAX_HEADERS, BoundedH11, bounds_of
-from pinnace.serving.models.repository import Repository
+from pinnace.serving.http.connections import MAX_HEADERS, bounds_of
 from support.waiting import until_in_loop
-from unit.serving.numpy_models import every_kind, write_version
+from unit.serving.fronts import FRONTS, serve, serve_whole, status_of
 
 GOOD = (
     b"POST /v1/models/m:predict HTTP/1.1\r\nhost: a\r\ncontent-length: 20\r\n\r\n"
@@ -29,73 +21,9 @@ GOOD = (
 HEALTH = b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n"
 
 
-@pytest.fixture(params=["hot", "httptools", "h11"])
+@pytest.fixture(params=FRONTS)
 def front(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-def serve(
-    tmp_path: Path, front: str, ask: Callable[[int], Awaitable[None]], **options: Any
-) -> None:
-    """Ask a server on a port of its own, in this thread."""
-
-    async def ask_port(server: uvicorn.Server) -> None:
-        await ask(server.servers[0].sockets[0].getsockname()[1])
-
-    serve_whole(tmp_path, front, ask_port, **options)
-
-
-def serve_whole(
-    tmp_path: Path, front: str, ask: Callable[[uvicorn.Server], Awaitable[None]], **options: Any
-) -> None:
-    """As `serve`, for a test that looks at the server's connections, too."""
-    write_version(tmp_path / "m", 7)
-    models = (ModelConfig("m", str(tmp_path / "m")),)
-    settings = Settings(models=models, file_system_poll_s=0, **options)
-    repository = Repository(settings, lambda _: every_kind())
-    repository.start()
-
-    async def run() -> None:
-        app = create_app(settings, repository)
-        classes = {"httptools": BoundedHttpTools, "h11": BoundedH11}
-        http = (
-            bound(app.state.exchange)
-            if front == "hot"
-            else type("Bound", (classes[front],), {"bounds": bounds_of(settings)})
-        )
-        config = uvicorn.Config(
-            app,
-            http=http,
-            lifespan="off",
-            log_level="critical",
-            port=0,
-            h11_max_incomplete_event_size=settings.max_header_bytes,
-        )
-        server = uvicorn.Server(config)
-        task = asyncio.create_task(server._serve())
-        await until_in_loop(lambda: server.started)
-        try:
-            await ask(server)
-        finally:
-            server.should_exit = True
-            await task
-
-    try:
-        asyncio.run(run())
-    finally:
-        repository.close()
-
-
-async def status_of(reader: asyncio.StreamReader) -> int:
-    """The status of the next reply; 0 if the connection ends without one."""
-    try:
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
-        length = re.search(rb"content-length: (\d+)", head)
-        if length is not None:
-            await reader.readexactly(int(length[1]))
-    except (asyncio.IncompleteReadError, ConnectionError):
-        return 0
-    return int(head.split(b" ")[1])
 
 
 async def sent(port: int, parts: list[bytes]) -> tuple[int, int]:

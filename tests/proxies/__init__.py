@@ -1,0 +1,1 @@
+"""What a proxy and the server could read differently, sent through real ones."""
