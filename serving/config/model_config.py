@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.serving.config.urls import public_url
+from pinnace.serving.errors import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -177,6 +178,12 @@ def _decode_model(message: ModelConfigProto) -> ModelConfig:
         raise InvalidArgumentError(
             f"model '{message.name}': model_platform must be 'tensorflow', "
             f"got '{message.model_platform}'"
+        )
+    if message.HasField("logging_config"):
+        LOG.warning(
+            "model '%s': logging_config has no effect; pinnace serve --record writes requests "
+            "and answers",
+            message.name,
         )
     return ModelConfig(
         message.name, message.base_path, _decode_policy(message), dict(message.version_labels)

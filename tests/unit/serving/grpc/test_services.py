@@ -261,6 +261,50 @@ def test_metadata_status_and_reload(tmp_path: Path) -> None:
     serving(tmp_path, work)
 
 
+def test_a_reload_that_is_refused_changes_nothing(tmp_path: Path) -> None:
+    write_version(tmp_path / "n", 3)
+    (tmp_path / "empty").mkdir()
+    at = {name: str(tmp_path / name) for name in ("n", "missing", "empty")}
+
+    async def work(ask: Ask) -> None:
+        async def reload(*configs: tuple[str, str], **labels: int) -> tuple[int, str]:
+            message = ReloadConfigRequest()
+            for name, path in configs:
+                config = message.config.model_config_list.config.add(name=name, base_path=path)
+                config.version_labels.update(labels)
+            done = await ask(MODEL + "HandleReloadConfigRequest", message, ReloadConfigResponse)
+            return done.status.error_code, done.status.error_message
+
+        for name, reason in (
+            ("missing", "cannot be"),
+            ("empty", "no version"),
+        ):
+            code, text = await reload(("n", at["n"]), (name, at[name]))
+            assert code == 2  # UNKNOWN, as TensorFlow Serving has it
+            assert text.startswith("1 servable(s)/model(s) did not become available: {")
+            assert reason in text
+        code, text = await reload(("n", "models/n"))
+        assert code == 3
+        expected = "Expected model n to have an absolute path or URI; got base_path()=models/n"
+        assert text == expected
+        code, text = await reload(("n", at["n"]), canary=99)
+        assert code == 9
+        assert "'canary' names version 99" in text
+        code, text = await reload(("n", at["missing"]))
+        assert code == 2  # and nothing of the label before it
+        status = GetModelStatusRequest()
+        status.model_spec.name = "m"
+        found = await ask(MODEL + "GetModelStatus", status, GetModelStatusResponse)
+        assert [(s.version, s.state) for s in found.model_version_status] == [(7, 30)]
+        message = ReloadConfigRequest(metric_names=["x"])
+        message.config.model_config_list.config.add(name="n", base_path=at["n"])
+        done = await ask(MODEL + "HandleReloadConfigRequest", message, ReloadConfigResponse)
+        assert done.status.error_code == 12
+        assert await reload(("n", at["n"]), canary=3) == (0, "")
+
+    serving(tmp_path, work)
+
+
 def test_the_open_inference_protocol(tmp_path: Path) -> None:
     async def work(ask: Ask) -> None:
         live = await ask(INFERENCE + "ServerLive", v2.ServerLiveRequest(), v2.ServerLiveResponse)
