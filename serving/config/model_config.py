@@ -158,7 +158,9 @@ def parse_model_config(text: str) -> tuple[ModelConfig, ...]:
     try:
         text_format.Parse(text, message)
     except text_format.ParseError as error:
-        raise InvalidArgumentError(f"not a ModelServerConfig: {error}") from None
+        raise InvalidArgumentError(
+            f"Error parsing text-format tensorflow.serving.ModelServerConfig: {error}"
+        ) from None
     return decode_model_config(message)
 
 

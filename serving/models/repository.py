@@ -34,7 +34,7 @@ from pinnace.serving.config.model_config import (
     read_model_config,
 )
 from pinnace.serving.config.urls import public_url
-from pinnace.serving.errors import one_line
+from pinnace.serving.errors import UnservedError, one_line
 from pinnace.serving.models.loaded_model import LoadedModel
 from pinnace.serving.models.loading import load_model
 from pinnace.serving.models.model_state import ServedModel
@@ -265,10 +265,7 @@ class Repository:
             version = table.version_of(which.label)
         servable = table.newest if version is None else table.servables.get(version)
         if servable is None:
-            asked = (
-                f"Latest({which.name})" if version is None else f"Specific({which.name}, {version})"
-            )
-            raise NotFoundError(f"Servable not found for request: {asked}")
+            raise UnservedError(which.name, version)
         return servable
 
     def route(self, which: Which, headers: Mapping[bytes, bytes]) -> Servable:
@@ -610,7 +607,7 @@ def _check_available(models: Iterable[ServedModel]) -> None:
             )
     if silent:
         raise UnknownError(
-            f"{len(silent)} servable(s)/model(s) did not become available: {{{', '.join(silent)}}}"
+            f"{len(silent)} model(s) did not become available: {{{', '.join(silent)}}}"
         )
 
 

@@ -225,9 +225,16 @@ class Metrics:
             for examples in exchanging.decoded.feeds.values():  # one input: strings
                 meter.examples.observe(len(examples))
         run = exchanging.run
-        if run is not None and not run.is_counted:
+        is_new = run is not None and not run.is_counted
+        if run is not None and is_new:
             run.is_counted = True
             meter.runs[0] += 1
+        if exchanging.servable is not None:
+            statistics = exchanging.servable.statistics
+            if error is not None:
+                statistics.count_failure(exchanging, now)
+            elif run is not None:
+                statistics.count((exchanging,), run, now, is_new=is_new)
         if error is None and call is not None:
             stages = meter.stages
             stages["read"].observe((exchanging.read_at - exchanging.begun) * 1e6)
@@ -248,6 +255,8 @@ class Metrics:
         now = time.perf_counter()
         times = len(answered)
         meter.statuses[OK] += times
+        if answered[0].servable is not None:
+            answered[0].servable.statistics.count(answered, run, now, is_new=not run.is_counted)
         run.is_counted = True
         meter.runs[0] += 1
         begun = [x.begun for x in answered]

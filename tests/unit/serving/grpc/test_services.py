@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from google.protobuf.message import Message
 
+from pinnace.framework.specs import TensorSpec
 from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
 from pinnace.proto import inference_service_pb2 as v2
 from pinnace.proto.example_pb2 import Example
@@ -54,11 +55,30 @@ MODEL = "/tensorflow.serving.ModelService/"
 INFERENCE = "/inference.GRPCInferenceService/"
 
 
+def _of_scores(make: Callable[[int], Any]) -> NumpyModel:
+    scores = {"scores": TensorSpec([None, 2], "float32")}
+    return NumpyModel(TEXTS, scores, lambda given: {"scores": make(len(given["inputs"]))})
+
+
+def _of_values(make: Callable[[int], Any]) -> NumpyModel:
+    return NumpyModel(TEXTS, VALUE, lambda given: {"outputs": make(len(given["inputs"]))})
+
+
 def load(_: Path) -> LoadedModel:
     signatures = {
         **every_kind().signatures,
         "classes": NumpyModel(TEXTS, OUTPUTS, classes),
         "value": NumpyModel(TEXTS, VALUE, lambda g: {"outputs": lengths(g)}),
+        "only_scores": _of_scores(lambda n: np.zeros((n, 2), np.float32)),
+        "doubles": _of_scores(lambda n: np.zeros((n, 2))),
+        "flat_scores": _of_scores(lambda n: np.zeros(n, np.float32)),
+        "one_more": _of_scores(lambda n: np.zeros((n + 1, 2), np.float32)),
+        "integers": NumpyModel(
+            TEXTS, OUTPUTS, lambda g: {"classes": np.zeros((len(g["inputs"]), 2), np.int64)}
+        ),
+        "double_value": _of_values(np.zeros),
+        "wide_value": _of_values(lambda n: np.zeros((n, 2), np.float32)),
+        "one_more_value": _of_values(lambda n: np.zeros(n + 1, np.float32)),
     }
     return LoadedModel(signatures)
 
@@ -211,16 +231,79 @@ def test_classify_regress_and_both(tmp_path: Path) -> None:
         found_status = await status_of(
             ask(PREDICTION + "MultiInference", multi, MultiInferenceResponse)
         )
-        assert found_status[0] == "INVALID_ARGUMENT"
+        assert found_status == (
+            "UNIMPLEMENTED",
+            (
+                "Unsupported signature method_name: other; must be tensorflow/serving/classify or "
+                "tensorflow/serving/regress"
+            ),
+        )
+
+    serving(tmp_path, work)
+
+
+def test_what_is_no_classify_or_regress_is_refused(tmp_path: Path) -> None:
+    """Statuses and texts of TensorFlow Serving's own tests of these services."""
+    kinds = {
+        "Classify": (ClassificationRequest, ClassificationResponse),
+        "Regress": (RegressionRequest, RegressionResponse),
+    }
+    cases = [
+        ("Classify", "none", "No signature was found with the name: none"),
+        ("Regress", "none", "No signature was found with the name: none"),
+        ("Classify", "serving_default", "does not read Examples"),
+        ("Classify", "two", "Expected one input Tensor."),
+        ("Classify", "value", 'contain at least one of "classes" or "scores"'),
+        ("Regress", "only_scores", "No regression outputs found"),
+        ("Regress", "classes", "Expected one output Tensor."),
+        ("Classify", "doubles", "Expected scores Tensor of DT_FLOAT. Got: DT_DOUBLE"),
+        ("Classify", "integers", "Expected classes Tensor of DT_STRING. Got: DT_INT64"),
+        ("Regress", "double_value", "Expected outputs Tensor of DT_FLOAT. Got: DT_DOUBLE"),
+        ("Classify", "flat_scores", "Expected Tensor shape: [batch_size num_classes]"),
+        ("Regress", "wide_value", "[batch_size, 1] but got [1, 2]"),
+        ("Classify", "one_more", "Expected scores output batch size of 1. Got: 2"),
+        ("Regress", "one_more_value", "did not match output batch size: 1 vs. 2"),
+    ]
+
+    async def work(ask: Ask) -> None:
+        for method, signature, message in cases:
+            kind, response = kinds[method]
+            request = kind()
+            request.model_spec.name, request.model_spec.signature_name = "m", signature
+            request.input.example_list.examples.append(Example())
+            code, said = await status_of(ask(PREDICTION + method, request, response))
+            assert code == "INVALID_ARGUMENT", (method, signature, said)
+            assert message in said
+
+    serving(tmp_path, work)
+
+
+def test_tasks_of_one_request_are_of_one_model_and_differ(tmp_path: Path) -> None:
+    async def work(ask: Ask) -> None:
+        for names, message in (
+            ([("m", "value"), ("m", "value")], "Duplicate evaluation of signature: value"),
+            ([("m", ""), ("m", "serving_default")], "Duplicate evaluation of signature: serving"),
+            ([("m", "value"), ("n", "classes")], "must access the same model name."),
+            ([("", "value")], "Found ModelSpec with an empty model name."),
+        ):
+            multi = MultiInferenceRequest()
+            multi.input.example_list.examples.append(Example())
+            for name, signature in names:
+                task = multi.tasks.add(method_name="tensorflow/serving/regress")
+                task.model_spec.name, task.model_spec.signature_name = name, signature
+            path = PREDICTION + "MultiInference"
+            code, said = await status_of(ask(path, multi, MultiInferenceResponse))
+            assert code == "INVALID_ARGUMENT"
+            assert message in said
 
     serving(tmp_path, work)
 
 
 def test_tasks_do_not_multiply_what_a_request_may_take(tmp_path: Path) -> None:
     multi = MultiInferenceRequest()
-    for _ in range(64):
+    for i in range(64):
         task = multi.tasks.add(method_name="tensorflow/serving/regress")
-        task.model_spec.name, task.model_spec.signature_name = "m", "value"
+        task.model_spec.name, task.model_spec.signature_name = "m", f"value_{i}"
     multi.input.example_list.examples.extend([Example()] * 10**5)
 
     async def work(ask: Ask) -> None:
@@ -281,7 +364,7 @@ def test_a_reload_that_is_refused_changes_nothing(tmp_path: Path) -> None:
         ):
             code, text = await reload(("n", at["n"]), (name, at[name]))
             assert code == 2  # UNKNOWN, as TensorFlow Serving has it
-            assert text.startswith("1 servable(s)/model(s) did not become available: {")
+            assert text.startswith("1 model(s) did not become available: {")
             assert reason in text
         code, text = await reload(("n", "models/n"))
         assert code == 3
@@ -323,7 +406,7 @@ def test_the_open_inference_protocol(tmp_path: Path) -> None:
         tensor = typed.inputs.add(name="x", datatype="FP32", shape=[2])
         tensor.contents.fp32_contents.extend([1, 2])
         response = await ask(INFERENCE + "ModelInfer", typed, v2.ModelInferResponse)
-        assert list(response.outputs[0].contents.fp32_contents) == [2.5, 3]
+        assert response.raw_output_contents == [np.float32([2.5, 3]).tobytes()]  # as Triton's
         assert (response.id, response.model_version) == ("7", "7")
         raw = v2.ModelInferRequest(model_name="m", model_version="7")
         raw.inputs.add(name="x", datatype="FP32", shape=[2])

@@ -499,7 +499,7 @@ class TestReplacing:
         bad = ModelConfig(name, str(tmp_path / name), policy)
         good = ModelConfig("good", str(tmp_path / "good"))
         kept = () if name == "m" else (ModelConfig("m", str(tmp_path / "m")),)
-        with pytest.raises(UnknownError, match=f"^1 servable.* did not become available: .*{reason}"):
+        with pytest.raises(UnknownError, match=f"^1 model.s. did not become available: .*{reason}"):
             models.replace_models((*kept, good, bad))
         assert models.names() == ["m", "n"]
         assert models.get(M) is held
