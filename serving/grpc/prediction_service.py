@@ -147,6 +147,8 @@ def _define(message: SignatureDef, definition: SignatureDefinition) -> None:
         _define_tensor(message.inputs[name], tensor)
     for name, tensor in definition.outputs.items():
         _define_tensor(message.outputs[name], tensor)
+    for name, value in definition.defaults.items():
+        message.defaults[name].CopyFrom(value)
 
 
 def _define_tensor(message: TensorInfo, tensor: TensorDefinition) -> None:

@@ -215,6 +215,7 @@ def _decode_signature(message: SignatureDef) -> SignatureDefinition:
         {name: _decode_tensor(info) for name, info in message.inputs.items()},
         {name: _decode_tensor(info) for name, info in message.outputs.items()},
         message.method_name,
+        dict(message.defaults),
     )
 
 

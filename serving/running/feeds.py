@@ -10,8 +10,11 @@ from pinnace.framework.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pinnace.framework.dtypes import DType
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.running.signatures import Array, Arrays, Runnable
+
+_WORDS = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 def check_feeds(signature: Runnable, feeds: Arrays) -> bool:
@@ -30,10 +33,13 @@ def check_feeds(signature: Runnable, feeds: Arrays) -> bool:
             f"Inputs must be {_names(inputs)} as the signature says, got {_names(feeds)}"
         )
     fits = True
-    for name, spec in inputs.items():
+    for i, (name, spec) in enumerate(inputs.items()):
         array = feeds[name]
         if array.dtype != spec.dtype.numpy:
-            raise InvalidArgumentError(_misfit(name, spec, array))
+            raise InvalidArgumentError(
+                f"{_misfit(name, spec, array)} (Expects arg[{i}] to be {_word(spec.dtype)} but "
+                f"{_word(_dtype_of(array))} is provided)"
+            )
         if not fits_shape(array.shape, spec):
             fits = False
             if not hasattr(signature, "run_other_shapes"):
@@ -69,8 +75,16 @@ def fits_shape(shape: tuple[int, ...], spec: TensorSpec) -> bool:
 
 def describe_array(array: Array) -> str:
     """Dtype and shape of an array, as messages have them: `float32[1, 8]`."""
-    dtype = string if array.dtype == object else as_dtype(array.dtype)
-    return f"{dtype.name}[{', '.join(map(str, array.shape))}]"
+    return f"{_dtype_of(array).name}[{', '.join(map(str, array.shape))}]"
+
+
+def _dtype_of(array: Array) -> DType:
+    return string if array.dtype == object else as_dtype(array.dtype)
+
+
+def _word(dtype: DType) -> str:
+    """What TensorFlow's runtime calls a dtype in errors."""
+    return _WORDS.get(dtype.name, dtype.name)
 
 
 def _remedy(array: Array, spec: TensorSpec) -> str:

@@ -173,8 +173,18 @@ def test_what_is_wrong_has_its_status(tmp_path: Path) -> None:
         (predict_request(model="", x=x), "INVALID_ARGUMENT", "Missing ModelSpec"),
         (predict_request(model="n", x=x), "NOT_FOUND", "Servable not found"),
         (predict_request("n", x=x), "FAILED_PRECONDITION", 'signature key "n" not found'),
-        (predict_request(y=x), "INVALID_ARGUMENT", "input size does not match signature"),
-        (predict_request(x=np.int32([1])), "INVALID_ARGUMENT", "must be float32[?], got int32[1]"),
+        (predict_request(y=x), "INVALID_ARGUMENT", "input tensor alias not found in signature: y"),
+        (
+            predict_request(x=x, y=x, z=x),
+            "INVALID_ARGUMENT",
+            "len({x}). Sent extra: {y,z}. Missing but required: {}.",
+        ),
+        (predict_request(), "INVALID_ARGUMENT", "Sent extra: {}. Missing but required: {x}."),
+        (
+            predict_request(x=np.int32([1])),
+            "INVALID_ARGUMENT",
+            "(Expects arg[0] to be float but int32 is provided)",
+        ),
         (predict_request("value_error", x=x), "INTERNAL", "a fault in the model"),
         (predict_request("not_found", x=x), "NOT_FOUND", "no key 'x'"),
         (b"\xff\xff", "INVALID_ARGUMENT", "is no PredictRequest"),
@@ -191,8 +201,14 @@ def test_what_is_wrong_has_its_status(tmp_path: Path) -> None:
         found = await status_of(ask(PREDICTION + "Predict", filtered, PredictResponse))
         assert found == (
             "INVALID_ARGUMENT",
-            "output tensor alias not found in signature: z; there are y",
+            (
+                "output tensor alias not found in signature: z "
+                "Outputs expected to be in the set {y}."
+            ),
         )
+        filtered.output_filter[:] = ["y", "y"]
+        found = await status_of(ask(PREDICTION + "Predict", filtered, PredictResponse))
+        assert found == ("INVALID_ARGUMENT", "duplicate output tensor alias: y")
         slow = ask(PREDICTION + "Predict", predict_request("slow", x=x), PredictResponse, 0.05)
         assert (await status_of(slow))[0] == "DEADLINE_EXCEEDED"
 
