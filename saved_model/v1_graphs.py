@@ -6,6 +6,7 @@ are made once for the model and are captures of every signature.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -25,10 +26,12 @@ from pinnace.functions.concrete import ConcreteFunction
 from pinnace.graph.codec.attrs import decode_attr
 from pinnace.graph.codec.functions import FunctionLibrary
 from pinnace.graph.codec.graphs import add_argument, decode_graph
+from pinnace.graph.codec.nodes import attr_kind
 from pinnace.graph.codec.references import VARIABLES, variable_shape
+from pinnace.ops.registry import find
 from pinnace.saved_model import layout
 from pinnace.saved_model.assets import named_assets, resolve_asset
-from pinnace.saved_model.codecs.signatures import decode_signature
+from pinnace.saved_model.codecs.signatures import GraphSignature, decode_signature
 from pinnace.saved_model.initialisers import initialisers
 from pinnace.saved_model.restore_nodes import Source, restored_sources
 from pinnace.saved_model.restored import LazyConcrete, RestoredObject, SignatureMap
@@ -39,10 +42,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array, Tensor
     from pinnace.graph.graph import Graph, GraphBuilder, Value
     from pinnace.proto.node_def_pb2 import NodeDef
-    from pinnace.proto.saved_model_pb2 import MetaGraphDef
+    from pinnace.proto.saved_model_pb2 import MetaGraphDef, SignatureDef
     from pinnace.saved_model.options import LoadOptions
 
 _T = TypeVar("_T")
@@ -144,13 +148,42 @@ class MainGraph:
         where = f"{self._where}: signature {name!r}"
 
         def arguments() -> Any:
-            return (), decode_signature(message, where).input_specs
+            return (), self._decoded(message, where).input_specs
 
         return LazyConcrete(name, arguments, lambda: self._signature(name))
 
+    def _decoded(self, message: SignatureDef, where: str) -> GraphSignature:
+        """A signature whose inputs have the dtypes of the graph: those of the file only describe.
+
+        TensorFlow feeds the node that a signature names, whatever dtype the signature gives it.
+        """
+        found = decode_signature(message, where)
+        inputs = {}
+        for key, tensor in found.inputs.items():
+            dtype = self._dtype_of(tensor.reference, where)
+            inputs[key] = tensor if dtype is None else replace(tensor, dtype=dtype)
+        return replace(found, inputs=inputs)
+
+    def _dtype_of(self, reference: str, where: str) -> DType | None:
+        """The dtype of a value of the graph; None where only the whole graph could tell."""
+        name, _, index = reference.partition(":")
+        node = self._nodes.get(name)
+        op = None if node is None else find(node.op)
+        if node is None or op is None:
+            return None
+        attrs = {
+            key: decode_attr(value, kind, where, self._library.ref)
+            for key, value in node.attr.items()
+            if (kind := attr_kind(op, key)) in ("type", "list(type)", "int")
+        }
+        try:
+            return op.output_dtypes(attrs)[int(index or 0)]
+        except (KeyError, IndexError, ValueError):
+            return None
+
     def _signature(self, name: str) -> ConcreteFunction:
         where = f"{self._where}: signature {name!r}"
-        found = decode_signature(self._meta.signature_def[name], where)
+        found = self._decoded(self._meta.signature_def[name], where)
         return self.function(
             f"signature_{name}",
             {key: (tensor.reference, tensor.spec) for key, tensor in found.inputs.items()},

@@ -105,6 +105,8 @@ def parse_settings(
             host=given.host,
             rest_api_port=_rest_api_port(given, platform),
             grpc_port=given.port,
+            grpc_socket_path=given.grpc_socket_path,
+            grpc_channel_arguments=given.grpc_channel_arguments,
             workers=given.workers,
             tensor_content=given.enable_serialization_as_tensor_content,
             file_system_poll_s=given.file_system_poll_wait_seconds,

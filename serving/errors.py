@@ -38,6 +38,21 @@ class RequestTooLargeError(errors.ResourceExhaustedError):
     """A request body is above the limit: HTTP 413, which no canonical code has."""
 
 
+class UnservedError(errors.NotFoundError):
+    """A request is for a model, or a version of one, that does not answer.
+
+    Args:
+        name: of the model.
+        version: that was asked for; None for the newest.
+    """
+
+    def __init__(self, name: str, version: int | None = None) -> None:
+        asked = f"Latest({name})" if version is None else f"Specific({name}, {version})"
+        super().__init__(f"Servable not found for request: {asked}")
+        which = "" if version is None else f" version {version}"
+        self.unknown = f"Request for unknown model: '{name}'{which} is not found"
+
+
 class SlowRequestError(errors.DeadlineExceededError):
     """A request body did not arrive in time: HTTP 408, for the client was late."""
 
@@ -82,6 +97,11 @@ def public_message(error: BaseException) -> str:
     if isinstance(error, errors.OpError) and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def in_triton_words(error: BaseException) -> BaseException:
+    """The error as clients of the Open Inference Protocol know it."""
+    return errors.NotFoundError(error.unknown) if isinstance(error, UnservedError) else error
 
 
 def one_line(error: BaseException) -> str:

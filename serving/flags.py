@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NoReturn
 
@@ -46,8 +48,6 @@ _NO_GRPC = "gRPC's own defaults are used"
 _NO_SESSION = "there is no TensorFlow session here"
 _NO_DEVICE = "models run on the CPU"
 IGNORED = (
-    _Ignored("grpc_socket_path", _NO_GRPC),
-    _Ignored("grpc_channel_arguments", _NO_GRPC),
     _Ignored("grpc_max_threads", _NO_GRPC),
     _Ignored("enable_grpc_healthcheck_service", "it is always there", is_switch=True),
     _Ignored("allow_version_labels", "labels are always allowed", is_switch=True),
@@ -67,6 +67,10 @@ IGNORED = (
     _Ignored("use_tflite_model", "only SavedModels are served", is_switch=True),
     _Ignored("prefer_tflite_model", "only SavedModels are served", is_switch=True),
     _Ignored("num_tflite_pools", "only SavedModels are served"),
+    _Ignored("num_tflite_interpreters_per_pool", "only SavedModels are served"),
+    _Ignored("thread_pool_factory_config_file", _NO_SESSION),
+    _Ignored("skip_initialize_tpu", _NO_DEVICE, is_switch=True),
+    _Ignored("xla_gpu_compilation_enabled", _NO_DEVICE, is_switch=True),
     _Ignored("per_process_gpu_memory_fraction", _NO_DEVICE),
     _Ignored("mixed_precision", _NO_DEVICE),
 )
@@ -86,6 +90,7 @@ _SWITCHES = {
     "enable_serialization_as_tensor_content",
     "check_batches",
     "rest_api_enable_cors_support",
+    "use_alts_credentials",
     "allow_version_labels_for_unavailable_models",
     *(flag.name for flag in IGNORED if flag.is_switch),
 }
@@ -176,6 +181,14 @@ def parser() -> argparse.ArgumentParser:
     )
     found.add_argument(
         "--port", type=_integer, metavar="PORT", help="gRPC port; 0: none (default 8500 if free)"
+    )
+    add("grpc_socket_path", str, "", "PATH", "a Unix socket that serves gRPC, too; without TLS")
+    found.add_argument(
+        "--grpc_channel_arguments",
+        type=_channel_arguments,
+        default=(),
+        metavar="NAME=VALUE,...",
+        help="options of gRPC's core, as grpc.max_connection_age_ms=2000, before the server's own",
     )
     add("host", str, defaults.host, "HOST", "address to listen on")
     add("rest_api_timeout_in_ms", _positive, 30000, "MS", "longest time to an answer")
@@ -286,6 +299,19 @@ def parser() -> argparse.ArgumentParser:
         ("metrics_without_key", "show metrics without an API key"),
     ):
         found.add_argument(f"--{name}", type=_switch, default=True, metavar="BOOL", help=text)
+    found.add_argument(
+        "--use_alts_credentials",
+        type=_no_alts,
+        default=False,
+        metavar="BOOL",
+        help="only false: credentials of Google's cloud are not supported",
+    )
+    found.add_argument(
+        "--version",
+        action="version",
+        version=f"pinnace {metadata.version('pinnace')}",
+        help="print the version, and end",
+    )
     ignored = found.add_argument_group("accepted without effect")
     for flag in IGNORED:
         ignored.add_argument(f"--{flag.name}", metavar="X", help=flag.reason)
@@ -358,6 +384,17 @@ def _named_size(text: str) -> tuple[str, int]:
     return name, _positive(size)
 
 
+def _channel_arguments(text: str) -> tuple[tuple[str, int | str], ...]:
+    found: list[tuple[str, int | str]] = []
+    for part in text.split(",") if text else ():
+        name, equals, value = part.strip().partition("=")
+        if not name or not equals:
+            raise argparse.ArgumentTypeError(f"must be NAME=VALUE,..., got '{text}'")
+        is_number = re.fullmatch(r"[+-]?[0-9]{1,10}", value) is not None
+        found.append((name, int(value) if is_number else value))
+    return tuple(found)
+
+
 def _seconds(text: str) -> float:
     try:
         return float(text)
@@ -370,6 +407,14 @@ def _duration(text: str) -> float:
     if not 0 <= value < float("inf"):
         raise argparse.ArgumentTypeError(f"must be from 0 on and finite, got {text}")
     return value
+
+
+def _no_alts(text: str) -> bool:
+    if _switch(text):
+        raise argparse.ArgumentTypeError(
+            "credentials of Google's cloud are not supported; --tls_cert has a certificate"
+        )
+    return False
 
 
 def _switch(text: str) -> bool:

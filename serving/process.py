@@ -260,32 +260,38 @@ def _make_server(service: Service, certificates: Credentials, *, is_worker: bool
 
 
 def _other_fronts(settings: Settings, certificates: Credentials) -> list[Front]:
-    """The gRPC front, if it is asked for or costs nothing."""
-    port = settings.grpc_port
-    if port == 0 or (port is None and not importlib.util.find_spec("grpc")):
-        return []
-    if not importlib.util.find_spec("grpc"):
+    """The gRPC fronts, if they are asked for or cost nothing."""
+    port, path = settings.grpc_port, settings.grpc_socket_path
+    is_there = importlib.util.find_spec("grpc") is not None
+    if not is_there and (port or path):
+        what = f"port {port}" if port else f"socket {path}"
         raise UnavailableError(
-            f"gRPC port {port} cannot be served: grpcio is not installed\n"
+            f"gRPC {what} cannot be served: grpcio is not installed\n"
             f"  Try: {install_command('grpc')}"
         )
+    fronts: list[Front] = []
+    if path:
+        socket_address = f"unix:{path}"
+        fronts.append(lambda exchange: opened_late(exchange, socket_address))
+    if port == 0 or not is_there:
+        return fronts
     try:
         bind(settings.host, port or DEFAULT_GRPC_PORT, is_shared=settings.workers > 1).close()
     except OpError as error:
         if port is not None:
             raise
         LOG.warning("gRPC is not served: %s", one_line(error))
-        return []
+        return fronts
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"{host}:{port or DEFAULT_GRPC_PORT}"
     if certificates.for_grpc() is None:
-        return [lambda exchange: opened_late(exchange, address)]
+        return [*fronts, lambda exchange: opened_late(exchange, address)]
     # Late: gRPC is an extra.
     from pinnace.serving.grpc.listening import listening, make_credentials
 
     # At once: certificates that cannot be used end the start.
     credentials = make_credentials(certificates.for_grpc)
-    return [lambda exchange: listening(exchange, address, credentials)]
+    return [*fronts, lambda exchange: listening(exchange, address, credentials)]
 
 
 def _front(service: Service) -> type[asyncio.Protocol]:

@@ -25,10 +25,11 @@ from pinnace.functions.backward import call_recorded
 from pinnace.functions.component_names import named_tensors
 from pinnace.functions.differentiable import call_graph
 from pinnace.functions.function_type import FunctionType, check_values
+from pinnace.graph.narrowing import reshaped
 from pinnace.graph.operation import symbol_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pinnace.engine.plan import Plan
     from pinnace.framework.places import Place
@@ -252,11 +253,36 @@ class ConcreteFunction(Trackable):
         Returns:
             One array per name of `array_outputs`.
         """
+        results = self.run([*self._given(feeds), *self._captured_arrays])
+        return dict(zip(self.array_outputs, results, strict=True))
+
+    def for_shapes(
+        self, shapes: Mapping[str, Shape]
+    ) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
+        """`run_arrays` for arguments of other shapes than the signature declares.
+
+        Args:
+            shapes: one per name of `array_inputs`.
+
+        Raises:
+            InvalidArgumentError: an op of the graph cannot take them.
+        """
+        captured = [value.shape for value in self.graph.inputs[self._argument_count :]]
+        graph = reshaped(self.graph, [*(shapes[name] for name in self.array_inputs), *captured])
+        plan = plan_of(graph)
+
+        def run(feeds: Mapping[str, Array]) -> dict[str, Array]:
+            results = plan([*self._given(feeds), *self._captured_arrays])
+            return dict(zip(self.array_outputs, results, strict=True))
+
+        return run
+
+    def _given(self, feeds: Mapping[str, Array]) -> list[Array]:
+        """The arguments of a call with arrays by name, in order."""
         given = [feeds[name] for name in self.array_inputs]
         for index, name in self._text_inputs:
             given[index] = column_array(given[index], f"{self.name}: input {name!r}")
-        results = self.run([*given, *self._captured_arrays])
-        return dict(zip(self.array_outputs, results, strict=True))
+        return given
 
     def _packed(self, outputs: Sequence[Tensor]) -> Any:
         if self._single:

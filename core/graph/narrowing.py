@@ -1,10 +1,11 @@
-"""A graph for arguments with narrower shapes: all shapes are inferred again, in functions too."""
+"""A graph for arguments of narrower or other shapes: all are inferred again, in functions too."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.copying import Copy
 from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, GraphInferCall
@@ -14,7 +15,6 @@ from pinnace.ops.execute import infer_shapes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pinnace.framework.shapes import Shape
     from pinnace.graph.graph import Node, Value
 
 # How often the shapes of loop variables are widened, before the earlier shapes are kept.
@@ -31,9 +31,39 @@ def narrowed(graph: Graph, shapes: Sequence[Shape]) -> Graph:
     Raises:
         InvalidArgumentError: a node cannot take what it would be given.
     """
+    given = [_merged(value.shape, shape) for value, shape in zip(graph.inputs, shapes, strict=True)]
+    return _inferred_again(graph, given, set())
+
+
+def reshaped(graph: Graph, shapes: Sequence[Shape]) -> Graph:
+    """The same program for arguments of other shapes than it was made for.
+
+    What was known of values that depend on arguments of other shapes is forgotten.
+
+    Args:
+        graph: stays as it is.
+        shapes: of its inputs.
+
+    Raises:
+        InvalidArgumentError: a node cannot take what it would be given.
+    """
+    changed = {
+        value for value, shape in zip(graph.inputs, shapes, strict=True) if value.shape != shape
+    }
+    return _inferred_again(graph, shapes, changed)
+
+
+def _inferred_again(graph: Graph, shapes: Sequence[Shape], changed: set[Value]) -> Graph:
+    """The graph with shapes that are inferred again.
+
+    Args:
+        graph: stays as it is.
+        shapes: of its inputs.
+        changed: the inputs of which nothing is known but that; what depends on them is added.
+    """
     copy = Copy(GraphBuilder(graph.name))
     for value, name, shape in zip(graph.inputs, graph.input_names, shapes, strict=True):
-        spec = TensorSpec.of(_merged(value.shape, shape), value.dtype)
+        spec = TensorSpec.of(shape, value.dtype)
         made = copy.target.add_input(value.node.op, spec, value.node.name, value.handle)
         copy.target.input_names[-1] = name
         copy.values[value] = made
@@ -41,24 +71,33 @@ def narrowed(graph: Graph, shapes: Sequence[Shape]) -> Graph:
     arguments = {value.node for value in graph.inputs}
     for node in ordered(graph):
         if node not in arguments:
-            _copy_node(node, copy)
+            _copy_node(node, copy, changed)
     copy.outputs(graph)
     return copy.target.finish()
 
 
-def _copy_node(node: Node, copy: Copy) -> None:
+def _copy_node(node: Node, copy: Copy, changed: set[Value]) -> None:
     given = [copy.values[value] for value in node.inputs]
+    new = [value in changed for value in node.inputs]
     shapes: Sequence[Shape]
     if node.op.runs == "loop":
-        attrs, shapes = _loop(node, given)
+        attrs, shapes = _loop(node, given, new)
     elif node.op.runs is not None:
-        attrs, shapes = _call(node, given[1:] if node.op.runs == "branch" else given)
+        first = 1 if node.op.runs == "branch" else 0
+        attrs, shapes = _call(node, given[first:], new[first:])
     else:
         attrs, shapes = node.attrs, _inferred(node, given)
-    specs = [
-        TensorSpec.of(_merged(value.shape, shape), value.dtype)
-        for value, shape in zip(node.outputs, shapes, strict=True)
-    ]
+    if any(new):
+        changed.update(node.outputs)
+        specs = [
+            TensorSpec.of(shape, value.dtype)
+            for value, shape in zip(node.outputs, shapes, strict=True)
+        ]
+    else:
+        specs = [
+            TensorSpec.of(_merged(value.shape, shape), value.dtype)
+            for value, shape in zip(node.outputs, shapes, strict=True)
+        ]
     made = copy.target.add_raw(
         node.op, given, attrs, node.name, specs, copy.controls(node.controls)
     )
@@ -79,7 +118,23 @@ def _inferred(node: Node, given: Sequence[Value]) -> Sequence[Shape]:
         raise InvalidArgumentError(f"node {node.name!r}: {error.message}") from error
 
 
-def _call(node: Node, given: Sequence[Value]) -> tuple[dict[str, Any], list[Shape]]:
+def _body(graph: Graph, shapes: Sequence[Shape], new: Sequence[bool]) -> Graph:
+    """A function for these shapes.
+
+    Args:
+        graph: of the function.
+        shapes: of its inputs.
+        new: whether what was known of an input does not hold.
+    """
+    known = zip(graph.inputs, shapes, new, strict=True)
+    given = [shape if is_new else _merged(value.shape, shape) for value, shape, is_new in known]
+    changed = {value for value, is_new in zip(graph.inputs, new, strict=True) if is_new}
+    return _inferred_again(graph, given, changed)
+
+
+def _call(
+    node: Node, given: Sequence[Value], new: Sequence[bool]
+) -> tuple[dict[str, Any], list[Shape]]:
     """A node that runs one of its functions on its last inputs."""
     inner = [value.shape for value in given]
     made: list[Graph] = []
@@ -89,7 +144,7 @@ def _call(node: Node, given: Sequence[Value]) -> tuple[dict[str, Any], list[Shap
             return tuple(function(one) for one in attr)
         if not isinstance(attr, FunctionRef):
             return attr
-        made.append(narrowed(attr.graph, inner))
+        made.append(_body(attr.graph, inner, new))
         return FunctionRef(attr.name, made[-1])
 
     attrs = {name: function(attr) for name, attr in node.attrs.items()}
@@ -102,20 +157,27 @@ def _call(node: Node, given: Sequence[Value]) -> tuple[dict[str, Any], list[Shap
     return attrs, shapes
 
 
-def _loop(node: Node, given: Sequence[Value]) -> tuple[dict[str, Any], list[Shape]]:
+def _loop(
+    node: Node, given: Sequence[Value], new: Sequence[bool]
+) -> tuple[dict[str, Any], list[Shape]]:
     """A loop: shapes that hold in every iteration."""
     shapes = [value.shape for value in given]
-    body = narrowed(node.attrs["body"].graph, shapes)
+    # What one loop variable is, another may depend on in the next iteration.
+    new = [any(new)] * len(new)
+    body = _body(node.attrs["body"].graph, shapes, new)
     for iteration in range(_WIDENINGS + 1):
         wider = [
             _widest([shape, value.shape]) for shape, value in zip(shapes, body.outputs, strict=True)
         ]
         if wider == shapes:
             break
-        declared = [value.shape for value in node.attrs["body"].graph.inputs]
+        declared = [
+            Shape(None) if is_new else value.shape
+            for value, is_new in zip(node.attrs["body"].graph.inputs, new, strict=True)
+        ]
         shapes = wider if iteration < _WIDENINGS else declared
-        body = narrowed(node.attrs["body"].graph, shapes)
-    test = narrowed(node.attrs["cond"].graph, shapes)
+        body = _body(node.attrs["body"].graph, shapes, new)
+    test = _body(node.attrs["cond"].graph, shapes, new)
     attrs = dict(node.attrs)
     attrs["body"] = FunctionRef(attrs["body"].name, body)
     attrs["cond"] = FunctionRef(attrs["cond"].name, test)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.serving.config.urls import public_url
+from pinnace.serving.errors import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -157,7 +158,9 @@ def parse_model_config(text: str) -> tuple[ModelConfig, ...]:
     try:
         text_format.Parse(text, message)
     except text_format.ParseError as error:
-        raise InvalidArgumentError(f"not a ModelServerConfig: {error}") from None
+        raise InvalidArgumentError(
+            f"Error parsing text-format tensorflow.serving.ModelServerConfig: {error}"
+        ) from None
     return decode_model_config(message)
 
 
@@ -177,6 +180,12 @@ def _decode_model(message: ModelConfigProto) -> ModelConfig:
         raise InvalidArgumentError(
             f"model '{message.name}': model_platform must be 'tensorflow', "
             f"got '{message.model_platform}'"
+        )
+    if message.HasField("logging_config"):
+        LOG.warning(
+            "model '%s': logging_config has no effect; pinnace serve --record writes requests "
+            "and answers",
+            message.name,
         )
     return ModelConfig(
         message.name, message.base_path, _decode_policy(message), dict(message.version_labels)

@@ -50,6 +50,8 @@ class Settings:
         rest_api_port: HTTP port; 0 takes a free one.
         grpc_port: gRPC port; 0 serves no gRPC; None takes 8500 if grpcio is installed and the port
             is free.
+        grpc_socket_path: of a Unix socket that serves gRPC, too; empty for none.
+        grpc_channel_arguments: options of gRPC's core, by name; they replace the server's.
         tensor_content: answer gRPC predict with raw bytes in place of lists of values.
         intra_op_threads: threads of one run; 0 is one per core. Requests run side by side, so more
             than one helps few clients with a large model, and costs all others.
@@ -122,6 +124,8 @@ class Settings:
     host: str = "0.0.0.0"
     rest_api_port: int = 8501
     grpc_port: int | None = None
+    grpc_socket_path: str = ""
+    grpc_channel_arguments: tuple[tuple[str, int | str], ...] = ()
     tensor_content: bool = False
     workers: int = 1
     intra_op_threads: int = 1
@@ -187,6 +191,10 @@ class Settings:
         if not 0 <= self.rest_api_port <= 65535:
             raise InvalidArgumentError(
                 f"rest_api_port must be from 0 to 65535, got {self.rest_api_port}"
+            )
+        if self.grpc_socket_path and self.workers > 1:
+            raise InvalidArgumentError(
+                f"grpc_socket_path is for one worker, which owns the socket; got {self.workers}"
             )
         self._check_limits()
         if bool(self.tls_cert) != bool(self.tls_key):

@@ -108,7 +108,7 @@ async def listening(
 
     Args:
         exchange: that answers.
-        address: `host:port`; port 0 takes a free one.
+        address: `host:port`; port 0 takes a free one; or `unix:PATH`.
         credentials: of TLS; None speaks plain text.
         on_core: serve on grpcio's core where it is known, not on grpc.aio.
 
@@ -121,7 +121,7 @@ async def listening(
     settings = exchange.settings
     keys = [policy for policy in exchange.policies if isinstance(policy, ApiKeys)]
     guard = Guard(keys, not settings.health_without_key) if keys else None
-    options = [
+    options: list[tuple[str, int | str]] = [
         ("grpc.max_receive_message_length", settings.max_body_bytes + _MARGIN_BYTES),
         ("grpc.max_send_message_length", -1),
         ("grpc.max_concurrent_streams", _MOST_STREAMS),
@@ -136,6 +136,8 @@ async def listening(
     if settings.drain_s:
         age_s = settings.drain_s * _AGE
         options.append(("grpc.max_connection_age_ms", max(round(age_s * 1e3), 1)))
+    chosen = dict(settings.grpc_channel_arguments)
+    options = [option for option in options if option[0] not in chosen] + list(chosen.items())
     methods = Methods()
     for service in (PredictionService, ModelService, InferenceService, Health):
         service(exchange).register(methods)

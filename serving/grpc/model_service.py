@@ -6,9 +6,10 @@ Source: docs/reference/serving_api.md 2.
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pinnace.framework.errors import InvalidArgumentError, OpError
+from pinnace.framework.errors import InvalidArgumentError, OpError, UnimplementedError
 from pinnace.proto.model_service_pb2 import (
     GetModelStatusRequest,
     GetModelStatusResponse,
@@ -16,11 +17,15 @@ from pinnace.proto.model_service_pb2 import (
     ReloadConfigResponse,
 )
 from pinnace.serving.config.model_config import decode_model_config
+from pinnace.serving.config.urls import public_url
 from pinnace.serving.errors import canonical_code, one_line
 from pinnace.serving.grpc.methods import headers_of
 from pinnace.serving.messages.fields import parse, which_model
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pinnace.serving.config.model_config import ModelConfig
     from pinnace.serving.grpc.methods import Context, Methods
     from pinnace.serving.requests.exchange import Exchange
 
@@ -67,10 +72,30 @@ class ModelService:
         if message.config.WhichOneof("config") != "model_config_list":
             raise InvalidArgumentError("config.model_config_list must be given")
         try:
+            if message.metric_names:
+                raise UnimplementedError(
+                    "metric_names: metrics are at the HTTP port, see --metrics_path"
+                )
             models = decode_model_config(message.config)
+            _check_absolute(models)
             self._control.check_sources(models)
             await asyncio.to_thread(self._repository.replace_models, models)
         except OpError as error:
             response.status.error_code = canonical_code(error)  # type: ignore[assignment]
             response.status.error_message = one_line(error)
         return response.SerializeToString()
+
+
+def _check_absolute(models: Iterable[ModelConfig]) -> None:
+    """Raise unless the path of each model means the same to client and server.
+
+    Raises:
+        InvalidArgumentError: one is relative.
+    """
+    for model in models:
+        path = model.base_path
+        if "://" not in path and not Path(path).is_absolute():
+            raise InvalidArgumentError(
+                f"Expected model {model.name} to have an absolute path or URI; "
+                f"got base_path()={public_url(path)}"
+            )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.proto.inference_pb2 import ExamplesRequest, MultiInferenceResponse, TasksRequest
 from pinnace.proto.model_service_pb2 import (
     GetModelMetadataRequest,
@@ -23,6 +23,7 @@ from pinnace.serving.messages.prediction import Predict
 from pinnace.serving.models.metadata import read_metadata
 from pinnace.serving.requests.classify_regress import CLASSIFY, REGRESS
 from pinnace.serving.requests.expansion import ALLOWANCE, COPIES, allowed_bytes, check_expansion
+from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 from pinnace.storage.varints import field_header
 
 if TYPE_CHECKING:
@@ -85,15 +86,24 @@ class PredictionService:
             raise InvalidArgumentError("Inference request has no tasks")
         if len(message.tasks) > _MAX_TASKS:  # each reads the same examples
             raise InvalidArgumentError(f"A request has at most {_MAX_TASKS} tasks")
+        if any(not task.model_spec.name for task in message.tasks):
+            raise InvalidArgumentError("Found ModelSpec with an empty model name.")
         if len({task.model_spec.name for task in message.tasks}) > 1:
-            raise InvalidArgumentError("All tasks of a request must be of one model")
+            raise InvalidArgumentError(
+                "All ModelSpecs in a MultiInferenceRequest must access the same model name."
+            )
         kinds: list[type[Classify | Regress]] = []
+        asked: set[str] = set()
         for task in message.tasks:
+            signature = task.model_spec.signature_name or DEFAULT_SIGNATURE
+            if signature in asked:
+                raise InvalidArgumentError(f"Duplicate evaluation of signature: {signature[:200]}")
+            asked.add(signature)
             kind = _KINDS.get(task.method_name)
             if kind is None:
-                raise InvalidArgumentError(
-                    f"method_name of a task must be '{CLASSIFY}' or '{REGRESS}', "
-                    f"got '{task.method_name[:80]}'"
+                raise UnimplementedError(
+                    f"Unsupported signature method_name: {task.method_name[:80]}; "
+                    f"must be {CLASSIFY} or {REGRESS}"
                 )
             kinds.append(kind)
         # Each task has an answer for each example, and all of them are one message.
@@ -137,6 +147,8 @@ def _define(message: SignatureDef, definition: SignatureDefinition) -> None:
         _define_tensor(message.inputs[name], tensor)
     for name, tensor in definition.outputs.items():
         _define_tensor(message.outputs[name], tensor)
+    for name, value in definition.defaults.items():
+        message.defaults[name].CopyFrom(value)
 
 
 def _define_tensor(message: TensorInfo, tensor: TensorDefinition) -> None:

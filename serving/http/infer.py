@@ -14,6 +14,7 @@ import orjson
 
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.serving.errors import in_triton_words
 from pinnace.serving.http.json_arrays import decode_array, encode_array
 from pinnace.serving.http.json_pieces import drop_items
 from pinnace.serving.http.json_text import parse_json
@@ -27,6 +28,12 @@ from pinnace.serving.requests.datatypes import (
     write_tensor,
 )
 from pinnace.serving.requests.expansion import joined, pieces_of_bytes
+from pinnace.serving.requests.infer_parameters import (
+    RequestedOutput,
+    asked_signature,
+    check_input,
+    requested_output,
+)
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
 from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
@@ -58,13 +65,6 @@ class _Input:
 
 
 @dataclass(frozen=True, slots=True)
-class _Output:
-    name: str
-    is_binary: bool
-    classes: int  # best ones to name in place of the values; 0 for the values
-
-
-@dataclass(frozen=True, slots=True)
 class Question:
     """The parts of a request beside the bytes of its tensors.
 
@@ -79,7 +79,7 @@ class Question:
     id: str | None
     signature_name: str
     inputs: tuple[_Input, ...]
-    outputs: tuple[_Output, ...] | None
+    outputs: tuple[RequestedOutput, ...] | None
     is_binary: bool
 
 
@@ -126,7 +126,7 @@ class Infer:
 
     def refuse(self, error: BaseException) -> Reply:
         """`{"error": message}`."""
-        return refusal(error)
+        return refusal(in_triton_words(error))
 
 
 class Encoder:
@@ -154,9 +154,7 @@ class Encoder:
         tensors = []
         raw = []
         for output in self._wanted:
-            array = np.asarray(outputs[output.name])
-            if output.classes:
-                array = _best_classes(output.name, array, output.classes)
+            array = output.of(np.asarray(outputs[output.name]))
             tensors.append((output, array))
             if output.is_binary:
                 raw.append(write_tensor(array))
@@ -192,7 +190,7 @@ class Encoder:
         return replies
 
     def _head(
-        self, tensors: Sequence[tuple[_Output, Array]], sizes: Sequence[int]
+        self, tensors: Sequence[tuple[RequestedOutput, Array]], sizes: Sequence[int]
     ) -> tuple[bytes, ReplyHeaders]:
         """The JSON of a reply, and its headers.
 
@@ -217,7 +215,9 @@ class Encoder:
             self._heads[key] = head, headers
         return head, headers
 
-    def _write_head(self, tensors: Sequence[tuple[_Output, Array]], sizes: Sequence[int]) -> bytes:
+    def _write_head(
+        self, tensors: Sequence[tuple[RequestedOutput, Array]], sizes: Sequence[int]
+    ) -> bytes:
         parts = [
             b'{"model_name":',
             orjson.dumps(self._name),
@@ -288,8 +288,9 @@ def _decode_raw(servable: Servable, body: bytes) -> Decoded:
         )
     ((name, spec),) = inputs.items()
     if spec.dtype is dtypes.string:
-        shape: tuple[int, ...] = (1,)
-        array: Array = np.array([body], object)
+        rank = 1 if spec.shape.rank is None else spec.shape.rank
+        shape: tuple[int, ...] = (1,) * rank
+        array: Array = np.array([body], object).reshape(shape)
     else:
         shape = _raw_shape(name, spec.shape.dims, len(body), np.dtype(spec.dtype.numpy))
         array = read_tensor(name, spec.dtype, shape, memoryview(body))
@@ -333,9 +334,7 @@ def read_question(document: Any) -> Question:
     request_id = document.get("id")
     if request_id is not None and not isinstance(request_id, str):
         raise InvalidArgumentError("'id' must be a string")
-    signature = parameters.get("signature_name", DEFAULT_SIGNATURE)
-    if not isinstance(signature, str):
-        raise InvalidArgumentError("parameter 'signature_name' must be a string")
+    signature = asked_signature(parameters)
     is_binary = parameters.get("binary_data_output", False)
     if not isinstance(is_binary, bool):
         raise InvalidArgumentError("parameter 'binary_data_output' must be true or false")
@@ -352,7 +351,9 @@ def _read_input(tensor: Any) -> _Input:
     name = _tensor_name(tensor, "inputs")
     dtype = dtype_named(tensor.get("datatype"))
     shape = checked_shape(name, tensor.get("shape"))
-    size = _parameters(tensor, f"input '{name}'").get("binary_data_size")
+    parameters = _parameters(tensor, f"input '{name}'")
+    check_input(name, parameters)
+    size = parameters.get("binary_data_size")
     if size is None:
         if "data" not in tensor:
             raise InvalidArgumentError(
@@ -370,16 +371,10 @@ def _read_input(tensor: Any) -> _Input:
     return _Input(name, dtype, shape, size, None)
 
 
-def _read_output(output: Any, is_binary: bool) -> _Output:
+def _read_output(output: Any, is_binary: bool) -> RequestedOutput:
     name = _tensor_name(output, "outputs")
     parameters = _parameters(output, f"output '{name}'")
-    own = parameters.get("binary_data", is_binary)
-    classes = parameters.get("classification", 0)
-    if not isinstance(own, bool):
-        raise InvalidArgumentError(f"binary_data of output '{name}' must be true or false")
-    if type(classes) is not int or classes < 0:
-        raise InvalidArgumentError(f"classification of output '{name}' must be a number of classes")
-    return _Output(name, own, classes)
+    return requested_output(name, parameters, is_binary=is_binary)
 
 
 def _tensor_name(tensor: Any, where: str) -> str:
@@ -397,9 +392,9 @@ def _parameters(owner: dict[str, Any], whose: str) -> dict[str, Any]:
     return parameters
 
 
-def _wanted(signature: Runnable, question: Question) -> tuple[_Output, ...]:
+def _wanted(signature: Runnable, question: Question) -> tuple[RequestedOutput, ...]:
     if question.outputs is None:
-        return tuple(_Output(name, question.is_binary, 0) for name in signature.outputs)
+        return tuple(RequestedOutput(name, question.is_binary, 0) for name in signature.outputs)
     # Each is written as often as it is asked.
     if len({output.name for output in question.outputs}) < len(question.outputs):
         raise InvalidArgumentError("an output is asked twice")
@@ -425,7 +420,8 @@ def _from_json(tensor: _Input) -> Array:
             array = decode_array(tensor.data, tensor.dtype)
         except InvalidArgumentError as error:
             raise InvalidArgumentError(f"input '{tensor.name}': {error}") from None
-    if array.size != count(tensor.shape) or (array.ndim > 1 and array.shape != tensor.shape):
+    is_nested = 1 < array.ndim <= len(tensor.shape)  # deeper lists say nothing about the shape
+    if array.size != count(tensor.shape) or (is_nested and array.shape != tensor.shape):
         raise InvalidArgumentError(
             f"input '{tensor.name}' has shape {list(tensor.shape)}, which is "
             f"{count(tensor.shape)} values, but its data is {list(array.shape)}"
@@ -438,19 +434,6 @@ def _to_json(name: str, array: Array) -> bytes:
     if flat.dtype == np.uint16:
         flat = flat.astype(np.int32)
     return encode_array(flat, name)
-
-
-def _best_classes(name: str, array: Array, wanted: int) -> Array:
-    """The best classes of each row as `value:index`, best first."""
-    if array.ndim == 0 or array.dtype == object:
-        raise InvalidArgumentError(f"output '{name}' has no classes")
-    rows = array.reshape(-1, array.shape[-1])
-    best = np.argsort(-rows.astype(np.float64), axis=1, kind="stable")[:, :wanted]
-    found = np.empty(best.shape, dtype=object)
-    for i, indices in enumerate(best):
-        for j, index in enumerate(indices):
-            found[i, j] = f"{rows[i, index]:f}:{index}".encode()
-    return found.reshape(*array.shape[:-1], best.shape[1])
 
 
 def _raw_shape(

@@ -17,6 +17,7 @@ from pinnace.graph.codec.tensors import listed
 from pinnace.proto.example_pb2 import Example
 from pinnace.serving.http.json_arrays import encode_array, is_base64_object
 from pinnace.serving.http.json_pieces import drop_items
+from pinnace.serving.http.json_tensors import asked_signature
 from pinnace.serving.http.json_text import dump_excerpt, parse_json, type_name
 from pinnace.serving.http.replies import JSON, refusal
 from pinnace.serving.requests.classify_regress import (
@@ -27,7 +28,6 @@ from pinnace.serving.requests.classify_regress import (
 from pinnace.serving.requests.expansion import check_expansion
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
-from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,7 +67,7 @@ class JsonExamples:
         def encode(outputs: Arrays) -> Reply:
             return Reply(b'{"results":' + self._encode(outputs, count) + b"}", 200, headers)
 
-        feeds = example_feeds(servable, signature_name, listed(examples, object))
+        feeds = example_feeds(servable, signature_name, listed(examples, object), self.api)
         return Decoded(signature_name, feeds, encode)
 
     def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
@@ -93,16 +93,20 @@ def read_examples(body: bytes) -> tuple[str, list[bytes]]:
         raise InvalidArgumentError(
             f"JSON Value: {dump_excerpt(document)} Type: {type_name(document)} Is not object"
         )
-    name = document.get("signature_name", DEFAULT_SIGNATURE)
-    if not isinstance(name, str):
+    name = asked_signature(document)
+    if "examples" not in document:
         raise InvalidArgumentError(
-            f"'signature_name' key must be a string value, got {dump_excerpt(name)}"
+            f"JSON Value: {dump_excerpt(document)} When method is classify, key 'examples' is "
+            "expected and was not found"
         )
-    examples = document.get("examples")
-    if not isinstance(examples, list) or not examples:
+    examples = document["examples"]
+    if not isinstance(examples, list):
         raise InvalidArgumentError(
-            "'examples' must be a list with at least one object of features, "
-            f"got {dump_excerpt(examples)}"
+            f"JSON Value: {dump_excerpt(document)} Expecting 'examples' value to be an list/array"
+        )
+    if not examples:
+        raise InvalidArgumentError(
+            f"JSON Value: {dump_excerpt(document)} 'examples' value is an empty array"
         )
     context = b""
     if "context" in document:
@@ -119,47 +123,51 @@ def read_examples(body: bytes) -> tuple[str, list[bytes]]:
 def _serialize(features: Json, where: str) -> bytes:
     if not isinstance(features, dict):
         raise InvalidArgumentError(
-            f"{where} must be an object of features, got {dump_excerpt(features)}"
+            f"Example must be JSON object but got JSON {type_name(features)}: {where} is "
+            f"{dump_excerpt(features)}"
         )
     message = Example()
     for name, value in features.items():
         items: list[Json] = value if isinstance(value, list) else [value]
-        _fill(message.features.feature[name], items, f"feature '{name}' of {where}")
+        _fill(message.features.feature[name], items, name, where)
     return message.SerializeToString(deterministic=True)
 
 
-def _fill(feature: Feature, items: list[Json], where: str) -> None:
-    kinds = {_kind(item, where) for item in items}
-    if len(kinds) > 1:
-        raise InvalidArgumentError(
-            f"{where} mixes {' and '.join(sorted(kinds))}: one feature holds one kind; "
-            "write 1.0 for a decimal number"
-        )
-    if not kinds:
+def _fill(feature: Feature, items: list[Json], name: str, where: str) -> None:
+    if not items:
         return
-    kind = kinds.pop()
+    kind = _kind(items[0], name, where)
+    for item in items:
+        if _kind(item, name, where) != kind:
+            raise InvalidArgumentError(
+                f"Unexpected element type in feature: {name} expecting type: {kind}, got "
+                f"{dump_excerpt(item)} in {where}: one feature holds one kind; write 1.0 for a "
+                "decimal number"
+            )
     if kind == "bytes":
-        feature.bytes_list.value.extend(_bytes(item, where) for item in items)
-    elif kind == "decimal numbers":
+        feature.bytes_list.value.extend(_bytes(item, f"feature '{name}'") for item in items)
+    elif kind == "float":
         feature.float_list.value.extend(float(np.float32(item)) for item in items)  # type: ignore[arg-type]
     else:
         feature.int64_list.value.extend(int(item) for item in items)  # type: ignore[arg-type]
 
 
-def _kind(item: Json, where: str) -> str:
+def _kind(item: Json, name: str, where: str) -> str:
     if isinstance(item, bool):
-        return "integers"
+        return "int64"
     if isinstance(item, int):
         if item not in _INT64:
-            raise InvalidArgumentError(f"{where}: {item} is no 64-bit integer")
-        return "integers"
+            raise InvalidArgumentError(
+                f"Feature: {name} has uint64_t element. Only int64_t is supported. Got {item}"
+            )
+        return "int64"
     if isinstance(item, float):
-        return "decimal numbers"
+        return "float"
     if isinstance(item, str) or is_base64_object(item):
         return "bytes"
     raise InvalidArgumentError(
-        f"{where} must be a number, true, false, a string, {{'b64': …}} or a list of these, "
-        f"got {dump_excerpt(item)}"
+        f"Feature: {name} has element with unexpected JSON type: {type_name(item)}; {where} may "
+        "have a number, true, false, a string, {'b64': …} or a list of these"
     )
 
 
@@ -187,7 +195,7 @@ def _classes_text(outputs: Arrays, count: int) -> bytes:
 
 
 def _values_text(outputs: Arrays, count: int) -> bytes:
-    return encode_array(regression_values(outputs, count).astype(np.float32))
+    return encode_array(regression_values(outputs, count))
 
 
 CLASSIFY = JsonExamples("classify", _classes_text)

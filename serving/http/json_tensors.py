@@ -86,11 +86,7 @@ def parse_predict(body: bytes) -> PredictCall:
         raise InvalidArgumentError(
             f"JSON Value: {dump_excerpt(document)} Type: {type_name(document)} Is not object"
         )
-    name = document.get("signature_name", DEFAULT_SIGNATURE)
-    if not isinstance(name, str):
-        raise InvalidArgumentError(
-            f"'signature_name' key must be a string value, got {dump_excerpt(name)}"
-        )
+    name = asked_signature(document)
     given = [form for form in Form if form.value in document]
     if not given:
         raise InvalidArgumentError("Missing 'inputs' or 'instances' key")
@@ -99,6 +95,21 @@ def parse_predict(body: bytes) -> PredictCall:
             "Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist"
         )
     return PredictCall(name, given[0], document[given[0].value], may_hold_words(body))
+
+
+def asked_signature(document: Mapping[str, Json]) -> str:
+    """The signature that a body names; none, or an empty name, is the default one.
+
+    Raises:
+        InvalidArgumentError: it is no name.
+    """
+    name = document.get("signature_name", "")
+    if not isinstance(name, str):
+        raise InvalidArgumentError(
+            f"JSON Value: {dump_excerpt(name)} not formatted correctly. 'signature_name' key must "
+            "be a string value."
+        )
+    return name or DEFAULT_SIGNATURE
 
 
 def decode_feeds(call: PredictCall, inputs: Mapping[str, TensorSpec]) -> dict[str, Array]:

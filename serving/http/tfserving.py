@@ -20,6 +20,7 @@ from pinnace.serving.models.metadata import read_metadata
 from pinnace.serving.models.versions import State
 
 if TYPE_CHECKING:
+    from pinnace.proto.tensor_pb2 import TensorProto
     from pinnace.serving.models.loaded_model import SignatureDefinition, TensorDefinition
     from pinnace.serving.service import ShadowReport
 
@@ -163,8 +164,18 @@ def _signature(definition: SignatureDefinition) -> dict[str, object]:
         "inputs": {name: _tensor(tensor) for name, tensor in definition.inputs.items()},
         "outputs": {name: _tensor(tensor) for name, tensor in definition.outputs.items()},
         "method_name": definition.method_name,
-        "defaults": {},
+        "defaults": {name: _value(value) for name, value in definition.defaults.items()},
     }
+
+
+def _value(message: TensorProto) -> dict[str, object]:
+    """A tensor in protobuf's JSON, empty fields too, as TensorFlow Serving writes metadata."""
+    from google.protobuf.json_format import MessageToDict  # late: few models have defaults
+
+    found: dict[str, object] = MessageToDict(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+    return found
 
 
 def _tensor(definition: TensorDefinition) -> dict[str, object]:

@@ -14,7 +14,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.graph.codec.tensors import listed
 from pinnace.proto.inference_pb2 import ClassificationResult, ModelSpec
 from pinnace.serving.messages.fields import refusal
-from pinnace.serving.messages.prediction import describe, signature_name
+from pinnace.serving.messages.prediction import describe
 from pinnace.serving.requests.classify_regress import (
     classifications,
     example_feeds,
@@ -24,6 +24,7 @@ from pinnace.serving.requests.datatypes import SLICE
 from pinnace.serving.requests.expansion import check_expansion
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
+from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 from pinnace.storage.varints import field_header
 
 if TYPE_CHECKING:
@@ -64,10 +65,10 @@ class _OfExamples:
         """The request that the message holds.
 
         Raises:
-            FailedPreconditionError: there is no such signature, or it reads no Examples.
-            InvalidArgumentError: there is no example.
+            InvalidArgumentError: there is no such signature, it does something else, or there is
+                no example.
         """
-        name = signature_name(servable, self._spec)
+        name = self._spec.signature_name or DEFAULT_SIGNATURE
         examples = read_input(self._given)
         count, encoded = len(examples), self._encoded
         around = _Around(servable, name, self._field if self._is_task else 0)
@@ -75,7 +76,7 @@ class _OfExamples:
         def encode(outputs: Arrays) -> Reply:
             return around.reply(encoded(outputs, count))
 
-        return Decoded(name, example_feeds(servable, name, examples), encode)
+        return Decoded(name, example_feeds(servable, name, examples, self.api), encode)
 
     def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
         """Never: each example becomes an object."""

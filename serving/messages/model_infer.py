@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.graph.codec.tensors import listed
 from pinnace.proto.inference_service_pb2 import ModelInferResponse
+from pinnace.serving.errors import in_triton_words
 from pinnace.serving.messages.fields import refusal
 from pinnace.serving.requests.datatypes import (
     MAX_RANK,
-    SLICE,
     checked_shape,
     count,
     datatype_of,
@@ -24,16 +24,24 @@ from pinnace.serving.requests.datatypes import (
     read_tensor,
     write_tensor,
 )
-from pinnace.serving.requests.expansion import check_reply
+from pinnace.serving.requests.infer_parameters import (
+    RequestedOutput,
+    asked_signature,
+    check_input,
+    requested_output,
+)
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
-from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pinnace.framework.dtypes import DType
-    from pinnace.proto.inference_service_pb2 import InferTensorContents, ModelInferRequest
+    from pinnace.proto.inference_service_pb2 import (
+        InferParameter,
+        InferTensorContents,
+        ModelInferRequest,
+    )
     from pinnace.serving.models.servable import Servable
     from pinnace.serving.running.signatures import Array, Arrays
 
@@ -74,19 +82,20 @@ class Infer:
             InvalidArgumentError: it cannot be understood; the message says where.
         """
         message = self._message
-        name = DEFAULT_SIGNATURE
-        if "signature_name" in message.parameters:
-            name = message.parameters["signature_name"].string_param
+        name = asked_signature(_parameters(message.parameters))
         signature = servable.signature(name)
-        outputs = [output.name for output in message.outputs] or list(signature.outputs)
-        for output in outputs:
-            if output not in signature.outputs:
+        asked = [
+            requested_output(output.name, _parameters(output.parameters), is_binary=True)
+            for output in message.outputs
+        ]
+        for output in asked:
+            if output.name not in signature.outputs:
                 known = ", ".join(sorted(signature.outputs))
-                raise InvalidArgumentError(f"there is no output '{output}'; there are {known}")
-        if len(set(outputs)) < len(outputs):  # each is written as often as it is asked
+                raise InvalidArgumentError(f"there is no output '{output.name}'; there are {known}")
+        if len({output.name for output in asked}) < len(asked):  # each is written as often
             raise InvalidArgumentError("an output is asked twice")
-        is_raw = bool(message.raw_input_contents)
-        return Decoded(name, self._feeds(), _Inferred(servable, message.id, outputs, is_raw))
+        wanted = asked or [RequestedOutput(key, True, 0) for key in signature.outputs]
+        return Decoded(name, self._feeds(), _Inferred(servable, message.id, wanted))
 
     def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
         """Whether the tensors are bytes, and none of them is of strings."""
@@ -97,7 +106,7 @@ class Infer:
 
     def refuse(self, error: BaseException) -> Reply:
         """Status and message."""
-        return refusal(error)
+        return refuse_infer(error)
 
     def _feeds(self) -> dict[str, Array]:
         message = self._message
@@ -111,6 +120,7 @@ class Infer:
         for i, tensor in enumerate(message.inputs):
             if tensor.name in feeds:
                 raise InvalidArgumentError(f"input '{tensor.name}' is given twice")
+            check_input(tensor.name, _parameters(tensor.parameters))
             dtype = dtype_named(tensor.datatype)
             shape = checked_shape(tensor.name, list(tensor.shape[: MAX_RANK + 1]))
             if raws:
@@ -124,46 +134,57 @@ class Infer:
         return feeds
 
 
+def refuse_infer(error: BaseException) -> Reply:
+    """Status and message of an error, in the words of this protocol's clients."""
+    return refusal(in_triton_words(error))
+
+
 class _Inferred:
-    """Outputs as a ModelInferResponse. It holds neither the request nor the version.
+    """Outputs as a ModelInferResponse: raw, as Triton's, whatever form the inputs had.
+
+    It holds neither the request nor the version.
 
     Args:
         servable: that answers.
         request_id: given back.
-        wanted: names of the outputs.
-        is_raw: write bytes, not lists of values.
+        outputs: that it asks for.
+
+    Attributes:
+        wanted: names of the outputs, if all are written as they are; else none.
     """
 
-    __slots__ = ("_id", "_is_raw", "_name", "_version", "wanted")
+    __slots__ = ("_id", "_name", "_outputs", "_version", "wanted")
 
     def __init__(
-        self, servable: Servable, request_id: str, wanted: list[str], is_raw: bool
+        self, servable: Servable, request_id: str, outputs: Sequence[RequestedOutput]
     ) -> None:
         self._name = servable.name
         self._version = str(servable.version)
         self._id = request_id
-        self._is_raw = is_raw
-        self.wanted = wanted
+        self._outputs = outputs
+        is_plain = not any(output.classes for output in outputs)
+        self.wanted = [output.name for output in outputs] if is_plain else []
 
     def __call__(self, results: Arrays) -> Reply:
         """The response."""
         response = ModelInferResponse(
             model_name=self._name, model_version=self._version, id=self._id
         )
-        for output in self.wanted:
-            array = np.asarray(results[output])
-            tensor = response.outputs.add(
-                name=output, datatype=datatype_of(array), shape=array.shape
-            )
-            if self._is_raw or (array.dtype.itemsize == 2 and array.dtype.kind in "fV"):
-                response.raw_output_contents.append(write_tensor(array))
-            else:
-                _fill(tensor.contents, array)
-        if response.raw_output_contents and len(response.raw_output_contents) < len(self.wanted):
-            raise UnimplementedError(
-                "16-bit floats only travel raw: send raw_input_contents to get all outputs raw"
-            )
+        for output in self._outputs:
+            array = output.of(np.asarray(results[output.name]))
+            response.outputs.add(name=output.name, datatype=datatype_of(array), shape=array.shape)
+            response.raw_output_contents.append(write_tensor(array))
         return Reply(response.SerializeToString(), 0)
+
+
+def _parameters(message: Mapping[str, InferParameter]) -> dict[str, object]:
+    """Parameters as Python's values; one without a value is left out."""
+    found: dict[str, object] = {}
+    for name, parameter in message.items():
+        kind = parameter.WhichOneof("parameter_choice")
+        if kind is not None:
+            found[name] = getattr(parameter, kind)
+    return found
 
 
 def _typed(name: str, dtype: DType, shape: tuple[int, ...], contents: InferTensorContents) -> Array:
@@ -185,15 +206,3 @@ def _typed(name: str, dtype: DType, shape: tuple[int, ...], contents: InferTenso
             )
         return wide.astype(dtype.numpy).reshape(shape)
     return listed(values, dtype.numpy).reshape(shape)
-
-
-def _fill(contents: InferTensorContents, array: Array) -> None:
-    dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
-    field = getattr(contents, _FIELDS[dtype])
-    check_reply(array.nbytes if array.dtype.kind == "f" else array.size)
-    flat = array.ravel()
-    for begin in range(0, flat.size, SLICE):
-        values = flat[begin : begin + SLICE].tolist()
-        if dtype is dtypes.string:
-            values = [item if isinstance(item, bytes) else str(item).encode() for item in values]
-        field.extend(values)

@@ -38,6 +38,7 @@ from pinnace.storage.varints import field_header
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.specs import TensorSpec
@@ -91,14 +92,13 @@ class Predict:
         name = signature_name(servable, self._message.model_spec)
         given = self._message.inputs
         inputs = servable.signatures[name].inputs
-        if given.keys() != inputs.keys():
-            raise InvalidArgumentError(
-                f"input size does not match signature: {len(given)}!={len(inputs)} "
-                f"len({{{','.join(sorted(given))}}}) != len({{{','.join(sorted(inputs))}}})"
-            )
+        definition = servable.model.definitions.get(name)
+        defaults = {} if definition is None else definition.defaults
+        _check_names(given.keys(), inputs.keys(), defaults.keys())
         feeds = {}
-        for key, value in given.items():
-            array = _raw_array(value, inputs[key])
+        for key, spec in inputs.items():
+            value = given[key] if key in given else defaults[key]
+            array = _raw_array(value, spec)
             if array is None:
                 _check_filled(value, f"input '{key[:200]}'")
                 array = decode_tensor(value, f"input '{key[:200]}'")
@@ -118,12 +118,13 @@ class Predict:
         asked = list(self._message.output_filter)
         for name in asked:
             if name not in outputs:
-                known = ", ".join(sorted(outputs))
                 raise InvalidArgumentError(
-                    f"output tensor alias not found in signature: {name}; there are {known}"
+                    f"output tensor alias not found in signature: {name[:200]} Outputs expected "
+                    f"to be in the set {{{','.join(sorted(outputs))}}}."
                 )
         if len(set(asked)) != len(asked):
-            raise InvalidArgumentError("duplicate output tensor alias in output_filter")
+            twice = next(name for name in asked if asked.count(name) > 1)
+            raise InvalidArgumentError(f"duplicate output tensor alias: {twice[:200]}")
         return asked or list(outputs)
 
 
@@ -165,6 +166,37 @@ class _Predicted:
         if large:
             body = joined(chain((body,), *map(pieces_of_bytes, large)))
         return Reply(body, 0)
+
+
+def _check_names(
+    given: AbstractSet[str], inputs: AbstractSet[str], defaults: AbstractSet[str]
+) -> None:
+    """Raise unless the inputs of a request are those of the signature.
+
+    Args:
+        given: that the request has.
+        inputs: of the signature.
+        defaults: of these, those that may be left out.
+
+    Raises:
+        InvalidArgumentError: one is missing, or is none of the signature's.
+    """
+    extra, missing = given - inputs, inputs - given - defaults
+    if len(given) == len(inputs) and extra:
+        raise InvalidArgumentError(
+            f"input tensor alias not found in signature: {min(extra)[:200]}. Inputs expected to be "
+            f"in the set {_set(inputs)}."
+        )
+    if extra or missing:
+        raise InvalidArgumentError(
+            f"input size does not match signature: {len(given)}!={len(inputs)} "
+            f"len({_set(given)}) != len({_set(inputs)}). Sent extra: {_set(extra)}. "
+            f"Missing but required: {_set(missing)}."
+        )
+
+
+def _set(names: AbstractSet[str]) -> str:
+    return "{" + ",".join(sorted(names)) + "}"
 
 
 def _raw_array(message: TensorProto, spec: TensorSpec) -> Array | None:
@@ -269,7 +301,7 @@ def signature_name(servable: Servable, spec: ModelSpec) -> str:
     if name not in servable.signatures:
         known = ", ".join(sorted(servable.signatures))
         raise FailedPreconditionError(
-            f'Serving signature key "{name}" not found; there are: {known}'
+            f'Serving signature key "{name[:200]}" not found. There are: {known}'
         )
     return name
 

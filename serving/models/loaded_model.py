@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pinnace.proto.tensor_pb2 import TensorProto
     from pinnace.serving.running.signatures import Runnable
 
 
@@ -33,11 +34,13 @@ class SignatureDefinition:
         inputs: by name.
         outputs: by name.
         method_name: what kind of answer it gives.
+        defaults: values of inputs that may be left out.
     """
 
     inputs: Mapping[str, TensorDefinition]
     outputs: Mapping[str, TensorDefinition]
     method_name: str = "tensorflow/serving/predict"
+    defaults: Mapping[str, TensorProto] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,13 @@ from pinnace.graph.effects import has_loops, is_pure
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.models.loaded_model import LoadedModel, SignatureDefinition, TensorDefinition
 from pinnace.serving.models.private_copy import copy_privately, held_copy
+from pinnace.serving.running.other_shapes import OtherShapes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from pinnace.framework.shapes import Shape
     from pinnace.framework.specs import TensorSpec
     from pinnace.graph.graph import Graph
     from pinnace.proto.saved_model_pb2 import MetaGraphDef, SignatureDef, TensorInfo
@@ -42,6 +44,9 @@ class LoadedFunction(Protocol):
     def run_arrays(self, feeds: Arrays) -> Arrays:
         """The outputs for these inputs."""
 
+    def for_shapes(self, shapes: Mapping[str, Shape]) -> Callable[[Arrays], Arrays]:
+        """The same for inputs of other shapes than are declared."""
+
 
 class FunctionSignature:
     """A loaded function as a signature.
@@ -50,7 +55,15 @@ class FunctionSignature:
         function: of a loaded model.
     """
 
-    __slots__ = ("graph", "inputs", "is_bounded", "is_pure", "outputs", "run_arrays")
+    __slots__ = (
+        "graph",
+        "inputs",
+        "is_bounded",
+        "is_pure",
+        "outputs",
+        "run_arrays",
+        "run_other_shapes",
+    )
 
     def __init__(self, function: LoadedFunction) -> None:
         self.inputs = dict(function.array_inputs)
@@ -59,6 +72,7 @@ class FunctionSignature:
         self.graph = function.graph
         self.is_pure = is_pure(self.graph)
         self.is_bounded = not has_loops(self.graph)
+        self.run_other_shapes = OtherShapes(self, function).run_arrays
 
 
 def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
@@ -201,6 +215,7 @@ def _decode_signature(message: SignatureDef) -> SignatureDefinition:
         {name: _decode_tensor(info) for name, info in message.inputs.items()},
         {name: _decode_tensor(info) for name, info in message.outputs.items()},
         message.method_name,
+        dict(message.defaults),
     )
 
 

@@ -23,11 +23,18 @@ from pinnace.framework.errors import (
     NotFoundError,
     OpError,
     UnimplementedError,
+    UnknownError,
 )
 from pinnace.serving.config.batching_config import PER_MODEL_FILE, read_batching_parameters
-from pinnace.serving.config.model_config import Latest, ModelConfig, check_models, read_model_config
+from pinnace.serving.config.model_config import (
+    Latest,
+    ModelConfig,
+    Specific,
+    check_models,
+    read_model_config,
+)
 from pinnace.serving.config.urls import public_url
-from pinnace.serving.errors import one_line
+from pinnace.serving.errors import UnservedError, one_line
 from pinnace.serving.models.loaded_model import LoadedModel
 from pinnace.serving.models.loading import load_model
 from pinnace.serving.models.model_state import ServedModel
@@ -86,6 +93,7 @@ class Repository:
         self._collect_at = 0.0
         self._started = False
         self._config_text: bytes | None = None
+        self._refused_config: tuple[bytes, list[object]] | None = None
 
     def start(self) -> None:
         """Load every model, then look for changes in a thread. Does nothing the second time.
@@ -98,7 +106,7 @@ class Repository:
                 return
             self._config_text = self._read_config_text()
             try:
-                self._replace_models(self._settings.read_models())
+                self.replace_models(self._settings.read_models())
                 self._check_all_answer()
             except BaseException:
                 self._unload_all()
@@ -124,27 +132,44 @@ class Repository:
     def replace_models(self, models: Iterable[ModelConfig]) -> None:
         """Serve these models and no others. Those that stay are not disturbed.
 
+        Either all of it is done or nothing: what is new is loaded and checked beside what answers.
+
         Args:
             models: all of them.
 
         Raises:
-            FailedPreconditionError: a label names a version that is not loaded; the old labels
-                stay.
+            InvalidArgumentError: requests could not tell them apart.
+            UnknownError: one of them has no version that answers; the message has each, and why.
+            FailedPreconditionError: a label names a version that is not loaded.
         """
-        self._replace_models(models)
-
-    def _replace_models(self, models: Iterable[ModelConfig]) -> None:
         with self._writing:
+            before = self._models
             served: dict[str, ServedModel] = {}
-            for config in check_models(models):
-                served[config.name] = self._served(config)
-            before, self._models = self._models, served
-            for name, model in before.items():
-                if served.get(name) is not model:
-                    for version in list(model.table.servables):
-                        self._unload(model, version)
-            for model in served.values():
-                self._set_labels(model)
+            try:
+                for config in check_models(models):
+                    served[config.name] = self._staged(config)
+                if self._started:
+                    _check_available(served.values())
+                for model in served.values():
+                    self._set_labels(model)
+            except BaseException:
+                self._close_others(served, before)
+                raise
+            self._models = served
+            self._close_others(before, served)
+            self._collect()
+
+    def _close_others(
+        self, models: Mapping[str, ServedModel], kept: Mapping[str, ServedModel]
+    ) -> None:
+        """Close the versions of models that the others do not have."""
+        for name, model in models.items():
+            other = kept.get(name)
+            others = {} if other is None else other.table.servables
+            for version, servable in model.table.servables.items():
+                if others.get(version) is not servable:
+                    servable.close()
+                    self._has_garbage = True
 
     def refresh(self) -> None:
         """Look once for new, changed and removed versions."""
@@ -181,6 +206,7 @@ class Repository:
     def reload(self) -> None:
         """Read the configuration file again, and look for versions, those that failed included."""
         with self._writing:
+            self._refused_config = None
             self._reread_config()
             for model in self._models.values():
                 model.failures.clear()
@@ -239,10 +265,7 @@ class Repository:
             version = table.version_of(which.label)
         servable = table.newest if version is None else table.servables.get(version)
         if servable is None:
-            asked = (
-                f"Latest({which.name})" if version is None else f"Specific({which.name}, {version})"
-            )
-            raise NotFoundError(f"Servable not found for request: {asked}")
+            raise UnservedError(which.name, version)
         return servable
 
     def route(self, which: Which, headers: Mapping[bytes, bytes]) -> Servable:
@@ -345,15 +368,23 @@ class Repository:
         return model
 
     def _reread_config(self) -> None:
+        text = self._read_config_text()
+        # Somebody who writes it in place has it empty for a moment.
+        if text is None or not text.strip() or text == self._config_text:
+            return
+        models: tuple[ModelConfig, ...] = ()
         try:
-            text = self._read_config_text()
-            # Somebody who writes it in place has it empty for a moment.
-            if text is None or not text.strip() or text == self._config_text:
-                return
-            self._config_text = text
             configured = read_model_config(self._settings.model_config_file)
-            self._replace_models((*self._settings.models, *configured))
+            models = (*self._settings.models, *configured)
+            attempt = text, _look_at(models)
+            if attempt == self._refused_config:
+                return  # it is tried again when there is something else to load
+            self._refused_config = attempt
+            self.replace_models(models)
+            self._config_text, self._refused_config = text, None
         except OpError as error:
+            if not models:
+                self._config_text = text  # only another text can be better
             LOG.error("%s; the models stay as they are", one_line(error))  # noqa: TRY400 - foreseen
 
     def _check_all_answer(self) -> None:
@@ -368,32 +399,37 @@ class Repository:
         except OSError:
             return None
 
-    def _served(self, config: ModelConfig) -> ServedModel:
-        """The model of this configuration, loaded; the one served already if its path stays."""
+    def _staged(self, config: ModelConfig) -> ServedModel:
+        """The model of this configuration, loaded, beside the one that is served."""
         old = self._models.get(config.name)
-        if old is not None and old.config.base_path == config.base_path:
-            old.config = config
-            self._refresh_model(old)
-            return old
         aside = frozenset(version for name, version in self._shadows if name == config.name)
-        new = ServedModel(config, aside)
-        self._refresh_model(new)
-        if old is not None and old.table.newest is not None and new.table.newest is None:
-            LOG.error("%s; the old one stays", new.why_silent())
-            return old
-        return new
+        model = ServedModel(config, aside)
+        if old is not None and old.config.base_path == config.base_path:
+            model.table = old.table
+            model.is_wanted = old.is_wanted
+        for version in self._load_wanted(model):
+            servables = {v: s for v, s in model.table.servables.items() if v != version}
+            table = model.table.with_servables(servables)
+            model.table = table.with_status(VersionStatus(version, State.END))
+        return model
 
     def _refresh_model(self, model: ServedModel) -> None:
         """Make what is loaded agree with what is on the disk and what is asked for."""
+        for version in self._load_wanted(model):
+            self._unload(model, version)
+            LOG.info("model '%s' version %d was unloaded", model.config.name, version)
+
+    def _load_wanted(self, model: ServedModel) -> list[int]:
+        """Load the versions that are asked for and there; the loaded ones that are to go."""
         if not model.is_wanted:
-            return
+            return []
         try:
             found = find_places(model.config.base_path)
         except OpError as error:
             if model.problem is None and model.table.newest is not None:
                 LOG.warning("model '%s': %s; what is loaded stays", model.config.name, error)
             model.problem = error
-            return
+            return []
         model.problem = None
         model.forget_failures(found.keys())
         aside = model.table.aside
@@ -407,10 +443,9 @@ class Repository:
                     break
         # What is no longer wanted goes once something wanted answers.
         answering = wanted - aside
-        if not answering or answering & model.table.servables.keys():
-            for version in sorted(model.table.servables.keys() - wanted):
-                self._unload(model, version)
-                LOG.info("model '%s' version %d was unloaded", model.config.name, version)
+        if answering and not answering & model.table.servables.keys():
+            return []
+        return sorted(model.table.servables.keys() - wanted)
 
     def _wanted(self, model: ServedModel, found: AbstractSet[int]) -> set[int]:
         """The versions to serve of those found."""
@@ -551,3 +586,38 @@ class Repository:
                         "which is not available"
                     )
         model.table = replace(model.table, labels=labels)
+
+
+def _check_available(models: Iterable[ServedModel]) -> None:
+    """Raise unless each model has a version that was asked for and answers.
+
+    Raises:
+        UnknownError: one has none; as TensorFlow Serving has it.
+    """
+    silent = []
+    for model in models:
+        policy = model.config.policy
+        there = model.table.servables.keys()
+        if model.is_wanted and model.table.newest is None:
+            silent.append(f"{{{one_line(model.why_silent())}}}")
+        elif model.is_wanted and isinstance(policy, Specific) and not policy.versions & there:
+            silent.append(
+                f"{{model '{model.config.name}': of versions {sorted(policy.versions)} none could "
+                "be loaded}"
+            )
+    if silent:
+        raise UnknownError(
+            f"{len(silent)} model(s) did not become available: {{{', '.join(silent)}}}"
+        )
+
+
+def _look_at(models: Iterable[ModelConfig]) -> list[object]:
+    """What is there of the versions of models, to compare with another look."""
+    found: list[object] = []
+    for config in models:
+        try:
+            places = find_places(config.base_path)
+            found.append({version: place.fingerprint() for version, place in places.items()})
+        except OpError as error:
+            found.append(one_line(error))
+    return found

@@ -12,8 +12,10 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.serving.config.batching_config import BatchOptions
 from pinnace.serving.running.batching import count_elements, has_open_batch
 from pinnace.serving.running.call import Call
+from pinnace.serving.running.feeds import check_feeds
 from pinnace.serving.running.lanes import Lane
 from pinnace.serving.running.run_times import RunTimes
+from pinnace.serving.running.statistics import Statistics
 from pinnace.serving.running.threads import RunThreads
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ class Servable:
 
     Attributes:
         coders: threads that read large requests and write large answers.
+        statistics: of its requests.
+        max_batch_size: rows that calls are joined to, of a signature that takes any number.
     """
 
     def __init__(
@@ -64,8 +68,11 @@ class Servable:
         self.signatures = model.signatures
         self.examples: dict[str, Arrays] = {}  # small requests that it answered, by signature
         self.remembered: dict[object, Any] = {}  # what wires made out of its signatures
+        self.statistics = Statistics()
         options = batching or BatchOptions()
+        self.max_batch_size = options.max_batch_size
         self._closed = False
+        self._guard = guard
         count = threads or options.threads or os.cpu_count() or 1
         self._runners = RunThreads(f"pinnace-{name}-{version}", count)
         self.coders = RunThreads(f"pinnace-{name}-{version}-code", _CODERS)
@@ -89,6 +96,22 @@ class Servable:
                 max_waiting=options.max_waiting or max_waiting,
             )
             for key, signature in model.signatures.items()
+        }
+        # Calls with shapes that are not declared are run one by one, and in threads: the first
+        # of each makes a plan.
+        self.lanes_of_other_shapes = {
+            key: Lane(
+                f"Model '{name}' version {version}",
+                guard(run_other_shapes),
+                RunTimes(),
+                options,
+                may_join=False,
+                inline_s=0.0,
+                runners=self._runners,
+                max_waiting=options.max_waiting or max_waiting,
+            )
+            for key, signature in model.signatures.items()
+            if (run_other_shapes := getattr(signature, "run_other_shapes", None)) is not None
         }
 
     def signature(self, name: str) -> Runnable:
@@ -125,7 +148,7 @@ class Servable:
 
         Args:
             signature_name: which one to run.
-            feeds: arrays that fit it.
+            feeds: arrays that fit it, as it declares them.
             timeout_s: longest time to wait for a runner and the run.
 
         Raises:
@@ -157,13 +180,19 @@ class Servable:
 
         Args:
             signature_name: which one to run.
-            feeds: arrays that fit it.
+            feeds: arrays that fit it, but perhaps for their shapes.
             guard: makes its function keep to limits, in place of those of all runs.
+
+        Raises:
+            InvalidArgumentError: they do not.
         """
         begin = time.perf_counter()
-        run = self._runs[signature_name]
-        if guard is not None:
-            run = guard(self.signatures[signature_name].run_arrays)
+        signature = self.signatures[signature_name]
+        if not check_feeds(signature, feeds):
+            run = (guard or self._guard)(signature.run_other_shapes)  # type: ignore[attr-defined]
+            found: Arrays = run(feeds)
+            return found
+        run = self._runs[signature_name] if guard is None else guard(signature.run_arrays)
         outputs = run(feeds)
         self._times[signature_name].record(count_elements(feeds), time.perf_counter() - begin)
         return outputs

@@ -6,6 +6,7 @@ them. Source of names: docs/reference/serving_api.md 3, metric names.
 
 from __future__ import annotations
 
+import re
 import time
 from array import array
 from bisect import bisect_left, bisect_right
@@ -44,6 +45,7 @@ _STAGES = ("read", "parse", "queue", "run", "write")
 _OF_EXAMPLES = ("classify", "regress")
 _THREAD_POOL = "batch_threads"  # TensorFlow Serving's name where its configuration has none
 _CODES = 18  # the canonical ones, and one for what is none of them
+_UNTYPED = re.compile(rb"^(# TYPE \S+) untyped$", re.MULTILINE)
 # Requests for models that are not served are counted under one name: clients choose theirs.
 _OTHER = ""
 
@@ -225,9 +227,16 @@ class Metrics:
             for examples in exchanging.decoded.feeds.values():  # one input: strings
                 meter.examples.observe(len(examples))
         run = exchanging.run
-        if run is not None and not run.is_counted:
+        is_new = run is not None and not run.is_counted
+        if run is not None and is_new:
             run.is_counted = True
             meter.runs[0] += 1
+        if exchanging.servable is not None:
+            statistics = exchanging.servable.statistics
+            if error is not None:
+                statistics.count_failure(exchanging, now)
+            elif run is not None:
+                statistics.count((exchanging,), run, now, is_new=is_new)
         if error is None and call is not None:
             stages = meter.stages
             stages["read"].observe((exchanging.read_at - exchanging.begun) * 1e6)
@@ -248,6 +257,8 @@ class Metrics:
         now = time.perf_counter()
         times = len(answered)
         meter.statuses[OK] += times
+        if answered[0].servable is not None:
+            answered[0].servable.statistics.count(answered, run, now, is_new=not run.is_counted)
         run.is_counted = True
         meter.runs[0] += 1
         begun = [x.begun for x in answered]
@@ -298,7 +309,9 @@ class Metrics:
         registry.register(cast("Collector", self))
         for collector in self._others:
             registry.register(collector)
-        return generate_latest(registry)
+        # The client library's own counters end in `_total`, TensorFlow Serving's do not: these are
+        # untyped families to it, and there are no others.
+        return _UNTYPED.sub(rb"\1 counter", generate_latest(registry))
 
     def collect(self) -> Iterable[Metric]:
         """The metric families for prometheus_client."""
@@ -396,9 +409,13 @@ def _of_batching(meters: list[tuple[Labels, Meter]]) -> Iterable[Metric]:
     if meters:
         waits = _sum([meter.stages["queue"] for _, meter in meters])
         add_histogram(queuing, (_THREAD_POOL,), waits)
-    runs.add_sample(runs.name, {}, sum(meter.runs[0] for _, meter in meters))
+    total = sum(meter.runs[0] for _, meter in meters)
+    runs.add_sample(runs.name, {}, total)
     yield queuing
     yield runs
+    graph_runs = Metric(":tensorflow:core:graph_runs", "Runs of models.", "unknown")
+    graph_runs.add_sample(graph_runs.name, {}, total)
+    yield graph_runs
 
 
 def _by_model(meters: list[tuple[Labels, Meter]]) -> dict[tuple[str, str], list[Meter]]:

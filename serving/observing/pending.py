@@ -104,8 +104,9 @@ class PendingRequests:
     def _count(self) -> dict[str, _Pending]:
         found = {name: _Pending(0, 0) for name in self._repository.names()}
         for servable in self._repository.servables():
-            waiting = sum(lane.waiting for lane in servable.lanes.values())
-            running = sum(lane.running for lane in servable.lanes.values())
+            lanes = [*servable.lanes.values(), *servable.lanes_of_other_shapes.values()]
+            waiting = sum(lane.waiting for lane in lanes)
+            running = sum(lane.running for lane in lanes)
             before = found.get(servable.name, _Pending(0, 0))
             found[servable.name] = _Pending(
                 before.waiting + waiting, before.in_flight + waiting + running

@@ -18,7 +18,6 @@ from pinnace.serving.models.tables import Which
 from pinnace.serving.models.warmup import low_priority
 from pinnace.serving.observing.background import Background
 from pinnace.serving.running.batching import agree
-from pinnace.serving.running.feeds import check_feeds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +89,7 @@ class Shadows:
             return
         begin = time.perf_counter()
         try:
-            check_feeds(servable.signature(signature_name), feeds)
+            servable.signature(signature_name)
             outputs = servable.run_now(signature_name, feeds)
         except Exception as error:  # its errors concern no client
             meter.count("failed")

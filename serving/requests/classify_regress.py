@@ -6,14 +6,16 @@ docs/reference/serving_api.md 1.5.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pinnace.framework import dtypes
-from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.specs import TensorSpec
     from pinnace.serving.models.servable import Servable
     from pinnace.serving.running.signatures import Array, Arrays
 
@@ -22,57 +24,96 @@ REGRESS = "tensorflow/serving/regress"
 
 _INPUT = "inputs"
 _CLASSES, _SCORES, _VALUES = "classes", "scores", "outputs"
+_METHODS = {"classify": CLASSIFY, "regress": REGRESS}
 
 
-def example_feeds(servable: Servable, signature_name: str, examples: Array) -> dict[str, Array]:
+def example_feeds(
+    servable: Servable, signature_name: str, examples: Array, api: str
+) -> dict[str, Array]:
     """The feeds of a signature that reads Examples.
 
     Args:
         servable: the version to ask.
         signature_name: of the signature.
         examples: serialized, of dtype object.
+        api: `classify` or `regress`.
 
     Raises:
-        InvalidArgumentError: there is no such signature, or no example.
-        FailedPreconditionError: the signature reads something else.
+        InvalidArgumentError: there is no such signature, or it does something else; or no example.
     """
-    inputs = servable.signature(signature_name).inputs
+    signature = servable.signatures.get(signature_name)
+    if signature is None:
+        known = ", ".join(sorted(servable.signatures))
+        raise InvalidArgumentError(
+            f"No signature was found with the name: {signature_name}; there are: {known}"
+        )
+    inputs, outputs = signature.inputs, signature.outputs
+    definition = servable.model.definitions.get(signature_name)
+    method = "" if definition is None else definition.method_name
+    if method in _METHODS.values() and method != _METHODS[api]:
+        raise InvalidArgumentError(
+            f"Signature '{signature_name}' is not for {api}: its method_name is {method}"
+        )
+    if len(inputs) != 1:
+        raise InvalidArgumentError(f"Expected one input Tensor. {_found(inputs)}")
+    ((name, spec),) = inputs.items()
+    if spec.dtype is not dtypes.string:
+        raise InvalidArgumentError(
+            f"Signature '{signature_name}' does not read Examples: expected one string input "
+            f"'{_INPUT}'. {_found(inputs)}\n  Try: predict"
+        )
+    if api == "regress":
+        if len(outputs) != 1:
+            raise InvalidArgumentError(f"Expected one output Tensor. {_found(outputs)}")
+        if _VALUES not in outputs:
+            raise InvalidArgumentError(
+                f"No regression outputs found in SignatureDef: expected '{_VALUES}'. "
+                f"{_found(outputs)}"
+            )
+    elif not outputs.keys() & {_CLASSES, _SCORES}:
+        raise InvalidArgumentError(
+            "Expected classification signature outputs to contain at least one of "
+            f'"{_CLASSES}" or "{_SCORES}". {_found(outputs)}'
+        )
     if not len(examples):
         raise InvalidArgumentError("Input is empty: there must be at least one example")
-    if len(inputs) != 1 or next(iter(inputs.values())).dtype is not dtypes.string:
-        described = ", ".join(f"{name}: {spec.dtype.name}" for name, spec in inputs.items())
-        raise FailedPreconditionError(
-            f"Signature '{signature_name}' does not read Examples: expected one string input "
-            f"'{_INPUT}', it has {{{described}}}\n  Try: predict"
-        )
-    return {next(iter(inputs)): examples}
+    return {name: examples}
 
 
 def classifications(outputs: Arrays, count: int) -> list[list[tuple[str, float]]]:
     """Labels with their scores, for each example.
 
     Args:
-        outputs: `classes` [batch, n] of strings, `scores` [batch, n], or one of them.
+        outputs: `classes` [batch, n] of strings, `scores` [batch, n] of float32, or one of them.
         count: examples that were asked.
 
     Returns:
         The label is empty where there are only scores, the score 0 where there are only classes.
 
     Raises:
-        FailedPreconditionError: the outputs are others.
+        InvalidArgumentError: the outputs are others.
     """
     classes, scores = outputs.get(_CLASSES), outputs.get(_SCORES)
-    if classes is None and scores is None:
-        raise _not_for("classify", f"'{_CLASSES}' or '{_SCORES}'", outputs)
-    for name, array in ((_CLASSES, classes), (_SCORES, scores)):
-        if array is not None and (array.ndim != 2 or len(array) != count):
-            raise FailedPreconditionError(
-                f"Output '{name}' must be [{count}, classes], got {list(array.shape)}"
+    for name, array, dtype in (
+        (_CLASSES, classes, dtypes.string),
+        (_SCORES, scores, dtypes.float32),
+    ):
+        if array is None:
+            continue
+        if array.ndim != 2:
+            raise InvalidArgumentError(
+                "Expected Tensor shape: [batch_size num_classes] but got "
+                f"{list(array.shape)} of output '{name}'"
+            )
+        _check_dtype(name, array, dtype)
+        if len(array) != count:
+            raise InvalidArgumentError(
+                f"Expected {name} output batch size of {count}. Got: {len(array)}"
             )
     if classes is not None and scores is not None and classes.shape != scores.shape:
-        raise FailedPreconditionError(
-            f"Outputs '{_CLASSES}' and '{_SCORES}' must have one shape, got "
-            f"{list(classes.shape)} and {list(scores.shape)}"
+        raise InvalidArgumentError(
+            "Tensors class and score should match in dim_size(1). Got "
+            f"{classes.shape[1]} vs. {scores.shape[1]}"
         )
     rows: list[list[tuple[str, float]]] = []
     for i in range(count):
@@ -87,30 +128,39 @@ def regression_values(outputs: Arrays, count: int) -> Array:
     """One value for each example, [count].
 
     Args:
-        outputs: `outputs`, [batch] or [batch, 1].
+        outputs: `outputs`, [batch] or [batch, 1] of float32.
         count: examples that were asked.
 
     Raises:
-        FailedPreconditionError: the outputs are others.
+        InvalidArgumentError: the output is another.
     """
-    values = outputs.get(_VALUES)
-    if values is None and len(outputs) == 1:
-        values = next(iter(outputs.values()))
-    if values is None or values.dtype.kind != "f":
-        raise _not_for("regress", f"float '{_VALUES}'", outputs)
-    if values.shape not in ((count,), (count, 1)):
-        raise FailedPreconditionError(
-            f"Output '{_VALUES}' must be [{count}] or [{count}, 1], got {list(values.shape)}"
+    values = outputs[_VALUES]
+    if values.ndim not in (1, 2) or (values.ndim == 2 and values.shape[1] != 1):
+        raise InvalidArgumentError(
+            "Expected output Tensor shape to be either [batch_size] or [batch_size, 1] but got "
+            f"{list(values.shape)}"
         )
+    if len(values) != count:
+        raise InvalidArgumentError(
+            f"Input batch size did not match output batch size: {count} vs. {len(values)}"
+        )
+    _check_dtype(_VALUES, values, dtypes.float32)
     return values.reshape(-1)
+
+
+def _check_dtype(name: str, array: Array, dtype: DType) -> None:
+    found = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
+    if found is not dtype:
+        from pinnace.proto.types_pb2 import DataType  # late: HTTP needs no protobuf for this
+
+        expected, got = (DataType.Name(cast("DataType", one.enum)) for one in (dtype, found))
+        raise InvalidArgumentError(f"Expected {name} Tensor of {expected}. Got: {got}")
 
 
 def _label(item: object) -> str:
     return item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item)
 
 
-def _not_for(what: str, expected: str, outputs: Mapping[str, Array]) -> FailedPreconditionError:
-    return FailedPreconditionError(
-        f"The signature is not for {what}: expected output {expected}, "
-        f"it has {{{', '.join(sorted(outputs))}}}"
-    )
+def _found(specs: Mapping[str, TensorSpec]) -> str:
+    described = ", ".join(f"{name}: {spec.dtype.name}" for name, spec in specs.items())
+    return f"Got: {{{described}}}"

@@ -230,19 +230,21 @@ class Exchanging(Call):
             OpError: it does not fit the signature, or the lane has no room.
         """
         name, feeds = decoded.signature_name, decoded.feeds
+        fits = True
         if type(feeds) is not PackedRows:
-            check_feeds(servable.signature(name), feeds)
+            fits = check_feeds(servable.signature(name), feeds)
             held = held_bytes(feeds)
             if held > self.charged:
                 self.charge(held)
         # The kind of packed rows was made for one signature, and fits it.
         elif feeds.kind.signature is not servable.signatures.get(name):
-            check_feeds(servable.signature(name), feeds)
+            fits = check_feeds(servable.signature(name), feeds)
         self.decoded = decoded
         self.feeds = feeds
         self.group = decoded.joined
         now = self.decoded_at = time.perf_counter()
-        servable.lanes[name].submit(self, now)
+        lanes = servable.lanes if fits else servable.lanes_of_other_shapes
+        lanes[name].submit(self, now)
 
     def settle(self, outputs: Arrays | None, error: BaseException | None) -> None:
         """Make the reply out of the outcome."""

@@ -10,29 +10,57 @@ from pinnace.framework.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pinnace.framework.dtypes import DType
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.running.signatures import Array, Arrays, Runnable
 
+_WORDS = {"float32": "float", "float64": "double", "float16": "half"}
 
-def check_feeds(signature: Runnable, feeds: Arrays) -> None:
-    """Raise unless the arrays fit the signature.
+
+def check_feeds(signature: Runnable, feeds: Arrays) -> bool:
+    """Whether the arrays have the shapes that the signature declares.
+
+    TensorFlow feeds a graph whatever it is given, and its ops complain: a signature that can do
+    so has `run_other_shapes`.
 
     Raises:
-        InvalidArgumentError: a name, dtype or shape does not; the message has what was expected and
-            what was given.
+        InvalidArgumentError: a name or dtype does not fit, or a shape of a signature that takes no
+            other ones; the message has what was expected and what was given.
     """
     inputs = signature.inputs
     if feeds.keys() != inputs.keys():
         raise InvalidArgumentError(
             f"Inputs must be {_names(inputs)} as the signature says, got {_names(feeds)}"
         )
-    for name, spec in inputs.items():
+    fits = True
+    for i, (name, spec) in enumerate(inputs.items()):
         array = feeds[name]
-        if array.dtype != spec.dtype.numpy or not fits_shape(array.shape, spec):
+        if array.dtype != spec.dtype.numpy:
             raise InvalidArgumentError(
-                f"Input '{name}' must be {spec.dtype.name}{spec.shape.text}, "
-                f"got {describe_array(array)}{_remedy(array, spec)}"
+                f"{_misfit(name, spec, array)} (Expects arg[{i}] to be {_word(spec.dtype)} but "
+                f"{_word(_dtype_of(array))} is provided)"
             )
+        if not fits_shape(array.shape, spec):
+            fits = False
+            if not hasattr(signature, "run_other_shapes"):
+                raise InvalidArgumentError(_misfit(name, spec, array))
+    return fits
+
+
+def misfits(signature: Runnable, feeds: Arrays) -> str:
+    """What does not have the declared shape, for the error of an op that could not take it."""
+    return "; ".join(
+        _misfit(name, spec, feeds[name])
+        for name, spec in signature.inputs.items()
+        if not fits_shape(feeds[name].shape, spec)
+    )
+
+
+def _misfit(name: str, spec: TensorSpec, array: Array) -> str:
+    return (
+        f"Input '{name}' must be {spec.dtype.name}{spec.shape.text}, "
+        f"got {describe_array(array)}{_remedy(array, spec)}"
+    )
 
 
 def fits_shape(shape: tuple[int, ...], spec: TensorSpec) -> bool:
@@ -47,8 +75,16 @@ def fits_shape(shape: tuple[int, ...], spec: TensorSpec) -> bool:
 
 def describe_array(array: Array) -> str:
     """Dtype and shape of an array, as messages have them: `float32[1, 8]`."""
-    dtype = string if array.dtype == object else as_dtype(array.dtype)
-    return f"{dtype.name}[{', '.join(map(str, array.shape))}]"
+    return f"{_dtype_of(array).name}[{', '.join(map(str, array.shape))}]"
+
+
+def _dtype_of(array: Array) -> DType:
+    return string if array.dtype == object else as_dtype(array.dtype)
+
+
+def _word(dtype: DType) -> str:
+    """What TensorFlow's runtime calls a dtype in errors."""
+    return _WORDS.get(dtype.name, dtype.name)
 
 
 def _remedy(array: Array, spec: TensorSpec) -> str:

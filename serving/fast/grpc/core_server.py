@@ -89,7 +89,7 @@ class CoreServer:
     def __init__(
         self,
         methods: Methods,
-        options: Sequence[tuple[str, int]],
+        options: Sequence[tuple[str, int | str]],
         guard: Callable[[str, Mapping[bytes, bytes]], None] | None,
         room: Room,
         *,

@@ -69,12 +69,14 @@ class Reader(NamedTuple):
         tails: the numbers of the fields that lead to those bytes, each way there is.
         wire: the full reading of the same message.
         api: as metrics call it.
+        refuse: the reply for an error.
     """
 
     read: Callable[[bytes, int, int], Reading | None]
     tails: frozenset[tuple[int, ...]]
     wire: Callable[[bytes], Wire]
     api: str
+    refuse: Callable[[BaseException], Reply] = refusal
 
 
 class PackedForm:
@@ -124,7 +126,7 @@ class PackedForm:
 
     def refuse(self, error: BaseException) -> Reply:
         """Status and message."""
-        return refusal(error)
+        return self._reader.refuse(error)
 
 
 class PackedForms:

@@ -13,7 +13,7 @@ from pinnace.proto.inference_service_pb2 import ModelInferRequest
 from pinnace.proto.predict_pb2 import PredictRequest
 from pinnace.serving.fast.grpc.packed_forms import PackedForms, Reader, Reading, taker
 from pinnace.serving.messages.fields import which_model, which_version
-from pinnace.serving.messages.model_infer import Infer
+from pinnace.serving.messages.model_infer import Infer, refuse_infer
 from pinnace.serving.messages.prediction import Predict
 from pinnace.serving.requests.datatypes import BY_NAME, MAX_RANK
 
@@ -67,7 +67,7 @@ def infer_reader() -> Reader:
     def wire(data: bytes) -> Infer:
         return Infer(ModelInferRequest.FromString(data))
 
-    return Reader(_read_infer, _INFER_TAILS, wire, Infer.api)
+    return Reader(_read_infer, _INFER_TAILS, wire, Infer.api, refuse_infer)
 
 
 def _read_predict(data: bytes, begin: int, number: int) -> Reading | None:

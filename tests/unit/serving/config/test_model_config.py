@@ -49,9 +49,15 @@ def test_a_file_of_tensorflow_serving_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("model_config_list {", "not a ModelServerConfig: .*"),
-        ("hello", "not a ModelServerConfig: 1:.*hello"),
-        ("model_config_list { config { nam: 'x' } }", "not a ModelServerConfig: 1:.*nam"),
+        (
+            "model_config_list {",
+            "Error parsing text-format tensorflow.serving.ModelServerConfig: .*",
+        ),
+        ("hello", "Error parsing text-format tensorflow.serving.ModelServerConfig: 1:.*hello"),
+        (
+            "model_config_list { config { nam: 'x' } }",
+            "Error parsing text-format tensorflow.serving.ModelServerConfig: 1:.*nam",
+        ),
         ("model_config_list { config { base_path: '/x' } }", r"needs a name \(its path is '/x'\)"),
         ("model_config_list { config { name: 'x' } }", "Model 'x' needs a base path"),
         ("model_config_list { config { name: 'x/y' base_path: '/' } }", "'x/y': must have no '/'"),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from google.protobuf.message import Message
 
+from pinnace.framework.specs import TensorSpec
 from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
 from pinnace.proto import inference_service_pb2 as v2
 from pinnace.proto.example_pb2 import Example
@@ -54,11 +55,30 @@ MODEL = "/tensorflow.serving.ModelService/"
 INFERENCE = "/inference.GRPCInferenceService/"
 
 
+def _of_scores(make: Callable[[int], Any]) -> NumpyModel:
+    scores = {"scores": TensorSpec([None, 2], "float32")}
+    return NumpyModel(TEXTS, scores, lambda given: {"scores": make(len(given["inputs"]))})
+
+
+def _of_values(make: Callable[[int], Any]) -> NumpyModel:
+    return NumpyModel(TEXTS, VALUE, lambda given: {"outputs": make(len(given["inputs"]))})
+
+
 def load(_: Path) -> LoadedModel:
     signatures = {
         **every_kind().signatures,
         "classes": NumpyModel(TEXTS, OUTPUTS, classes),
         "value": NumpyModel(TEXTS, VALUE, lambda g: {"outputs": lengths(g)}),
+        "only_scores": _of_scores(lambda n: np.zeros((n, 2), np.float32)),
+        "doubles": _of_scores(lambda n: np.zeros((n, 2))),
+        "flat_scores": _of_scores(lambda n: np.zeros(n, np.float32)),
+        "one_more": _of_scores(lambda n: np.zeros((n + 1, 2), np.float32)),
+        "integers": NumpyModel(
+            TEXTS, OUTPUTS, lambda g: {"classes": np.zeros((len(g["inputs"]), 2), np.int64)}
+        ),
+        "double_value": _of_values(np.zeros),
+        "wide_value": _of_values(lambda n: np.zeros((n, 2), np.float32)),
+        "one_more_value": _of_values(lambda n: np.zeros(n + 1, np.float32)),
     }
     return LoadedModel(signatures)
 
@@ -153,8 +173,18 @@ def test_what_is_wrong_has_its_status(tmp_path: Path) -> None:
         (predict_request(model="", x=x), "INVALID_ARGUMENT", "Missing ModelSpec"),
         (predict_request(model="n", x=x), "NOT_FOUND", "Servable not found"),
         (predict_request("n", x=x), "FAILED_PRECONDITION", 'signature key "n" not found'),
-        (predict_request(y=x), "INVALID_ARGUMENT", "input size does not match signature"),
-        (predict_request(x=np.int32([1])), "INVALID_ARGUMENT", "must be float32[?], got int32[1]"),
+        (predict_request(y=x), "INVALID_ARGUMENT", "input tensor alias not found in signature: y"),
+        (
+            predict_request(x=x, y=x, z=x),
+            "INVALID_ARGUMENT",
+            "len({x}). Sent extra: {y,z}. Missing but required: {}.",
+        ),
+        (predict_request(), "INVALID_ARGUMENT", "Sent extra: {}. Missing but required: {x}."),
+        (
+            predict_request(x=np.int32([1])),
+            "INVALID_ARGUMENT",
+            "(Expects arg[0] to be float but int32 is provided)",
+        ),
         (predict_request("value_error", x=x), "INTERNAL", "a fault in the model"),
         (predict_request("not_found", x=x), "NOT_FOUND", "no key 'x'"),
         (b"\xff\xff", "INVALID_ARGUMENT", "is no PredictRequest"),
@@ -171,8 +201,14 @@ def test_what_is_wrong_has_its_status(tmp_path: Path) -> None:
         found = await status_of(ask(PREDICTION + "Predict", filtered, PredictResponse))
         assert found == (
             "INVALID_ARGUMENT",
-            "output tensor alias not found in signature: z; there are y",
+            (
+                "output tensor alias not found in signature: z "
+                "Outputs expected to be in the set {y}."
+            ),
         )
+        filtered.output_filter[:] = ["y", "y"]
+        found = await status_of(ask(PREDICTION + "Predict", filtered, PredictResponse))
+        assert found == ("INVALID_ARGUMENT", "duplicate output tensor alias: y")
         slow = ask(PREDICTION + "Predict", predict_request("slow", x=x), PredictResponse, 0.05)
         assert (await status_of(slow))[0] == "DEADLINE_EXCEEDED"
 
@@ -211,16 +247,79 @@ def test_classify_regress_and_both(tmp_path: Path) -> None:
         found_status = await status_of(
             ask(PREDICTION + "MultiInference", multi, MultiInferenceResponse)
         )
-        assert found_status[0] == "INVALID_ARGUMENT"
+        assert found_status == (
+            "UNIMPLEMENTED",
+            (
+                "Unsupported signature method_name: other; must be tensorflow/serving/classify or "
+                "tensorflow/serving/regress"
+            ),
+        )
+
+    serving(tmp_path, work)
+
+
+def test_what_is_no_classify_or_regress_is_refused(tmp_path: Path) -> None:
+    """Statuses and texts of TensorFlow Serving's own tests of these services."""
+    kinds = {
+        "Classify": (ClassificationRequest, ClassificationResponse),
+        "Regress": (RegressionRequest, RegressionResponse),
+    }
+    cases = [
+        ("Classify", "none", "No signature was found with the name: none"),
+        ("Regress", "none", "No signature was found with the name: none"),
+        ("Classify", "serving_default", "does not read Examples"),
+        ("Classify", "two", "Expected one input Tensor."),
+        ("Classify", "value", 'contain at least one of "classes" or "scores"'),
+        ("Regress", "only_scores", "No regression outputs found"),
+        ("Regress", "classes", "Expected one output Tensor."),
+        ("Classify", "doubles", "Expected scores Tensor of DT_FLOAT. Got: DT_DOUBLE"),
+        ("Classify", "integers", "Expected classes Tensor of DT_STRING. Got: DT_INT64"),
+        ("Regress", "double_value", "Expected outputs Tensor of DT_FLOAT. Got: DT_DOUBLE"),
+        ("Classify", "flat_scores", "Expected Tensor shape: [batch_size num_classes]"),
+        ("Regress", "wide_value", "[batch_size, 1] but got [1, 2]"),
+        ("Classify", "one_more", "Expected scores output batch size of 1. Got: 2"),
+        ("Regress", "one_more_value", "did not match output batch size: 1 vs. 2"),
+    ]
+
+    async def work(ask: Ask) -> None:
+        for method, signature, message in cases:
+            kind, response = kinds[method]
+            request = kind()
+            request.model_spec.name, request.model_spec.signature_name = "m", signature
+            request.input.example_list.examples.append(Example())
+            code, said = await status_of(ask(PREDICTION + method, request, response))
+            assert code == "INVALID_ARGUMENT", (method, signature, said)
+            assert message in said
+
+    serving(tmp_path, work)
+
+
+def test_tasks_of_one_request_are_of_one_model_and_differ(tmp_path: Path) -> None:
+    async def work(ask: Ask) -> None:
+        for names, message in (
+            ([("m", "value"), ("m", "value")], "Duplicate evaluation of signature: value"),
+            ([("m", ""), ("m", "serving_default")], "Duplicate evaluation of signature: serving"),
+            ([("m", "value"), ("n", "classes")], "must access the same model name."),
+            ([("", "value")], "Found ModelSpec with an empty model name."),
+        ):
+            multi = MultiInferenceRequest()
+            multi.input.example_list.examples.append(Example())
+            for name, signature in names:
+                task = multi.tasks.add(method_name="tensorflow/serving/regress")
+                task.model_spec.name, task.model_spec.signature_name = name, signature
+            path = PREDICTION + "MultiInference"
+            code, said = await status_of(ask(path, multi, MultiInferenceResponse))
+            assert code == "INVALID_ARGUMENT"
+            assert message in said
 
     serving(tmp_path, work)
 
 
 def test_tasks_do_not_multiply_what_a_request_may_take(tmp_path: Path) -> None:
     multi = MultiInferenceRequest()
-    for _ in range(64):
+    for i in range(64):
         task = multi.tasks.add(method_name="tensorflow/serving/regress")
-        task.model_spec.name, task.model_spec.signature_name = "m", "value"
+        task.model_spec.name, task.model_spec.signature_name = "m", f"value_{i}"
     multi.input.example_list.examples.extend([Example()] * 10**5)
 
     async def work(ask: Ask) -> None:
@@ -261,6 +360,50 @@ def test_metadata_status_and_reload(tmp_path: Path) -> None:
     serving(tmp_path, work)
 
 
+def test_a_reload_that_is_refused_changes_nothing(tmp_path: Path) -> None:
+    write_version(tmp_path / "n", 3)
+    (tmp_path / "empty").mkdir()
+    at = {name: str(tmp_path / name) for name in ("n", "missing", "empty")}
+
+    async def work(ask: Ask) -> None:
+        async def reload(*configs: tuple[str, str], **labels: int) -> tuple[int, str]:
+            message = ReloadConfigRequest()
+            for name, path in configs:
+                config = message.config.model_config_list.config.add(name=name, base_path=path)
+                config.version_labels.update(labels)
+            done = await ask(MODEL + "HandleReloadConfigRequest", message, ReloadConfigResponse)
+            return done.status.error_code, done.status.error_message
+
+        for name, reason in (
+            ("missing", "cannot be"),
+            ("empty", "no version"),
+        ):
+            code, text = await reload(("n", at["n"]), (name, at[name]))
+            assert code == 2  # UNKNOWN, as TensorFlow Serving has it
+            assert text.startswith("1 model(s) did not become available: {")
+            assert reason in text
+        code, text = await reload(("n", "models/n"))
+        assert code == 3
+        expected = "Expected model n to have an absolute path or URI; got base_path()=models/n"
+        assert text == expected
+        code, text = await reload(("n", at["n"]), canary=99)
+        assert code == 9
+        assert "'canary' names version 99" in text
+        code, text = await reload(("n", at["missing"]))
+        assert code == 2  # and nothing of the label before it
+        status = GetModelStatusRequest()
+        status.model_spec.name = "m"
+        found = await ask(MODEL + "GetModelStatus", status, GetModelStatusResponse)
+        assert [(s.version, s.state) for s in found.model_version_status] == [(7, 30)]
+        message = ReloadConfigRequest(metric_names=["x"])
+        message.config.model_config_list.config.add(name="n", base_path=at["n"])
+        done = await ask(MODEL + "HandleReloadConfigRequest", message, ReloadConfigResponse)
+        assert done.status.error_code == 12
+        assert await reload(("n", at["n"]), canary=3) == (0, "")
+
+    serving(tmp_path, work)
+
+
 def test_the_open_inference_protocol(tmp_path: Path) -> None:
     async def work(ask: Ask) -> None:
         live = await ask(INFERENCE + "ServerLive", v2.ServerLiveRequest(), v2.ServerLiveResponse)
@@ -279,7 +422,7 @@ def test_the_open_inference_protocol(tmp_path: Path) -> None:
         tensor = typed.inputs.add(name="x", datatype="FP32", shape=[2])
         tensor.contents.fp32_contents.extend([1, 2])
         response = await ask(INFERENCE + "ModelInfer", typed, v2.ModelInferResponse)
-        assert list(response.outputs[0].contents.fp32_contents) == [2.5, 3]
+        assert response.raw_output_contents == [np.float32([2.5, 3]).tobytes()]  # as Triton's
         assert (response.id, response.model_version) == ("7", "7")
         raw = v2.ModelInferRequest(model_name="m", model_version="7")
         raw.inputs.add(name="x", datatype="FP32", shape=[2])

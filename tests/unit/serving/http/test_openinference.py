@@ -5,7 +5,7 @@ Source: docs/reference/serving_api.md 4.
 
 import json
 import struct
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import numpy as np
@@ -43,7 +43,17 @@ def test_health_and_metadata(server: Server) -> None:
     assert server.ask("GET", "/v2/models/m/versions/7/ready").status_code == 200
     assert server.ask("GET", "/v2/models/m/versions/8/ready").status_code == 503
     assert server.ask("GET", "/v2/models/none/ready").status_code == 404
-    assert server.ask("GET", "/v2/models/none").status_code == 404
+    unknown = "Request for unknown model: 'none' is not found"  # what Triton's clients look for
+    body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1], "data": [1]}]}
+    for reply in (
+        server.ask("GET", "/v2/models/none"),
+        server.ask("GET", "/v2/models/none/config"),
+        server.ask("GET", "/v2/models/none/stats"),
+        server.ask("POST", "/v2/models/none/infer", json=body),
+    ):
+        assert (reply.status_code, reply.json()["error"]) == (404, unknown)
+    reply = server.ask("GET", "/v2/models/m/versions/8")
+    assert reply.json()["error"] == "Request for unknown model: 'm' version 8 is not found"
 
 
 def test_json_is_answered_with_json(server: Server) -> None:
@@ -211,3 +221,87 @@ def test_models_are_unloaded_and_loaded(server: Server) -> None:
     assert server.ask("POST", "/v2/repository/models/m/load").status_code == 200
     assert infer(server, {"inputs": [GOOD]}).status_code == 200
     assert server.ask("POST", "/v2/repository/models/none/load").status_code == 404
+
+
+class TestExtensions:
+    """Triton's parameters and routes: each has an effect, or is refused by name."""
+
+    X: ClassVar = {"name": "x", "datatype": "FP32", "shape": [2], "data": [1, 2]}
+
+    @pytest.mark.parametrize(
+        ("document", "name"),
+        [
+            ({"inputs": [X], "parameters": {"sequence_id": 4}}, "sequence_id"),
+            ({"inputs": [X], "parameters": {"sequence_start": True}}, "sequence_start"),
+            ({"inputs": [X], "parameters": {"priority": 1}}, "priority"),
+            ({"inputs": [X], "parameters": {"timeout": 1000}}, "timeout"),
+            (
+                {
+                    "inputs": [X],
+                    "outputs": [{"name": "y", "parameters": {"shared_memory_region": "r"}}],
+                },
+                "shared_memory_region",
+            ),
+            (
+                {"inputs": [{**X, "parameters": {"shared_memory_offset": 0}}]},
+                "shared_memory_offset",
+            ),
+        ],
+    )
+    def test_what_has_no_effect_is_refused(
+        self, server: Server, document: dict[str, Any], name: str
+    ) -> None:
+        reply = server.ask("POST", "/v2/models/m/infer", json=document)
+        assert reply.status_code == 501
+        assert f"parameter '{name}'" in reply.json()["error"]
+
+    def test_an_index_of_what_is_ready(self, server: Server) -> None:
+        assert server.ask("POST", "/v2/repository/models/m/unload").status_code == 200
+        everything = server.ask("POST", "/v2/repository/index").json()
+        assert [row["state"] for row in everything] == ["UNAVAILABLE"]
+        assert server.ask("POST", "/v2/repository/index", json={}).json() == everything
+        assert server.ask("POST", "/v2/repository/index", json={"ready": False}).json()
+        assert server.ask("POST", "/v2/repository/index", json={"ready": True}).json() == []
+        for body in ({"ready": 1}, [], {"repository_name": "r"}):
+            reply = server.ask("POST", "/v2/repository/index", json=body)
+            assert reply.status_code == 400
+
+    @pytest.mark.parametrize(
+        ("parameters", "status"),
+        [
+            ({"config": "not json"}, 501),
+            ({"file:1/model.onnx": "AAAA"}, 501),
+            ({"else": 1}, 400),
+            ([], 200),
+            ([1], 400),
+        ],
+    )
+    def test_a_load_changes_no_model(self, server: Server, parameters: Any, status: int) -> None:
+        body = {"parameters": parameters}
+        reply = server.ask("POST", "/v2/repository/models/m/load", json=body)
+        assert reply.status_code == status
+
+    def test_statistics(self, server: Server) -> None:
+        for _ in range(3):
+            server.ask("POST", "/v2/models/m/infer", json={"inputs": [self.X]})
+        bad = {"inputs": [{**self.X, "data": [1]}]}
+        assert server.ask("POST", "/v2/models/m/infer", json=bad).status_code == 400
+        paths = ("/v2/models/stats", "/v2/models/m/stats", "/v2/models/m/versions/7/stats")
+        for path in paths:
+            (found,) = server.ask("GET", path).json()["model_stats"]
+            assert (found["name"], found["version"], found["execution_count"]) == ("m", "7", 3)
+            assert found["inference_stats"]["success"]["count"] == 3
+            assert found["inference_stats"]["fail"]["count"] == 1
+            assert found["inference_stats"]["queue"]["count"] == 3
+            assert sum(row["compute_infer"]["count"] for row in found["batch_stats"]) == 3
+        assert server.ask("GET", "/v2/models/n/stats").status_code == 404
+        assert server.ask("GET", "/v2/models/m/versions/9/stats").status_code == 404
+
+    def test_the_models(self, server: Server) -> None:
+        assert server.ask("GET", "/v2/models").json() == {"models": ["m"]}
+
+    def test_lists_may_lie_deeper_than_the_shape(self, server: Server) -> None:
+        for data in ([[1, 2]], [[[1], [2]]], [1, 2]):
+            body = {"inputs": [{**self.X, "data": data}]}
+            reply = server.ask("POST", "/v2/models/m/infer", json=body)
+            assert reply.json()["outputs"][0]["data"] == [2.5, 3.0]

@@ -16,11 +16,13 @@ from pinnace.framework.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
+    UnknownError,
 )
 from pinnace.serving.config.model_config import All, Latest, ModelConfig, Specific, VersionPolicy
 from pinnace.serving.config.settings import Settings
 from pinnace.serving.models.loaded_model import LoadedModel
 from pinnace.serving.models.repository import Repository
+from pinnace.serving.models.servable import Servable
 from pinnace.serving.models.tables import Which
 from pinnace.serving.models.versions import find_versions
 from support.waiting import until
@@ -430,9 +432,14 @@ class TestConfigurationFile:
         wait_for(lambda: models.names() == ["a", "c"])
         assert models.get(Which("a")) is a  # not disturbed
         assert answer(models, Which("c")) == ord("c")
-        self.write(path, ("a", tmp_path / "b"), ("c", tmp_path / "none"))
-        wait_for(lambda: answer(models, Which("a")) == ord("b"))
-        assert answer(models, Which("c")) == ord("c")  # a path that is wrong takes nothing away
+        self.write(path, ("a", tmp_path / "b"), ("c", tmp_path / "late"))
+        wait_for(lambda: "did not become available" in caplog.text)
+        assert models.get(Which("a")) is a  # a path that is wrong changes nothing
+        assert answer(models, Which("c")) == ord("c")
+        write_version(tmp_path / "late", 1, 7)
+        wait_for(lambda: answer(models, Which("a")) == ord("b"))  # until it is right
+        assert answer(models, Which("c")) == 7
+        assert caplog.text.count("did not become available") == 1
         path.write_text("")  # as it is for a moment while somebody writes it
         models._reread_config()
         assert models.names() == ["a", "c"]
@@ -456,6 +463,96 @@ class TestConfigurationFile:
         assert models.names() == ["a", "b"]
         assert [servable.name for servable in models.newest()] == ["a", "b"]
         models.close()
+
+
+class TestReplacing:
+    """All of a list of models is served, or nothing changes."""
+
+    @pytest.fixture
+    def models(self, tmp_path: Path) -> Repository:
+        for name in ("m", "n"):
+            write_version(tmp_path / name, 1, 1)
+        configs = tuple(ModelConfig(name, str(tmp_path / name)) for name in ("m", "n"))
+        models = Repository(Settings(models=configs, file_system_poll_s=0), read_version)
+        models.start()
+        return models
+
+    @pytest.mark.parametrize(
+        ("name", "policy", "reason"),
+        [
+            ("junk", LATEST, "damaged"),
+            ("missing", LATEST, "cannot be read"),
+            ("empty", LATEST, "no version under"),
+            ("m", Specific(frozenset({99})), "no version under"),
+            ("m", Specific(frozenset({3, 4})), r"of versions \[3, 4\] none"),
+        ],
+    )
+    def test_a_model_that_does_not_load_changes_nothing(
+        self, models: Repository, tmp_path: Path, name: str, policy: VersionPolicy, reason: str
+    ) -> None:
+        write_version(tmp_path / "junk", 1, None)
+        write_version(tmp_path / "m", 2, 2)
+        write_version(tmp_path / "m", 3, None)
+        write_version(tmp_path / "good", 1, 5)
+        (tmp_path / "empty").mkdir()
+        held = models.get(M)
+        bad = ModelConfig(name, str(tmp_path / name), policy)
+        good = ModelConfig("good", str(tmp_path / "good"))
+        kept = () if name == "m" else (ModelConfig("m", str(tmp_path / "m")),)
+        with pytest.raises(UnknownError, match=f"^1 model.s. did not become available: .*{reason}"):
+            models.replace_models((*kept, good, bad))
+        assert models.names() == ["m", "n"]
+        assert models.get(M) is held
+        assert answer(models) == 1
+        assert answer(models, Which("n")) == 1
+        assert [status.state.name for status in models.status(Which("n"))] == ["AVAILABLE"]
+        shutil.rmtree(tmp_path / "m" / "3")
+        models.replace_models((ModelConfig("m", str(tmp_path / "m")), good))
+        assert models.names() == ["good", "m"]
+        assert answer(models) == 2
+        assert states(models) == {2: "AVAILABLE", 1: "END"}
+
+    def test_a_label_that_is_refused_changes_nothing(
+        self, models: Repository, tmp_path: Path
+    ) -> None:
+        base = str(tmp_path / "m")
+        write_version(tmp_path / "m", 2, 2)
+        with pytest.raises(FailedPreconditionError, match="'x' names version 99"):
+            models.replace_models([ModelConfig("m", base, All(), {"x": 99, "y": 1})])
+        assert models.names() == ["m", "n"]
+        assert answer(models) == 1
+        assert models.labels("m") == {}
+        other = write_version(tmp_path / "junk", 1, None).parent
+        with pytest.raises(UnknownError) as refusal:  # of the path, not of the label before it
+            models.replace_models([ModelConfig("m", str(other))])
+        assert "names version" not in str(refusal.value)
+        models.replace_models([ModelConfig("m", base, All(), {"y": 1, "z": 2})])
+        assert models.get(Which("m", None, "y")).version == 1
+        assert models.get(Which("m", None, "z")).version == 2
+        with pytest.raises(FailedPreconditionError, match="'y' names version 1"):
+            models.replace_models([ModelConfig("m", base, Latest(1), {"y": 1})])  # it would go
+        assert models.get(Which("m", None, "y")).version == 1
+
+    def test_what_was_loaded_in_vain_is_closed(
+        self, models: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        closed: list[tuple[str, int]] = []
+        close = Servable.close
+        monkeypatch.setattr(
+            Servable, "close", lambda self: (closed.append((self.name, self.version)), close(self))
+        )
+        write_version(tmp_path / "good", 3, 5)
+        with pytest.raises(UnknownError):
+            models.replace_models(
+                [
+                    ModelConfig("m", str(tmp_path / "m")),
+                    ModelConfig("good", str(tmp_path / "good")),
+                    ModelConfig("bad", str(tmp_path / "bad")),
+                ]
+            )
+        assert closed == [("good", 3)]
+        models.replace_models([ModelConfig("m", str(tmp_path / "m"))])
+        assert closed == [("good", 3), ("n", 1)]
 
 
 def test_a_loader_that_never_ends_does_not_stop_answers(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pinnace.serving.observing.metrics import BUCKETS_US, Histogram
+from unit.serving.memory_server import Server
 
 VALUES = st.one_of(st.floats(0, 1e6), st.sampled_from(BUCKETS_US), st.floats(1e9, 1e12))
 
@@ -53,3 +54,18 @@ def test_a_value_may_count_several_times(value: float, times: int) -> None:
         one.observe(value)
     at_once.observe_same(value, times)
     assert list(at_once.cells)[:-1] == list(one.cells)[:-1]
+
+
+def test_counters_have_the_names_and_the_type_of_tensorflow_serving(server: Server) -> None:
+    for _ in range(3):
+        assert server.predict({"instances": [1.0]}).status_code == 200
+    text = server.ask("GET", "/monitoring/prometheus/metrics").text
+    assert "untyped" not in text
+    for name, sample in (
+        (":tensorflow:serving:request_count", '{model_name="m",status="OK"} 3.0'),
+        (":tensorflow:serving:batching_session:wrapped_run_count", " 3.0"),
+        (":tensorflow:core:graph_runs", " 3.0"),
+        (":tensorflow:cc:saved_model:load_attempt_count", "{"),
+        (":tensorflow:cc:saved_model:load_latency", "{"),
+    ):
+        assert f"# TYPE {name} counter\n{name}{sample}" in text

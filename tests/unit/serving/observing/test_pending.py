@@ -110,7 +110,8 @@ class _Lane:
 class _Servable:
     def __init__(self, name: str, *lanes: _Lane) -> None:
         self.name = name
-        self.lanes = dict(enumerate(lanes))
+        self.lanes = dict(enumerate(lanes[:1]))
+        self.lanes_of_other_shapes = dict(enumerate(lanes[1:]))
 
 
 class _Models:

@@ -1,0 +1,171 @@
+"""Parameters of the Open Inference Protocol's requests: each has an effect or is refused by name.
+
+A parameter that neither this protocol nor Triton's extensions give a meaning is the client's own,
+and means nothing here.
+Source: docs/reference/serving_api.md 4; Triton's extensions: classification, sequence, schedule
+policy, shared memory, model repository.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pinnace.serving.running.signatures import Array
+
+_NO_STATE = "models keep nothing from request to request"
+# What says nothing in these is what a client sends that does not use them.
+_REFUSED: Mapping[str, str] = {
+    "sequence_id": _NO_STATE,
+    "sequence_start": _NO_STATE,
+    "sequence_end": _NO_STATE,
+    "priority": "requests are answered in their order",
+    "timeout": "send a deadline of gRPC, or start the server with --rest_api_timeout_in_ms",
+}
+_MEMORY = ("shared_memory_region", "shared_memory_byte_size", "shared_memory_offset")
+_MOST_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedOutput:
+    """An output that a request asks for.
+
+    Attributes:
+        name: of the output.
+        is_binary: whether it is sent as bytes.
+        classes: best ones to name in place of the values; 0 for the values.
+    """
+
+    name: str
+    is_binary: bool
+    classes: int
+
+    def of(self, array: Array) -> Array:
+        """What is sent of the output.
+
+        Raises:
+            InvalidArgumentError: classes are asked for, and it has none.
+        """
+        return best_classes(self.name, array, self.classes) if self.classes else array
+
+
+def asked_signature(parameters: Mapping[str, object]) -> str:
+    """The signature that the parameters of a request name.
+
+    Raises:
+        InvalidArgumentError: it is no name.
+        UnimplementedError: they ask for something that the server does not do.
+    """
+    for name, reason in _REFUSED.items():
+        value = parameters.get(name)
+        if value:
+            raise UnimplementedError(
+                f"parameter '{name}' is not supported: {reason}; got {str(value)[:_MOST_SHOWN]}"
+            )
+    signature = parameters.get("signature_name", DEFAULT_SIGNATURE)
+    if not isinstance(signature, str):
+        raise InvalidArgumentError("parameter 'signature_name' must be a string")
+    return signature or DEFAULT_SIGNATURE
+
+
+def check_input(name: str, parameters: Mapping[str, object]) -> None:
+    """Raise if the parameters of an input ask for what the server does not do.
+
+    Raises:
+        UnimplementedError: its values lie in shared memory.
+    """
+    _check_memory(f"input '{name}'", parameters)
+
+
+def requested_output(
+    name: str, parameters: Mapping[str, object], *, is_binary: bool
+) -> RequestedOutput:
+    """An output with what its parameters ask for.
+
+    Args:
+        name: of the output.
+        parameters: of the output.
+        is_binary: whether outputs that say nothing are sent as bytes.
+
+    Raises:
+        InvalidArgumentError: a parameter is of another kind.
+        UnimplementedError: they ask for something that the server does not do.
+    """
+    _check_memory(f"output '{name}'", parameters)
+    own = parameters.get("binary_data", is_binary)
+    classes = parameters.get("classification", 0)
+    if not isinstance(own, bool):
+        raise InvalidArgumentError(f"binary_data of output '{name}' must be true or false")
+    if type(classes) is not int or classes < 0:
+        raise InvalidArgumentError(f"classification of output '{name}' must be a number of classes")
+    return RequestedOutput(name, own, classes)
+
+
+def check_load(parameters: Mapping[str, object]) -> None:
+    """Raise if the parameters of a request to load a model override what is on the disk.
+
+    Raises:
+        InvalidArgumentError: they are of no known name.
+        UnimplementedError: they do.
+    """
+    for name in parameters:
+        if name == "config" or name.startswith("file:"):
+            raise UnimplementedError(
+                f"parameter '{name[:_MOST_SHOWN]}' of a load is not supported: a model is what is "
+                "in its folder\n  Try: write it there, and load without parameters"
+            )
+        raise InvalidArgumentError(f"unknown parameter '{name[:_MOST_SHOWN]}' of a load")
+
+
+def check_unload(parameters: Mapping[str, object]) -> None:
+    """Raise if the parameters of a request to unload a model are none that there are.
+
+    Raises:
+        InvalidArgumentError: one has another name, or is of another kind.
+    """
+    for name, value in parameters.items():
+        # No model depends on another one.
+        if name != "unload_dependents" or not isinstance(value, bool):
+            raise InvalidArgumentError(
+                f"parameters of an unload may be 'unload_dependents', true or false; "
+                f"got '{name[:_MOST_SHOWN]}'"
+            )
+
+
+def best_classes(name: str, array: Array, wanted: int) -> Array:
+    """The best classes of each row as `value:index`, best first.
+
+    Args:
+        name: of the output.
+        array: [..., classes].
+        wanted: how many to name.
+
+    Raises:
+        InvalidArgumentError: it has no classes.
+    """
+    if array.ndim == 0 or array.dtype == object:
+        raise InvalidArgumentError(f"output '{name}' has no classes")
+    rows = array.reshape(-1, array.shape[-1])
+    best = np.argsort(-rows.astype(np.float64), axis=1, kind="stable")[:, :wanted]
+    found = np.empty(best.shape, dtype=object)
+    for i, indices in enumerate(best):
+        for j, index in enumerate(indices):
+            found[i, j] = f"{rows[i, index]:f}:{index}".encode()
+    return found.reshape(*array.shape[:-1], best.shape[1])
+
+
+def _check_memory(whose: str, parameters: Mapping[str, object]) -> None:
+    for name in _MEMORY:
+        if name in parameters:
+            raise UnimplementedError(
+                f"parameter '{name}' of {whose} is not supported: the server reads and writes no "
+                "memory of its clients\n  Try: send the values as bytes"
+            )

@@ -1,0 +1,92 @@
+"""Runs of a signature with shapes that it does not declare.
+
+TensorFlow runs a graph on whatever it is fed. Plans and compiled code here rely on what is
+declared, so that other shapes get a plan of their own, made of the same graph without that.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Protocol
+
+from pinnace.framework.errors import InvalidArgumentError, OpError
+from pinnace.framework.shapes import Shape
+from pinnace.serving.errors import one_line
+from pinnace.serving.running.feeds import misfits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.serving.running.signatures import Arrays, Runnable
+
+_MOST_PLANS = 8  # of one signature; clients choose the shapes
+
+
+class Reshapeable(Protocol):
+    """A function that can be run on arguments of other shapes."""
+
+    def for_shapes(self, shapes: Mapping[str, Shape]) -> Callable[[Arrays], Arrays]:
+        """What runs it on them."""
+
+
+class OtherShapes:
+    """What runs a signature on shapes that it does not declare.
+
+    Args:
+        signature: that declares its inputs.
+        function: behind it.
+    """
+
+    def __init__(self, signature: Runnable, function: Reshapeable) -> None:
+        self._signature = signature
+        self._function = function
+        self._lock = threading.Lock()
+        self._plans: dict[tuple[Shape, ...], Callable[[Arrays], Arrays]] = {}
+
+    def run_arrays(self, feeds: Arrays) -> Arrays:
+        """The outputs for these inputs.
+
+        Raises:
+            InvalidArgumentError: an op cannot take them; the message has what was declared, too.
+        """
+        try:
+            return self._plan(feeds)(feeds)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(self._refusal(error, feeds)) from error
+        except OpError:
+            raise
+        except (ValueError, IndexError, TypeError) as error:
+            # A kernel that relied on shapes being checked: the check has the words for it.
+            exact = {name: Shape(list(array.shape)) for name, array in feeds.items()}
+            try:
+                self._function.for_shapes(exact)
+            except InvalidArgumentError as better:
+                raise InvalidArgumentError(self._refusal(better, feeds)) from error
+            raise InvalidArgumentError(self._refusal(error, feeds)) from error
+
+    def _refusal(self, error: Exception, feeds: Arrays) -> str:
+        return f"{one_line(error)}\n  {misfits(self._signature, feeds)}"
+
+    def _plan(self, feeds: Arrays) -> Callable[[Arrays], Arrays]:
+        shapes = {
+            name: _open(spec, feeds[name].shape) for name, spec in self._signature.inputs.items()
+        }
+        key = tuple(shapes.values())
+        with self._lock:  # one thread makes a plan; the others wait for it
+            found = self._plans.get(key)
+            if found is None:
+                if len(self._plans) >= _MOST_PLANS:
+                    self._plans.pop(next(iter(self._plans)))
+                found = self._plans[key] = self._function.for_shapes(shapes)
+            return found
+
+
+def _open(spec: TensorSpec, shape: tuple[int, ...]) -> Shape:
+    """The declared shape where it fits; any sizes where it does not, so that few plans are made."""
+    dims = spec.shape.dims
+    if dims is None:
+        return spec.shape
+    if len(dims) != len(shape):
+        return Shape([None] * len(shape))
+    return Shape([want if want == size else None for want, size in zip(dims, shape, strict=True)])
