@@ -5,7 +5,8 @@
 FOLDER is what `architectures.py` wrote. The first process begins with an empty cache folder and
 waits for machine code; the second one takes kernels and proofs from it. Each calls the network many
 times with changing batch sizes. Answers are TensorFlow's, nothing is raised, no compiled code is
-rejected, and nothing is written to stderr.
+rejected, and nothing is written to stderr. HOT_CACHE is a cache folder to begin with instead: the
+general kernels take a minute or two.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def run(folder: Path, names: list[str], calls: int) -> int:
     """All architectures, each in two processes; how many failed."""
     failed = 0
     names = names or sorted(one.name for one in folder.iterdir() if (one / "answers.npz").exists())
-    with tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory() as empty:
+        cache = os.environ.get("HOT_CACHE", empty)
         environment = {**os.environ, "PINNACE_CACHE": cache, "PINNACE_PROOFS": "1"}
         for name in names:
             told = []
@@ -107,7 +109,7 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=60)
     parser.add_argument("--child", action="store_true")
     parser.add_argument("--waits", action="store_true")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if given.child:
         child(given.folder, given.calls, given.waits)
     return 1 if run(given.folder, given.names, given.calls) else 0
