@@ -337,8 +337,85 @@ def uniform_products() -> Any:
     return found
 
 
+def refused(call: Any) -> Any:
+    """As `told`; TensorFlow's processors lack kernels that its signatures promise."""
+    try:
+        return told(call)
+    except tf.errors.NotFoundError:
+        return "refused"
+
+
+# Shapes of both, without flips.
+PAIRS = (((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((3, 4), (2, 4, 5)), ((2, 1, 3, 4), (6, 4, 5)))
+FLIPS = ("none", "transpose_a", "transpose_b", "adjoint_a", "adjoint_b")
+
+
+def flipped(kind: str, shape: Any, seed: int, flips: bool) -> Any:
+    number = np.int8 if kind == "int8" else np.uint8
+    info = np.iinfo(number)
+    shape = (*shape[:-2], shape[-1], shape[-2]) if flips else shape
+    numbers = np.random.default_rng(seed).integers(info.min, info.max, shape, endpoint=True)
+    numbers.reshape(-1)[:3] = info.max, info.min, info.max  # sums that eight bits do not hold
+    return tf.constant(numbers.astype(number))
+
+
+def sums_of_bytes() -> Any:
+    """`output_type` of plain bytes: eager, and in a function that knows no shape."""
+    found = {}
+    for first in ("int8", "uint8"):
+        for second in ("int8", "uint8"):
+            for pair in PAIRS:
+                for flip in FLIPS:
+                    x = flipped(first, pair[0], 1, flip.endswith("_a"))
+                    y = flipped(second, pair[1], 2, flip.endswith("_b"))
+                    chosen = {} if flip == "none" else {flip: True}
+
+                    def call(x: Any, y: Any, chosen: Any = chosen) -> Any:
+                        return tf.matmul(x, y, output_type=tf.int32, **chosen)
+
+                    traced = tf.function(
+                        call,
+                        input_signature=[
+                            tf.TensorSpec(None, x.dtype),
+                            tf.TensorSpec(None, y.dtype),
+                        ],
+                    )
+                    where = f"{first} {second} {pair} {flip}"
+                    found[where] = [told(lambda: call(x, y)), told(lambda: traced(x, y))]  # noqa: B023 - called at once
+    return found
+
+
+def output_types() -> Any:
+    """Which products of integers there are, and which are refused."""
+    kinds = ("int8", "uint8", "int16", "int32", "int64")
+    found = {}
+    for first in kinds:
+        for second in kinds:
+            for wanted in ("int16", "int32", "int64", "float32", "bfloat16"):
+                if first == second == wanted == "int16":
+                    continue  # a plain product, of which there is none in TensorFlow
+                x, y = tf.ones([2, 3], first) * 100, tf.ones([3, 2], second) * 100
+                where = f"{first} {second} {wanted}"
+                found[where] = refused(lambda: tf.matmul(x, y, output_type=wanted))  # noqa: B023 - called at once
+    return found
+
+
+def sums_of_arrays() -> Any:
+    """NumPy's arrays, beside tensors and each other."""
+    x, y = np.array([[-56, 127]], np.int8), np.array([[255], [254]], np.uint8)
+    return [
+        told(lambda: tf.matmul(tf.constant(x), tf.constant(y), output_type=tf.int32)),
+        told(lambda: tf.matmul(x, tf.constant(y), output_type=tf.int32)),
+        told(lambda: tf.matmul(y.T, tf.constant(x.T), output_type="int32")),
+        told(lambda: tf.matmul(tf.constant(x), [[3], [4]], output_type=tf.int32)),
+    ]
+
+
 PROGRAMS = {
     "products": products,
+    "sums of bytes": sums_of_bytes,
+    "output types": output_types,
+    "sums of arrays": sums_of_arrays,
     "convolutions": convolutions,
     "sums": sums,
     "activations": activations,

@@ -59,7 +59,8 @@ def matmul(
         adjoint_b: the same for b.
         a_is_sparse: has no effect.
         b_is_sparse: has no effect.
-        output_type: the dtype of the result; None is that of `a`.
+        output_type: the dtype of the result; None is that of `a`. int8 and uint8, also one of
+            each, have sums in int32, and beside bfloat16 in that; other integers have their own.
         grad_a: has no effect.
         grad_b: has no effect.
         name: name of the node while tracing.
@@ -69,10 +70,11 @@ def matmul(
 
     Raises:
         ValueError: both a transpose and an adjoint of one argument are asked for.
-        InvalidArgumentError: columns of a and rows of b differ.
+        InvalidArgumentError: columns of a and rows of b differ, or there is no product of these
+            dtypes in `output_type`.
 
     Source:
-        TensorFlow ops `MatMul`, `BatchMatMulV2` (math_ops.cc).
+        TensorFlow ops `MatMul`, `BatchMatMulV2`, `BatchMatMulV3` (math_ops.cc).
     """
     if type(b) is Variable:
         b = late.read_variable(b)
@@ -95,14 +97,20 @@ def matmul(
     )
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError("matmul: of transpose and adjoint of one argument only one may be True")
-    if not isinstance(a, Operands) and isinstance(b, Operands):
+    keeps_own = output_type is not None and isinstance(a, np.ndarray)  # bytes of both kinds mix
+    if not isinstance(a, Operands) and isinstance(b, Operands) and not keeps_own:
         b = convert_to_tensor(b)
         a = convert_to_tensor(a, dtype_hint=b.dtype)
     else:
         a = convert_to_tensor(a)
         b = convert_to_tensor(b, dtype_hint=a.dtype)
-    product = _product(a, b, (transpose_a, adjoint_a), (transpose_b, adjoint_b), name)
-    return product if output_type is None else casting.cast(product, output_type)
+    flip_a, flip_b = (transpose_a, adjoint_a), (transpose_b, adjoint_b)
+    wanted = a.dtype if output_type is None else dtypes.as_dtype(output_type)
+    if output_type is None or (a.dtype is b.dtype is wanted):
+        return _product(a, b, flip_a, flip_b, name)
+    if a.dtype is b.dtype and a.dtype in FLOATS:
+        return casting.cast(_product(a, b, flip_a, flip_b), wanted, name=name)
+    return _mixed_product(a, b, wanted, flip_a, flip_b, name)
 
 
 def _adjoint(x: Array) -> Array:
@@ -182,7 +190,11 @@ def _batch_mat_mul(
 
 
 def _product(
-    a: Tensor, b: Tensor, flip_a: tuple[bool, bool], flip_b: tuple[bool, bool], name: str | None
+    a: Tensor,
+    b: Tensor,
+    flip_a: tuple[bool, bool],
+    flip_b: tuple[bool, bool],
+    name: str | None = None,
 ) -> Tensor:
     """Flips are (transpose, adjoint)."""
     m, n = a.shape.rank, b.shape.rank
@@ -196,6 +208,21 @@ def _product(
     a = complexes.conj(a) if flip_a[1] else a
     b = complexes.conj(b) if flip_b[1] else b
     return execute_one(MAT_MUL, a, b, transpose_a=any(flip_a), transpose_b=any(flip_b), name=name)
+
+
+def _mixed_product(
+    a: Tensor,
+    b: Tensor,
+    output_type: dtypes.DType,
+    flip_a: tuple[bool, bool],
+    flip_b: tuple[bool, bool],
+    name: str | None,
+) -> Tensor:
+    """Sums in another dtype than the numbers that are multiplied."""
+    a = complexes.conj(a) if flip_a[0] else a
+    b = complexes.conj(b) if flip_b[0] else b
+    flips = {"adj_x": any(flip_a), "adj_y": any(flip_b)}
+    return execute_one(BATCH_MAT_MUL_V3, a, b, Tout=output_type, name=name, **flips)
 
 
 def _batched(x: Tensor, y: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
@@ -401,7 +428,8 @@ def _infer_mixed(call: InferCall) -> Shape:
     whole = a in _BYTES and b in _BYTES and out is dtypes.int32
     beside = out is dtypes.bfloat16 and {a, b} - _BYTES == {out}
     if not (a is b is out or whole or beside):
-        call.fail(f"there is no product of {a.name} and {b.name} in {out.name}")
+        advice = "Try: cast both to one dtype before, or output_type=int32 of int8 and uint8"
+        call.fail(f"there is no product of {a.name} and {b.name} in {out.name}", advice)
     return _infer_batch(call)
 
 
