@@ -402,6 +402,11 @@ packages: export PINNACE_PACKAGES = $(abspath $(PACKAGES))
 packages: $(INSTALLED) $(TENSORFLOW)/.installed $(PACKAGES)/.installed ## packages that others wrote for TensorFlow, with pinnace
 	$(VENV)/bin/pytest -q -m packages tests/packages $(ARGS)
 
+# ARGS="-k class_weight" runs some; ARGS="-k c03" one.
+.PHONY: reports
+reports: $(INSTALLED) ## programs after public reports of users, each in a process of its own
+	$(VENV)/bin/pytest -q -m reports tests/reports $(ARGS)
+
 .PHONY: pages
 pages: $(INSTALLED) ## build/docs: tables of all names, ops, ops in ONNX and flags, from the code
 	$(VENV)/bin/python tools/pages.py $(ARGS)
