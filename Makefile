@@ -466,6 +466,11 @@ producers: export PINNACE_FORESTS = $(abspath $(FORESTS))/corpus
 producers: $(INSTALLED) $(FORESTS)/corpus/.written ## forests that ydf wrote: loaded, saved again, exported
 	$(VENV)/bin/pytest -q -m producers tests/producers $(ARGS)
 
+# ARGS="-k class_weight" runs some; ARGS="-k c03" one.
+.PHONY: reports
+reports: $(INSTALLED) ## programs after public reports of users, each in a process of its own
+	$(VENV)/bin/pytest -q -m reports tests/reports $(ARGS)
+
 .PHONY: pages
 pages: $(INSTALLED) ## build/docs: tables of all names, ops, ops in ONNX and flags, from the code
 	$(VENV)/bin/python tools/pages.py $(ARGS)

@@ -24,6 +24,7 @@ MARKED_FOLDERS = {
     "interop": pytest.mark.interop,
     "oracle": pytest.mark.oracle,
     "page": pytest.mark.page,
+    "reports": pytest.mark.reports,
 }
 
 # No deadline: the first example of an op may compile a kernel. In CI the same examples every time.

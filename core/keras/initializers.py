@@ -364,12 +364,14 @@ class Orthogonal(RandomInitializer):
             raise ValueError(f"Orthogonal: shape must have at least two axes, got {list(shape)}")
         rows, columns = math.prod(shape[:-1]), shape[-1]
         flat = [max(rows, columns), min(rows, columns)]
-        drawn = self._draw(flat, dtype, stateless.stateless_normal)
+        kind = dtypes.as_dtype(dtype or floatx())
+        wide = kind if kind in {dtypes.float32, dtypes.float64} else dtypes.float32
+        drawn = self._draw(flat, wide, stateless.stateless_normal)
         q, r = np.linalg.qr(drawn.numpy())
         q *= np.sign(np.diag(r))
         q = q.T if rows < columns else q
         value = convert_to_tensor(np.ascontiguousarray(q).reshape(tuple(shape)))
-        return arithmetic.multiply(value, self.gain)
+        return casting.cast(arithmetic.multiply(value, self.gain), kind)
 
     def get_config(self) -> dict[str, Any]:
         """What the constructor takes."""

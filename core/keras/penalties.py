@@ -52,8 +52,9 @@ class Penalties(Part):
         """Add the penalty of each output, divided by the size of its batch."""
         for output in structure.flatten(outputs):
             if isinstance(output, Operands):
-                size = casting.cast(output.shape[0] or 1, output.dtype)
-                self._owner.add_loss(division.divide(regularizer(output), size))
+                penalty = regularizer(output)
+                size = casting.cast(output.shape[0] or 1, penalty.dtype)
+                self._owner.add_loss(division.divide(penalty, size))
 
     def losses(self) -> list[Any]:
         """What was added in the last call, here and in the layers inside, then `of_weights`."""

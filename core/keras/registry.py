@@ -5,6 +5,7 @@ object → {"module", "class_name", "config", "registered_name"} → object
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import inspect
@@ -261,6 +262,10 @@ def _serialize_callable(thing: Any) -> Any:
     }
 
 
+class UnknownNameError(ValueError):
+    """Nothing here has the name that a configuration tells, or may have it."""
+
+
 class MalformedConfigError(TypeError, ValueError):
     """A configuration that is none: with a number where a dict should be, for instance."""
 
@@ -377,7 +382,7 @@ _PLAIN = frozenset(
 def _plain_value(config: dict[str, Any], custom: Mapping[str, Any] | None) -> Any:
     kind = config["class_name"]
     if kind == "__lambda__":
-        raise ValueError(
+        raise UnknownNameError(
             "deserialize_keras_object: a lambda was stored as bytecode, which is never run\n"
             "  Try: a function of its own with @register_keras_serializable(), where it was saved"
         )
@@ -428,7 +433,7 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
             return found
     found = own_object(module, named, is_function=kind == "function")
     if found is not None and module and registered not in {None, "", kind, named}:
-        raise ValueError(
+        raise UnknownNameError(
             f"deserialize_keras_object: registered_name={registered!r} was not registered, and "
             f"{named!r} of {module!r} resolved to a Keras built-in, which has no such name\n"
             "  Try: custom_objects={...}, or a configuration without registered_name"
@@ -445,7 +450,7 @@ def find_class(config: Mapping[str, Any], custom: Mapping[str, Any] | None = Non
     if found is None:
         found = _told_object(registered, named)
     if found is None:
-        raise ValueError(_unknown(module, named))
+        raise UnknownNameError(_unknown(module, named))
     return found
 
 
@@ -529,13 +534,21 @@ def by_name(
     if isinstance(identifier, str):
         found = get_registered_object(identifier, None, table)
         if found is None:
-            known = ", ".join(sorted({str(name) for name in table}))
-            raise ValueError(f"{what}: name must be one of {known}, got {identifier!r}")
+            raise ValueError(_not_in(what, identifier, table))
     if inspect.isclass(found) and make:
         return found()
     if callable(found) or hasattr(found, "get_config"):
         return found
     raise ValueError(f"{what}: must be a name, a function or an object, got {identifier!r}")
+
+
+def _not_in(what: str, name: str, table: Mapping[str, Any]) -> str:
+    """That a table has no such name, and the one that was probably meant."""
+    known = {str(key) for key in table}
+    told = f"{what}: name must be one of {', '.join(sorted(known))}, got {name!r}"
+    lower = {key.lower(): key for key in sorted(known)}
+    close = difflib.get_close_matches(name.lower(), lower, n=1)
+    return f"{told}\n  Did you mean {lower[close[0]]!r}?" if close else told
 
 
 def named(*classes: type, **aliases: Any) -> dict[str, Any]:

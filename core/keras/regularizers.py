@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pinnace.keras import registry
+from pinnace.keras.dtype_policy import floatx
+from pinnace.ops.array import casting
 from pinnace.ops.linalg import bands
 from pinnace.ops.math import arithmetic, polar, products, reduction
 from pinnace.ops.nn import normalization
@@ -47,6 +49,8 @@ class L1L2(Regularizer):
     def __call__(self, x: Any) -> Tensor:
         """The penalty, a scalar."""
         parts = []
+        if not x.dtype.is_floating:
+            x = casting.cast(x, floatx())
         if self.l1:
             parts.append(arithmetic.multiply(reduction.reduce_sum(polar.abs(x)), self.l1))
         if self.l2:

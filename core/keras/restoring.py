@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,33 @@ class Restoring:
             if build and not getattr(made, "built", True):
                 made.build_from_config(build)
             if compilation and self.compiles:
-                made.compile_from_config(compilation)
+                compile_again(made, compilation)
+
+
+def compile_again(model: Any, told: Any) -> None:
+    """Compile a model as a file tells; where that cannot be, a warning says why.
+
+    Its weights are of use without: a retired argument of an optimizer is no reason to withhold it.
+
+    Args:
+        model: what was read.
+        told: the arguments of `compile`, as a configuration.
+
+    Raises:
+        ValueError: the configuration is damaged, or names what is not known here.
+    """
+    from pinnace.keras.registry import MalformedConfigError, UnknownNameError
+
+    try:
+        model.compile_from_config(told)
+    except (MalformedConfigError, UnknownNameError):
+        raise
+    except (TypeError, ValueError) as error:
+        warnings.warn(
+            f"load_model: {model.name!r} is not compiled: {error}\n"
+            "  Try: model.compile(...) before fit or evaluate",
+            stacklevel=6,
+        )
 
 
 class _Current(threading.local):

@@ -179,7 +179,10 @@ class BatchNormalization(AffineNormalization):
             return self._renormalised(x, axis, rank, mask)
         together = self.synchronized and replicas.in_several()
         plain = mask is None and not together
-        if plain and axis == rank - 1 and x.dtype.name in {"float16", "bfloat16", "float32"}:
+        # The op takes values of few bits, but no statistics in float16.
+        fits = x.dtype.name in {"float16", "bfloat16", "float32"}
+        fits = fits and self.moving_mean.dtype.name in {"bfloat16", "float32"}
+        if plain and axis == rank - 1 and fits:
             y, mean, variance = self._fused(x, rank)
         else:
             mean, variance = self._moments(x, axis, rank, mask)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pinnace.framework.context import state
 from pinnace.keras.initializers import TruncatedNormal
 from pinnace.keras.layers.wrapper import Wrapper
 from pinnace.ops.array import casting, constants, identities, reshaping, selecting
@@ -62,7 +63,12 @@ class SpectralNormalization(Wrapper):
     def call(self, x: Any, training: bool = False) -> Any:
         """What the layer inside gives."""
         if training:
-            self._normalise()
+            # The variables change in the dtype that they have, not in the one of mixed precision.
+            reads, state.autocast = state.autocast, None
+            try:
+                self._normalise()
+            finally:
+                state.autocast = reads
         y = self.layer(x)
         return casting.cast(y, x.dtype) if x.dtype.is_floating else y
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from pinnace.framework import structure
+from pinnace.framework.composite import is_composite
 from pinnace.framework.context import init_scope
 from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Operands
 from pinnace.framework.trackable import Trackable
 from pinnace.keras import masks, registry
 from pinnace.keras.layer import Layer
@@ -219,6 +223,13 @@ class Sequential(Model):
             self._input = None
             raise
 
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return super()._called(_alone(args), kwargs)
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """See Layer."""
+        return super().compute_output_spec(*_alone(args), **kwargs)
+
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """What the last layer gives."""
         del training
@@ -289,6 +300,15 @@ class Sequential(Model):
         if config.get("trainable") is False:
             made.trainable = False
         return made
+
+
+def _alone(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a call, where a list of one tensor is that tensor, as in Keras."""
+    first = args[0] if args else None
+    if type(first) not in (list, tuple) or len(first) != 1:
+        return args
+    kinds = (Operands, np.ndarray, KerasTensor, TensorSpec)
+    return (first[0], *args[1:]) if isinstance(first[0], kinds) or is_composite(first[0]) else args
 
 
 def _shapes_of(specs: Any) -> Any:

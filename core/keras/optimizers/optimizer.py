@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from pinnace.framework.context import init_scope
 from pinnace.framework.indexed_slices import IndexedSlices, dense
+from pinnace.framework.no_effect import no_effect
 from pinnace.framework.variable import Variable
 from pinnace.functions.control.conditional import cond
 from pinnace.keras import replicas, stateless
@@ -73,7 +74,7 @@ class Optimizer(OptimizerState):
         gradient_accumulation_steps: calls of `apply` whose mean gradient makes one change, at least
             2; None changes the variables at every call.
         name: the class in snake case if None.
-        **kwargs: none are known.
+        **kwargs: of older programs: `lr` is the learning rate, `decay` has no effect.
 
     Raises:
         ValueError: several ways to clip at once, an unknown argument, a weight decay below 0,
@@ -104,11 +105,10 @@ class Optimizer(OptimizerState):
         kwargs.pop("jit_compile", None)
         if "lr" in kwargs:  # its older name
             learning_rate = kwargs.pop("lr")
+        if kwargs.pop("decay", None):
+            no_effect(who, "decay", "a schedule as learning_rate does what it did")
         if kwargs:
-            raise ValueError(
-                f"{who}: unknown arguments {', '.join(sorted(kwargs))}"
-                + ("\n  Try: a schedule as learning_rate" if "decay" in kwargs else "")
-            )
+            raise ValueError(f"{who}: unknown arguments {', '.join(sorted(kwargs))}")
         if sum(x is not None for x in (clipnorm, clipvalue, global_clipnorm)) > 1:
             raise ValueError(
                 f"{who}: Only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be given"

@@ -44,7 +44,7 @@ def read(path: str, compiles: bool) -> Any:
         with restoring.reading(restoring.Restoring(budget, compiles)):
             model = registry.deserialize_keras_object(config)
             if compiles and training is not None:
-                model.compile_from_config(older_configs.compilation(training))
+                restoring.compile_again(model, older_configs.compilation(training))
         with hdf5_files.explained(who):
             try:
                 found = _weights_for(model, file)

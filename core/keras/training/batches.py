@@ -103,13 +103,15 @@ class IterableBatches(Batches):
         source: gives batches: x, or a tuple (x, y) or (x, y, sample_weight).
         steps: batches in an epoch; None takes all there are.
         weigh: makes tensors of a batch, and adds sample weights from the class weights.
+        who: for the warning: `fit`.
     """
 
     def __init__(
-        self, source: Iterable[Any], steps: int | None, weigh: Callable[[Any], Batch]
+        self, source: Iterable[Any], steps: int | None, weigh: Callable[[Any], Batch], who: str
     ) -> None:
         self._source = source
         self._steps = steps
+        self._who = who
         self._weigh = weigh
         self._iterator: Iterator[Any] | None = None
         self._once = iter(source) is source
@@ -138,6 +140,8 @@ class IterableBatches(Batches):
                     break
             done += 1
             yield self._weigh(batch)
+        if done and self._steps is not None and done < self._steps:
+            _warn_of_end(self._who, self._steps, done)
         if self.count is None and done:
             self.count = done
 
@@ -240,11 +244,7 @@ class LimitedBatches(Batches):
             batch = next(self._rest, None)
             if batch is None:
                 self._rest = None
-                warnings.warn(
-                    f"{self._who}: an epoch of {self._steps} steps ends after {done}: your "
-                    "input ran out of data",
-                    stacklevel=2,
-                )
+                _warn_of_end(self._who, self._steps, done)
                 return
             self._seen += 1
             yield batch
@@ -260,6 +260,15 @@ class LimitedBatches(Batches):
     def shuffle_as(self, agreed: Callable[[int], int]) -> None:
         """See `Batches.shuffle_as`."""
         self._inner.shuffle_as(agreed)
+
+
+def _warn_of_end(who: str, steps: int, done: int) -> None:
+    """Say that an epoch has fewer batches than it was to have."""
+    warnings.warn(
+        f"{who}: an epoch of {steps} steps ends after {done}: your input ran out of data\n"
+        "  Try: fewer steps, or data that repeat: dataset.repeat()",
+        stacklevel=3,
+    )
 
 
 def _packer(parts: Batch) -> Callable[[Sequence[Any]], Batch]:

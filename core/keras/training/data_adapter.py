@@ -81,7 +81,7 @@ def batches_of(
         made: Batches = SequenceBatches(x, bool(shuffle), weigh)
         return made if steps is None else LimitedBatches(made, steps, who)
     if hasattr(x, "__iter__"):
-        return IterableBatches(x, steps, weigh)
+        return IterableBatches(x, steps, weigh, who)
     raise ValueError(f"{who}: x must be arrays or give batches, got {type(x).__name__}: {x!r:.100}")
 
 

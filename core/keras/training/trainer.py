@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from pinnace.keras.callbacks.callback_list import RunCallbacks
@@ -34,6 +35,8 @@ class Trainer(Part):
     def __init__(self, owner: Model) -> None:
         super().__init__(owner)
         self.first_epoch = 0
+        # Whether this call of `fit` has seen a batch.
+        self._trained = False
 
     def fit(
         self,
@@ -104,10 +107,14 @@ class Trainer(Part):
     ) -> None:
         hooks.on_train_begin()
         logs: dict[str, Any] = {}
+        self._trained = False
         # Set by a callback that found training interrupted.
         first, self.first_epoch = self.first_epoch, 0
         for epoch in range(max(first, epochs.start), epochs.stop):
-            logs = self._train_over(epoch, batches, hooks)
+            found = self._train_over(epoch, batches, hooks)
+            if found is None:
+                break
+            logs = found
             if test_batches is not None and _is_due(epoch, validation_freq):
                 quiet = RunCallbacks(
                     hooks.others(),
@@ -117,8 +124,8 @@ class Trainer(Part):
                     kind="test",
                     add=False,
                 )
-                found = self._owner._model_evaluator.test_over(test_batches, quiet)
-                logs.update({f"val_{name}": value for name, value in found.items()})
+                tested = self._owner._model_evaluator.test_over(test_batches, quiet)
+                logs.update({f"val_{name}": value for name, value in tested.items()})
             hooks.on_epoch_end(epoch, logs)
             batches.end_epoch()
             self._agree_to_stop()
@@ -135,8 +142,10 @@ class Trainer(Part):
         if self._owner._step_functions.any_of(self._owner.stop_training, asked):
             self._owner.stop_training = True
 
-    def _train_over(self, epoch: int, batches: Batches, hooks: RunCallbacks) -> dict[str, Any]:
-        """One epoch of training; gives what the metrics say."""
+    def _train_over(
+        self, epoch: int, batches: Batches, hooks: RunCallbacks
+    ) -> dict[str, Any] | None:
+        """One epoch of training; gives what the metrics say, None after the end of the data."""
         steps, evaluator = self._owner._step_functions, self._owner._model_evaluator
         plain = steps.is_plain("train")
         count = self._owner.steps_per_execution
@@ -161,11 +170,20 @@ class Trainer(Part):
         if index >= 0 and not executions.ends(index, count):
             self._tell_end(executions.last_of(index, count), logs, plain, hooks)
         if index < 0:
-            raise ValueError(
-                "fit: there must be at least one batch in an epoch, got none"
-                + ("\n  Try: an iterable that can be iterated over again" if epoch else "")
-            )
+            self._told_of_end(epoch)
+            return None
+        self._trained = True
         return evaluator.logs(logs, plain)
+
+    def _told_of_end(self, epoch: int) -> None:
+        """There is no batch for an epoch: the data ended, or there never was one."""
+        if not self._trained:
+            raise ValueError("fit: there must be at least one batch in an epoch, got none")
+        warnings.warn(
+            f"fit: training ends before epoch {epoch + 1}: your input ran out of data\n"
+            "  Try: an iterable that can be iterated over again, or dataset.repeat()",
+            stacklevel=2,
+        )
 
     def _tell_end(self, index: int, logs: dict[str, Any], plain: bool, hooks: RunCallbacks) -> None:
         """An execution is over: callbacks hear of it, and may have asked for the end."""

@@ -378,10 +378,6 @@ def test_missing_gradients_are_told() -> None:
             lambda: optimizers.SGD(clipnorm=1.0, clipvalue=1.0),
             "Only one of `clipnorm`, `clipvalue`",
         ),
-        (
-            lambda: optimizers.SGD(decay=0.1),
-            "unknown arguments decay\n  Try: a schedule as learning_rate",
-        ),
         (lambda: optimizers.Adam(0.1).apply([1.0]), "trainable_variables must be given at first"),
         (lambda: optimizers.get("adamm"), "optimizer: name must be one of .*, got 'adamm'"),
         (lambda: schedules.ExponentialDecay(1.0, 0, 0.5), "decay_steps must be positive, got 0"),
