@@ -23,6 +23,8 @@ TABLE: dict[str, str] = {
     # framework: what becomes a tensor is a constant, or several tensors stacked.
     "constant": "pinnace.ops.array.constants:constant",
     "stack": "pinnace.ops.array.joining:stack",
+    # framework: a name that is missed may be one of version 1.
+    "of_version_1": "pinnace.compat.v1.names:of_version_1",
     # framework: tensors are iterated over, indexed slices summed; `dtypes.cast` and its like.
     "unstack": "pinnace.ops.array.joining:unstack",
     "summed_slices": "pinnace.ops.array.gathered_slices:summed_slices",
@@ -116,6 +118,7 @@ SPEC_MODULES = (
 if TYPE_CHECKING:  # the table again
     from pinnace import saved_model as saved_model
     from pinnace.autodiff.tape import GradientTape as GradientTape
+    from pinnace.compat.v1.names import of_version_1 as of_version_1
     from pinnace.data.dataset import Dataset as Dataset
     from pinnace.deploy import onnx as onnx
     from pinnace.distribute.dtensor.api import call_with_layout as call_with_layout

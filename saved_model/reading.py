@@ -63,6 +63,7 @@ def load(
     Source:
         TensorFlow `tf.saved_model.load`.
     """
+    _refuse_address(os.fspath(export_dir))
     wanted = [tags] if isinstance(tags, str) else None if tags is None else list(tags)
     return load_and(Path(export_dir), lambda _meta, _loader, root: root, wanted, options)
 
@@ -173,6 +174,17 @@ def read_messages(folder: Path) -> SavedModel:
     if not message.meta_graphs:
         raise DataLossError(f"{path} holds no graph: it is empty or cut off")
     return message
+
+
+def _refuse_address(path: str) -> None:
+    scheme, mark, _ = path.partition("://")
+    if mark and scheme.isalnum():
+        raise MissingFileError(
+            f"load: export_dir must be a folder of this machine, got the address {path!r}: nothing "
+            "is fetched here\n"
+            "  Try: fetch it first (a model of TensorFlow Hub: add ?tf-hub-format=compressed and "
+            "unpack the .tar.gz; of a bucket: its own tool, or mount it), then load(folder)"
+        )
 
 
 def _refuse_missing(folder: Path) -> None:

@@ -368,7 +368,7 @@ class RestoredResource(RestoredObject, TrackableResource):
             raise FailedPreconditionError(f"{self!r}: {CREATE!r} needs the handle that it makes")
         put(self, "_is_being_made", True)
         try:
-            handle = self._run(CREATE)
+            handle: Any = self._run(CREATE)
             is_handle = isinstance(handle, Tensor) and handle.dtype is dtypes.resource
             if not is_handle and "_has_no_handle" not in self.__dict__:
                 raise FailedPreconditionError(f"{self!r}: {CREATE!r} must give a handle")
@@ -383,7 +383,8 @@ class RestoredResource(RestoredObject, TrackableResource):
             put(self, "_unfilled_handle", None)
             put(self, "_is_being_made", False)
         put(self, "_made_handle", handle)
-        return handle
+        made: Tensor = handle
+        return made
 
     def initialise_without_handle(self) -> None:
         """Fill tables that functions know by name; what stands for a handle is any tensor."""

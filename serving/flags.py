@@ -74,6 +74,7 @@ IGNORED = (
     _Ignored("per_process_gpu_memory_fraction", _NO_DEVICE),
     _Ignored("mixed_precision", _NO_DEVICE),
 )
+_TRUTHS = {"true": True, "false": False, "1": True, "0": False}
 _SWITCHES = {
     "cors",
     "gzip",
@@ -321,14 +322,18 @@ def parser() -> argparse.ArgumentParser:
 def respelt(argv: Sequence[str]) -> list[str]:
     """Flags with _ for -, and switches with their value: so that one spelling is left to parse."""
     words: list[str] = []
-    for word in argv:
+    waiting = list(reversed(argv))
+    while waiting:
+        word = waiting.pop()
         if not word.startswith("--") or word == "--":
             words.append(word)
             continue
         name, equals, value = word[2:].partition("=")
         name = name.replace("-", "_")
         if name in _SWITCHES and not equals:
-            equals, value = "=", "true"
+            # Its value may stand beside it, as for every other flag; alone it means true.
+            has_value = bool(waiting) and waiting[-1].lower() in _TRUTHS
+            equals, value = "=", waiting.pop() if has_value else "true"
         words.append(f"--{name}{equals}{value}")
     return words
 
@@ -418,6 +423,6 @@ def _no_alts(text: str) -> bool:
 
 
 def _switch(text: str) -> bool:
-    if text.lower() not in ("true", "false", "1", "0"):
+    if text.lower() not in _TRUTHS:
         raise argparse.ArgumentTypeError(f"must be true or false, got '{text}'")
-    return text.lower() in ("true", "1")
+    return _TRUTHS[text.lower()]

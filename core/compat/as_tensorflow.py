@@ -252,6 +252,41 @@ def _module(name: str, inexact: int = 0) -> ModuleType:
     return found  # type: ignore[no-any-return]  # a module, as seen above
 
 
+class _Reminder(MetaPathFinder):
+    """Asked last, when nothing is installed: says that importing this module alone does nothing."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> None:
+        """None for a module of others, and for a program that only looks whether there is one.
+
+        Raises:
+            ModuleNotFoundError: an import of TensorFlow or Keras.
+        """
+        del path, target
+        if fullname in _ROOTS and not _only_looks():
+            raise ModuleNotFoundError(
+                f"No module named {fullname!r}\n"
+                "  Try: pinnace.compat.as_tensorflow.install(), before the import: importing "
+                "pinnace.compat.as_tensorflow alone changes nothing",
+                name=fullname,
+            )
+
+
+def _only_looks() -> bool:
+    """Whether `importlib.util.find_spec` asks, and not an import."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "importlib.util":
+            return True
+        frame = frame.f_back  # type: ignore[assignment]  # None ends the loop
+    return False
+
+
+# The last of the finders: a TensorFlow that is installed is found before it.
+sys.meta_path.append(_Reminder())
+
+
 def _main(arguments: Sequence[str]) -> None:
     if not arguments or arguments[0].startswith("-"):
         sys.stderr.write("python -m pinnace.compat.as_tensorflow PROGRAM [ARGUMENTS]\n")

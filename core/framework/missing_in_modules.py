@@ -183,9 +183,11 @@ def _explain(module: ModuleType) -> None:
 def _told(namespace: str, name: str) -> str | None:
     if name.startswith("_"):
         return None
-    from pinnace.framework import missing_names  # its table is read when a name is missed
+    from pinnace import late  # this and the table are read when a name is missed
+    from pinnace.framework import missing_names
 
-    return missing_names.explain(f"{namespace}.{name}")
+    full = f"{namespace}.{name}"
+    return missing_names.explain(full) or late.of_version_1(full.removeprefix("tf."))
 
 
 def error(namespace: str, name: str) -> AttributeError:

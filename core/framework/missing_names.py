@@ -33,6 +33,16 @@ def reasons() -> tuple[Reason, ...]:
     return _rows("reason")
 
 
+def package_of(name: str) -> Reason | None:
+    """What to use for a name of a package that people look for in TensorFlow; None if it is none.
+
+    Args:
+        name: the full name, such as `tf.hub`.
+    """
+    top = ".".join(name.split(".")[:2])
+    return next((one for one in _rows("package") if top in one.names), None)
+
+
 @functools.cache
 def differences() -> tuple[Reason, ...]:
     """What is here and takes other parameters than in TensorFlow, for good."""
@@ -72,7 +82,7 @@ def explain(name: str) -> str | None:
     Args:
         name: the full name, such as `tf.lite.Interpreter`.
     """
-    reason = reason_of(name)
+    reason = reason_of(name) or package_of(name)
     if reason is not None:
         return f"{name} is not in pinnace: {reason.why}\n  Try: {reason.instead}"
     if name in not_yet():

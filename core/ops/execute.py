@@ -11,6 +11,7 @@ from pinnace import late
 from pinnace.framework import denormals, dtypes, float_warnings, layouts
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor, holds_tensor
+from pinnace.framework.dtype_advice import to_one_dtype
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
@@ -258,6 +259,10 @@ def _resolve_list(
     return tuple(done)
 
 
+def _first(op: OpDef, type_attr: str) -> str:
+    return next(one.name for one in op.inputs if one.type_attr == type_attr)
+
+
 def _note_type(op: OpDef, arg: ArgDef, dtype: DType, attrs: dict[str, Any]) -> None:
     """Check that all arguments of one type attribute agree, and that the op takes that type."""
     name = arg.type_attr
@@ -268,7 +273,7 @@ def _note_type(op: OpDef, arg: ArgDef, dtype: DType, attrs: dict[str, Any]) -> N
         raise InvalidArgumentError(
             f"{op.name}: all arguments of type {name} must have one dtype, got {dtype.name} for "
             f"{arg.name} beside {known.name}\n"
-            f"  {op.signature}\n  Try: cast({arg.name}, '{known.name}')"
+            f"  {op.signature}\n  Try: {to_one_dtype((_first(op, name), known), (arg.name, dtype))}"
         )
     if dtype not in op.type_sets[name].allowed:
         _wrong_type(op, arg, dtype)

@@ -3,9 +3,10 @@
 # No `from __future__ import annotations`: typer reads the annotations.
 import importlib
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 USAGE = 2
 _LOOK, _USE, _CHANGE = "Look at a model", "Use a model", "Change a model"
@@ -80,11 +81,24 @@ def _app(names: Iterable[str]) -> typer.Typer:
     return app
 
 
+def _escape(command: Any) -> None:
+    """Let square brackets in help texts be text, `.npz[key]`: Rich takes them for its markup."""
+    command.help = escape(command.help) if command.help else command.help
+    for parameter in command.params:
+        told = getattr(parameter, "help", None)
+        if told:
+            parameter.help = escape(told)
+    for one in getattr(command, "commands", {}).values():
+        _escape(one)
+
+
 def run(arguments: list[str]) -> int:
     """Run a command line; the exit code. What a command raises is the caller's to tell."""
     called = [name for name in arguments[:1] if name in _COMMANDS]
     try:
-        result = _app(called or _COMMANDS)(arguments, prog_name="pinnace", standalone_mode=False)
+        command = typer.main.get_command(_app(called or _COMMANDS))
+        _escape(command)
+        result = command(arguments, prog_name="pinnace", standalone_mode=False)
     except typer.Exit as leaving:
         return leaving.exit_code
     except typer.Abort:
@@ -95,9 +109,9 @@ def run(arguments: list[str]) -> int:
         if message is None:
             raise
         context = getattr(error, "ctx", None)
-        command = context.command_path if context is not None else "pinnace"
+        path = context.command_path if context is not None else "pinnace"
         if not str(message()):  # no command at all: the help was shown
             return USAGE
-        typer.echo(f"{command}: {message()}\n  Try: {command} --help", err=True)
+        typer.echo(f"{path}: {message()}\n  Try: {path} --help", err=True)
         return USAGE
     return result if isinstance(result, int) else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import (
@@ -116,8 +117,24 @@ class ServedModel:
         if not failed:
             return NotFoundError(
                 f"model '{name}': no version under {base}: there must be "
-                f"{base}/<number>/saved_model.pb or {base}/saved_model.pb"
+                f"{base}/<number>/saved_model.pb or {base}/saved_model.pb{_models_in(base)}"
             )
         status = max(failed, key=lambda s: s.version)
         kind = exception_type_from_error_code(status.code or INVALID_ARGUMENT)
         return kind(f"model '{name}' version {status.version}: {status.message}")
+
+
+def _models_in(base: str) -> str:
+    """What to write if a folder is one of models, each in a folder of its own."""
+    try:
+        inner = sorted(one for one in Path(base).iterdir() if one.is_dir())
+    except OSError:  # an address, or nothing
+        return ""
+    models = [
+        one
+        for one in inner
+        if (one / "saved_model.pb").is_file() or any(one.glob("[0-9]*/saved_model.pb"))
+    ]
+    told = " ".join(f"--model {one.name}={one}" for one in models[:3])
+    more = f" and {len(models) - 3} more" if len(models) > 3 else ""
+    return f"\n  Try: {told}{more}" if models else ""

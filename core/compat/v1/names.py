@@ -107,6 +107,24 @@ def _why_not(full: str) -> str:
     return told or f"{shown} is not in pinnace\n  Try: the name that version 2 has for it"
 
 
+def of_version_1(name: str) -> str | None:
+    """What is said of a name that version 2 lacks and version 1 had; None if it had none.
+
+    Args:
+        name: as version 1 has it, without `tf.`: `placeholder`, `train.AdamOptimizer`.
+    """
+    advice = "`pinnace upgrade PROGRAM.py` rewrites programs of version 1"
+    told = of_graph_mode(name)
+    if told is not None:
+        return f"{told.replace('tf.compat.v1.', 'tf.', 1)}; {advice}"
+    found: object = importlib.import_module("pinnace.compat.v1")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+        if found is None:
+            return None
+    return f"tf.{name} is a name of TensorFlow 1\n  Try: tf.compat.v1.{name}; {advice}"
+
+
 def of_graph_mode(name: str) -> str | None:
     """Why a name will not be here, if it belongs to graphs and sessions alone.
 

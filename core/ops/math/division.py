@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtype_advice import to_one_dtype
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, REAL
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
@@ -64,7 +65,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     if x.dtype is not y.dtype:
         raise TypeError(
             f"truediv: `x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}\n"
-            f"  Try: cast(y, '{x.dtype.name}')"
+            f"  Try: {to_one_dtype(('x', x.dtype), ('y', y.dtype))}"
         )
     if x.dtype.is_integer or x.dtype.is_bool:
         wide = dtypes.float32 if x.dtype.size < 4 else dtypes.float64

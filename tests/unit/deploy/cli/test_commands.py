@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pinnace.serving.flags import parser, respelt
 from support.command_line import pinnace
 from support.golden import FOLDER
 
@@ -107,3 +108,43 @@ def test_the_shell_completes_commands() -> None:
         check=False,
     )
     assert done.stdout.split() == ["show", "scan", "score", "serve"]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [("run", ".npz[key]"), ("export", "[batch, channels, ...]")],
+)
+def test_square_brackets_of_help_texts_are_shown(
+    command: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert words in pinnace(command, "--help").out
+
+
+def test_a_folder_of_models_is_told_how_to_serve_them(tmp_path: Path) -> None:
+    for name in ("a", "b", "c", "d"):
+        version = tmp_path / name / "1"
+        version.mkdir(parents=True)
+        (version / "saved_model.pb").touch()
+    answer = pinnace("serve", "--model", tmp_path, "--rest_api_port", "0")
+    assert answer.code == 1
+    told = " ".join(f"--model {name}={tmp_path / name}" for name in ("a", "b", "c"))
+    assert f"Try: {told} and 1 more" in answer.err
+
+
+@pytest.mark.parametrize("flag", ["cors", "gzip", "model_control", "health_without_key"])
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ([], True),
+        (["true"], True),
+        (["false"], False),
+        (["0"], False),
+        (["1"], True),
+        (["FALSE"], False),
+    ],
+)
+def test_a_switch_takes_its_value_beside_it(flag: str, given: list[str], wanted: bool) -> None:
+    for words in ([f"--{flag}", *given], [f"--{flag.replace('_', '-')}", *given]):
+        found = parser().parse_args(respelt([*words, "--model", "m=there"]))
+        assert getattr(found, flag) is wanted
