@@ -22,7 +22,7 @@ def export(
             help="A SavedModel's folder, or a .keras or .h5 file, or a frozen graph.pb."
         ),
     ],
-    output: Annotated[Path, typer.Argument(help="The ONNX file to write.")],
+    output: Annotated[Path, typer.Argument(help="The ONNX file to write; it ends in .onnx.")],
     signature: Annotated[
         str,
         typer.Option("--signature", "--signature_def", help="Which signature, if there are more."),

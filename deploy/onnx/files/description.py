@@ -70,7 +70,7 @@ def _border(g: GraphBuilder) -> dict[str, str]:
     names: dict[str, str] = {}
     wanted: list[str] = []
     for name, _ in g.outputs:
-        clean = _AWKWARD.sub("_", name) or "output"
+        clean = name or "output"
         final = clean
         count = 0
         while final in taken or final in wanted:

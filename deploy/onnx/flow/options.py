@@ -18,6 +18,11 @@ StrPath = str | os.PathLike[str]
 OPSETS = range(18, 27)
 IR_VERSIONS = range(8, 14)
 REPORTS = (".json", ".md")
+ENDING = ".onnx"
+_ADVICE = {
+    ".ort": f"a path that ends in {ENDING}, and ort=True (--ort), which writes the .ort beside it",
+    ".html": f"a path that ends in {ENDING}, and web=FOLDER (--web FOLDER) for a page that runs it",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +77,8 @@ class Options:
                     f"got {value!r}"
                 )
         check_profile(self.profile)
+        if self.path is not None:
+            _check_ending(os.fspath(self.path))
         seconds = self.verify_timeout_s
         if not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
             raise InvalidArgumentError(
@@ -103,6 +110,23 @@ class Options:
             raise InvalidArgumentError(
                 f"export: model and report cannot both be written to {os.fspath(place)!r}"
             )
+
+
+def _check_ending(path: str) -> None:
+    """Refuse a path that does not say ONNX: the ending says what a file holds.
+
+    Raises:
+        InvalidArgumentError: it ends otherwise.
+    """
+    ending = Path(path).suffix.lower()
+    if ending == ENDING or Path(path).is_dir():
+        return  # a folder is refused where files are written
+    advice = _ADVICE.get(ending, f"a path that ends in {ENDING}")
+    given = f"the ending {ending!r}" if ending else "no ending"
+    raise InvalidArgumentError(
+        f"export: {path!r} must end in {ENDING}, the format that is written; got {given}\n"
+        f"  Try: {advice}"
+    )
 
 
 def one_kind(**chosen: bool) -> str | None:

@@ -109,8 +109,11 @@ class Maker(OnnxGraph):
     # Values.
 
     def input(self, name: str, spec: TensorSpec) -> Value:
-        """A new argument of the graph."""
-        value = Value(self.unique(name), spec.dtype, spec.shape)
+        """A new argument of the graph; that of a model keeps its name, whatever letters it has."""
+        if self.is_body or not name or name in self._names:
+            name = self.unique(name)
+        self._names.setdefault(name, 0)
+        value = Value(name, spec.dtype, spec.shape)
         self.inputs.append(value)
         return value
 

@@ -37,8 +37,46 @@ _KINDS = {"Sum": "ReduceSum", "Prod": "ReduceProd"}
 
 @converts(*_KINDS)
 def reduction(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
-    """ReduceSum, ReduceProd."""
-    return reduced(g, call, _KINDS[call.node.op.name], x, axes)
+    """ReduceSum, ReduceProd; those of integers wrap, and round nothing."""
+    kind = _KINDS[call.node.op.name]
+    if x.is_size or x.dtype not in {dtypes.int32, dtypes.int64}:
+        return reduced(g, call, kind, x, axes)
+    return _whole_sum(g, call, x, axes) if kind == "ReduceSum" else _whole_product(g, call, x, axes)
+
+
+# ONNX Runtime reduces integers in float64: exact below 2**53, and what does not fit is the largest.
+_HALF = 1 << 31
+
+
+def _whole_sum(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
+    """The sums of the upper and of the lower half: exact up to a million numbers."""
+    wide = g.as_int64(x)
+    node = x.node
+    source = node.inputs[0] if node is not None and node.kind == "Cast" else None
+    is_narrow = source is not None and (source.dtype is dtypes.bool or source.dtype.size < 4)
+    if x.dtype is dtypes.int32 or is_narrow:
+        return g.cast(reduced(g, call, "ReduceSum", wide, axes), x.dtype)
+    upper = g.binary("Div", wide, _HALF)
+    lower = g.op("Sub", wide, g.binary("Mul", upper, _HALF))
+    high, low = (reduced(g, call, "ReduceSum", part, axes) for part in (upper, lower))
+    return g.op("Add", g.binary("Mul", high, _HALF), low)
+
+
+def _whole_product(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
+    """Half of the numbers times the other half, and so on, where it is known how many there are."""
+    known = call.constant(1)
+    found = {} if known is None or not x.rank else {int(n) % x.rank: None for n in known.flat}
+    sizes = [x.size(axis) for axis in found]
+    if not found or any(not size for size in sizes):
+        return reduced(g, call, "ReduceProd", x, axes)
+    for axis, size in zip(found, sizes, strict=True):
+        left = size or 1
+        while left > 1:
+            half = left // 2
+            rest = [g.slice(x, axis, 2 * half, left)] if left % 2 else []
+            product = g.op("Mul", g.slice(x, axis, 0, half), g.slice(x, axis, half, 2 * half))
+            x, left = g.concat([product, *rest], axis), half + len(rest)
+    return g.op("Identity", x) if call.attr("keep_dims") else g.squeeze(x, *found)
 
 
 @converts("Mean")

@@ -10,17 +10,27 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("Atan2")
 def atan2(g: GraphBuilder, call: NodeView, y: Value, x: Value) -> Value:
-    """Atan(y / x) moved into the quadrant of the point; on the axes by hand."""
+    """Atan(y / x) moved into the quadrant of the point; on the axes and far out by hand."""
     del call
-    zero = g.like(x, 0)
+    zero, one = g.like(x, 0), g.like(x, 1)
     upright = g.op("Equal", x, zero)
-    slope = g.op("Atan", g.op("Div", y, g.where(upright, g.like(x, 1), x)))
-    below = g.op("Less", y, zero)
+    far = g.op("And", g.op("IsInf", x), g.op("IsInf", y))
+    signs = g.op("Mul", g.op("Sign", y), g.op("Sign", x))
+    ratio = g.where(far, signs, g.op("Div", y, g.where(upright, one, x)))
+    slope = g.op("Atan", ratio)
+    below, left = _is_negative(g, y), _is_negative(g, x)
     half = g.where(below, g.like(x, -math.pi), g.like(x, math.pi))
-    turned = g.where(g.op("Less", x, zero), g.op("Add", slope, half), slope)
+    turned = g.where(left, g.op("Add", slope, half), slope)
     quarter = g.where(below, g.like(x, -math.pi / 2), g.like(x, math.pi / 2))
-    vertical = g.where(g.op("Equal", y, zero), zero, quarter)
-    return g.where(upright, vertical, turned)
+    # ONNX Runtime's Where drops the sign of a zero that it takes for true.
+    steep = g.op("And", upright, g.op("Or", g.op("Less", y, zero), g.op("Greater", y, zero)))
+    return g.where(steep, quarter, turned)
+
+
+def _is_negative(g: GraphBuilder, x: Value) -> Value:
+    """Whether there is a minus sign, before a zero as well: 1 / -0 is -inf."""
+    zero = g.like(x, 0)
+    return g.op("Or", g.op("Less", x, zero), g.op("Less", g.op("Div", g.like(x, 1), x), zero))
 
 
 @converts("TanhGrad")

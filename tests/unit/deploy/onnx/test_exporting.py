@@ -98,7 +98,7 @@ def test_a_report_is_plain_data() -> None:
 
 def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
     for name, (function, spec) in NETWORKS.items():
-        files = [tmp_path / f"{name}{i}" for i in range(2)]
+        files = [tmp_path / f"{name}{i}.onnx" for i in range(2)]
         for file in files:
             export(traced(function, spec), file)
         assert files[0].read_bytes() == files[1].read_bytes(), name
@@ -112,7 +112,7 @@ def test_another_process_gives_the_same_bytes(tmp_path: Path) -> None:
         "export(traced(branches, image()), sys.argv[2])\n"
     )
     tests = Path(__file__).parents[3]
-    files = [tmp_path / "a", tmp_path / "b"]
+    files = [tmp_path / "a.onnx", tmp_path / "b.onnx"]
     for seed, file in enumerate(files):
         subprocess.run(
             [sys.executable, "-c", program, str(tests), str(file)],
@@ -199,6 +199,30 @@ def test_one_name_for_input_and_output_becomes_two() -> None:
     assert report.output_names == {"x": "x_out"}
     facts = {entry.key: entry.value for entry in report.model.metadata_props}
     assert facts["renamed_outputs"] == "x -> x_out"
+
+
+NAMES = ["input_1:0", "a$b", "scope/x", "two words", "é", "0", "a_b", "a.b"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_those_of_the_signature(name: str) -> None:
+    def serve(**given: Any) -> Any:
+        return {f"{name}/out": op("Relu", given[name])}
+
+    report = export(by_name(serve, **{name: X}))
+    session = checking.open_session(report.model.SerializeToString())
+    x = np.float32([[-1, 0, 2]])
+    (got,) = session.run([f"{name}/out"], {name: x})
+    np.testing.assert_array_equal(got, [[0, 0, 2]])
+
+
+@pytest.mark.parametrize("ending", [".tflite", ".ort", ".pb", ".onn", ".onnx.gz", ""])
+def test_an_ending_says_the_format(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"model{ending}"
+    with pytest.raises(errors.InvalidArgumentError, match=r"must end in \.onnx(.|\n)*Try: "):
+        export(traced(classifier, image()), path)
+    assert not path.exists()
+    export(traced(classifier, image()), tmp_path / "model.ONNX")
 
 
 def test_results_that_nothing_computes_are_copied() -> None:
