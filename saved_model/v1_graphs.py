@@ -362,7 +362,7 @@ class MainGraph:
             prefix = layout.variables_prefix(self._folder)
             # TensorFlow: a model without a checkpoint and a SaverDef restores nothing.
             if self._meta.HasField("saver_def") or prefix.with_suffix(".index").exists():
-                self._reader = BundleReader(prefix)
+                self._reader = BundleReader(prefix, largest_read=self._options.largest_read)
                 if self._options.verify:
                     self._reader.verify_all()
         return self._reader

@@ -83,7 +83,7 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
         check_external_data(file)  # before it is copied, for a copy has no links
     copy = held_copy(path) or copy_privately(path)
     if copy is None:
-        return _load(path, tags)
+        return _load(path, tags, is_private=False)
     inside = copy.path / path.name if path.is_file() else copy.path
     try:
         model = _load(inside, tags)
@@ -109,7 +109,7 @@ def _offer_kernels(path: Path) -> None:
 
 def _load_in_place(path: Path, reason: InvalidArgumentError) -> LoadedModel:
     """An ONNX file whose copy cannot be loaded: its weights may lie in files of any name."""
-    model = _load(path)
+    model = _load(path, is_private=False)
     LOG.warning(
         "%s is served from its own files, which must not be cut short: its copy cannot be loaded: "
         "%s (put it into a folder with its weights)",
@@ -119,23 +119,25 @@ def _load_in_place(path: Path, reason: InvalidArgumentError) -> LoadedModel:
     return model
 
 
-def _load(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
+def _load(path: Path, tags: Sequence[str] = (), *, is_private: bool = True) -> LoadedModel:
     file = _onnx_file(path)
     if file is None:
-        return _load_saved_model(path, tags)
+        return _load_saved_model(path, tags, is_private=is_private)
     from pinnace.serving.models.engines import load_onnx
 
     return load_onnx(file)
 
 
-def _load_saved_model(path: Path, tags: Sequence[str]) -> LoadedModel:
+def _load_saved_model(path: Path, tags: Sequence[str], *, is_private: bool) -> LoadedModel:
     # Imported here: the rest of the server, and `serving.client`, run without the loader.
     from pinnace.framework.variable import forget_values
     from pinnace.saved_model.missing_kernels import unsupported_signatures
     from pinnace.saved_model.options import LoadOptions
     from pinnace.saved_model.reading import load
 
-    loaded = load(str(path), tags or None, LoadOptions(verify=True))
+    # Workers share what is mapped, which only a copy may be: others overwrite the original.
+    options = LoadOptions(verify=True, map_weights=is_private)
+    loaded = load(str(path), tags or None, options)
     signatures: dict[str, Runnable] = {
         name: FunctionSignature(function) for name, function in loaded.signatures.items()
     }
