@@ -78,6 +78,8 @@ class LoadOptions:
         map_weights: show the bytes of the files of variables instead of reading them: processes
             share them, and nothing waits for what is not used, but who overwrites or cuts the
             files in place changes the values or ends the process. None maps files above 64 MB.
+        max_run_bytes: memory that arrays of what the model runs while it is loaded may take: the
+            initialiser of version 1, which fills tables. 0 for no limit.
     """
 
     allow_partial_checkpoint: bool = False
@@ -88,6 +90,7 @@ class LoadOptions:
     allow_io: bool = False
     verify: bool = False
     map_weights: bool | None = None
+    max_run_bytes: int = 0
 
     @property
     def largest_read(self) -> int:

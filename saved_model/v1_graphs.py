@@ -6,10 +6,12 @@ are made once for the model and are captures of every signature.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.engine.allocation import bounded
 from pinnace.engine.build import plan_of
 from pinnace.framework import dtypes
 from pinnace.framework.errors import (
@@ -265,15 +267,20 @@ class MainGraph:
         name = self._initialiser()
         if name is None:
             return
+        most = self._options.max_run_bytes
         try:
-            graph, captured, _ = self._part([], [], [name])
-            if graph.effects:
-                plan = plan_of(graph)
-                if not rehearsed:
-                    plan([np.asarray(tensor._array) for tensor in captured])
+            with bounded(most) if most else nullcontext():
+                self._initialise(name, rehearsed=rehearsed)
         except OpError as error:
             # Signatures that use nothing that it sets work without it.
             self._refused = error
+
+    def _initialise(self, name: str, *, rehearsed: bool) -> None:
+        graph, captured, _ = self._part([], [], [name])
+        if graph.effects:
+            plan = plan_of(graph)
+            if not rehearsed:
+                plan([np.asarray(tensor._array) for tensor in captured])
 
     def _require_initialised(self, captured: Iterable[Tensor]) -> None:
         """Check that a signature uses nothing that only the initialiser could set.

@@ -11,6 +11,8 @@ from pinnace.graph.effects import has_loops, is_pure
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.models.loaded_model import LoadedModel, SignatureDefinition, TensorDefinition
 from pinnace.serving.models.private_copy import copy_privately, held_copy
+from pinnace.serving.models.versions import is_saved_model
+from pinnace.serving.running.limits import loading_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +67,7 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
     """The SavedModel in a folder, ready to run.
 
     Args:
-        path: of the folder that holds `saved_model.pb`, or one ONNX file; or of an ONNX file.
+        path: of the folder that holds `saved_model.pb` (or `.pbtxt`), or one ONNX file; or of an ONNX file.
         tags: which of several graphs, exactly; none takes the one that is tagged `serve`.
 
     Raises:
@@ -74,7 +76,7 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
         FailedPreconditionError: it has no signature to serve.
         OpError: it cannot be read or run; the message says why.
     """
-    if _onnx_file(path) is None and not (path / "saved_model.pb").is_file():
+    if _onnx_file(path) is None and not is_saved_model(path):
         raise NotFoundError(f"{path}: saved_model.pb is missing")
     file = _onnx_file(path)
     if file is not None:
@@ -136,7 +138,9 @@ def _load_saved_model(path: Path, tags: Sequence[str], *, is_private: bool) -> L
     from pinnace.saved_model.reading import load
 
     # Workers share what is mapped, which only a copy may be: others overwrite the original.
-    options = LoadOptions(verify=True, map_weights=is_private)
+    options = LoadOptions(
+        verify=True, map_weights=is_private, max_run_bytes=loading_bytes()
+    )
     loaded = load(str(path), tags or None, options)
     signatures: dict[str, Runnable] = {
         name: FunctionSignature(function) for name, function in loaded.signatures.items()
@@ -160,7 +164,7 @@ def _onnx_file(path: Path) -> Path | None:
     if path.is_file():
         return path
     files = sorted(path.glob("*.onnx"))
-    return files[0] if len(files) == 1 and not (path / "saved_model.pb").is_file() else None
+    return files[0] if len(files) == 1 and not is_saved_model(path) else None
 
 
 def read_definitions(path: Path, tags: Sequence[str] = ()) -> dict[str, SignatureDefinition]:
@@ -178,15 +182,20 @@ def read_definitions(path: Path, tags: Sequence[str] = ()) -> dict[str, Signatur
 
     from pinnace.proto.saved_model_pb2 import SavedModel
 
-    message = SavedModel()
-    try:
-        message.ParseFromString((path / "saved_model.pb").read_bytes())
-    except DecodeError:
-        raise DataLossError(f"{path / 'saved_model.pb'}: not a SavedModel, or cut short") from None
+    file = path / "saved_model.pb"
+    if file.is_file():
+        try:
+            message = SavedModel.FromString(file.read_bytes())
+        except DecodeError:
+            raise DataLossError(f"{file}: not a SavedModel, or cut short") from None
+    else:
+        from pinnace.saved_model.reading import read_messages
+
+        file, message = file.with_suffix(".pbtxt"), read_messages(path)
     graph = _served_graph(list(message.meta_graphs), tags)
     if graph is None:
         wanted = ", ".join(tags) or SERVING_TAG
-        raise InvalidArgumentError(f"{path / 'saved_model.pb'}: no graph is tagged '{wanted}'")
+        raise InvalidArgumentError(f"{file}: no graph is tagged '{wanted}'")
     return {name: _decode_signature(signature) for name, signature in graph.signature_def.items()}
 
 
