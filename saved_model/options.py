@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ from pinnace.framework.no_effect import ignored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+_LARGEST_READ = 1 << 26
 
 
 @dataclass(eq=False, slots=True)
@@ -72,6 +75,11 @@ class LoadOptions:
         allow_io: let the ops of the model reach files outside of its folder, print what they like
             and run Python; only if you trust it.
         verify: compare every variable with its checksum now, not when it is first read.
+        map_weights: show the bytes of the files of variables instead of reading them: processes
+            share them, and nothing waits for what is not used, but who overwrites or cuts the
+            files in place changes the values or ends the process. None maps files above 64 MB.
+        max_run_bytes: memory that arrays of what the model runs while it is loaded may take: the
+            initialiser of version 1, which fills tables. 0 for no limit.
     """
 
     allow_partial_checkpoint: bool = False
@@ -81,6 +89,13 @@ class LoadOptions:
     experimental_load_function_aliases: bool = False
     allow_io: bool = False
     verify: bool = False
+    map_weights: bool | None = None
+    max_run_bytes: int = 0
+
+    @property
+    def largest_read(self) -> int:
+        """Files of variables up to this many bytes are read, not mapped."""
+        return _LARGEST_READ if self.map_weights is None else 0 if self.map_weights else sys.maxsize
 
     def __post_init__(self) -> None:
         """Say what has no effect."""

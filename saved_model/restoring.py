@@ -490,7 +490,7 @@ class Loader:
         if self._options.experimental_skip_checkpoint or not stateful:
             return
         prefix = layout.variables_prefix(self._folder)
-        reader = BundleReader(prefix)
+        reader = BundleReader(prefix, largest_read=self._options.largest_read)
         restore_variables(reader, stored_objects(reader), root, self._saved, self._objects)
         missing = [one for one in variables if not one.is_initialized()]
         if missing and not self._options.allow_partial_checkpoint:

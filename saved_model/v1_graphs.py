@@ -6,11 +6,13 @@ are made once for the model and are captures of every signature.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from pinnace.engine.allocation import bounded
 from pinnace.engine.build import plan_of
 from pinnace.framework import dtypes
 from pinnace.framework.errors import (
@@ -39,7 +41,7 @@ from pinnace.saved_model.v1_resources import MainGraphResources, makes_resource
 from pinnace.storage.bundle import BundleReader, index_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pinnace.framework.dtypes import DType
@@ -301,15 +303,20 @@ class MainGraph:
         names = initialisers(self._meta)
         if not names:
             return
+        most = self._options.max_run_bytes
         try:
-            graph, captured, _ = self._part([], [], names)
-            if graph.effects:
-                plan = plan_of(graph)
-                if not rehearsed:
-                    plan([np.asarray(tensor._array) for tensor in captured])
+            with bounded(most) if most else nullcontext():
+                self._initialise(names, rehearsed=rehearsed)
         except OpError as error:
             # Signatures that use nothing that it sets work without it.
             self._refused = error
+
+    def _initialise(self, names: Sequence[str], *, rehearsed: bool) -> None:
+        graph, captured, _ = self._part([], [], names)
+        if graph.effects:
+            plan = plan_of(graph)
+            if not rehearsed:
+                plan([np.asarray(tensor._array) for tensor in captured])
 
     def _require_initialised(self, captured: Iterable[Tensor]) -> None:
         """Check that a signature uses nothing that only the initialiser could set.
@@ -386,7 +393,7 @@ class MainGraph:
             prefix = layout.variables_prefix(self._folder)
             # TensorFlow: a model without a checkpoint and a SaverDef restores nothing.
             if self._meta.HasField("saver_def") or prefix.with_suffix(".index").exists():
-                self._reader = BundleReader(prefix)
+                self._reader = BundleReader(prefix, largest_read=self._options.largest_read)
                 if self._options.verify:
                     self._reader.verify_all()
         return self._reader

@@ -88,6 +88,9 @@ class BundleReader:
 
     Args:
         prefix: path of the bundle without the endings of its files.
+        largest_read: data files of at most so many bytes are read whole instead. What is mapped
+            changes with its file when that is overwritten in place, and where that is cut short
+            the system ends the process.
 
     Raises:
         NotFoundError: there is no such bundle.
@@ -95,7 +98,8 @@ class BundleReader:
         UnimplementedError: it was written for later readers.
     """
 
-    def __init__(self, prefix: StrPath) -> None:
+    def __init__(self, prefix: StrPath, *, largest_read: int = 0) -> None:
+        self._largest_read = largest_read
         self._prefix = os.fspath(prefix)
         self._index = index_path(prefix)
         self._raw = read_table(self._index)
@@ -301,7 +305,7 @@ class BundleReader:
                     with open_regular(path) as file:
                         size = os.fstat(file.fileno()).st_size
                         found = np.empty(0, np.uint8)  # an empty file cannot be mapped
-                        if size and _MAPPED_STAYS:
+                        if size and (_MAPPED_STAYS or size <= self._largest_read):
                             found = np.fromfile(file, np.uint8)
                         elif size:
                             mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)

@@ -84,7 +84,7 @@ def _saved_model_runner(
     from pinnace.saved_model.options import LoadOptions
     from pinnace.saved_model.reading import load
 
-    signatures = load(path, tags, LoadOptions(allow_io=allow_io)).signatures
+    signatures = load(path, tags, LoadOptions(allow_io=allow_io, map_weights=False)).signatures
     name = signature or DEFAULT_SIGNATURE
     if signature is None and name not in signatures and len(signatures) == 1:
         name = next(iter(signatures))

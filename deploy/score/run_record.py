@@ -54,6 +54,31 @@ def claim(output: Output, recorded: Mapping[str, Any], names: Iterable[str]) -> 
         )
 
 
+def check_model(output: Output, model: str, digest: str) -> None:
+    """Refuse a model that is not the one of the run: its files were changed since it began.
+
+    Args:
+        output: the folder of results.
+        model: its path.
+        digest: of its files, now that they were read.
+
+    Raises:
+        FailedPreconditionError: the record names another.
+    """
+    found = output.read(RECORD)
+    if found is not None and _differences(output, found, {"model": digest}):
+        raise changed(model)
+
+
+def changed(model: str) -> FailedPreconditionError:
+    """The files of the model are not what they were."""
+    return FailedPreconditionError(
+        f"{model} was changed while it scored: its files are not those that the run began with\n"
+        "  Try: the model as it was, to go on; or another --output. Give a model to a run that "
+        "nobody overwrites, as a numbered version"
+    )
+
+
 def _differences(output: Output, found: bytes, recorded: Mapping[str, Any]) -> list[str]:
     """What a record says otherwise."""
     try:

@@ -22,6 +22,8 @@ from pinnace.deploy.score.formats import (
 )
 from pinnace.deploy.score.reading.pictures import FILE
 from pinnace.deploy.score.reading.reader import damaged, missing_kept
+from pinnace.deploy.score.run_record import changed, check_model
+from pinnace.deploy.score.settings import fingerprint, identities
 from pinnace.deploy.score.stores import open_output
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, OpError
@@ -94,6 +96,9 @@ class Scorer:
                 f"--keep: {twice[0]!r} is also an output of the model\n  Try: --outputs with others"
             )
         self._output: Output = open_output(settings.output)
+        # Each process loads by itself, and some begin late.
+        self._identities = identities(self._runner.path)
+        check_model(self._output, settings.model, fingerprint(self._runner.path))
 
     def score(self, part: Part, report: Callable[[int], object] = lambda _: None) -> PartResult:
         """Score a part: its file of results appears whole, or not at all.
@@ -138,9 +143,19 @@ class Scorer:
                 troubles.give_up_if_hopeless(rows)
             with troubles.explaining():
                 writer.close()
+            self._check_unchanged()
             troubles.publish()
             self._output.publish(staged, part.target)
         return PartResult(part.target, rows, troubles.count)
+
+    def _check_unchanged(self) -> None:
+        """Refuse results of a model whose files changed: ONNX Runtime maps large weights.
+
+        All others were read whole.
+        """
+        is_mapped = self._runner.path.suffix == ".onnx"
+        if is_mapped and identities(self._runner.path) != self._identities:
+            raise changed(self._settings.model)
 
     def _takes_records(self) -> bool:
         """Whether the model parses Examples by itself: its one input is a string for each row."""

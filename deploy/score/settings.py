@@ -113,18 +113,38 @@ def fingerprint(model: Path) -> str:
     Raises:
         NotFoundError: there is no model.
     """
-    path, _ = find_model(model, _KINDS)
-    if path.is_dir():
-        files = sorted(one for one in path.rglob("*") if one.is_file())
-    else:  # a large ONNX model has its weights in files beside it
-        files = sorted(one for one in path.parent.glob(f"{path.name}*") if one.is_file())
     found = blake2b(digest_size=16)
-    for file in files:
-        name = file.relative_to(path if path.is_dir() else path.parent).as_posix()
-        if name.startswith("assets.extra/") or name == "fingerprint.pb":
-            continue
+    for name, file in _files_of(model):
         with explained("read", file), file.open("rb") as opened:
             found.update(f"{len(name)}:{name}:{file.stat().st_size}:".encode())
             while data := opened.read(_PIECE):
                 found.update(data)
     return found.hexdigest()
+
+
+def identities(model: Path) -> tuple[tuple[object, ...], ...]:
+    """What changes when one of a model's files does: device, number, size and time of each.
+
+    Args:
+        model: its path.
+    """
+    found: list[tuple[object, ...]] = []
+    with explained("look at", model):
+        for name, file in _files_of(model):
+            facts = file.stat()
+            found.append((name, facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns))
+    return tuple(found)
+
+
+def _files_of(model: Path) -> list[tuple[str, Path]]:
+    """The files that a model's answers depend on, with their names in its folder."""
+    path, _ = find_model(model, _KINDS)
+    folder = path if path.is_dir() else path.parent
+    # A large ONNX model has its weights in files beside it.
+    found = path.rglob("*") if path.is_dir() else path.parent.glob(f"{path.name}*")
+    named = [(one.relative_to(folder).as_posix(), one) for one in sorted(found) if one.is_file()]
+    return [
+        (name, one)
+        for name, one in named
+        if not name.startswith("assets.extra/") and name != "fingerprint.pb"
+    ]

@@ -11,6 +11,8 @@ from pinnace.graph.effects import has_loops, is_pure
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.models.loaded_model import LoadedModel, SignatureDefinition, TensorDefinition
 from pinnace.serving.models.private_copy import copy_privately, held_copy
+from pinnace.serving.models.versions import is_saved_model
+from pinnace.serving.running.limits import loading_bytes
 from pinnace.serving.running.other_shapes import OtherShapes
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
     """The SavedModel in a folder, ready to run.
 
     Args:
-        path: of the folder that holds `saved_model.pb`, or one ONNX file; or of an ONNX file.
+        path: of the folder that holds `saved_model.pb` (or `.pbtxt`), or one ONNX file; or of an ONNX file.
         tags: which of several graphs, exactly; none takes the one that is tagged `serve`.
 
     Raises:
@@ -88,7 +90,7 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
         FailedPreconditionError: it has no signature to serve.
         OpError: it cannot be read or run; the message says why.
     """
-    if _onnx_file(path) is None and not (path / "saved_model.pb").is_file():
+    if _onnx_file(path) is None and not is_saved_model(path):
         raise NotFoundError(f"{path}: saved_model.pb is missing")
     file = _onnx_file(path)
     if file is not None:
@@ -97,7 +99,7 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
         check_external_data(file)  # before it is copied, for a copy has no links
     copy = held_copy(path) or copy_privately(path)
     if copy is None:
-        return _load(path, tags)
+        return _load(path, tags, is_private=False)
     inside = copy.path / path.name if path.is_file() else copy.path
     try:
         model = _load(inside, tags)
@@ -123,7 +125,7 @@ def _offer_kernels(path: Path) -> None:
 
 def _load_in_place(path: Path, reason: InvalidArgumentError) -> LoadedModel:
     """An ONNX file whose copy cannot be loaded: its weights may lie in files of any name."""
-    model = _load(path)
+    model = _load(path, is_private=False)
     LOG.warning(
         "%s is served from its own files, which must not be cut short: its copy cannot be loaded: "
         "%s (put it into a folder with its weights)",
@@ -133,23 +135,27 @@ def _load_in_place(path: Path, reason: InvalidArgumentError) -> LoadedModel:
     return model
 
 
-def _load(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
+def _load(path: Path, tags: Sequence[str] = (), *, is_private: bool = True) -> LoadedModel:
     file = _onnx_file(path)
     if file is None:
-        return _load_saved_model(path, tags)
+        return _load_saved_model(path, tags, is_private=is_private)
     from pinnace.serving.models.engines import load_onnx
 
     return load_onnx(file)
 
 
-def _load_saved_model(path: Path, tags: Sequence[str]) -> LoadedModel:
+def _load_saved_model(path: Path, tags: Sequence[str], *, is_private: bool) -> LoadedModel:
     # Imported here: the rest of the server, and `serving.client`, run without the loader.
     from pinnace.framework.variable import forget_values
     from pinnace.saved_model.missing_kernels import unsupported_signatures
     from pinnace.saved_model.options import LoadOptions
     from pinnace.saved_model.reading import load
 
-    loaded = load(str(path), tags or None, LoadOptions(verify=True))
+    # Workers share what is mapped, which only a copy may be: others overwrite the original.
+    options = LoadOptions(
+        verify=True, map_weights=is_private, max_run_bytes=loading_bytes()
+    )
+    loaded = load(str(path), tags or None, options)
     signatures: dict[str, Runnable] = {
         name: FunctionSignature(function) for name, function in loaded.signatures.items()
     }
@@ -172,7 +178,7 @@ def _onnx_file(path: Path) -> Path | None:
     if path.is_file():
         return path
     files = sorted(path.glob("*.onnx"))
-    return files[0] if len(files) == 1 and not (path / "saved_model.pb").is_file() else None
+    return files[0] if len(files) == 1 and not is_saved_model(path) else None
 
 
 def read_definitions(path: Path, tags: Sequence[str] = ()) -> dict[str, SignatureDefinition]:
@@ -190,15 +196,20 @@ def read_definitions(path: Path, tags: Sequence[str] = ()) -> dict[str, Signatur
 
     from pinnace.proto.saved_model_pb2 import SavedModel
 
-    message = SavedModel()
-    try:
-        message.ParseFromString((path / "saved_model.pb").read_bytes())
-    except DecodeError:
-        raise DataLossError(f"{path / 'saved_model.pb'}: not a SavedModel, or cut short") from None
+    file = path / "saved_model.pb"
+    if file.is_file():
+        try:
+            message = SavedModel.FromString(file.read_bytes())
+        except DecodeError:
+            raise DataLossError(f"{file}: not a SavedModel, or cut short") from None
+    else:
+        from pinnace.saved_model.reading import read_messages
+
+        file, message = file.with_suffix(".pbtxt"), read_messages(path)
     graph = _served_graph(list(message.meta_graphs), tags)
     if graph is None:
         wanted = ", ".join(tags) or SERVING_TAG
-        raise InvalidArgumentError(f"{path / 'saved_model.pb'}: no graph is tagged '{wanted}'")
+        raise InvalidArgumentError(f"{file}: no graph is tagged '{wanted}'")
     return {name: _decode_signature(signature) for name, signature in graph.signature_def.items()}
 
 

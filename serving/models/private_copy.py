@@ -6,7 +6,7 @@ the same file, and be cut with it. So the files are copied, whatever their size:
 system shares blocks between copies (btrfs, xfs) this costs nothing, elsewhere the space of one
 version in the folder for temporary files, and a read that loading needs anyway. Workers share one
 copy, so that the system still keeps the weights once. Where there is no space, the original is
-mapped, and the log says so.
+read into the memory of each process, and the log says so.
 
 A copy is locked by who uses it; the system takes the locks from who is killed, and the next copy
 that is made removes the unused ones.
@@ -134,8 +134,8 @@ def copy_privately(path: Path) -> PrivateCopy | None:
         if isinstance(error, OpError):
             raise
         LOG.warning(
-            "%s is served from its own files, which must not be cut short: no copy could be made: "
-            "%s (set TMPDIR to a folder with space)",
+            "%s: no copy could be made: %s (set TMPDIR to a folder with space). A SavedModel is read "
+            "into the memory of each worker instead; an ONNX file must not be cut short",
             path,
             error.strerror or error,
         )

@@ -235,7 +235,7 @@ def find_remote_versions(base_url: str) -> dict[int, RemoteVersion]:
     for entry in sorted(entries, key=lambda entry: str(entry["name"])):
         where = str(entry["name"]).rstrip("/")
         name = PurePosixPath(where).name
-        if name == "saved_model.pb" and entry.get("type") != "directory":
+        if name in ("saved_model.pb", "saved_model.pbtxt") and entry.get("type") != "directory":
             return {1: version(shown, base)}
         number = version_named(name)
         if number is not None and entry.get("type") == "directory":

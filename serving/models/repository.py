@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from pinnace.framework.errors import (
+    DeadlineExceededError,
     FailedPreconditionError,
     NotFoundError,
     OpError,
@@ -224,8 +225,14 @@ class Repository:
             model.is_wanted = True
             model.failures.clear()
             self._refresh_model(model)
-            if model.table.newest is None:
+            if model.table.newest is None and not self._may_start_without(model):
                 raise model.why_silent()
+
+    def _may_start_without(self, model: ServedModel) -> bool:
+        """Whether a model that did not load in time, and may never, leaves the others alone."""
+        return isinstance(model.why_silent(), DeadlineExceededError) and any(
+            other.table.newest is not None for other in self._models.values()
+        )
 
     def unload(self, name: str) -> None:
         """Stop serving a model until `load`; requests on their way are answered.
@@ -389,8 +396,14 @@ class Repository:
 
     def _check_all_answer(self) -> None:
         for model in self._models.values():
-            if model.table.newest is None:
+            if model.table.newest is None and not self._may_start_without(model):
                 raise model.why_silent()
+
+    def _may_start_without(self, model: ServedModel) -> bool:
+        """Whether a model that did not load in time, and may never, leaves the others alone."""
+        return isinstance(model.why_silent(), DeadlineExceededError) and any(
+            other.table.newest is not None for other in self._models.values()
+        )
 
     def _read_config_text(self) -> bytes | None:
         path = self._settings.model_config_file
@@ -524,7 +537,8 @@ class Repository:
         return servable
 
     def _load(self, name: str, path: Path) -> LoadedModel:
-        model = self._loader(path)
+        with self._limits.while_loading():
+            model = self._loader(path)
         if model.missing:
             reasons = "; ".join(f"signature '{key}': {why}" for key, why in model.missing.items())
             kept = {k: v for k, v in model.signatures.items() if k not in model.missing}

@@ -56,7 +56,7 @@ def find_versions(base_path: str) -> dict[int, Path]:
         NotFoundError: there is no such folder.
     """
     base = Path(base_path)
-    if (base / "saved_model.pb").is_file() or (base.suffix == ".onnx" and base.is_file()):
+    if is_saved_model(base) or (base.suffix == ".onnx" and base.is_file()):
         return {1: base}
     try:
         names = sorted(entry.name for entry in base.iterdir() if entry.is_dir())
@@ -78,6 +78,15 @@ def find_versions(base_path: str) -> dict[int, Path]:
     return found
 
 
+def is_saved_model(path: Path) -> bool:
+    """Whether a folder is a SavedModel, in the binary or the text form."""
+    return any(file.is_file() for file in _messages(path))
+
+
+def _messages(path: Path) -> list[Path]:
+    return [path / "saved_model.pb", path / "saved_model.pbtxt"]
+
+
 def version_named(name: str) -> int | None:
     """The version that a folder's name is; None if it is no number."""
     is_number = name.isascii() and name.isdigit() and len(name) < 40
@@ -87,7 +96,7 @@ def version_named(name: str) -> int | None:
 def take_fingerprint(path: Path) -> tuple[object, ...]:
     """A fingerprint that changes with the version's files: their sizes and times."""
     prints: list[object] = []
-    parts = [path] if path.is_file() else [path / "saved_model.pb", *sorted(path.glob("*.onnx"))]
+    parts = [path] if path.is_file() else [*_messages(path), *sorted(path.glob("*.onnx"))]
     for file in (*parts, *sorted((path / "variables").glob("*"))):
         try:
             stat = file.stat()

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from pinnace.engine import allocation
@@ -19,7 +21,7 @@ from pinnace.ops.running import Stop
 from pinnace.serving.config.memory_limits import data_limit, memory_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pinnace.serving.running.call import Call
     from pinnace.serving.running.signatures import Arrays
@@ -31,6 +33,7 @@ _LONGEST_LOOK_S = 0.02
 _ALL_RUNS = 0.875  # of the memory; the rest is for requests and uncounted memory
 # Under a limit on data gRPC's C++ core, which allocates for messages unasked, ends the process.
 _ALL_RUNS_OF_DATA = 0.625
+_LOADING: ContextVar[int] = ContextVar("loading", default=0)  # bytes, for what is run meanwhile
 _IDLE_S = 5.0  # idle time after which the watching thread ends
 
 
@@ -113,6 +116,15 @@ class RunLimits:
 
         return within
 
+    @contextmanager
+    def while_loading(self) -> Iterator[None]:
+        """In this context, what a model runs while it is loaded has the memory of one run."""
+        token = _LOADING.set(self._max_run_bytes)
+        try:
+            yield
+        finally:
+            _LOADING.reset(token)
+
     def _watch(self) -> None:
         with self._lock:
             if self._is_watched:
@@ -147,6 +159,11 @@ class RunLimits:
                         return
                     self._is_watched = True
                 used = now
+
+
+def loading_bytes() -> int:
+    """What a model may take for what it runs while it is loaded; 0 for no limit."""
+    return _LOADING.get()
 
 
 NO_LIMITS = RunLimits(0, 0)

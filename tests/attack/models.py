@@ -199,6 +199,24 @@ async def links(world: World, _: float) -> Counter[str]:
     return statuses
 
 
+async def hungry(world: World, _: float) -> Counter[str]:
+    """A version that makes half a gigabyte while it is loaded."""
+    from support.hungry_models import save_hungry
+
+    stage = save_hungry(world.folder / "stage" / "100", side=12_000)
+    stage.rename(world.folder / "victim" / stage.name)
+    state = ""
+    for _try in range(400):
+        await asyncio.sleep(0.05)
+        state = {s["version"]: s["state"] for s in await _status(world)}.get(stage.name, "")
+        if state in ("AVAILABLE", "END"):
+            break
+    shutil.rmtree(world.folder / "victim" / stage.name)
+    async with Sender(world) as sender:
+        code = await sender.post(PREDICT, _asked("copy", 2.0), is_hot=True)
+    return Counter([("refused" if state == "END" else f"!{state}"), str(code)])
+
+
 async def _status(world: World) -> list[dict[str, Any]]:
     import urllib.request
 
@@ -291,5 +309,10 @@ MAY_END_THE_SERVER = frozenset({"no memory is left"})
 
 OTHERS: dict[str, Any] = {
     "clock jumps": (clock, _clock, ["--max_run_ms=2000"]),
+    "a version that takes memory to load": (
+        hungry,
+        lambda _: {},
+        ["--max_run_bytes=100000000", "--file_system_poll_wait_seconds=0.2"],
+    ),
     "no memory is left": (full, lambda _: {"memory": 1600 * 2**20}, []),
 }

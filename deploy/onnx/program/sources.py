@@ -19,7 +19,7 @@ from pinnace.framework.tensor import Array
 from pinnace.framework.variable import handle_of
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.proto.saved_model_pb2 import FingerprintDef
-from pinnace.saved_model import load, load_frozen_graph
+from pinnace.saved_model import LoadOptions, load, load_frozen_graph
 from pinnace.saved_model.layout import OWN_NAMES
 
 _LARGEST_FINGERPRINT = 1 << 16  # bytes; they are some dozens
@@ -136,7 +136,8 @@ def find_program(
             return replace(
                 _program(load_frozen_graph(folder), signature, _title(folder), known), is_ours=True
             )
-        loaded = load(folder, tags)
+        # Read whole: who overwrites the files meanwhile is not in the export.
+        loaded = load(folder, tags, LoadOptions(map_weights=False))
         owner = f"SavedModel {folder!r}"
         program = _named(loaded.signatures, signature, _title(folder), owner, known)
         return replace(program, is_ours=True, facts=_facts(loaded, Path(folder)))

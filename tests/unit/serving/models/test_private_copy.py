@@ -236,14 +236,15 @@ def test_a_folder_that_changes_meanwhile_is_refused(
     assert [path.name for path in copies.iterdir()] == [".lock"]
 
 
-def test_without_space_the_original_is_served(
+def test_without_space_the_original_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = save(tmp_path / "m")
     monkeypatch.setattr(private_copy, "SPARE_BYTES", 2**62)
     model = load_model(folder)
-    assert "which must not be cut short" in caplog.text
+    assert "must not be cut short" in caplog.text
     assert "has no space" in caplog.text
+    os.truncate(folder / DATA, 0)  # were it mapped, the system would end this process
     outputs = model.signatures["serving_default"].run_arrays({"x": np.ones((1, ROWS), np.float32)})
     assert outputs["y"][0, 0] == ROWS
 

@@ -1,0 +1,61 @@
+"""A SavedModel of version 1 that takes memory while it is loaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.graph.codec.tensors import encode_tensor
+from pinnace.proto.saved_model_pb2 import SavedModel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pinnace.proto.node_def_pb2 import NodeDef
+
+_FLOAT, _INT, _RESOURCE = 1, 3, 20
+
+
+def save_hungry(folder: Path, side: int) -> Path:
+    """A model whose main op makes a matrix; it answers x + the matrix's largest element.
+
+    Args:
+        folder: of the model.
+        side: of the square matrix of float32.
+    """
+    model = SavedModel(saved_model_schema_version=1)
+    meta = model.meta_graphs.add()
+    meta.meta_info_def.tags.append("serve")
+    graph = meta.graph_def
+    graph.versions.producer = 1087
+
+    def node(name: str, op: str, *inputs: str, **types: int) -> NodeDef:
+        one = graph.node.add(name=name, op=op, input=inputs)
+        for key, value in types.items():
+            one.attr[key].type = value
+        return one
+
+    for name, value in (("sizes", [side, side]), ("axes", [0, 1])):
+        constant = node(name, "Const", dtype=_INT)
+        constant.attr["value"].tensor.CopyFrom(encode_tensor(np.array(value, np.int32)))
+    node("drawn", "RandomUniform", "sizes", dtype=_FLOAT, T=_INT)
+    node("largest", "Max", "drawn", "axes", T=_FLOAT, Tidx=_INT)
+    handle = node("v", "VarHandleOp", dtype=_FLOAT)
+    handle.attr["shape"].shape.SetInParent()
+    handle.attr["shared_name"].s = b"v"
+    node("assign", "AssignVariableOp", "v", "largest", dtype=_FLOAT)
+    node("init", "NoOp", "^assign")
+    placeholder = node("x", "Placeholder", dtype=_FLOAT)
+    placeholder.attr["shape"].shape.dim.add(size=-1)
+    node("read", "ReadVariableOp", "v", dtype=_FLOAT)
+    node("y", "AddV2", "x", "read", T=_FLOAT)
+    signature = meta.signature_def["serving_default"]
+    signature.method_name = "tensorflow/serving/predict"
+    for infos, name in ((signature.inputs, "x"), (signature.outputs, "y")):
+        infos[name].name, infos[name].dtype = f"{name}:0", _FLOAT
+        infos[name].tensor_shape.dim.add(size=-1)
+    meta.collection_def["saved_model_main_op"].node_list.value.append("init")
+    folder.mkdir(parents=True)
+    (folder / "saved_model.pb").write_bytes(model.SerializeToString())
+    return folder
