@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pinnace.framework.dtypes import as_dtype, string
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError, OpError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +47,10 @@ def fits_shape(shape: tuple[int, ...], spec: TensorSpec) -> bool:
 
 def describe_array(array: Array) -> str:
     """Dtype and shape of an array, as messages have them: `float32[1, 8]`."""
-    dtype = string if array.dtype == object else as_dtype(array.dtype)
+    try:
+        dtype = string if array.dtype == object else as_dtype(array.dtype)
+    except (TypeError, OpError):  # NumPy has more of them: times, records, long doubles
+        return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
     return f"{dtype.name}[{', '.join(map(str, array.shape))}]"
 
 
