@@ -125,6 +125,7 @@ def parse_settings(
             max_body_bytes_of=tuple(given.model_max_body_bytes),
             max_expansion_bytes=given.max_expansion_bytes,
             max_reply_bytes=given.max_reply_bytes,
+            log_format=given.log_format,
             max_concurrent_requests=given.max_concurrent_requests,
             max_inflight_bytes=_inflight_bytes(given),
             max_waiting_runs=given.max_waiting_runs,

@@ -261,6 +261,12 @@ def parser() -> argparse.ArgumentParser:
     add("tls_key", str, "", "FILE", "the key of these")
     add("tls_client_ca", str, "", "FILE", "authorities of clients that may ask")
     add("ssl_config_file", str, "", "FILE", "TensorFlow Serving's SSLConfig, for gRPC")
+    found.add_argument(
+        "--log_format",
+        choices=("text", "json"),
+        default=defaults.log_format,
+        help="of the server's own log, on stderr (default text)",
+    )
     add("access_log", str, "", "FILE", "a line of JSON for each request; -: stdout")
     add("record", str, "", "FOLDER", "gets requests and answers as PredictionLogs")
     add("record_fraction", _fraction, 1.0, "F", "of the requests, from 0 to 1")

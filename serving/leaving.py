@@ -44,6 +44,7 @@ class LeavingServer(uvicorn.Server):
         self._service = service
         self._is_worker = is_worker
         self._leave_at: float | None = None
+        self._signal = 0  # that came first, until the log has it
         self._is_told = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -53,6 +54,7 @@ class LeavingServer(uvicorn.Server):
         drain_s = self._service.settings.drain_s if sig == signal.SIGTERM else 0.0
         if self._leave_at is None:
             self._leave_at = time.monotonic() + drain_s
+            self._signal = sig
             self._service.repository.is_leaving = True
             self.should_exit = not drain_s
         elif self._is_worker:
@@ -81,12 +83,18 @@ class LeavingServer(uvicorn.Server):
         """Close the doors, answer what is in flight, and end the service."""
         self._service.repository.is_leaving = True
         self._announce_end()
+        waiting = self._service.exchange.in_flight
+        LOG.info("the server ends; requests to answer first: %d", waiting)
         await super().shutdown(sockets)
         if self.force_exit:  # else uvicorn has done it
             await self.lifespan.shutdown()
+        LOG.info("the server has ended")
 
     def _announce_end(self) -> None:
         """Let every answer end its connection, also to requests that came before the signal."""
+        if self._signal:  # not in its handler, which may interrupt a line that is being written
+            name, self._signal = signal.Signals(self._signal).name, 0
+            LOG.info("%s came", name)
         state = self.server_state
         if _CLOSE in state.default_headers:  # uvicorn makes new ones each second, for the date
             return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import importlib.util
-import logging
 import os
 import signal
 import socket
@@ -24,6 +23,7 @@ from pinnace.framework.errors import (
     UnimplementedError,
 )
 from pinnace.framework.extras import install_command
+from pinnace.framework.visible_text import Printing
 from pinnace.serving import acceleration
 from pinnace.serving.config.connections import raise_open_files_limit
 from pinnace.serving.errors import LOG, one_line
@@ -37,6 +37,7 @@ from pinnace.serving.models.private_copy import release_copies
 from pinnace.serving.models.repository import Repository
 from pinnace.serving.observing.ledger import Ledger
 from pinnace.serving.observing.load_metrics import LoadMetrics
+from pinnace.serving.observing.log_lines import log_to_stderr
 from pinnace.serving.observing.metrics import Meter, Metrics
 from pinnace.serving.running.limits import share_memory
 from pinnace.serving.running.threads import quick_turns
@@ -96,10 +97,20 @@ def _serve(
     repository.loads = LoadMetrics(ledger)
     share_memory()
     # Before models come, which will go again.
-    with _threads(settings), kept_for_requests(), quick_turns(), closing(repository):
+    with (
+        _threads(settings),
+        _marked_prints(),
+        kept_for_requests(),
+        quick_turns(),
+        closing(repository),
+    ):
         repository.start()
         _listen(listener, settings)
-        _log_to_stderr()
+        log_to_stderr(
+            settings.log_format,
+            is_worker=seat is not None,
+            is_first=seat is None or seat.is_first,
+        )
         service = Service(settings, repository, _other_fronts(settings, certificates), metrics)
         if seat is None or seat.is_first:
             announce(repository.newest(), _url(settings, listener))
@@ -156,7 +167,7 @@ def _supervise(settings: Settings, loader: Loader, listener: socket.socket) -> i
             release_copies()
         return 0
 
-    _log_to_stderr()
+    log_to_stderr(settings.log_format)
     return Supervisor(
         settings.workers, work, ledger, settings.drain_timeout_s, settings.drain_s
     ).run()
@@ -226,14 +237,14 @@ def _listen(listener: socket.socket, settings: Settings) -> None:
         raise _port_error(settings.host, settings.rest_api_port, error) from None
 
 
-def _log_to_stderr() -> None:
-    """Show what happens to models while the server runs, unless the process logs already."""
-    if LOG.hasHandlers():
-        return
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    LOG.addHandler(handler)
-    LOG.setLevel(logging.INFO)
+@contextmanager
+def _marked_prints() -> Iterator[None]:
+    """Let no line that a model prints pass for one of the server."""
+    Printing.mark = "print: "
+    try:
+        yield
+    finally:
+        Printing.mark = ""
 
 
 def _make_server(service: Service, certificates: Credentials, *, is_worker: bool) -> LeavingServer:

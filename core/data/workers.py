@@ -15,6 +15,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import denormals
+from pinnace.ops.running import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,7 +75,7 @@ class _Queue:
             while not self._items:
                 if self._ended or self._closed:
                     raise StopIteration
-                self._changed.wait()
+                wait_for(self._changed)
             item = self._items.popleft()
             self._changed.notify()
             return item
@@ -232,7 +233,8 @@ class Job:
 
     def result(self) -> Element:
         """The call's result, or its exception raised."""
-        self._done.wait()
+        while not self._done.is_set():
+            wait_for(self._done)
         if type(self._result) is Failure:
             raise self._result.error
         result: Element = self._result

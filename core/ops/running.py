@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pinnace import late
+from pinnace.framework.context import state
 from pinnace.framework.errors import CancelledError
 
 if TYPE_CHECKING:
@@ -107,6 +108,26 @@ class Stop:
         self.reason = reason
         for context in list(self._contexts):
             context.reason, context.cancelled = reason, True
+
+
+_LOOK_AFTER_S = 0.02
+
+
+def wait_for(changed: threading.Condition | threading.Event) -> None:
+    """Wait for a change, or a moment where the runs of this thread may be ended from another one.
+
+    Whoever waits looks again afterwards whether it is what it waits for.
+
+    Raises:
+        OpError: they were ended; whatever reason `Stop.end` was given.
+    """
+    stop = state.stop
+    if stop is None:
+        changed.wait()
+        return
+    changed.wait(_LOOK_AFTER_S)
+    if stop.reason is not None:
+        raise stop.reason
 
 
 class NodeContext:

@@ -101,6 +101,7 @@ class Settings:
         predict_route: another path to predict with the only model, as a platform's.
         model_control: let clients load, unload and replace models. With API keys they may anyway.
         model_control_urls: let them name URLs that models are fetched from.
+        log_format: of the server's own log on stderr: `text`, or `json`, an object a line.
         api_keys_file: keys that clients must ask with; empty asks for none.
         health_without_key: answer questions for health to anybody.
         metrics_without_key: let anybody read the metrics.
@@ -174,6 +175,7 @@ class Settings:
     tls_cert: str = ""
     tls_key: str = ""
     tls_client_ca: str = ""
+    log_format: str = "text"
     access_log: str = ""
     otel: bool = False
     record: str = ""

@@ -6,6 +6,7 @@ Source: TensorFlow Serving, util/json_tensor.cc; docs/reference/serving_api.md 1
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
 
 
 _KEYS = ("instances", "inputs", "signature_name")
+_ESCAPED_KEYS = {
+    key: re.compile(
+        b'"%b"' % b"".join(rb"(?:%c|\\u00(?i:%02x))" % (letter, letter) for letter in key.encode())
+    )
+    for key in _KEYS
+}
 
 
 class Form(enum.Enum):
@@ -188,6 +195,10 @@ def _repeats_key(body: bytes, document: dict[str, Json]) -> bool:
     # Where no name or text stands after the first list, only what is before it can repeat.
     start = body.find(b"[")
     end = start if start >= 0 and body.find(b'"', start) < 0 else len(body)
+    if body.find(b"\\u00", 0, end) >= 0:  # a letter of a key may be written so
+        return any(
+            len(_ESCAPED_KEYS[key].findall(body, 0, end)) > 1 for key in _KEYS if key in document
+        )
     return any(body.count(f'"{key}"'.encode(), 0, end) > 1 for key in _KEYS if key in document)
 
 

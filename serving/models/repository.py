@@ -599,6 +599,9 @@ class Repository:
                         f"Model '{model.config.name}': label '{label}' names version {version}, "
                         "which is not available"
                     )
+        if labels != dict(model.table.labels):
+            named = ", ".join(f"{label}: {version}" for label, version in sorted(labels.items()))
+            LOG.info("model '%s' has the labels {%s}", model.config.name, named)
         model.table = replace(model.table, labels=labels)
 
 

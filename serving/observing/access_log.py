@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from pinnace.framework.errors import CANCELLED, CODE_NAMES, OK, UnavailableError
+from pinnace.framework.visible_text import visible_json
 from pinnace.serving.errors import canonical_code, http_status, public_message
 from pinnace.serving.http.bodies import EXCHANGED
 from pinnace.serving.observing.background import Background
@@ -42,8 +44,7 @@ class AccessLog:
         self._path = path
         if path != "-":
             try:
-                with Path(path).open("ab"):
-                    pass
+                _opened(path).close()
             except OSError as error:
                 raise UnavailableError(
                     f"access log {path}: cannot be written: {error.strerror}"
@@ -100,14 +101,14 @@ class AccessLog:
             moment = time.gmtime(line["time"])
             fraction = int(line["time"] % 1 * 1e6)
             line["time"] = f"{time.strftime('%Y-%m-%dT%H:%M:%S', moment)}.{fraction:06d}Z"
-            parts.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            parts.append(visible_json(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)))
         text = b"".join(parts)
         if self._path == "-":
             sys.stdout.buffer.write(text)
             sys.stdout.buffer.flush()
         else:
             # Unbuffered and appended in one call: lines of several workers do not mix.
-            with Path(self._path).open("ab", buffering=0) as file:
+            with _opened(self._path) as file:
                 file.write(text)
 
 
@@ -144,6 +145,11 @@ class Logged:
         finally:
             if not exchanged:
                 self._log.note(scope, status, time.perf_counter() - begun)
+
+
+def _opened(path: str) -> io.FileIO:
+    """The file, to append; a new one is for nobody but its owner and group: it names clients."""
+    return io.FileIO(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640), "ab")
 
 
 def stages_of(exchanging: Exchanging, now: float) -> list[tuple[str, float, float]]:

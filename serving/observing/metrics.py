@@ -303,9 +303,11 @@ class Metrics:
     def text(self) -> bytes:
         """All of it in Prometheus's text format."""
         # Late, as in `collect`: the first answer does not wait for a scrape.
-        from prometheus_client import CollectorRegistry, generate_latest
+        from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
         registry = CollectorRegistry()
+        if self.ledger is None:  # of several processes each would tell its own numbers
+            ProcessCollector(registry=registry)
         registry.register(cast("Collector", self))
         for collector in self._others:
             registry.register(collector)

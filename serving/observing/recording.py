@@ -65,7 +65,7 @@ class Recorder:
         self._flushed = 0.0
         self._paused_until = 0.0
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(0o750, parents=True, exist_ok=True)  # it has what clients sent
             probe = self._folder / f".{os.getpid()}.probe"
             probe.write_bytes(b"")
             probe.unlink()

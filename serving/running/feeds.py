@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pinnace.framework.dtypes import as_dtype, string
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError, OpError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pinnace.framework.dtypes import DType
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.running.signatures import Array, Arrays, Runnable
 
@@ -37,8 +36,8 @@ def check_feeds(signature: Runnable, feeds: Arrays) -> bool:
         array = feeds[name]
         if array.dtype != spec.dtype.numpy:
             raise InvalidArgumentError(
-                f"{_misfit(name, spec, array)} (Expects arg[{i}] to be {_word(spec.dtype)} but "
-                f"{_word(_dtype_of(array))} is provided)"
+                f"{_misfit(name, spec, array)} (Expects arg[{i}] to be {_word(spec.dtype.name)} but "
+                f"{_word(_dtype_name(array))} is provided)"
             )
         if not fits_shape(array.shape, spec):
             fits = False
@@ -75,16 +74,19 @@ def fits_shape(shape: tuple[int, ...], spec: TensorSpec) -> bool:
 
 def describe_array(array: Array) -> str:
     """Dtype and shape of an array, as messages have them: `float32[1, 8]`."""
-    return f"{_dtype_of(array).name}[{', '.join(map(str, array.shape))}]"
+    return f"{_dtype_name(array)}[{', '.join(map(str, array.shape))}]"
 
 
-def _dtype_of(array: Array) -> DType:
-    return string if array.dtype == object else as_dtype(array.dtype)
+def _dtype_name(array: Array) -> str:
+    try:
+        return (string if array.dtype == object else as_dtype(array.dtype)).name
+    except (TypeError, OpError):  # NumPy has more of them: times, records, long doubles
+        return str(array.dtype)
 
 
-def _word(dtype: DType) -> str:
+def _word(name: str) -> str:
     """What TensorFlow's runtime calls a dtype in errors."""
-    return _WORDS.get(dtype.name, dtype.name)
+    return _WORDS.get(name, name)
 
 
 def _remedy(array: Array, spec: TensorSpec) -> str:

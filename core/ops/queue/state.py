@@ -18,6 +18,7 @@ import numpy as np
 
 from pinnace.framework.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from pinnace.ops.kernels.philox import Stream, words
+from pinnace.ops.running import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -203,7 +204,7 @@ class Queue:
                     while not (self._cancelled and line is self._putting) and not (
                         line[0] is ticket and holds()
                     ):
-                        self._changed.wait()
+                        wait_for(self._changed)
 
                 yield wait
             finally:

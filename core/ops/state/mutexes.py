@@ -15,6 +15,7 @@ import numpy as np
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define, scalar
+from pinnace.ops.running import wait_for
 from pinnace.ops.state.variables import resource_of
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Mutex:
                         )
                     break  # a run of this thread that failed
                 del holder
-                self._changed.wait()
+                wait_for(self._changed)
             hold = Hold(self, here, by_a_run=by_a_run)
             self._holder = weakref.ref(hold, self._forget)
             return hold

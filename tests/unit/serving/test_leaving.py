@@ -189,7 +189,10 @@ def test_the_time_to_drain_ends(tmp_path: Path) -> None:
         assert (server.returncode, out) == (0, "")
         assert time.monotonic() - begun >= 1
         assert [line.split(" INFO ")[1] for line in err.splitlines()] == [
-            "the server leaves in 1 s"
+            "SIGTERM came",
+            "the server leaves in 1 s",
+            "the server ends; requests to answer first: 0",
+            "the server has ended",
         ]
 
 

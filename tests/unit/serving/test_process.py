@@ -88,6 +88,9 @@ def test_a_server_starts_answers_and_ends(tmp_path: Path) -> None:
         assert lines == [
             "model 'half' version 2 is available",
             "model 'half' version 1 was unloaded",
+            "SIGTERM came",
+            "the server ends; requests to answer first: 0",
+            "the server has ended",
         ]
 
 

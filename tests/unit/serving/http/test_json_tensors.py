@@ -184,3 +184,23 @@ def test_any_body_gives_feeds_or_one_error(garbage: bytes) -> None:
     for body in (garbage, b'{"instances":' + garbage + b"}", b'{"inputs":{"x":' + garbage + b"}}"):
         with contextlib.suppress(InvalidArgumentError):
             assert feeds(body, ONE)["x"].dtype == np.float32
+
+
+@pytest.mark.parametrize("key", ["instances", "inputs"])
+def test_a_key_that_is_written_otherwise_is_the_same_key(key: str) -> None:
+    """The first of equal keys counts, as in TensorFlow Serving, whatever letters are escaped."""
+    spellings = [
+        key,
+        key.replace("n", "\\u006e"),
+        key.replace("n", "\\u006E", 1),
+        "".join(f"\\u{ord(letter):04x}" for letter in key),
+    ]
+    for first in spellings:
+        for second in spellings:
+            for between in ("", '"x": "a\\u0041[", '):
+                body = f'{{"{first}": [1.0], {between}"{second}": [2.0]}}'.encode()
+                assert parse_predict(body).value == [1.0], body
+                body = f'{{"{first}": ["\\u0061"], {between}"{second}": ["b"]}}'.encode()
+                assert parse_predict(body).value == ["a"], body
+    twice = b'{"signature_\\u006eame": "a", "signature_name": "b", "instances": [1]}'
+    assert parse_predict(twice).signature_name == "a"

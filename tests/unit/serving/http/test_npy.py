@@ -143,3 +143,29 @@ def test_replies_lose_nothing() -> None:
         write_npy(np.array([b"a\0"], object), "y")
     assert np.load(io.BytesIO(write_npy(np.empty([0, 2], object), "y"))).shape == (0, 2)
     assert np.load(io.BytesIO(write_npy(np.float32(3), "y"))).shape == ()
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        *("datetime64[s]", "datetime64[ns]", "timedelta64[ms]", "V3", "longdouble", "clongdouble"),
+        *("float16", "complex64", "S3", "U3", "M8", "m8", "i2", "?"),
+    ],
+)
+@pytest.mark.parametrize("order", ["=", ">"])
+def test_dtypes_that_numpy_knows_and_the_signature_does_not_are_the_requests_fault(
+    server: Server, dtype: str, order: str
+) -> None:
+    kind = np.dtype(dtype)
+    kind = kind if kind.byteorder == "|" else kind.newbyteorder(order)
+    file = io.BytesIO()
+    np.save(file, np.zeros(3, kind))
+    for signature in ("serving_default", "echo_string", "echo_int64", "echo_bool"):
+        headers = {"Content-Type": "application/x-npy", "X-Signature-Name": signature}
+        found = server.ask("POST", "/v1/models/m:predict", content=file.getvalue(), headers=headers)
+        fits = (signature, dtype) in {("echo_bool", "?")} or (
+            signature == "echo_string" and dtype[0] in "SU"
+        )
+        assert found.status_code == (200 if fits else 400), (signature, found.text)
+        if not fits:
+            assert "got" in found.json()["error"]

@@ -1,7 +1,9 @@
 """Limits inside a model: a run that takes too long or too much ends, and the server lives on."""
 
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,6 +107,82 @@ def test_steps_without_loops_are_ended_between_two_of_them() -> None:
     for _ in range(5):  # before and after memory is prepared for the shape
         with pytest.raises(DeadlineExceededError, match=r"a run may take 0.05 s"):
             guarded({})
+
+
+def _dequeue(kind: str) -> Callable[[], object]:
+    queue: Any
+    if kind == "random":
+        queue = tf.queue.RandomShuffleQueue(2, 0, [tf.float32], [()])
+    elif kind == "priority":
+        queue = tf.queue.PriorityQueue(2, [tf.float32], [()])
+    elif kind == "padding":
+        queue = tf.queue.PaddingFIFOQueue(2, [tf.float32], [()])
+    else:
+        queue = tf.queue.FIFOQueue(2, [tf.float32], [()])
+    if kind == "many":
+        return lambda: queue.dequeue_many(2)
+    if kind == "full":
+        queue.enqueue_many([[1.0, 2.0]])
+        return lambda: queue.enqueue(3.0)
+    return queue.dequeue  # type: ignore[no-any-return]
+
+
+def _elements(kind: str, never: threading.Event) -> Callable[[], object]:
+    def wait() -> Iterator[float]:
+        never.wait()
+        yield 1.0
+
+    found = tf.data.Dataset.from_generator(wait, output_signature=tf.TensorSpec([], tf.float32))
+    if kind == "prefetch":
+        found = found.prefetch(2)
+    else:
+        found = found.map(lambda x: x + 1, num_parallel_calls=2).prefetch(1)
+    return lambda: next(iter(found))
+
+
+@pytest.mark.parametrize("kind", ["fifo", "random", "priority", "padding", "many", "full"])
+@pytest.mark.parametrize("graph", [False, True])
+def test_waiting_for_an_element_that_never_comes_ends(kind: str, graph: bool) -> None:
+    take = _dequeue(kind)
+    if graph:
+        take = tf.function(take)
+    guarded = RunLimits(0.2, 0).guard(lambda _: {"y": take()})  # type: ignore[dict-item]
+    for _ in range(2):
+        with pytest.raises(DeadlineExceededError, match=r"a run may take 0.2 s"):
+            guarded({})
+
+
+@pytest.mark.parametrize("kind", ["prefetch", "map"])
+def test_waiting_for_a_dataset_ends(kind: str) -> None:
+    never = threading.Event()
+    take = _elements(kind, never)
+    guarded = RunLimits(0.2, 0).guard(lambda _: {"y": take()})  # type: ignore[dict-item]
+    try:
+        with pytest.raises(DeadlineExceededError, match=r"a run may take 0.2 s"):
+            guarded({})
+    finally:
+        never.set()
+
+
+def test_waiting_for_a_critical_section_ends() -> None:
+    section = tf.CriticalSection()
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        section.execute(lambda: (entered.set(), leave.wait(), tf.constant(1.0))[-1])
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        assert entered.wait(20)
+        guarded = RunLimits(0.2, 0).guard(
+            lambda _: {"y": section.execute(lambda: tf.constant(2.0))}  # type: ignore[dict-item]
+        )
+        with pytest.raises(DeadlineExceededError, match=r"a run may take 0.2 s"):
+            guarded({})
+    finally:
+        leave.set()
+        thread.join(20)
 
 
 def test_without_limits_nothing_stands_between() -> None:
