@@ -506,6 +506,11 @@ clients: export PINNACE_SCHEMATHESIS = $(abspath $(SCHEMATHESIS))/bin/schemathes
 clients: $(INSTALLED) $(TRITON)/.installed $(KSERVE)/.installed $(SERVING_API)/.installed $(SCHEMATHESIS)/.installed ## let clients that others wrote ask our server
 	$(VENV)/bin/pytest -q -m clients $(ARGS)
 
+.PHONY: peer-serving
+peer-serving: export PINNACE_WRITE_PEER_COUNTS = 1
+peer-serving: $(INSTALLED) ## ask what TensorFlow Serving's own tests ask; writes the counts into the guide
+	$(VENV)/bin/pytest -q tests/peers $(ARGS)
+
 # ARGS="-k python" leaves the other runtimes out.
 .PHONY: edge
 edge: export PINNACE_EDGE_MODULES = $(abspath $(EDGE))/node_modules

@@ -272,7 +272,8 @@ class ConcreteFunction(Trackable):
         plan = plan_of(graph)
 
         def run(feeds: Mapping[str, Array]) -> dict[str, Array]:
-            results = plan([*self._given(feeds), *self._captured_arrays])
+            given: list[Any] = [*self._given(feeds), *self._captured_arrays]
+            results = plan(given)
             return dict(zip(self.array_outputs, results, strict=True))
 
         return run

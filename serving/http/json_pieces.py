@@ -161,7 +161,7 @@ class _Splitter:
             if piece is None:
                 piece = self._parse(opening + body[first:last] + closing, first - 1)
             if not piece and len(commas):
-                raise InvalidArgumentError(f"JSON Parse error: Expecting value at offset: {last}")
+                raise InvalidArgumentError(f"JSON Parse error: Invalid value. at offset: {last}")
             yield piece
             first = last + 1
 

@@ -142,7 +142,8 @@ class _NumberError(Exception):
 
 
 def _parse_error(message: str, offset: int) -> InvalidArgumentError:
-    return InvalidArgumentError(f"JSON Parse error: {message} at offset: {offset}")
+    said = "Invalid value." if message == "Expecting value" else message  # RapidJSON's words
+    return InvalidArgumentError(f"JSON Parse error: {said} at offset: {offset}")
 
 
 def _spell_infinity(text: str, added: list[int]) -> str:

@@ -24,18 +24,12 @@ from pinnace.framework.errors import (
     NotFoundError,
     OpError,
     UnimplementedError,
-    UnknownError,
 )
 from pinnace.serving.config.batching_config import PER_MODEL_FILE, read_batching_parameters
-from pinnace.serving.config.model_config import (
-    Latest,
-    ModelConfig,
-    Specific,
-    check_models,
-    read_model_config,
-)
+from pinnace.serving.config.model_config import Latest, ModelConfig, check_models, read_model_config
 from pinnace.serving.config.urls import public_url
 from pinnace.serving.errors import UnservedError, one_line
+from pinnace.serving.models.availability import check_available, look_at
 from pinnace.serving.models.loaded_model import LoadedModel
 from pinnace.serving.models.loading import load_model
 from pinnace.serving.models.model_state import ServedModel
@@ -150,7 +144,7 @@ class Repository:
                 for config in check_models(models):
                     served[config.name] = self._staged(config)
                 if self._started:
-                    _check_available(served.values())
+                    check_available(served.values())
                 for model in served.values():
                     self._set_labels(model)
             except BaseException:
@@ -383,7 +377,7 @@ class Repository:
         try:
             configured = read_model_config(self._settings.model_config_file)
             models = (*self._settings.models, *configured)
-            attempt = text, _look_at(models)
+            attempt = text, look_at(models)
             if attempt == self._refused_config:
                 return  # it is tried again when there is something else to load
             self._refused_config = attempt
@@ -603,38 +597,3 @@ class Repository:
             named = ", ".join(f"{label}: {version}" for label, version in sorted(labels.items()))
             LOG.info("model '%s' has the labels {%s}", model.config.name, named)
         model.table = replace(model.table, labels=labels)
-
-
-def _check_available(models: Iterable[ServedModel]) -> None:
-    """Raise unless each model has a version that was asked for and answers.
-
-    Raises:
-        UnknownError: one has none; as TensorFlow Serving has it.
-    """
-    silent = []
-    for model in models:
-        policy = model.config.policy
-        there = model.table.servables.keys()
-        if model.is_wanted and model.table.newest is None:
-            silent.append(f"{{{one_line(model.why_silent())}}}")
-        elif model.is_wanted and isinstance(policy, Specific) and not policy.versions & there:
-            silent.append(
-                f"{{model '{model.config.name}': of versions {sorted(policy.versions)} none could "
-                "be loaded}"
-            )
-    if silent:
-        raise UnknownError(
-            f"{len(silent)} model(s) did not become available: {{{', '.join(silent)}}}"
-        )
-
-
-def _look_at(models: Iterable[ModelConfig]) -> list[object]:
-    """What is there of the versions of models, to compare with another look."""
-    found: list[object] = []
-    for config in models:
-        try:
-            places = find_places(config.base_path)
-            found.append({version: place.fingerprint() for version, place in places.items()})
-        except OpError as error:
-            found.append(one_line(error))
-    return found

@@ -45,7 +45,7 @@ _STAGES = ("read", "parse", "queue", "run", "write")
 _OF_EXAMPLES = ("classify", "regress")
 _THREAD_POOL = "batch_threads"  # TensorFlow Serving's name where its configuration has none
 _CODES = 18  # the canonical ones, and one for what is none of them
-_UNTYPED = re.compile(rb"^(# TYPE \S+) untyped$", re.MULTILINE)
+_UNTYPED = re.compile(rb"^(# TYPE :tensorflow:\S+) untyped$", re.MULTILINE)
 # Requests for models that are not served are counted under one name: clients choose theirs.
 _OTHER = ""
 

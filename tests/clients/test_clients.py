@@ -30,15 +30,27 @@ def test_triton(server: Server, ask: Ask) -> None:
         assert found[f"{way} length"] == [2, 2, 0]
         assert found[f"{way} both"] == [[2, 2**41], [0.5, 1.5]]
         assert found[f"{way} many"] == MANY
-        assert "Servable not found" in found[f"{way} unknown"][1]
+        assert "Request for unknown model: 'none' is not found" in found[f"{way} unknown"][1]
         assert "must be float32[?, 2], got float32[1]" in found[f"{way} wrong"][1]
+        assert found[f"{way} classes"] == [f"{max(row):f}:{np.argmax(row)}" for row in Y]
+        config = found[f"{way} config"]
+        assert config["max_batch_size"] > 0
+        assert [int(size) for size in config["input"][0]["dims"]] == [2]
+        assert config["input"][0]["data_type"] == "TYPE_FP32"
+        (row,) = found[f"{way} statistics"]["model_stats"]
+        assert (row["name"], row["version"]) == ("m", "3")
+        assert 0 < int(row["inference_stats"]["success"]["count"]) <= int(row["inference_count"])
+    assert found["http override"][0] == "403"  # nobody may load here
+    assert found["grpc override"][0] == "StatusCode.PERMISSION_DENIED"
+    first = float((X @ W)[0, 0])
+    unknown = "Request for unknown model: 'none' is not found"
+    assert found["grpc stream"] == [["1", first], ["2", 2 * first], unknown, ["4", 4 * first]]
     assert found["http unknown"][0] == "404"
     assert found["http wrong"][0] == "400"
     assert found["grpc unknown"][0] == "StatusCode.NOT_FOUND"
     assert found["http json"] == Y
     assert found["http gzip"] == Y
     assert found["http deflate"] == Y
-    assert found["http classes"] == [f"{max(row):f}:{np.argmax(row)}" for row in Y]
     assert found["http metadata"]["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, 2]}]
     assert found["grpc metadata"]["inputs"] == [
         {"name": "x", "datatype": "FP32", "shape": ["-1", "2"]}

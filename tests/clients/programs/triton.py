@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import queue
 import sys
 
 import numpy as np
@@ -67,6 +68,9 @@ with http.InferenceServerClient(http_url) as client:
     plain.set_data_from_numpy(X, binary_data=False)
     outputs = [http.InferRequestedOutput("y", binary_data=False)]
     answers["http json"] = client.infer("m", [plain], outputs=outputs).as_numpy("y").tolist()
+    answers["http config"] = client.get_model_config("m")
+    answers["http statistics"] = client.get_inference_statistics("m")
+    answers["http override"] = status(lambda: client.load_model("m", config="{}"))
     best = [http.InferRequestedOutput("y", binary_data=True, class_count=1)]
     found = client.infer("m", x, outputs=best).as_numpy("y")
     answers["http classes"] = [item.decode() for item in found.ravel().tolist()]
@@ -74,6 +78,25 @@ with grpc.InferenceServerClient(grpc_url) as client:
     common(grpc, client, "grpc")
     answers["grpc metadata"] = client.get_model_metadata("m", as_json=True)
     answers["grpc index"] = client.get_model_repository_index(as_json=True)
+    answers["grpc config"] = client.get_model_config("m", as_json=True)["config"]
+    answers["grpc statistics"] = client.get_inference_statistics("m", as_json=True)
+    answers["grpc override"] = status(lambda: client.load_model("m", config="{}"))
+    best = [grpc.InferRequestedOutput("y", class_count=1)]
+    found = client.infer("m", tensors(grpc, ("x", X, "FP32")), outputs=best).as_numpy("y")
+    answers["grpc classes"] = [item.decode() for item in found.ravel().tolist()]
+    streamed: queue.Queue[object] = queue.Queue()
+    client.start_stream(lambda result, error: streamed.put((result, error)))
+    for name, k in (("m", 1), ("m", 2), ("none", 3), ("m", 4)):
+        client.async_stream_infer(name, tensors(grpc, ("x", X * k, "FP32")), request_id=str(k))
+    stream = []
+    for _ in range(4):
+        result, error = streamed.get(timeout=60)
+        if error is not None:
+            stream.append(error.message())
+        else:
+            stream.append([result.get_response().id, result.as_numpy("y")[0, 0].item()])
+    client.stop_stream()
+    answers["grpc stream"] = stream
 
 
 async def both():

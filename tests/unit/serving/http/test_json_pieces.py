@@ -99,9 +99,9 @@ def repeats_key(text: bytes) -> bool:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"[1, 2, 3,]", "Expecting value at offset: 9"),
-        (b"[1, , 3]", "Expecting value"),
-        (b"[,]", "Expecting value at offset: 1"),
+        (b"[1, 2, 3,]", "Invalid value. at offset: 9"),
+        (b"[1, , 3]", "Invalid value."),
+        (b"[,]", "Invalid value. at offset: 1"),
         (b'{"a": [1, 2}', "1 brackets are never closed at offset: 12"),
         (b'{"a": [1, 2}}', "Expecting"),
         (b"[[1, 2, 3][4, 5, 6]]", "Expecting ',' delimiter at offset: 10"),

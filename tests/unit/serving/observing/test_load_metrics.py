@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,13 @@ TFS = ":tensorflow:serving:"
 
 def samples(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     """Each sample of a page of metrics, by its name and labels."""
+    written = set(re.findall(r"^[^#{ ]+", text, re.MULTILINE))
+
+    def name_of(name: str) -> str:  # the client's parser gives each counter a `_total`
+        return name if name in written else name.removesuffix("_total")
+
     return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        (name_of(sample.name), tuple(sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
