@@ -904,7 +904,14 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         layers = self._trackable_children().get("_layers")
         if layers is not None and self._topology is not None:
             others["_operations"] = layers
-        return others
+        return {**others, **self._as_in_keras_2()}
+
+    def _as_in_keras_2(self) -> dict[str, Trackable]:
+        """The layers that have weights, by the names that Keras 2 has for them in checkpoints."""
+        if not (self._lists_layers or self._topology is not None):
+            return {}
+        layers = [layer for layer in self.layers if layer.weights]
+        return {f"layer_with_weights-{i}": layer for i, layer in enumerate(layers)}
 
     def _default_signatures(self) -> dict[str, ConcreteFunction]:
         return saved_functions.default_signatures(self)

@@ -9,12 +9,12 @@ from typing import IO, TYPE_CHECKING, Any
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.keras import registry, restoring
 from pinnace.keras.layer import Layer
+from pinnace.keras.optimizers import older as older_optimizers
 from pinnace.keras.saving import (
     assets,
     hdf5,
     hdf5_files,
     older_configs,
-    older_optimizers,
     own_variables,
 )
 from pinnace.keras.saving.archive import CONFIG, METADATA, WEIGHTS, Archive, write_archive

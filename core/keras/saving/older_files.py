@@ -20,12 +20,12 @@ from pinnace.keras.layers.lookups import IndexLookup
 from pinnace.keras.losses.loss import Loss
 from pinnace.keras.metrics.metric import Metric
 from pinnace.keras.names import class_name_in_snake_case
+from pinnace.keras.optimizers import older as older_optimizers
 from pinnace.keras.saving import (
     hdf5,
     hdf5_files,
     listed_weights,
     older_configs,
-    older_optimizers,
     own_variables,
 )
 from pinnace.keras.saving.keras_files import VERSION
