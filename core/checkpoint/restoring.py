@@ -152,7 +152,9 @@ class Restoration:
             if not later:
                 keys = (one.key for one in self._graph[number].tensors)
                 found.update(dict.fromkeys(key for key in keys if key not in self._used))
-            waiting.extend((n, later) for name, n in self._graph[number].children if name not in apart)
+            waiting.extend(
+                (n, later) for name, n in self._graph[number].children if name not in apart
+            )
         return list(found)
 
     # What TensorFlow's status objects say.

@@ -99,7 +99,9 @@ def masked_merges(keras: Any) -> Any:
             merged = getattr(layers, kind)()([one, other])
             outputs.append(layers.GlobalAveragePooling1D()(merged))
     joined = layers.GlobalAveragePooling1D()(layers.Concatenate(axis=1)([x, y]))
-    model = keras.Model([first, second, z], layers.Dense(2)(layers.Concatenate()([*outputs, joined])))
+    model = keras.Model(
+        [first, second, z], layers.Dense(2)(layers.Concatenate()([*outputs, joined]))
+    )
     model.compile("sgd", "mse")
     return model
 
