@@ -289,7 +289,10 @@ def kept_by_optimizers(
     slots: dict[int, Trackable] = {}
     for number, target in found.items():
         if graph[number].slots:
-            own = {(id(variable), name): kept for variable, name, kept in slots_of(target)}
+            # What a class keeps today, under the names that its slots had.
+            ask = getattr(target, "_slots_as_stored", list)
+            pairs = [*slots_of(target), *ask()]
+            own = {(id(variable), name): kept for variable, name, kept in pairs}
             for one in graph[number].slots:
                 kept = own.get((id(found.get(one.original)), one.name))
                 if kept is not None and one.variable not in found:

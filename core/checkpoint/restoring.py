@@ -22,6 +22,7 @@ from pinnace.storage.bundle import BundleReader, index_path
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Collection
 
     from pinnace.checkpoint.object_graph import ChildrenOf
 
@@ -71,6 +72,13 @@ class Restoration:
 
     def _below(self, number: int, target: Trackable) -> list[tuple[int, Trackable]]:
         children = self._children_of(target)
+        choose = getattr(target, "_children_as_stored", None)
+        if choose is not None:
+            stored = {
+                name: (child, {n for _, n in self._graph[child].children})
+                for name, child in self._graph[number].children
+            }
+            children = {**children, **choose(stored)}
         return [
             (child, children[name])
             for name, child in self._graph[number].children
@@ -110,6 +118,45 @@ class Restoration:
         # A copy: the file may change, and variables outlive it.
         return np.array(self._reader.read(one.key))
 
+    @property
+    def stored_names(self) -> set[str]:
+        """The names of the root's children in the checkpoint."""
+        return {name for node in self._graph[:1] for name, _ in node.children}
+
+    def missing(self) -> list[tuple[str, Trackable]]:
+        """The objects below the root that have values and were given none, with their paths."""
+        restored = {id(target) for target in self._found.values()}
+        tree = tree_of(self._root, self._children_of)
+        return [
+            ("/".join(path) or "the root", target)
+            for target, path in zip(tree.objects, tree.paths, strict=True)
+            if id(target) not in restored and values_of(target)
+        ]
+
+    def lost(self, apart: Collection[str]) -> list[str]:
+        """The keys of values that no object took, nor one will that is not built yet.
+
+        Args:
+            apart: names of children; what is below them does not count.
+        """
+        found: dict[str, None] = {}
+        waiting = [(0, False)] if self._graph else []
+        seen: set[tuple[int, bool]] = set()
+        while waiting:
+            number, later = waiting.pop()
+            if (number, later) in seen:
+                continue
+            seen.add((number, later))
+            target = self._found.get(number)
+            later = later or (target is not None and getattr(target, "built", True) is False)
+            if not later:
+                keys = (one.key for one in self._graph[number].tensors)
+                found.update(dict.fromkeys(key for key in keys if key not in self._used))
+            waiting.extend(
+                (n, later) for name, n in self._graph[number].children if name not in apart
+            )
+        return list(found)
+
     # What TensorFlow's status objects say.
 
     def assert_consumed(self) -> Restoration:
@@ -137,13 +184,7 @@ class Restoration:
         Raises:
             AssertionError: one did not.
         """
-        restored = {id(target) for target in self._found.values()}
-        tree = tree_of(self._root, self._children_of)
-        left = [
-            "/".join(path) or "the root"
-            for target, path in zip(tree.objects, tree.paths, strict=True)
-            if id(target) not in restored and values_of(target)
-        ]
+        left = [path for path, _ in self.missing()]
         if left:
             raise AssertionError(
                 f"{self._where} has no value for {len(left)} variables: {_listed(left)}"

@@ -283,7 +283,7 @@ class FeatureSpace(FeatureKinds, Layer):
         Args:
             filepath: of the file.
         """
-        from pinnace.keras.saving import keras_files  # late: it needs h5py
+        from pinnace.keras.saving import keras_files  # late: it imports the files of models
 
         keras_files.write(self, str(filepath), False)
 

@@ -120,6 +120,8 @@ class Layer(LayerMembers, Module):
     # Whether it computes in float32 under a policy of mixed precision: what it gives is then cast.
     _stays_single: ClassVar[bool] = False
 
+    # Variables by the names that their attributes have in Keras 2: its name -> the one here.
+    _names_in_keras_2: ClassVar[dict[str, str]] = {}
     # What inputs must be like, and whether masks are handed on: a subclass says it in its body, or
     # its constructor does. So it may with `trainable`.
     input_spec: Any = None
@@ -535,7 +537,9 @@ class Layer(LayerMembers, Module):
     def _children_elsewhere(self) -> dict[str, Trackable]:
         # Keras keeps what may be quantized or get an adapter behind a property.
         own = self._trackable_children()
-        return {f"_{name}": own[name] for name in ("kernel", "embeddings") if name in own}
+        others = {f"_{name}": own[name] for name in ("kernel", "embeddings") if name in own}
+        older = self._names_in_keras_2.items()
+        return {**others, **{name: own[mine] for name, mine in older if mine in own}}
 
     def _tracked_value(self, name: str, value: object) -> object:
         self._weight_store.assigned(value)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from pinnace.keras import masks, registry
+from pinnace.keras import masks, ops, registry
+from pinnace.keras.layer import Layer
+from pinnace.keras.layers.embedding import Embedding
+from pinnace.keras.layers.masking import Masking
+from pinnace.keras.layers.recurrent.bidirectional import Bidirectional
+from pinnace.keras.layers.recurrent.rnn import RNN
 from pinnace.keras.operation import Operation
 from pinnace.keras.symbolic import KerasTensor
 
 
-# Keras has no such class: there the mask is what `compute_mask` made of operations.
+# Keras has no such class: files that hold it are for this library alone.
 @registry.register_keras_serializable(package="pinnace")
 class MaskOf(Operation):
     """The mask that its input carries; of a KerasTensor, what that one will carry."""
@@ -34,6 +39,34 @@ class MaskOf(Operation):
 
 
 def mask_of_keras_tensor(x: KerasTensor) -> KerasTensor:
-    """The KerasTensor of the mask that `x` will carry."""
-    mask: KerasTensor = MaskOf()(x)
+    """The KerasTensor of the mask that `x` will carry.
+
+    Where it is known how a layer makes its mask, it is made of operations that Keras has, as it is
+    there; else it is what the tensor is found to carry.
+    """
+    made = _of_operations(x)
+    if made is None:
+        made = MaskOf()(x)
+    mask: KerasTensor = made
     return mask
+
+
+def _of_operations(x: KerasTensor) -> Any:
+    node = x.node
+    if node is None or len(node.args) != 1 or not isinstance(node.args[0], KerasTensor):
+        return None
+    layer, source = node.layer, node.args[0]
+    if type(layer) is Embedding and not source.sparse:
+        return ops.not_equal(source, 0)
+    if type(layer) is Masking:
+        return ops.any(ops.not_equal(source, layer.mask_value), axis=-1)
+    if source.mask_spec is None:
+        return None
+    kind = type(layer).compute_mask
+    if kind is Layer.compute_mask or (
+        kind in {RNN.compute_mask, Bidirectional.compute_mask}
+        and layer.return_sequences
+        and (isinstance(layer, RNN) or layer.merge_mode)
+    ):
+        return source._keras_mask
+    return None

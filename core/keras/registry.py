@@ -209,6 +209,8 @@ def _serialize_object(thing: Any) -> dict[str, Any]:
         "config": _stored_config(thing.get_config()),
         "registered_name": _names.get(cls) if public else get_registered_name(cls),
     }
+    if getattr(thing, "_rules_of_keras", 3) != 3:
+        stored[RULES] = thing._rules_of_keras
     # The library's own layers are built when they are called; a program's may need to be told.
     own = () if module and cls.__name__ not in _LATE else ("build_config",)
     for key in (*own, "compile_config"):
@@ -260,6 +262,10 @@ def _serialize_callable(thing: Any) -> Any:
         "config": name,
         "registered_name": None if ours else get_registered_name(thing),
     }
+
+
+# Beside `class_name`, where Keras looks for nothing: the version whose rules a layer follows.
+RULES = "rules_of_keras"
 
 
 class UnknownNameError(ValueError):
@@ -325,6 +331,8 @@ def _shared_or_made(found: Any, config: dict[str, Any], custom_objects: Any) -> 
             return reading.shared[number]
         with custom_object_scope(custom_objects or {}):
             made = _made(found, config)
+            if config.get(RULES) == 2 and hasattr(made, "_rules_of_keras"):
+                made._rules_of_keras = 2
             reading.later(made, config.get("build_config"), config.get("compile_config"))
             if number is not None:
                 reading.shared[number] = made

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from pinnace.deploy.cli.findings import Findings
 from pinnace.deploy.cli.terminal import size_text
 from pinnace.framework.errors import DataLossError, InvalidArgumentError
-from pinnace.framework.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +88,7 @@ def _read_hdf5(path: Path, found: Findings) -> Any:
         import h5py
     except ImportError:
         raise InvalidArgumentError(
-            f"{path} needs h5py to be read\n  Try: {install_command('hdf5')}"
+            f"{path} is read by h5py, which is not there\n  Try: pip install h5py"
         ) from None
     try:
         with h5py.File(path, "r") as file:

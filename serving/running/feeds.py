@@ -36,8 +36,8 @@ def check_feeds(signature: Runnable, feeds: Arrays) -> bool:
         array = feeds[name]
         if array.dtype != spec.dtype.numpy:
             raise InvalidArgumentError(
-                f"{_misfit(name, spec, array)} (Expects arg[{i}] to be {_word(spec.dtype.name)} but "
-                f"{_word(_dtype_name(array))} is provided)"
+                f"{_misfit(name, spec, array)} (Expects arg[{i}] to be "
+                f"{_word(spec.dtype.name)} but {_word(_dtype_name(array))} is provided)"
             )
         if not fits_shape(array.shape, spec):
             fits = False

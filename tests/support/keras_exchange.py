@@ -18,6 +18,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import support.keras_2_models  # noqa: F401 (its cases)
 from support.keras_models import CASES, Array, case_of, custom, halved, inputs_of, targets_of
 
 
@@ -56,7 +57,7 @@ def numbered(stem: str, values: list[Array]) -> dict[str, Array]:
 
 
 def write(tf: Any, folder: Path, name: str) -> None:
-    keras, case = tf.keras, CASES[name]
+    keras, case = tf.keras, case_of(name)
     keras.utils.set_random_seed(5)
     model = case.make(keras)
     x = argument(model, inputs_of(name), tf)
@@ -104,7 +105,7 @@ def main() -> None:
     library, task, folder, *names = sys.argv[1:]
     tf = importlib.import_module(library)
     for name in names or CASES:
-        endings = [".keras", ".h5"] if CASES[name].h5 else [".keras"]
+        endings = [".keras", ".h5"] if case_of(name).h5 else [".keras"]
         for ending in endings if task == "read" else [""]:
             report: dict[str, Any] = {"name": name + ending}
             try:

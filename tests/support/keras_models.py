@@ -27,15 +27,19 @@ class Case(NamedTuple):
 
 
 CASES: dict[str, Case] = {}
+# Models for Keras 2 alone; see `keras_2_models`.
+OLDER: dict[str, Case] = {}
 BATCH = 6
 WORDS = ("red", "green", "blue", "a cat", "The DOG!", "fish, fish", "")
 
 
-def case(**options: Any) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """A decorator that puts a model among `CASES` under its function's name."""
+def case(
+    among: dict[str, Case] = CASES, **options: Any
+) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """A decorator that puts a model among some cases under its function's name."""
 
     def decorate(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        CASES[make.__name__] = Case(make, **options)
+        among[make.__name__] = Case(make, **options)
         return make
 
     return decorate
@@ -43,7 +47,7 @@ def case(**options: Any) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any
 
 def case_of(name: str) -> Case:
     """The case of that name; an ordinary one for a model that is not made here."""
-    return CASES.get(name) or Case(lambda _: None)
+    return CASES.get(name) or OLDER.get(name) or Case(lambda _: None)
 
 
 def inputs_of(name: str) -> list[Array]:

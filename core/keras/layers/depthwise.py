@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from pinnace.keras import activations, constraints, initializers, regularizers
 from pinnace.keras.layers.conv import BaseConv
@@ -55,6 +55,8 @@ class DepthwiseConv2D(BaseConv):
     """
 
     _rank = 2
+
+    _names_in_keras_2: ClassVar[dict[str, str]] = {"depthwise_kernel": "kernel"}
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pinnace.keras.layers.depthwise import DepthwiseConv2D, SeparableConv2D
 from pinnace.keras.layers.windows import op_format
@@ -42,6 +42,8 @@ class DepthwiseConv1D(DepthwiseConv2D):
     """
 
     _rank = 1
+
+    _names_in_keras_2: ClassVar[dict[str, str]] = {"depthwise_kernel": "kernel"}
 
     def __init__(
         self, kernel_size: Sizes, strides: Sizes = 1, padding: str = "valid", **options: Any

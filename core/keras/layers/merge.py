@@ -26,6 +26,8 @@ class _Merge(Layer):
 
     # What joins two, by its name among the functions of arithmetic.
     _kind: ClassVar[str]
+    # 2: a step counts where all inputs that have a mask count it; 3: where any does.
+    _rules_of_keras = 3
 
     def build(self, x: Sequence[TensorSpec]) -> None:
         """Check that there are inputs to join."""
@@ -54,12 +56,15 @@ class _Merge(Layer):
         return functools.reduce(getattr(arithmetic, self._kind), xs)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """Where any input counts; None if one has no mask.
+        """Where any input counts; None if one has no mask. In files of Keras 2: see above.
 
         Raises:
             ValueError: masks or inputs that are no list, or of different number.
         """
         self._check_masks(inputs, previous_mask)
+        if self._rules_of_keras == 2:
+            known = [mask for mask in previous_mask or () if mask is not None]
+            return functools.reduce(ops.logical_and, known) if known else None
         if previous_mask is None or any(mask is None for mask in previous_mask):
             return None
         return functools.reduce(ops.logical_or, previous_mask)
@@ -198,7 +203,8 @@ class Concatenate(_Merge):
                 wide.append(ops.logical_or(ops.expand_dims(mask, -1), nowhere))
             else:
                 wide.append(ops.cast(mask, "bool"))
-        return ops.any(ops.concatenate(wide, self.axis), -1)
+        every = ops.all if self._rules_of_keras == 2 else ops.any
+        return every(ops.concatenate(wide, self.axis), -1)
 
 
 class Dot(_Merge):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -163,6 +163,11 @@ class Normalization(Layer):
     """
 
     _untracked = frozenset({"_shape"})
+
+    _names_in_keras_2: ClassVar[dict[str, str]] = {
+        "mean": "adapt_mean",
+        "variance": "adapt_variance",
+    }
 
     def __init__(
         self,

@@ -167,7 +167,7 @@ def _again(layer: Layer) -> Any:
 
 
 def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The model whose `to_json` gave the text, with new weights.
+    """The model whose `to_json` gave the text, of Keras 2 too, with new weights.
 
     Args:
         json_string: the text.
@@ -176,4 +176,8 @@ def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = No
     """
     import json
 
-    return registry.deserialize_keras_object(json.loads(json_string), custom_objects)
+    # Not above: the files of models import this package.
+    from pinnace.keras.saving import older_configs
+
+    config = older_configs.as_of_today(json.loads(json_string))
+    return registry.deserialize_keras_object(config, custom_objects)

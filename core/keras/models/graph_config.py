@@ -176,9 +176,23 @@ def _stored_call(node: Node, places: dict[int, list[Any]]) -> dict[str, Any]:
     return {"args": [store(arg) for arg in args], "kwargs": store(node.kwargs)}
 
 
+def mask_of(tensor: dict[str, Any]) -> dict[str, Any]:
+    """An argument of a call: the mask of a tensor; None if that carries none.
+
+    No file of Keras 3 has it: it tells what calls of Keras 2 find without being given it.
+
+    Args:
+        tensor: as an argument of a call.
+    """
+    return {**tensor, "class_name": _MASK}
+
+
+_MASK = "__keras_mask__"
+
+
 def _histories(stored: Any) -> list[tuple[str, int, int]]:
     if isinstance(stored, dict):
-        if stored.get("class_name") == "__keras_tensor__":
+        if stored.get("class_name") in {"__keras_tensor__", _MASK}:
             return [tuple(stored["config"]["keras_history"])]
         return [key for value in stored.values() for key in _histories(value)]
     if isinstance(stored, (list, tuple)):
@@ -191,6 +205,8 @@ def _loaded(stored: Any, tensors: dict[tuple[str, int, int], Any]) -> Any:
         kind = stored.get("class_name")
         if kind == "__keras_tensor__":
             return tensors[tuple(stored["config"]["keras_history"])]
+        if kind == _MASK:
+            return getattr(tensors[tuple(stored["config"]["keras_history"])], "_keras_mask", None)
         if kind == "__tuple__":
             return tuple(_loaded(item, tensors) for item in stored["items"])
         if kind is not None:

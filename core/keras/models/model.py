@@ -775,8 +775,8 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         """Write the whole model: what it is made of, its weights, how it is trained.
 
         Args:
-            filepath: ends in `.keras` for Keras 3's file, in `.h5` or `.hdf5` for the older one
-                (both need h5py); else it is the folder of a SavedModel.
+            filepath: ends in `.keras` for Keras 3's file, in `.h5` or `.hdf5` for the older
+                one; else it is the folder of a SavedModel.
             overwrite: whether what is there may be replaced.
             zipped: whether a `.keras` file is one archive; False writes its members as the files
                 of a folder, whose name has no ending.
@@ -813,7 +813,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         """Write the values of the weights.
 
         Args:
-            filepath: ends in `.weights.h5` for Keras 3's format (needs h5py); without an ending it
+            filepath: ends in `.weights.h5` for Keras 3's format; without an ending it
                 is a TensorFlow checkpoint.
             overwrite: whether what is there may be replaced.
             max_shard_size: gigabytes of variables in one file: `filepath` ends in `.weights.json`
@@ -904,7 +904,14 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         layers = self._trackable_children().get("_layers")
         if layers is not None and self._topology is not None:
             others["_operations"] = layers
-        return others
+        return {**others, **self._as_in_keras_2()}
+
+    def _as_in_keras_2(self) -> dict[str, Trackable]:
+        """The layers that have weights, by the names that Keras 2 has for them in checkpoints."""
+        if not (self._lists_layers or self._topology is not None):
+            return {}
+        layers = [layer for layer in self.layers if layer.weights]
+        return {f"layer_with_weights-{i}": layer for i, layer in enumerate(layers)}
 
     def _default_signatures(self) -> dict[str, ConcreteFunction]:
         return saved_functions.default_signatures(self)

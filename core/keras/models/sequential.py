@@ -247,7 +247,7 @@ class Sequential(Model):
         # Keras makes a functional model of them, which begins with an input.
         if self._as_functional is None:
             self._as_functional = _AsFunctional(_Operations(self._layers))
-        return {"_functional": self._as_functional}
+        return {"_functional": self._as_functional, **self._as_in_keras_2()}
 
     # Configuration.
 

@@ -13,6 +13,7 @@ from pinnace.framework.variable import Variable, VariableAggregation
 from pinnace.keras import initializers, registry, replicas
 from pinnace.keras.keras_variable import KerasVariable
 from pinnace.keras.names import scope_of
+from pinnace.keras.optimizers import older
 from pinnace.keras.optimizers.schedules import LearningRateSchedule
 from pinnace.keras.weights import load_numbered
 from pinnace.ops.array import casting
@@ -20,6 +21,7 @@ from pinnace.ops.math import division
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
+    from pinnace.framework.trackable import Trackable
 
 # The slot of the gradients since the last change.
 ACCUMULATOR = "gradient_accumulator"
@@ -238,6 +240,23 @@ class OptimizerState(AutoTrackable):
             variable.scatter_sub(value)
         else:
             variable.assign_sub(value)
+
+    def _children_as_stored(
+        self, stored: Mapping[str, tuple[int, set[int]]]
+    ) -> dict[str, Trackable]:
+        """The variables as the checkpoint at hand has them: Keras 2 lists no learning rate."""
+        if "iter" in stored:  # until version 2.10
+            found: dict[str, Trackable] = {"iter": self._iterations}
+            if isinstance(self._learning_rate, Variable):
+                found["learning_rate"] = self._learning_rate
+            return found
+        rate, listed = stored.get("_learning_rate"), stored.get("_variables")
+        if rate is None or listed is None or rate[0] in listed[1]:
+            return {}
+        return {"_variables": older.ListedInKeras2(self)}
+
+    def _slots_as_stored(self) -> list[tuple[Variable, str, Variable]]:
+        return older.kept(self)
 
     @property
     def learning_rate(self) -> Any:

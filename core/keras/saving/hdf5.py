@@ -20,7 +20,7 @@ from pinnace.keras.saving.own_variables import Store
 from pinnace.storage.atomic import write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pinnace.framework.variable import Variable
     from pinnace.keras.models.model import Model
@@ -123,11 +123,15 @@ def values_for(group: Any, variables: Sequence[Variable]) -> list[Any]:
     count = 0 if group is None else len(group)
     if count != len(variables):
         raise ValueError(f"has {len(variables)} variables, the file has {count}")
-    names = sorted(group or (), key=lambda name: (len(name), name))
     values = []
-    for name, variable in zip(names, variables, strict=True):
+    for name, variable in zip(in_order(group or ()), variables, strict=True):
         values.append(value_for(hdf5_files.entry(group, name), name, variable))
     return values
+
+
+def in_order(group: Iterable[str]) -> list[str]:
+    """The names of the values of a group, which are numbers."""
+    return sorted(group, key=lambda name: (len(name), name))
 
 
 def value_for(data: Any, name: str, variable: Variable) -> Any:

@@ -9,7 +9,6 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.errors import DataLossError, NotFoundError, ResourceExhaustedError
-from pinnace.framework.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,8 +28,8 @@ def library() -> Any:
         import h5py
     except ImportError:
         raise ImportError(
-            ".keras, .h5 and .weights.h5 files need h5py\n"
-            f"  Try: {install_command('hdf5')}; or a path without an ending, for a SavedModel "
+            ".keras, .h5 and .weights.h5 files are read and written by h5py, which pinnace is "
+            "installed with and is not there\n  Try: pip install h5py; or a path without an ending, for a SavedModel "
             "or a checkpoint"
         ) from None
     return h5py

@@ -9,7 +9,14 @@ from typing import IO, TYPE_CHECKING, Any
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.keras import registry, restoring
 from pinnace.keras.layer import Layer
-from pinnace.keras.saving import assets, hdf5, hdf5_files, older_configs, own_variables
+from pinnace.keras.optimizers import older as older_optimizers
+from pinnace.keras.saving import (
+    assets,
+    hdf5,
+    hdf5_files,
+    older_configs,
+    own_variables,
+)
 from pinnace.keras.saving.archive import CONFIG, METADATA, WEIGHTS, Archive, write_archive
 from pinnace.keras.saving.unzipped import Folder, is_unzipped, write_folder
 
@@ -55,7 +62,7 @@ def read(path: str, compiles: bool) -> Any:
             raise InvalidArgumentError(f"load_model: {path!r}: {CONFIG} describes no model")
         older = older_configs.is_older(about, config)
         if older:
-            config = older_configs.converted(older_configs.with_older_functions(config))
+            config = older_configs.converted(older_configs.with_older_rules(config))
         with archive.open(WEIGHTS) as weights:
             budget = hdf5_files.size_of(weights) * hdf5_files.TIMES + _MORE
             reading = restoring.Restoring(budget, compiles)
@@ -134,10 +141,14 @@ def _optimizer_values(model: Any, file: Any, older: bool) -> list[tuple[Any, Any
     optimizer = hdf5.optimizer_to_restore(model)
     if own_variables.says_itself(optimizer):
         return own_variables.values_of(optimizer, group)
-    variables = optimizer.variables
-    if older and len(group) == len(variables) - 1:
-        del variables[1]  # Keras 2 tells the learning rate in the configuration alone
     try:
+        if older:
+            names = hdf5.in_order(group)
+            return [
+                (variable, hdf5.value_for(hdf5_files.entry(group, names[at]), names[at], variable))
+                for at, variable in older_optimizers.taken(optimizer, len(names))
+            ]
+        variables = optimizer.variables
         values = hdf5.values_for(group, variables)
     except ValueError as error:
         warnings.warn(

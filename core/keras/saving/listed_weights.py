@@ -51,13 +51,16 @@ def weights_for(
     return found
 
 
-def listed(group: Any, variables: list[Variable], who: str) -> list[tuple[Variable, Any]]:
-    """Variables with the values of a group, in the order that its attribute tells.
+def named(group: Any, name: str, variable: Variable, who: str) -> tuple[Variable, Any]:
+    """A variable with the value of that name in a group.
 
     Raises:
-        ValueError: they do not fit.
+        ValueError: it does not fit.
     """
-    return _listed(group, variables, who, skips_shapes=False, skips_counts=False)
+    try:
+        return variable, hdf5.value_for(hdf5_files.entry(group, name), repr(name), variable)
+    except ValueError as error:
+        raise ValueError(f"{who}: {error}") from None
 
 
 def weights_of(layer: Any) -> list[Variable]:
@@ -141,11 +144,7 @@ def _listed(
                 stacklevel=6,
             )
             continue
-        try:
-            value = hdf5.value_for(data, repr(name), variable)
-        except ValueError as error:
-            raise ValueError(f"{who}: {error}") from None
-        found.append((variable, value))
+        found.append(named(group, name, variable, who))
     return found
 
 

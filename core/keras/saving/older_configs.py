@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pinnace.keras.registry import register_keras_serializable
+from pinnace.keras import registry
+from pinnace.keras.models import graph_config
 from pinnace.keras.saving.older_operations import operation_of
 from pinnace.ops.math import clipping
 
@@ -42,11 +43,14 @@ _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "StringLookup": ("vocabulary_size", "idf_weights_size"),
     "IntegerLookup": ("vocabulary_size", "idf_weights_size"),
 }
+# Names of functions that TensorFlow's own names for them are in files.
+_FUNCTIONS = {"softmax_v2": "softmax", "log_softmax_v2": "log_softmax", "relu_v2": "relu"}
 _RENAMED = {("LeakyReLU", "alpha"): "negative_slope"}
 _RECURRENT = {
     *("RNN", "SimpleRNN", "LSTM", "GRU", "Bidirectional"),
     *("ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"),
 }
+_STATES = ("initial_state", "constants")
 _OF_OPTIMIZERS = ("jit_compile", "is_legacy_optimizer", "decay")
 _CONSTANT = "_CONSTANT_VALUE"
 
@@ -57,7 +61,7 @@ def is_older(about: Any, config: dict[str, Any]) -> bool:
     return version.startswith("2.") or str(config.get("module", "")).startswith("tf_keras")
 
 
-@register_keras_serializable("pinnace")
+@registry.register_keras_serializable("pinnace")
 def hard_sigmoid_of_keras_2(x: Any) -> Any:
     """0.2 x + 0.5, from 0 to 1: what was called `hard_sigmoid` before Keras 3."""
     return clipping.clip_by_value(x * 0.2 + 0.5, 0.0, 1.0)
@@ -71,18 +75,33 @@ _HARD_SIGMOID = {
 }
 
 
-def with_older_functions(config: Any) -> Any:
-    """A configuration of Keras 2 with other names for what Keras 3 has under the same names."""
+def with_older_rules(config: Any) -> Any:
+    """A configuration of Keras 2 that says what Keras 3 computes by other rules; see ADR 46.
+
+    What has another meaning under the same name gets another name, and layers are told.
+    """
     if isinstance(config, list):
-        return [with_older_functions(item) for item in config]
+        return [with_older_rules(item) for item in config]
     if not isinstance(config, dict):
         return config
-    return {
-        key: _HARD_SIGMOID
-        if value == "hard_sigmoid" and key in {"activation", "recurrent_activation"}
-        else with_older_functions(value)
-        for key, value in config.items()
-    }
+    made = {key: _function(key, value) for key, value in config.items()}
+    if isinstance(config.get("class_name"), str) and isinstance(config.get("config"), dict):
+        made[registry.RULES] = 2
+    return made
+
+
+def _function(key: str, value: Any) -> Any:
+    if key in {"activation", "recurrent_activation"} and isinstance(value, str):
+        return _HARD_SIGMOID if value == "hard_sigmoid" else _FUNCTIONS.get(value, value)
+    return with_older_rules(value)
+
+
+def as_of_today(config: Any) -> Any:
+    """What `to_json` told, in the form of Keras 3: it says itself which version wrote it."""
+    version = str(config.get("keras_version", "")) if isinstance(config, dict) else ""
+    if not version.startswith(("1.", "2.")):
+        return config
+    return converted(with_older_rules(config))
 
 
 def converted(config: Any) -> Any:
@@ -116,6 +135,11 @@ def converted(config: Any) -> Any:
 def _arguments(kind: str, inner: dict[str, Any]) -> dict[str, Any]:
     made = {}
     for key, value in inner.items():
+        if key == "time_major" and value:
+            raise ValueError(
+                f"{kind}: time_major=True, sequences whose first axis is time, is not supported\n"
+                "  Try: a model that transposes them, where it was saved"
+            )
         if key in _LEFT_OUT.get(kind, ("rng_type",)) or (
             key == "groups" and value == 1 and "Trans" in kind
         ):
@@ -207,12 +231,18 @@ def _layer(entry: Any, names: _Names) -> Any:
 
 
 def _with_states(call: dict[str, Any]) -> dict[str, Any]:
-    """Keras 2 hands states over behind the sequence, in one list."""
+    """Keras 2 hands states over behind the sequence, in one list, and the mask all the same.
+
+    Keras 3 looks for the mask of a sequence only where no states are given.
+    """
     args = call["args"]
+    kwargs = {key: x for key, x in call["kwargs"].items() if key not in _STATES or x is not None}
     if len(args) == 1 and isinstance(args[0], list) and len(args[0]) > 1:
-        states = {"initial_state": args[0][1:]}
-        return {"args": args[0][:1], "kwargs": {**states, **call["kwargs"]}}
-    return call
+        kwargs = {"initial_state": args[0][1:], **kwargs}
+        args = args[0][:1]
+    if kwargs.get("initial_state") is None or kwargs.get("mask") is not None or len(args) != 1:
+        return {"args": args, "kwargs": kwargs}
+    return {"args": args, "kwargs": {**kwargs, "mask": graph_config.mask_of(args[0])}}
 
 
 def _call(node: Any, names: _Names) -> dict[str, Any]:

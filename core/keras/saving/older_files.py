@@ -19,7 +19,14 @@ from pinnace.keras.layers.lookups import IndexLookup
 from pinnace.keras.losses.loss import Loss
 from pinnace.keras.metrics.metric import Metric
 from pinnace.keras.names import class_name_in_snake_case
-from pinnace.keras.saving import hdf5, hdf5_files, listed_weights, older_configs, own_variables
+from pinnace.keras.optimizers import older as older_optimizers
+from pinnace.keras.saving import (
+    hdf5,
+    hdf5_files,
+    listed_weights,
+    older_configs,
+    own_variables,
+)
 from pinnace.keras.saving.keras_files import VERSION
 from pinnace.storage.atomic import write_file
 
@@ -36,7 +43,7 @@ def read(path: str, compiles: bool) -> Any:
     with hdf5_files.reading(path, who) as file:
         config, training = _configs(file, who)
         if not _is_of_keras_3(file, who):
-            config = older_configs.with_older_functions(config)
+            config = older_configs.with_older_rules(config)
         config = older_configs.converted(config)
         if not isinstance(config, dict) or "class_name" not in config:
             raise InvalidArgumentError(f"{who}: model_config describes no model")
@@ -112,34 +119,19 @@ def _weights_for(model: Any, file: Any) -> list[tuple[Variable, Any]]:
 def _optimizer_values(model: Any, group: Any) -> list[tuple[Variable, Any]]:
     if group is None or model.optimizer is None:
         return []
-    variables = list(hdf5.optimizer_to_restore(model).variables)
+    optimizer = hdf5.optimizer_to_restore(model)
     try:
         names = hdf5_files.texts(group, "weight_names")
-        if len(names) == len(variables) - 1 and not any("learning_rate" in name for name in names):
-            # Keras 2 tells the learning rate in the configuration alone.
-            del variables[1]
-        return listed_weights.listed(group, _in_order(variables, names), "the optimizer")
+        order = older_optimizers.by_variable(names)
+        return [
+            listed_weights.named(group, names[order[at]], variable, "the optimizer")
+            for at, variable in older_optimizers.taken(optimizer, len(names))
+        ]
     except ValueError as error:
         warnings.warn(
             f"load_model: the state of the optimizer is not restored: {error}", stacklevel=6
         )
         return []
-
-
-def _in_order(variables: list[Variable], names: list[str]) -> list[Variable]:
-    """The variables in the order of the names.
-
-    Until version 2.10 all of one kind stand together: `…/kernel/m:0`, `…/bias/m:0`, `…/kernel/v:0`.
-    """
-    kinds = [name.partition(":")[0].rpartition("/")[2] for name in names[1:]]
-    distinct = list(dict.fromkeys(kinds))
-    together = [kind for kind in distinct for _ in range(kinds.count(kind))]
-    if len(distinct) < 2 or kinds != together or len(set(map(kinds.count, distinct))) != 1:
-        return variables
-    if not all(kind in {"m", "v", "vhat", "momentum", "rms", "accumulator"} for kind in distinct):
-        return variables
-    step = len(distinct)
-    return [variables[0], *(v for i in range(step) for v in variables[1 + i :: step])]
 
 
 # Writing.

@@ -147,7 +147,7 @@ def _made(found: KerasObjects, told: dict[str, Any]) -> tuple[Any, dict[int, Var
     budget = sum((one.shape.num_elements() or 0) * one.dtype.size for one in stored) + _MORE
     _fill_vocabularies(found, 0, told["config"])
     config = {key: told[key] for key in ("class_name", "config")}
-    converted = older_configs.converted(older_configs.with_older_functions(config))
+    converted = older_configs.converted(older_configs.with_older_rules(config))
     with restoring.reading(restoring.Restoring(budget, compiles=False)):
         model = registry.deserialize_keras_object(converted)
     _check_vocabularies(model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from pinnace.checkpoint.checkpoint import Checkpoint
@@ -77,17 +78,70 @@ def load_weights(model: Model, filepath: Any, skip_mismatch: bool, **kwargs: Any
         for variable, value in found:
             variable.assign(value)
         return None
-    if skip_mismatch or skipped:
+    if skipped:
         raise ValueError(
-            "load_weights: skip_mismatch and objects_to_skip are for files that end in .h5 or "
-            f".keras, got {path!r}\n  Try: load_weights(path).expect_partial()"
+            "load_weights: objects_to_skip is for files that end in .h5 or .keras, got "
+            f"{path!r}\n  Try: skip_mismatch=True, which takes what the checkpoint has"
         )
     if not os.path.exists(f"{path}.index") and os.path.splitext(path)[1]:  # noqa: PTH110, PTH122 (a text)
         raise MissingWeightsError(
             f"load_weights: File format not supported: {path!r}. It must end in .weights.h5, .keras"
             " or .weights.json, or be a TensorFlow checkpoint that is there"
         )
-    return Checkpoint(root=model).read(path)
+    before = [(weight, weight.value()) for weight in model.weights]
+    try:
+        status = Checkpoint(root=model).read(path)
+        _check_whole(model, status, path, skip_mismatch)
+    except Exception:
+        for weight, value in before:
+            weight.assign(value)
+        raise
+    return status
+
+
+# What checkpoints have beside weights: children of a model or a layer, in Keras 2 and 3 and here.
+_APART = frozenset(
+    [
+        *("optimizer", "_optimizer", "save_counter", "keras_api", "loss_tracker", "_loss_tracker"),
+        *("_metrics", "_compile_metrics", "compiled_metrics", "_compile_loss", "_losses"),
+        *("seed_generator", "_seed_generators", "_random_generator", "_state", "count"),
+    ]
+)
+_LISTED = 8
+
+
+def _check_whole(model: Model, status: Any, path: str, partly: bool) -> None:
+    """Refuse a checkpoint that does not have all weights of a model, or has others.
+
+    What is not built yet gets its values later, in a model of attributes; that of Keras 2 counts
+    layers that have weights, which is not known of layers that are not built.
+
+    Raises:
+        ValueError: weights without a value, or values without a weight.
+    """
+    own = {id(weight) for weight in model.weights}
+    missing = [name for name, found in status.missing() if id(found) in own]
+    lost = status.lost(_APART)
+    if model._lists_layers and "layer_with_weights-0" in status.stored_names:
+        hdf5.check_built(model)
+    told = [
+        f"  {what} ({len(names)}): {', '.join(names[:_LISTED])}{' ...' * (len(names) > _LISTED)}"
+        for what, names in (
+            ("weights of the model without a value in it", missing),
+            ("its values without a weight in the model", lost),
+        )
+        if names
+    ]
+    if not told:
+        return
+    text = "\n".join([f"load_weights: checkpoint {path!r} is not that of {model.name!r}", *told])
+    if partly:
+        warnings.warn(text, stacklevel=5)
+        return
+    raise ValueError(
+        f"{text}\n  Try: load_weights(path, skip_mismatch=True) for what both have, or "
+        "tf.train.Checkpoint(root=model).read(path).expect_partial()"
+    )
 
 
 class MissingWeightsError(MissingFileError, ValueError):

@@ -93,7 +93,7 @@ def load_model(
         DataLossError: the file is damaged, or none of these.
         InvalidArgumentError: a configuration that means nothing here: a class that is not known, an
             argument that is not supported, weights that do not fit.
-        ImportError: h5py is missing.
+        ImportError: h5py, which belongs to this package, was taken away.
     """
     path = os.fspath(filepath)
     if isinstance(path, bytes):

@@ -3,10 +3,11 @@
 Run by a Python that has TensorFlow and, beside it, tf-keras 2.21.0 (installed without what it
 depends on, or it brings another TensorFlow), from the root of the repository:
 
-    PYTHONPATH=tests python tests/golden/keras_files/make_keras_2.py
+    PYTHONPATH=tests python tests/golden/keras_files/make_keras_2.py [NAME…]
 """
 
 import os
+import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
@@ -20,7 +21,7 @@ import tf_keras
 
 from support.golden import record
 from support.keras_exchange import write
-from support.keras_models import CASES, Case
+from support.keras_models import CASES, OLDER, Case
 
 FOLDER = Path(__file__).parent
 NAMES = ("dense", "recurrent", "heads", "pictures", "sentences")
@@ -47,7 +48,7 @@ def main() -> None:
     """Write the files."""
     library = SimpleNamespace(keras=tf_keras, constant=tf.constant)
     CASES["functions"] = Case(functions)
-    for name in (*NAMES, "functions"):
+    for name in sys.argv[1:] or (*NAMES, "functions", *OLDER):
         write(library, FOLDER / "keras_2", name)
     record(
         "keras_files/keras_2",

@@ -60,7 +60,7 @@ class Bidirectional(Layer):
         super().__init__(**options)
         self.forward_layer: Any = _like(layer, "forward")
         if backward_layer is None:
-            self.backward_layer: Any = _like(layer, "backward", go_backwards=True)
+            self.backward_layer: Any = _like(layer, "backward", go_backwards=not layer.go_backwards)
         else:
             self.backward_layer = backward_layer
         self._check_directions()

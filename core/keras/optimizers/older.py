@@ -1,0 +1,110 @@
+"""The state of optimizers of Keras 2: which of its values is for which variable of today's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework.trackable import Trackable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.variable import Variable
+
+_SLOTS = frozenset({"m", "v", "vhat", "momentum", "rms", "mg", "accumulator", "a", "z", "n"})
+
+
+def listed(optimizer: Any) -> list[Variable]:
+    """The variables of an optimizer in Keras 2's order.
+
+    There the learning rate is no variable of the list; what it keeps behind these, the momentum of
+    an SGD without any, is nothing.
+
+    Args:
+        optimizer: whose variables they are.
+    """
+    rate = optimizer._learning_rate
+    return [v for v in optimizer.variables if v is not rate]
+
+
+def taken(optimizer: Any, count: int) -> list[tuple[int, Variable]]:
+    """The variables of an optimizer, each with the number of its value among those of a file.
+
+    Args:
+        optimizer: built.
+        count: of the values in the file.
+
+    Raises:
+        ValueError: these are not the values of such an optimizer.
+    """
+    variables = list(optimizer.variables)
+    if count != len(variables):
+        variables = listed(optimizer)
+    still = type(optimizer).__name__ == "SGD" and not optimizer.momentum
+    if count < len(variables) or (count > len(variables) and not still):
+        raise ValueError(f"has {len(variables)} variables, the file has {count}")
+    return list(enumerate(variables))
+
+
+# What optimizers kept for a variable until version 2.10, and still keep under `legacy`.
+_KEPT = {
+    "Adam": {"m": "momentum", "v": "velocity", "vhat": "velocity_hat"},
+    "Adamax": {"m": "momentum", "v": "norm"},
+    "Nadam": {"m": "momentum", "v": "velocity"},
+    "SGD": {"momentum": "momentum"},
+    "RMSprop": {"rms": "velocity", "momentum": "momentum", "mg": "average_gradient"},
+    "Adagrad": {"accumulator": "accumulator"},
+    "Adadelta": {"accum_grad": "accumulated_grad", "accum_var": "accumulated_delta_var"},
+}
+
+
+def kept(optimizer: Any) -> list[tuple[Variable, str, Variable]]:
+    """What an optimizer keeps, by the names of version 2.10: variable, name, what is kept for it.
+
+    Args:
+        optimizer: built or not.
+    """
+    names = _KEPT.get(type(optimizer).__name__, {})
+    return [
+        (variable, older, optimizer.slot(name, variable))
+        for older, name in names.items()
+        if name in optimizer._slots
+        for variable in optimizer._targets
+    ]
+
+
+class ListedInKeras2(Trackable):
+    """The variables of an optimizer, as children in Keras 2's order.
+
+    Args:
+        optimizer: whose variables they are.
+    """
+
+    def __init__(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
+
+    def _trackable_children(self) -> dict[str, Trackable]:
+        return {str(i): v for i, v in enumerate(listed(self._optimizer))}
+
+    def _when_children_change(self, waiting: Callable[[], bool]) -> None:
+        self._optimizer._variables._when_children_change(waiting)
+
+
+def by_variable(names: Sequence[str]) -> list[int]:
+    """The numbers of values, put into the order in which those of one variable stand together.
+
+    Until version 2.10 all of one kind do: `…/kernel/m:0`, `…/bias/m:0`, `…/kernel/v:0`.
+
+    Args:
+        names: of the values, in the order of the file.
+    """
+    plain = list(range(len(names)))
+    kinds = [name.partition(":")[0].rpartition("/")[2] for name in names[1:]]
+    distinct = list(dict.fromkeys(kinds))
+    together = [kind for kind in distinct for _ in range(kinds.count(kind))]
+    if len(distinct) < 2 or kinds != together or len(set(map(kinds.count, distinct))) != 1:
+        return plain
+    if not _SLOTS.issuperset(distinct):
+        return plain
+    each = len(kinds) // len(distinct)
+    return [0, *(1 + kind * each + at for at in range(each) for kind in range(len(distinct)))]

@@ -1,0 +1,116 @@
+"""Models of Keras 2 whose files say other things than those of Keras 3."""
+
+from typing import Any
+
+from support.keras_models import OLDER, case
+
+
+def _coder(keras: Any, words: Any, kind: str, **options: Any) -> Any:
+    """The states that a recurrent layer ends with."""
+    return getattr(keras.layers, kind)(5, return_state=True, **options)(words)[1:]
+
+
+def _masked(keras: Any, name: str) -> tuple[Any, Any]:
+    words = keras.Input([7], dtype="int32", name=name)
+    return words, keras.layers.Embedding(7, 4, mask_zero=True)(words)
+
+
+@case(OLDER, inputs=(("int32", 7), ("int32", 7)))
+def masked_coder(keras: Any) -> Any:
+    """An encoder and a decoder of two layers, behind embeddings with masks."""
+    source, x = _masked(keras, "source")
+    target, y = _masked(keras, "target")
+    states = _coder(keras, x, "LSTM")
+    y = keras.layers.LSTM(5, return_sequences=True)(y, initial_state=states)
+    y = keras.layers.Dropout(0.0)(y)
+    y, *_ = keras.layers.LSTM(5, return_sequences=True, return_state=True)(y, initial_state=states)
+    model = keras.Model([source, target], keras.layers.Dense(7, activation="softmax")(y))
+    model.compile("adam", "mse")
+    return model
+
+
+@case(OLDER, inputs=(("int32", 7), ("int32", 7)))
+def masked_gru(keras: Any) -> Any:
+    """One state, which is no list, a mask that sums carry, and the last output alone."""
+    source, x = _masked(keras, "source")
+    target, y = _masked(keras, "target")
+    (state,) = _coder(keras, x, "GRU")
+    y = keras.layers.Add()([y, keras.layers.Dense(4)(x)])
+    y = keras.layers.GRU(5)(y, initial_state=state)
+    model = keras.Model([source, target], keras.layers.Dense(1)(y))
+    model.compile("sgd", "mse")
+    return model
+
+
+@case(OLDER, inputs=((7, 3), (5,)))
+def masking_simple(keras: Any) -> Any:
+    """Steps that the layer before them masks; states from a dense layer."""
+    x = keras.Input([7, 3], name="x")
+    state = keras.Input([5], name="state")
+    y = keras.layers.Masking(0.0)(keras.layers.ReLU(threshold=1.0)(x))
+    y = keras.layers.SimpleRNN(5, return_sequences=True, go_backwards=True)(
+        y, initial_state=keras.layers.Dense(5)(state)
+    )
+    model = keras.Model([x, state], keras.layers.GlobalAveragePooling1D()(y))
+    model.compile("sgd", "mse")
+    return model
+
+
+@case(OLDER, inputs=(("int32", 7), ("int32", 7)))
+def masked_both_ways(keras: Any) -> Any:
+    """Bidirectional coders: four states."""
+    source, x = _masked(keras, "source")
+    target, y = _masked(keras, "target")
+    both = keras.layers.Bidirectional(keras.layers.LSTM(5, return_state=True))
+    y = keras.layers.Bidirectional(keras.layers.LSTM(5, return_sequences=True))(
+        y, initial_state=both(x)[1:]
+    )
+    model = keras.Model([source, target], keras.layers.Dense(1)(y))
+    model.compile("sgd", "mse")
+    return model
+
+
+@case(OLDER, inputs=(("int32", 7),))
+def masked_inside(keras: Any) -> Any:
+    """A decoder that is a model inside a model, and cells on top of each other."""
+    words, x = _masked(keras, "words")
+    inner_in, inner = _masked(keras, "inner")
+    first = keras.Input([5], name="first")
+    second = keras.Input([5], name="second")
+    cells = [keras.layers.GRUCell(5), keras.layers.GRUCell(5)]
+    inner = keras.layers.RNN(cells, return_sequences=True)(inner, initial_state=[first, second])
+    decoder = keras.Model([inner_in, first, second], inner, name="decoder")
+    (state,) = _coder(keras, x, "GRU")
+    model = keras.Model(words, keras.layers.Dense(1)(decoder([words, state, state])))
+    model.compile("sgd", "mse")
+    return model
+
+
+@case(OLDER, inputs=(("int32", 7), ("int32", 7), (7, 4)))
+def masked_merges(keras: Any) -> Any:
+    """Layers that join two masks, or a mask and none: what counts in all of them counts."""
+    layers = keras.layers
+    first, x = _masked(keras, "first")
+    second, y = _masked(keras, "second")
+    z = keras.Input([7, 4], name="third")
+    outputs = []
+    for kind in ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"):
+        for one, other in ((x, y), (x, z), (z, y)):
+            merged = getattr(layers, kind)()([one, other])
+            outputs.append(layers.GlobalAveragePooling1D()(merged))
+    joined = layers.GlobalAveragePooling1D()(layers.Concatenate(axis=1)([x, y]))
+    model = keras.Model(
+        [first, second, z], layers.Dense(2)(layers.Concatenate()([*outputs, joined]))
+    )
+    model.compile("sgd", "mse")
+    return model
+
+
+@case(OLDER, inputs=((7, 3),))
+def backwards_first(keras: Any) -> Any:
+    """A bidirectional layer whose forward half begins with the last step."""
+    layers = keras.layers
+    inner = layers.GRU(4, go_backwards=True, return_sequences=True)
+    model = keras.Sequential([keras.Input([7, 3]), layers.Bidirectional(inner), layers.Dense(1)])
+    model.compile("sgd", "mse")
+    return model
