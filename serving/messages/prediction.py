@@ -264,6 +264,7 @@ def _large_entry(key: str, array: Array, as_content: bool) -> list[bytes | memor
     entry = field_header(_MAP_KEY, len(name)) + name
     entry += field_header(_MAP_VALUE, len(start) + array.nbytes) + start
     is_whole = array.flags.c_contiguous
+    raw: bytes | memoryview
     raw = array.reshape(-1).view(np.uint8).data if is_whole else raw_bytes(array)
     outputs = PredictResponse.OUTPUTS_FIELD_NUMBER
     return [field_header(outputs, len(entry) + array.nbytes) + entry, raw]

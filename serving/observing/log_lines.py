@@ -61,7 +61,7 @@ def log_to_stderr(form: str, *, is_worker: bool = False, is_first: bool = True) 
     if LOG.hasHandlers() and not (is_worker and LOG.handlers):  # those of its supervisor are ours
         return
     formatter = JsonLines() if form == "json" else TextLines(has_pid=is_worker)
-    handlers = LOG.handlers or [logging.StreamHandler()]
+    handlers: list[logging.Handler] = LOG.handlers or [logging.StreamHandler()]
     for handler in handlers:
         handler.setFormatter(formatter)
     LOG.handlers = handlers
