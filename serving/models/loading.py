@@ -81,7 +81,8 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
     """The SavedModel in a folder, ready to run.
 
     Args:
-        path: of the folder that holds `saved_model.pb` (or `.pbtxt`), or one ONNX file; or of an ONNX file.
+        path: of the folder that holds `saved_model.pb` (or `.pbtxt`), or one ONNX file; or of an
+            ONNX file.
         tags: which of several graphs, exactly; none takes the one that is tagged `serve`.
 
     Raises:

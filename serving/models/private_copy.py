@@ -134,8 +134,8 @@ def copy_privately(path: Path) -> PrivateCopy | None:
         if isinstance(error, OpError):
             raise
         LOG.warning(
-            "%s: no copy could be made: %s (set TMPDIR to a folder with space). A SavedModel is read "
-            "into the memory of each worker instead; an ONNX file must not be cut short",
+            "%s: no copy could be made: %s (set TMPDIR to a folder with space). A SavedModel is "
+            "read into the memory of each worker instead; an ONNX file must not be cut short",
             path,
             error.strerror or error,
         )

@@ -219,14 +219,8 @@ class Repository:
             model.is_wanted = True
             model.failures.clear()
             self._refresh_model(model)
-            if model.table.newest is None and not self._may_start_without(model):
+            if model.table.newest is None:
                 raise model.why_silent()
-
-    def _may_start_without(self, model: ServedModel) -> bool:
-        """Whether a model that did not load in time, and may never, leaves the others alone."""
-        return isinstance(model.why_silent(), DeadlineExceededError) and any(
-            other.table.newest is not None for other in self._models.values()
-        )
 
     def unload(self, name: str) -> None:
         """Stop serving a model until `load`; requests on their way are answered.

@@ -8,13 +8,14 @@ import numpy as np
 
 from pinnace.graph.codec.tensors import encode_tensor
 from pinnace.proto.saved_model_pb2 import SavedModel
+from pinnace.proto.types_pb2 import DataType
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pinnace.proto.node_def_pb2 import NodeDef
 
-_FLOAT, _INT, _RESOURCE = 1, 3, 20
+_FLOAT, _INT = DataType.DT_FLOAT, DataType.DT_INT32
 
 
 def save_hungry(folder: Path, side: int) -> Path:
@@ -30,7 +31,7 @@ def save_hungry(folder: Path, side: int) -> Path:
     graph = meta.graph_def
     graph.versions.producer = 1087
 
-    def node(name: str, op: str, *inputs: str, **types: int) -> NodeDef:
+    def node(name: str, op: str, *inputs: str, **types: DataType) -> NodeDef:
         one = graph.node.add(name=name, op=op, input=inputs)
         for key, value in types.items():
             one.attr[key].type = value
