@@ -3,7 +3,8 @@
 Run by a Python that has TensorFlow, with keras 2.13.1 or 2.14.0 (installed without what it depends
 on) before it on the path, from the root of the repository:
 
-    TF_USE_LEGACY_KERAS=1 PYTHONPATH=tests:FOLDER_OF_KERAS:FOLDER_OF_TF_KERAS python tests/golden/keras_files/make_keras_2_13.py
+    export TF_USE_LEGACY_KERAS=1 PYTHONPATH=tests:FOLDER_OF_KERAS:FOLDER_OF_TF_KERAS
+    python tests/golden/keras_files/make_keras_2_13.py
 """
 
 import os
@@ -20,9 +21,9 @@ import tensorflow as tf
 # What later TensorFlows have not, and only SavedModels of Keras use.
 tf.compat.v2.__internal__.register_load_context_function = lambda _: None
 
-import keras
+import keras  # noqa: E402 (the line above is for it)
 
-from support.golden import record
+from support.golden import record  # noqa: E402 (as above)
 
 L = keras.layers
 FOLDER = Path(__file__).parent / ("keras_" + "_".join(keras.__version__.split(".")[:2]))
@@ -47,7 +48,9 @@ MODELS = {
     "recurrent": lambda: sequence(
         (7, 4), L.LSTM(3, return_sequences=True), L.Bidirectional(L.GRU(2)), L.Dense(1)
     ),
-    "pictures": lambda: sequence((6, 6, 2), L.Conv2D(3, 2), L.Conv2D(3, 2), L.Flatten(), L.Dense(2)),
+    "pictures": lambda: sequence(
+        (6, 6, 2), L.Conv2D(3, 2), L.Conv2D(3, 2), L.Flatten(), L.Dense(2)
+    ),
 }
 
 
