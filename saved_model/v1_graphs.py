@@ -312,7 +312,7 @@ class MainGraph:
             self._refused = error
 
     def _initialise(self, names: Sequence[str], *, rehearsed: bool) -> None:
-        graph, captured, _ = self._part([], [], names)
+        graph, captured, _ = self._part([], [], list(names))
         if graph.effects:
             plan = plan_of(graph)
             if not rehearsed:

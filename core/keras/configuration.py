@@ -59,7 +59,7 @@ def made(kind: type[Made], arguments: dict[str, Any]) -> Made:
     Raises:
         TypeError: an argument that the constructor does not take.
     """
-    parameters = inspect.signature(kind.__init__).parameters  # type: ignore[misc]  # it is only looked at
+    parameters = inspect.signature(kind.__init__).parameters
     open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     later = [] if open_ended else [name for name in _OF_ALL if name not in parameters]
     layer = kind(**{name: value for name, value in arguments.items() if name not in later})

@@ -19,6 +19,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.keras import own_modules, restoring
+from pinnace.keras.config_errors import MalformedConfigError, UnknownNameError
 from pinnace.keras.stored_values import stored_value
 
 if TYPE_CHECKING:
@@ -266,14 +267,6 @@ def _serialize_callable(thing: Any) -> Any:
 
 # Beside `class_name`, where Keras looks for nothing: the version whose rules a layer follows.
 RULES = "rules_of_keras"
-
-
-class UnknownNameError(ValueError):
-    """Nothing here has the name that a configuration tells, or may have it."""
-
-
-class MalformedConfigError(TypeError, ValueError):
-    """A configuration that is none: with a number where a dict should be, for instance."""
 
 
 def deserialize_keras_object(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.errors import ResourceExhaustedError
+from pinnace.keras.config_errors import MalformedConfigError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,8 +80,6 @@ def compile_again(model: Any, told: Any) -> None:
     Raises:
         ValueError: the configuration is damaged, or names what is not known here.
     """
-    from pinnace.keras.registry import MalformedConfigError, UnknownNameError
-
     try:
         model.compile_from_config(told)
     except (MalformedConfigError, UnknownNameError):

@@ -1,4 +1,4 @@
-"""A model as Triton's configuration describes it: batches, inputs and outputs without their axis."""
+"""A model as Triton's configuration has it: batches, inputs and outputs without their axis."""
 
 from __future__ import annotations
 

@@ -75,6 +75,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "fastapi": ("serving",),
     "starlette": ("serving",),
     "uvicorn": ("serving",),
+    "httptools": ("serving.http",),
     "orjson": ("serving", "deploy.score"),
     "simdjson": ("serving.fast",),
     "prometheus_client": ("serving",),

@@ -35,6 +35,8 @@ KNOWN = {
     "ops.kernels.compiled": "os: where compiled kernels are kept",
     "ops.kernels.team": "os: how many cores there are, and how busy",
     "ops.random.generator": "os: chance from the system, for generators of programs",
+    "ops.trees.decision_forests": "SimpleMLLoadModelFromPathWithHandle, which says so",
+    "ops.trees.forest_files": "decodes what that op has read",
     "ops.state.text_lines": "InitializeTableFromTextFileV2, which says so",
 }  # fmt: skip
 

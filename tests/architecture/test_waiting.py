@@ -28,6 +28,8 @@ LISTED = {
         2,
         "a finalizer that takes its time; a command that goes on until a signal",
     ),
+    "test_order.py": (1, "a request that arrives in parts"),
+    "test_upgrades.py": (1, "a request that arrives in parts"),
     "test_traffic.py": (1, "a model that is slow"),
     "test_watchers.py": (1, "a watcher that is slow"),
     "test_workers.py": (1, "requests of another process that are under way"),

@@ -101,7 +101,7 @@ class Embedding(AdaptableLayer):
     def call(self, x: Tensor) -> Tensor:
         """The rows, -1 the last; what a sparse tensor leaves out is number 0."""
         rows: Tensor = ops.take(self.embeddings, _whole(x), axis=0)
-        return ops.cast(rows, self.compute_dtype)  # type: ignore[no-any-return]  # a tensor of one
+        return ops.cast(rows, self.compute_dtype)
 
     def quantized_call(self, x: Tensor) -> Tensor:
         """`call`, with the table in few bits.

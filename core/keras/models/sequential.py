@@ -305,7 +305,7 @@ class Sequential(Model):
 def _alone(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of a call, where a list of one tensor is that tensor, as in Keras."""
     first = args[0] if args else None
-    if type(first) not in (list, tuple) or len(first) != 1:
+    if not (type(first) is list or type(first) is tuple) or len(first) != 1:
         return args
     kinds = (Operands, np.ndarray, KerasTensor, TensorSpec)
     return (first[0], *args[1:]) if isinstance(first[0], kinds) or is_composite(first[0]) else args

@@ -111,10 +111,10 @@ def page_of(
     """
     cases = [
         (
-            dict(zip(program.inputs, arrays, strict=True)),
-            {names[name]: a for name, a in zip(program.outputs, results, strict=True)},
+            dict(zip(program.inputs, run.inputs, strict=True)),
+            {names[name]: a for name, a in zip(program.outputs, run.outputs, strict=True)},
         )
-        for arrays, results, _ in runs
+        for run in runs
     ]
     tolerance = _PAGE_TOLERANCE
     about = f"signature {program.signature}, {len(serialised):,} bytes"

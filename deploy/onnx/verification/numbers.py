@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from pinnace.graph.graph import FunctionRef, Graph, Node, constant_of
 from pinnace.graph.walk import ordered
+from pinnace.ops.array.sorting import LOWER_BOUND, UPPER_BOUND
 
+_SEARCHES = (LOWER_BOUND, UPPER_BOUND)
 _LARGEST = 300
 _FEW = 16  # elements of a constant that may be sizes
 
@@ -28,7 +30,7 @@ def demands_of(graph: Graph) -> list[int]:
 
 def searches(graph: Graph) -> bool:
     """Whether it looks for places in what has to be sorted."""
-    return any(node.op.name in {"LowerBound", "UpperBound"} for node in _nodes(graph))
+    return any(node.op in _SEARCHES for node in _nodes(graph))
 
 
 def _nodes(graph: Graph) -> Iterator[Node]:

@@ -34,7 +34,7 @@ def _as_drawn(x: Array) -> Array:
 
 def _tokens(x: Array) -> Array:
     """Small whole numbers from 1 on."""
-    return np.rint(np.abs(x) * 4 + 1).astype(x.dtype)
+    return np.asarray(np.rint(np.abs(x) * 4 + 1), x.dtype)
 
 
 def _digits(x: Array) -> Array:

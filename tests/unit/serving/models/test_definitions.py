@@ -1,4 +1,4 @@
-"""What a file says of a signature beside its graph: dtypes that are wrong, values that are left out.
+"""What a file says of a signature beside its graph: wrong dtypes, values that are left out.
 
 The model is one that TensorFlow wrote, with its signature changed here.
 """

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import numpy as np
 import pytest
 
@@ -24,6 +23,8 @@ from unit.serving.memory_server import Server, running
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    import httpx
 
 W = tf.constant(np.random.default_rng(0).normal(size=(3, 2)).astype(np.float32))
 KERNEL = tf.constant(np.random.default_rng(1).normal(size=(3, 3, 1, 2)).astype(np.float32))
@@ -118,7 +119,7 @@ def test_an_op_that_cannot_take_it_complains(tmp_path: Path, shape: tuple[int, .
     spec = tf.TensorSpec([1, 3], tf.float32, name="x")
     servable = Servable("m", 1, load_model(save(tmp_path, lambda x: {"y": dense(x)}, spec)))
     for _ in range(2):
-        with pytest.raises(InvalidArgumentError, match="(?i)matmul") as refusal:
+        with pytest.raises(InvalidArgumentError, match=r"(?i)matmul") as refusal:
             servable.run_now("serving_default", {"x": np.zeros(shape, np.float32)})
         assert "Input 'x' must be float32[1, 3], got float32" in str(refusal.value)
     servable.close()
@@ -138,7 +139,11 @@ def test_plans_of_other_shapes_are_few(tmp_path: Path) -> None:
     signature: Any = model.signatures["serving_default"]
     for rank in range(1, 20):
         for size in range(2, 5):
-            x = np.zeros([size] * rank, np.float32) if rank < 5 else np.zeros([1] * rank, np.float32)
+            x = (
+                np.zeros([size] * rank, np.float32)
+                if rank < 5
+                else np.zeros([1] * rank, np.float32)
+            )
             assert signature.run_other_shapes({"x": x})["y"].shape == x.shape
     assert len(signature.run_other_shapes.__self__._plans) <= 8
 
