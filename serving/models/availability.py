@@ -1,0 +1,51 @@
+"""Whether models that are to be served can be: before anything that answers is touched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.framework.errors import OpError, UnknownError
+from pinnace.serving.config.model_config import Specific
+from pinnace.serving.errors import one_line
+from pinnace.serving.models.sources import find_places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pinnace.serving.config.model_config import ModelConfig
+    from pinnace.serving.models.model_state import ServedModel
+
+
+def check_available(models: Iterable[ServedModel]) -> None:
+    """Raise unless each model has a version that was asked for and answers.
+
+    Raises:
+        UnknownError: one has none; as TensorFlow Serving has it.
+    """
+    silent = []
+    for model in models:
+        policy = model.config.policy
+        there = model.table.servables.keys()
+        if model.is_wanted and model.table.newest is None:
+            silent.append(f"{{{one_line(model.why_silent())}}}")
+        elif model.is_wanted and isinstance(policy, Specific) and not policy.versions & there:
+            silent.append(
+                f"{{model '{model.config.name}': of versions {sorted(policy.versions)} none could "
+                "be loaded}"
+            )
+    if silent:
+        raise UnknownError(
+            f"{len(silent)} model(s) did not become available: {{{', '.join(silent)}}}"
+        )
+
+
+def look_at(models: Iterable[ModelConfig]) -> list[object]:
+    """What is there of the versions of models, to compare with another look."""
+    found: list[object] = []
+    for config in models:
+        try:
+            places = find_places(config.base_path)
+            found.append({version: place.fingerprint() for version, place in places.items()})
+        except OpError as error:
+            found.append(one_line(error))
+    return found

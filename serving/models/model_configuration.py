@@ -1,0 +1,76 @@
+"""A model as Triton's configuration describes it: batches, inputs and outputs without their axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pinnace.serving.models.metadata import main_signature
+from pinnace.serving.requests.datatypes import datatype
+from pinnace.serving.running.batching import has_open_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.framework.specs import TensorSpec
+    from pinnace.serving.models.servable import Servable
+
+
+@dataclass(frozen=True, slots=True)
+class TensorConfiguration:
+    """An input or an output.
+
+    Attributes:
+        name: of the tensor.
+        data_type: as `TYPE_FP32`.
+        dims: sizes, -1 for any; without the batch axis if the model has one.
+    """
+
+    name: str
+    data_type: str
+    dims: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfiguration:
+    """The configuration of one version of a model.
+
+    Attributes:
+        name: of the model.
+        platform: as its metadata have it.
+        max_batch_size: rows that requests are joined to; 0 if its tensors have no batch axis.
+        inputs: of its main signature.
+        outputs: of the same.
+    """
+
+    name: str
+    platform: str
+    max_batch_size: int
+    inputs: Sequence[TensorConfiguration]
+    outputs: Sequence[TensorConfiguration]
+
+
+def read_configuration(servable: Servable) -> ModelConfiguration:
+    """The configuration of a version.
+
+    Raises:
+        UnimplementedError: it has no signature.
+    """
+    _, signature = main_signature(servable)
+    has_batch = has_open_batch(signature.inputs) and has_open_batch(signature.outputs)
+    return ModelConfiguration(
+        servable.name,
+        servable.model.platform,
+        servable.max_batch_size if has_batch else 0,
+        _tensors(signature.inputs, has_batch),
+        _tensors(signature.outputs, has_batch),
+    )
+
+
+def _tensors(specs: Mapping[str, TensorSpec], has_batch: bool) -> list[TensorConfiguration]:
+    found = []
+    for name, spec in specs.items():
+        dims = [-1 if size is None else size for size in spec.shape.dims or ()]
+        kind = datatype(spec.dtype).replace("BYTES", "STRING")
+        found.append(TensorConfiguration(name, f"TYPE_{kind}", dims[1:] if has_batch else dims))
+    return found

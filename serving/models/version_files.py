@@ -1,0 +1,203 @@
+"""The files of a version: every link is resolved, and what lies outside the model is refused.
+
+Whoever sends a model chooses the links in it, and the server opens them with its own rights. A
+file may therefore be a link to anything below the model's base folder (Kubernetes mounts volumes
+so), and to nothing else. Files are opened step by step from that folder, and no step is a link:
+what becomes one after it was looked at is not followed. A hard link cannot be told from the file
+that it is: the system gives a file no second path to compare.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from pinnace.framework.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    PermissionDeniedError,
+    UnavailableError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MOST_ENTRIES = 100_000  # of folders that are links to one another there is no end
+_WEIGHTS = (".data", "_data", ".bin", ".weights")
+_BASE: ContextVar[Path | None] = ContextVar("base", default=None)
+_REPLACED = (errno.ELOOP, errno.ENOTDIR, errno.ENOENT, errno.ENXIO)
+_NOT_REGULAR = "neither a file nor a folder"
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFile:
+    """A file of a version.
+
+    Attributes:
+        real: where it is, below the base folder, without links.
+        facts: what changes when it does.
+    """
+
+    real: Path
+    facts: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.facts[2]
+
+
+Files: TypeAlias = dict[Path, VersionFile]
+
+
+@contextmanager
+def links_within(base: Path) -> Iterator[None]:
+    """In this context, links of versions may lead to anything below a folder.
+
+    Args:
+        base: of a model's versions.
+    """
+    token = _BASE.set(base)
+    try:
+        yield
+    finally:
+        _BASE.reset(token)
+
+
+def base_of(path: Path) -> Path:
+    """The folder, without links, below which everything of a version must lie.
+
+    Args:
+        path: of the version: a folder, or an ONNX file. What a user names is what it leads to;
+            below a base folder, it must lie there itself.
+    """
+    base = _BASE.get()
+    if base is None or base == path:
+        return Path(os.path.realpath(path if path.is_dir() else path.parent))
+    return Path(os.path.realpath(base))
+
+
+def list_files(path: Path) -> Files:
+    """The files of a version, by their path in its folder.
+
+    Args:
+        path: a folder; or a file, with those whose names begin as its own: where a large ONNX
+            model has its weights.
+
+    Raises:
+        PermissionDeniedError: one is a link out of the model's base folder; it is named.
+        FailedPreconditionError: one is a pipe, a socket or a device.
+        InvalidArgumentError: there are too many.
+        OSError: a folder cannot be read.
+    """
+    base = base_of(path)
+    if not path.is_file():
+        return dict(_below(path, _resolved(path, base), base))
+    found: Files = {}
+    for file in sorted(path.parent.iterdir()):
+        if file == path:
+            # Named by the user, whatever it leads to.
+            real = Path(os.path.realpath(file))
+            found[Path(file.name)] = VersionFile(real, facts_of(real.stat()))
+        elif _is_beside(file.name, path) and file.is_file():
+            real = _resolved(file, base)
+            found[Path(file.name)] = VersionFile(real, facts_of(real.stat()))
+    return found
+
+
+def _below(folder: Path, real: Path, base: Path) -> Iterator[tuple[Path, VersionFile]]:
+    left = [(folder, real, frozenset((real,)))]
+    entries = 0
+    while left:
+        shown, where, above = left.pop()
+        for name in sorted(os.listdir(where)):  # noqa: PTH208 - names, not paths
+            entries += 1
+            if entries > _MOST_ENTRIES:
+                raise InvalidArgumentError(f"{folder}: more than {_MOST_ENTRIES} files")
+            inner, target = shown / name, where / name
+            if target.is_symlink():
+                target = _resolved(inner, base)
+            try:
+                facts = target.stat()
+            except FileNotFoundError:  # a link to nothing, or gone already
+                continue
+            if stat.S_ISDIR(facts.st_mode):
+                if target in above:
+                    raise InvalidArgumentError(f"{inner}: a link to a folder that it is in")
+                left.append((inner, target, above | {target}))
+            elif stat.S_ISREG(facts.st_mode):
+                yield inner.relative_to(folder), VersionFile(target, facts_of(facts))
+            else:
+                raise FailedPreconditionError(f"{inner}: {_NOT_REGULAR}")
+
+
+def _resolved(path: Path, base: Path) -> Path:
+    """Where a path leads.
+
+    Raises:
+        PermissionDeniedError: out of the base folder.
+    """
+    real = Path(os.path.realpath(path))
+    if not real.is_relative_to(base):
+        raise PermissionDeniedError(
+            f"{path}: a link to {str(real)!r}, outside of the model's folder {str(base)!r}\n"
+            "  Try: copy the model with `cp -rL`, if you trust it, so that its files are its own"
+        )
+    return real
+
+
+def facts_of(facts: os.stat_result) -> tuple[int, ...]:
+    """What changes when a file does, or another one takes its place."""
+    times = (facts.st_mtime_ns, facts.st_ctime_ns)
+    return (facts.st_dev, facts.st_ino, facts.st_size, *times)
+
+
+def _is_beside(name: str, file: Path) -> bool:
+    """Whether a file has the weights of an ONNX file, by the names that exporters give them."""
+    return name.startswith(file.name) or name in {file.stem + end for end in _WEIGHTS}
+
+
+def open_listed(file: VersionFile, shown: Path) -> int:
+    """A descriptor of a file that was listed, and of no other.
+
+    Args:
+        file: from `list_files`.
+        shown: its path in messages.
+
+    Raises:
+        UnavailableError: another file has taken its place, or it has changed.
+        OSError: it cannot be opened.
+    """
+    # A folder that may be passed through need not be one that may be read.
+    way = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    folder = os.open(file.real.anchor, way)
+    try:
+        *above, name = file.real.parts[1:]
+        for part in above:
+            inner = os.open(part, way, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        # Opening a pipe would wait for somebody to write to it.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        found = os.open(name, flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno in _REPLACED:
+            raise changing(shown) from error
+        raise
+    finally:
+        os.close(folder)
+    if facts_of(os.fstat(found)) != file.facts:
+        os.close(found)
+        raise changing(shown)
+    return found
+
+
+def changing(path: Path) -> UnavailableError:
+    """A version is not what it was when its files were listed."""
+    return UnavailableError(f"{path}: changes while it is read; trying again later")
