@@ -15,6 +15,7 @@ ORACLE_SEED ?= 1
 INTEROP_PATHS ?= v2,v1,c,lite,resave
 
 # The environments of peers and generators are named by a sum of their pins: a new pin makes a new one.
+DEMO_PINS := scikit-learn==1.9.1
 EXTRAS := onnx,grpc,image,score,dev
 TENSORFLOW_PINS := tensorflow-cpu==2.21.0 fastapi==0.115.12 uvicorn[standard]==0.34.2 google-crc32c==1.9.0 threadpoolctl==3.8.0 diastatic-malt==2.15.3
 # A peer of the benchmarks, beside TensorFlow and ONNX Runtime, which the development environment has.
@@ -72,6 +73,7 @@ PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 comma := ,
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
 INSTALLED := $(VENV)/.installed-$(shell cat pyproject.toml | cksum | cut -d ' ' -f 1)
+DEMO := $(CACHE)/venvs/demo-$(call sum,$(DEMO_PINS))
 TENSORFLOW := $(CACHE)/venvs/tensorflow-$(call sum,$(TENSORFLOW_PINS))
 JAX := $(CACHE)/venvs/jax-$(call sum,$(JAX_PINS))
 SERVERS := $(CACHE)/venvs/servers-$(call sum,$(SERVERS_PINS))
@@ -139,6 +141,10 @@ endef
 $(INSTALLED):
 	$(call venv,$(VENV),-e '.[$(EXTRAS)]',pinnace and its tools (about 800 MB; a minute or two))
 	@rm -f $(VENV)/.installed-*
+	@touch $@
+
+$(DEMO)/.installed: pyproject.toml
+	$(call venv,$(DEMO),-e '.[onnx]' $(DEMO_PINS),pinnace and what the demo needs (420 MB))
 	@touch $@
 
 $(TENSORFLOW)/.installed:
@@ -331,8 +337,8 @@ proto: $(PROTOC)/.installed ## generate proto/*_pb2.py again
 ## the main job
 
 .PHONY: demo
-demo: $(INSTALLED) ## train, save, export and serve a digit classifier; ONCE=1 stops after it
-	$(VENV)/bin/python examples/digits_demo.py $(if $(filter-out 0,$(ONCE)),--once) $(ARGS)
+demo: $(DEMO)/.installed ## train, save, export and serve a digit classifier; ONCE=1 stops after it
+	$(DEMO)/bin/python examples/digits_demo.py $(if $(filter-out 0,$(ONCE)),--once) $(ARGS)
 
 # ARGS are for the target that needs it.
 $(DIGITS)/saved_model.pb:

@@ -47,6 +47,22 @@ CHARTS: dict[str, dict[str, Any]] = {
         "env": [{"name": "AWS_REGION", "value": "eu-central-1"}],
         "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/a"}},
     },
+    "secured": {
+        "image": {"repository": "registry.example/team/pinnace"},
+        "envFrom": [{"secretRef": {"name": "bucket-keys"}}],
+        "extraVolumes": [{"name": "words", "configMap": {"name": "words"}}],
+        "extraVolumeMounts": [{"name": "words", "mountPath": "/words", "readOnly": True}],
+        "apiKeys": {"secret": "keys"},
+        "tls": {"secret": "certificate", "clientCa": True},
+        "ingress": {
+            "enabled": True,
+            "className": "nginx",
+            "annotations": {"nginx.ingress.kubernetes.io/backend-protocol": "HTTPS"},
+            "hosts": ["models.example"],
+            "tlsSecret": "outside",
+        },
+    },
+    "certified": {"tls": {"secret": "certificate"}},
     "bare": {
         "autoscaling": {"kind": "none"},
         "networkPolicy": {"enabled": False},
@@ -74,6 +90,9 @@ REFUSED = {
     "drainSeconds=-1": "drainSeconds",
     "monitoring.alert=true": "alert",
     "args={workers=2}": "args",
+    "ingress.enabled=true": "hosts",
+    "extraVolumeMounts[0].name=a": "mountPath",
+    "tls.cert=a": "cert",
 }
 # An image's digest and how it is pulled are for those who have a registry; the base of the image is
 # an argument, whose default has a tag.

@@ -331,6 +331,9 @@ def _shared_or_made(found: Any, config: dict[str, Any], custom_objects: Any) -> 
             return reading.shared[number]
         with custom_object_scope(custom_objects or {}):
             made = _made(found, config)
+            if getattr(made, "_is_layer", False) and type(made).__name__ != config["class_name"]:
+                # The file knows its weights by the class that another stands for here.
+                vars(made)["_read_as"] = config["class_name"]
             if config.get(RULES) == 2 and hasattr(made, "_rules_of_keras"):
                 made._rules_of_keras = 2
             reading.later(made, config.get("build_config"), config.get("compile_config"))

@@ -37,7 +37,7 @@ ARCHITECTURES = {
     "FasterViT0": "fastervit",
     "FastViT_T8": "fastvit",
     "GCViT_XXTiny": "gcvit",
-    "GhostNetV2_1X": "ghostnet",
+    "GhostNetV2_100": "ghostnet",
     "HaloNet26T": "halonet",
     "HorNetTiny": "hornet",
     "InceptionNeXtTiny": "inceptionnext",
@@ -127,6 +127,8 @@ if __name__ == "__main__":
     # Before TensorFlow is imported: the architectures are of Keras 2.
     os.environ["TF_USE_LEGACY_KERAS"] = "1"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # oneDNN's softmax refuses HaloNet's six axes.
+    os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
     if sys.argv[1] == "--one":
         write(sys.argv[2], Path(sys.argv[3]))
     else:

@@ -97,11 +97,12 @@ def weights_for(
     """
     found: list[tuple[Variable, Any]] = []
     others: dict[int, list[str]] = {}
-    for place, layer in list(places(model, skipped, others)):
-        group = hdf5_files.entry(file, f"{place}/vars" if place else "vars")
+    older = _counts_of_older(model, file)
+    for place, layer in list(places(model, skipped, others, older=older)):
+        group = _vars_of(file, place)
         # Keras: what was saved as another attribute of the same layer.
         for other in others.get(id(layer), []) if group is None else []:
-            group = group or hdf5_files.entry(file, f"{other}/vars")
+            group = group or _vars_of(file, other)
         try:
             if own_variables.says_itself(layer):
                 found.extend(own_variables.values_of(layer, group))
@@ -114,6 +115,37 @@ def weights_for(
                 raise ValueError(message) from None
             warnings.warn(message, stacklevel=5)
     return found
+
+
+_DEPENDENCIES = "_layer_checkpoint_dependencies"
+
+
+def _counts_of_older(model: Layer, file: Any) -> int:
+    """How often a layer counts in the paths of a file of Keras 2.12 to 2.14; 0 for other files.
+
+    There layers with weights are children of their model by two names: 2.13 counts both, 2.14 one.
+    """
+    if not any(str(name).replace("\\", "/").split("/")[0] == _DEPENDENCIES for name in file):
+        return 0
+    twice = (
+        _vars_of(file, place) is not None
+        for place, layer in places(model, older=2)
+        if layer._weight_store.own_variables()
+    )
+    return 2 if all(twice) else 1
+
+
+def _vars_of(file: Any, place: str) -> Any:
+    """The group of a layer's own values; Keras 2 on Windows writes paths with its separator."""
+    found = hdf5_files.entry(file, f"{place}/vars" if place else "vars")
+    if found is not None or not place:
+        return found
+    there = place.replace("/", "\\")
+    for name in (f"{there}\\vars", f"{there}/vars"):
+        found = hdf5_files.entry(file, name)
+        if found is not None:
+            return found
+    return None
 
 
 def values_for(group: Any, variables: Sequence[Variable]) -> list[Any]:
@@ -150,7 +182,11 @@ def value_for(data: Any, name: str, variable: Variable) -> Any:
 
 
 def places(  # noqa: C901 (a walk through layers and one through containers, each calls the other)
-    model: Layer, skipped: tuple[Any, ...] = (), others: dict[int, list[str]] | None = None
+    model: Layer,
+    skipped: tuple[Any, ...] = (),
+    others: dict[int, list[str]] | None = None,
+    *,
+    older: int = 0,
 ) -> Iterator[tuple[str, Layer]]:
     """Every layer, once, and its path in the file: as Keras walks through attributes.
 
@@ -158,6 +194,7 @@ def places(  # noqa: C901 (a walk through layers and one through containers, eac
         model: the outermost one.
         skipped: layers that are left out, and what is in them alone.
         others: filled, by the id of a layer, with the further paths that it has.
+        older: see `_counts_of_older`.
     """
     seen = {id(layer) for layer in skipped}
 
@@ -168,7 +205,7 @@ def places(  # noqa: C901 (a walk through layers and one through containers, eac
             return
         seen.add(id(layer))
         yield path, layer
-        for name, child in _attributes(layer):
+        for name, child in _attributes(layer, older):
             inner = f"{path}/{name}" if path else name
             if isinstance(child, Layer):
                 yield from visit(child, inner)
@@ -179,7 +216,8 @@ def places(  # noqa: C901 (a walk through layers and one through containers, eac
         counts: dict[str, int] = {}
         for child in container.values() if isinstance(container, dict) else container:
             if isinstance(child, Layer):
-                name = class_name_in_snake_case(type(child).__name__)
+                kind = getattr(child, "_read_as", type(child).__name__)
+                name = class_name_in_snake_case(kind)
                 count = counts[name] = counts.get(name, -1) + 1
                 yield from visit(child, f"{path}/{name}_{count}" if count else f"{path}/{name}")
             elif isinstance(child, (list, tuple, dict)):
@@ -190,9 +228,12 @@ def places(  # noqa: C901 (a walk through layers and one through containers, eac
     return visit(model, "")
 
 
-def _attributes(layer: Layer) -> Iterator[tuple[str, Any]]:
+def _attributes(layer: Layer, older: int = 0) -> Iterator[tuple[str, Any]]:
     listed = getattr(layer, "_lists_layers", False) or getattr(layer, "_topology", None)
-    if listed:
+    if listed and older:
+        layers = layer.layers  # type: ignore[attr-defined]  # models have it
+        yield _DEPENDENCIES, [one for x in layers for one in [x] * (older if x.weights else 1)]
+    elif listed:
         yield "layers", layer.layers  # type: ignore[attr-defined]  # models have it
     names = [name for name in dir(layer) if not name.startswith("__") and name not in _of_all()]
     for name in sorted(names, key=lambda name: f"~{name}" if name.startswith("_") else name):

@@ -118,6 +118,8 @@ def _restore(model: Any, weights: IO[bytes], path: str, older: bool) -> None:
         else:
             found = []
         found += _optimizer_values(model, file, older)
+    for layer in model._flatten_layers():
+        vars(layer).pop("_read_as", None)
     for variable, value in found:
         variable.assign(value)
 

@@ -111,6 +111,8 @@ def converted(config: Any) -> Any:
     if not isinstance(config, dict):
         return config
     kind = config.get("class_name")
+    if kind == "Sequential" and isinstance(config.get("config"), list):  # before 2.2.3
+        config = {**config, "config": {"name": "sequential", "layers": config["config"]}}
     if not isinstance(kind, str) or not isinstance(config.get("config"), dict):
         return {key: converted(value) for key, value in config.items()}
     kind = _CLASSES.get(kind.rpartition(">")[2], kind) if ">" not in kind else kind
@@ -144,8 +146,10 @@ def _arguments(kind: str, inner: dict[str, Any]) -> dict[str, Any]:
             key == "groups" and value == 1 and "Trans" in kind
         ):
             continue
-        if key == "fn" and not kind.endswith("Wrapper"):
+        if key == "fn" and registry.own_object("", kind, is_function=False) is not None:
             continue  # the function that a loss is, which its class says already
+        if key.endswith("_initializer") and isinstance(value, dict):
+            value = _initializer(value)
         made[_RENAMED.get((kind, key), key)] = value
     axis = made.get("axis")
     if kind == "BatchNormalization" and isinstance(axis, list) and len(axis) == 1:
@@ -154,6 +158,14 @@ def _arguments(kind: str, inner: dict[str, Any]) -> dict[str, Any]:
         for key in _OF_OPTIMIZERS:
             made.pop(key, None)
     return made
+
+
+def _initializer(config: dict[str, Any]) -> dict[str, Any]:
+    """Without a dtype, which initializers of TensorFlow 1 have: that of the weight is taken."""
+    inner = config.get("config")
+    if not isinstance(inner, dict) or "dtype" not in inner:
+        return config
+    return {**config, "config": {key: x for key, x in inner.items() if key != "dtype"}}
 
 
 # Functional models.

@@ -193,7 +193,7 @@ def _distributed(
         if target in _CALLED:
             later[target] = value
         elif target:
-            settings[target] = value
+            settings[target] = value.lower() if target == "mode" else value
         elif value not in _NOTHING and not (target == "" and value == 0):
             raise ValueError(f"tf.{function}: argument {key}={value!r:.60} is not supported")
     first = [] if "condition" in later else list(call["args"])

@@ -36,6 +36,7 @@ from pinnace.deploy.onnx.verification.checking import (
     open_session,
 )
 from pinnace.deploy.onnx.verification.compatibility import verdicts
+from pinnace.deploy.onnx.verification.corners import corners_of
 from pinnace.deploy.onnx.verification.profiles import refuse_strangers
 from pinnace.deploy.onnx.verification.reference import reference
 from pinnace.deploy.onnx.verification.samples import Run, runs_of
@@ -189,11 +190,11 @@ def _export(model: object, options: Options) -> ExportReport:
         names = converted.names
         outline, structure = stage.outline()
         check_structure(outline)
-        runs = _run(whole, options, cut)
+        runs, corners = _run(whole, options, cut)
         comparison = None
         if options.verify:
             session = open_session(outline, lean=converted.weight_bytes > _LARGE)
-            comparison = compare(program, session, runs)
+            comparison = compare(program, session, [*runs, *corners])
             del session
             release_all()
         variant = None
@@ -217,6 +218,7 @@ def _export(model: object, options: Options) -> ExportReport:
             runtimes=tuple(verdicts(structure, stage.size, is_aside=stage.data is not None)),
             differences=_differences(comparison, names),
             batches=0 if comparison is None else comparison.batches,
+            compared={} if comparison is None else comparison.kinds,
             file_bytes=stage.size,
             weight_bytes=converted.weight_bytes,
             data_path=_data_path(stage, options),
@@ -309,16 +311,22 @@ def _write(stage: Stage, program: Program, options: Options) -> _Converted:
     return converted
 
 
-def _run(program: Program, options: Options, cut: "Cut | None") -> Sequence[Run]:
+def _run(
+    program: Program, options: Options, cut: "Cut | None"
+) -> tuple[Sequence[Run], Sequence[Run]]:
+    """Runs for all that follows, and those at the corners, for the comparison alone."""
     if not options.needs_runs:
-        return ()
+        return (), ()
+    corners: Sequence[Run] = ()
     with reference(plain=program.is_ours):
         runs = runs_of(program, options.sample) if cut is None else cut.runs(options.sample)
+        if options.verify and options.sample is None and cut is None:
+            corners = list(corners_of(program, runs))
     if program.is_ours:
         program.concrete.drop_plan()  # what it packed and keeps is not needed again
     release_all()
     trim(program.weights)
-    return runs
+    return runs, corners
 
 
 def _smaller(

@@ -34,6 +34,8 @@ class ExportReport:
         differences: output -> the largest |ONNX Runtime - pinnace|, and the same divided by the
             output's largest absolute value; empty if nothing was compared.
         batches: how many sets of inputs were compared.
+        compared: kind of inputs ("drawn", "sample", "zeros", "ones", "padded", "long", "zeros of
+            integers", "ones of integers") -> how many sets of them.
         unconvertible: always empty: what cannot be converted is an error.
         file_bytes: size of the file, with that of its weights' file.
         weight_bytes: size of the float32 weights.
@@ -67,6 +69,7 @@ class ExportReport:
     file_bytes: int
     weight_bytes: int
     data_path: str | None = None
+    compared: Mapping[str, int] = field(default_factory=dict)
     unconvertible: Mapping[str, str] = field(default_factory=dict)
     variant: VariantReport | None = None
     ort_path: str | None = None
@@ -123,6 +126,7 @@ class ExportReport:
             "largest_difference": self.largest_difference,
             "largest_relative": self.largest_relative,
             "batches": self.batches,
+            "compared": dict(self.compared),
             "differences": {name: list(pair) for name, pair in self.differences.items()},
             "file_bytes": self.file_bytes,
             "weight_bytes": self.weight_bytes,

@@ -107,8 +107,10 @@ def _summary(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"The strings are cut off: `{where}` says how {numbers} are made of {texts}."
     yield ""
     if report["batches"]:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in report["compared"].items())
         gave = (
-            f"ONNX Runtime gave pinnace's outputs on {report['batches']} sets of inputs, with "
+            f"ONNX Runtime gave pinnace's outputs on {report['batches']} sets of inputs "
+            f"({kinds}), with "
             f"differences of {report['largest_relative']:.1e} at most, relative to "
             "the largest value of an output."
         )

@@ -13,6 +13,8 @@ import numpy as np
 
 from pinnace.deploy.onnx.program.deadlines import FIRST_S
 from pinnace.deploy.onnx.program.sources import Program
+from pinnace.deploy.onnx.verification.numbers import demands_of, searches
+from pinnace.deploy.onnx.verification.styles import in_order, in_styles
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import DeadlineExceededError, FailedPreconditionError, OpError
@@ -39,14 +41,16 @@ class Run(NamedTuple):
         wide: inputs of more rows, whose last ones are `inputs`: the other side gets these. Who runs
             one row alone and who runs it in company agree only if no size is fixed, and no row
             depends on others.
+        kind: of inputs: "drawn", "sample", or the corner that they are.
     """
 
     inputs: list[Array]
     outputs: tuple[Array, ...]
     wide: list[Array] | None = None
+    kind: str = "drawn"
 
 
-class _Patience:
+class Patience:
     """How long a run on drawn inputs may take: a loop may never end on some, and on others it may.
 
     Args:
@@ -87,11 +91,11 @@ def runs_of(program: Program, sample: Mapping[str, Any] | None, words: Array = _
     Raises:
         FailedPreconditionError: no inputs were found.
     """
-    patience = _Patience(program.limit_s)
+    patience = Patience(program.limit_s)
     if sample is not None:
         found = [_sample(program, sample)]
     else:
-        found = list(_drawn(program, words, patience))
+        found = list(_drawn(program, words, patience)) or list(_styled(program, words, patience))
     if not found:
         wanted = ", ".join(f"{name}: {spec.text}" for name, spec in program.inputs.items())
         within = f" within {program.limit_s:g} s" if patience.is_over else ""
@@ -111,7 +115,7 @@ def _sample(program: Program, sample: Mapping[str, Any]) -> Run:
         )
     arrays = [_of_type(sample[name], spec.dtype) for name, spec in program.inputs.items()]
     try:
-        return Run(arrays, program.run(arrays))
+        return Run(arrays, program.run(arrays), kind="sample")
     except DeadlineExceededError as error:
         remedy = "a sample that takes less, a larger verify_timeout_s, or verify=False"
         raise DeadlineExceededError(f"{error.message}\n  Try: {remedy}") from error
@@ -127,9 +131,10 @@ def _of_type(given: Any, dtype: DType) -> Array:
     return texts.reshape(array.shape)
 
 
-def _drawn(program: Program, words: Array, patience: _Patience) -> Iterator[Run]:
+def _drawn(program: Program, words: Array, patience: Patience) -> Iterator[Run]:
     """Random inputs that the program takes: of every unknown axis two sizes if it can be."""
-    streams = (key_counter_from_seed((_SEED, number)) for number in itertools.count())
+    streams = streams_from(0)
+    is_sorted = searches(program.concrete.graph)
     shapes = [list(spec.shape) for spec in program.inputs.values()]
     missing = {
         "batch": 2 if any(None in shape[:1] for shape in shapes) else 0,
@@ -146,9 +151,10 @@ def _drawn(program: Program, words: Array, patience: _Patience) -> Iterator[Run]
             continue
         high = 2 if attempt % 2 else 10
         arrays = [
-            _draw(next(streams), spec, size["batch"], size["inner"], high, words)
+            draw(next(streams), spec, size["batch"], size["inner"], high, words)
             for spec in program.inputs.values()
         ]
+        arrays = in_order(arrays) if is_sorted else arrays
         alone = None if found or missing["inner"] else _last_row(program, arrays)
         if alone is not None:
             began = time.perf_counter()
@@ -187,12 +193,12 @@ def more_of(
     began = time.perf_counter()
     shapes = {name: array.shape for name, array in feeds[-1].items()}
     each = max((shape[0] if shape else 1 for shape in shapes.values()), default=1)
-    streams = (key_counter_from_seed((_SEED + 1, number)) for number in itertools.count())
+    streams = streams_from(1)
     for _ in range(-(-rows // max(each, 1))):
         if time.perf_counter() - began > most_s:
             return
         yield {
-            name: _draw(next(streams), TensorSpec(shapes[name], spec.dtype), 1, 1, 10, _WORDS)
+            name: draw(next(streams), TensorSpec(shapes[name], spec.dtype), 1, 1)
             for name, spec in program.inputs.items()
         }
 
@@ -214,9 +220,51 @@ def _has_rows(program: Program, outputs: tuple[Array, ...]) -> bool:
     )
 
 
-def _draw(
-    stream: KeyCounter, spec: TensorSpec, batch: int, inner: int, high: int, words: Array
+def _styled(program: Program, words: Array, patience: Patience) -> Iterator[Run]:
+    """Two runs on inputs of some form, where the model takes no others: sorted, sizes, ..."""
+    streams = streams_from(3)
+    found = 0
+    demands = [(n, n) for n in demands_of(program.concrete.graph)]
+    demands += [(2, n) for n, _ in demands]
+    for batch, inner in (*demands, *zip(itertools.cycle((2, 4, 3)), _SIZES[:5], strict=False)):
+        drawn = [
+            draw(next(streams), spec, batch, inner, 10, words) for spec in program.inputs.values()
+        ]
+        for arrays in (drawn, *in_styles(drawn)):
+            if patience.is_over:
+                return
+            expected = patience.outcome(program, arrays)
+            if expected is not None:
+                yield Run(arrays, expected)
+                found += 1
+                break
+        if found == 2:
+            return
+
+
+def streams_from(purpose: int) -> Iterator[KeyCounter]:
+    """Streams of numbers, other ones for each purpose."""
+    return (key_counter_from_seed((_SEED + purpose, number)) for number in itertools.count())
+
+
+def draw(
+    stream: KeyCounter,
+    spec: TensorSpec,
+    batch: int,
+    inner: int,
+    high: int = 10,
+    words: Array = _WORDS,
 ) -> Array:
+    """Random values of a spec: normal numbers, whole ones below `high`, words.
+
+    Args:
+        stream: where they come from.
+        spec: what they must fit.
+        batch: the size of a first axis that is unknown.
+        inner: the size of others.
+        high: whole numbers are less.
+        words: what strings are drawn from.
+    """
     shape = [
         (batch if axis == 0 else inner) if n is None else n for axis, n in enumerate(spec.shape)
     ]

@@ -18,7 +18,7 @@ import tf_keras as keras
 
 from support.golden import record
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "keras_2"
 L = keras.layers
 RNG = np.random.default_rng(0)
 
@@ -116,7 +116,7 @@ def main() -> None:
         np.savez_compressed(FOLDER / f"{name}.npz", **arrays)
     (FOLDER / "checkpoint").unlink(missing_ok=True)
     record(
-        "keras_checkpoints",
+        "keras_checkpoints/keras_2",
         script="keras_checkpoints/make.py",
         made_with=f"tensorflow {tf.__version__}, tf-keras {keras.__version__}",
     )

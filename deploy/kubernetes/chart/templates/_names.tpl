@@ -32,3 +32,15 @@ model_config_list {
 {{- end }}
 }
 {{- end }}
+
+{{- /* A probe of a path: by HTTPS where the server has a certificate, by the port where it asks for one. */ -}}
+{{- define "pinnace.probe" -}}
+{{- $values := (index . 0).Values -}}
+{{- if and $values.tls.secret $values.tls.clientCa -}}
+tcpSocket: {port: http}
+{{- else if $values.tls.secret -}}
+httpGet: {path: {{ index . 1 }}, port: http, scheme: HTTPS}
+{{- else -}}
+httpGet: {path: {{ index . 1 }}, port: http}
+{{- end -}}
+{{- end }}

@@ -10,7 +10,7 @@ import pytest
 import pinnace as tf
 from support.golden import golden
 
-FOLDER = golden("keras_checkpoints")
+FOLDER = golden("keras_checkpoints/keras_2")
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 keras = tf.keras
 

@@ -1,0 +1,87 @@
+"""Inputs that random numbers never are: zeros, ones, rows that are padded, axes that are long.
+
+A loop over the steps that count runs to the end of a drawn row, and a limit of twenty is never
+reached by five: what goes wrong behind these is seen here.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from pinnace.deploy.onnx.program.sources import Program
+from pinnace.deploy.onnx.verification.numbers import limits_of, searches
+from pinnace.deploy.onnx.verification.samples import Patience, Run, draw, streams_from
+from pinnace.framework.tensor import Array
+
+# Seconds for all of them in pinnace, which may compile something first; elements of a long input.
+_MOST_S = 5.0
+_ELEMENTS = 1 << 17
+_LONG = 3  # how many long ones at most
+
+
+def corners_of(program: Program, runs: Sequence[Run]) -> Iterator[Run]:
+    """Further runs, as many as there is time for.
+
+    Args:
+        program: the model.
+        runs: on drawn inputs, which the model takes.
+    """
+    patience = Patience(min(_MOST_S, program.limit_s))
+    began = time.perf_counter()
+    for kind, arrays in _inputs(program, runs[-1].inputs):
+        if time.perf_counter() - began > _MOST_S:
+            return
+        expected = patience.outcome(program, arrays)
+        if expected is not None:
+            yield Run(arrays, expected, kind=kind)
+
+
+def _inputs(program: Program, drawn: list[Array]) -> Iterator[tuple[str, list[Array]]]:
+    if not searches(program.concrete.graph):
+        yield from _long(program)
+    is_real = [x.dtype.kind == "f" for x in drawn]
+    for kind, number in (("zeros", 0), ("ones", 1)):
+        if any(is_real):
+            yield (
+                kind,
+                [np.full_like(x, number) if x.dtype.kind == "f" else x for x in drawn],
+            )
+        if any(x.dtype.kind in "iu" for x in drawn):
+            yield (
+                f"{kind} of integers",
+                [np.full_like(x, number) if x.dtype.kind in "iu" else x for x in drawn],
+            )
+    if any(_is_sequence(x) for x in drawn):
+        yield "padded", [_padded(x) if _is_sequence(x) else x for x in drawn]
+
+
+def _is_sequence(x: Array) -> bool:
+    return x.dtype.kind in "fiu" and x.ndim > 1 and x.shape[1] > 1
+
+
+def _padded(x: Array) -> Array:
+    """Zeros at the end of each row, of another length in each."""
+    found = x.copy()
+    for row in range(len(found)):
+        found[row, (row + 1) % x.shape[1] :] = 0
+    return found
+
+
+def _long(program: Program) -> Iterator[tuple[str, list[Array]]]:
+    """Unknown axes beyond the numbers in the graph, first beyond all of them."""
+    specs = list(program.inputs.values())
+    if not any(None in spec.shape for spec in specs):
+        return
+    limits = limits_of(program.concrete.graph)
+    sizes = [number + 1 for number in (limits[-1:] + limits[:1] + limits[len(limits) // 2 :][:1])]
+    streams = streams_from(2)
+    for size in list(dict.fromkeys(sizes))[:_LONG]:
+        for batch, inner in ((size, size), (2, size), (size, 3)):
+            counts = [
+                int(np.prod([(inner if a else batch) if n is None else n for a, n in enumerate(s)]))
+                for s in (list(spec.shape) for spec in specs)
+            ]
+            if max(counts, default=0) <= _ELEMENTS:
+                yield "long", [draw(next(streams), spec, batch, inner) for spec in specs]
+                break

@@ -1,0 +1,44 @@
+"""Whole numbers in a program: on both sides of each it may do different things."""
+
+from collections.abc import Iterator
+
+from pinnace.graph.graph import FunctionRef, Graph, Node, constant_of
+from pinnace.graph.walk import ordered
+
+_LARGEST = 300
+_FEW = 16  # elements of a constant that may be sizes
+
+
+def limits_of(graph: Graph) -> list[int]:
+    """The whole numbers among its constants that a size may reach, in order."""
+    found: set[int] = set()
+    for node in _nodes(graph):
+        for value in node.outputs if node.op.name == "Const" else ():
+            array = constant_of(value)
+            if array is not None and array.dtype.kind in "iu" and array.size <= _FEW:
+                found.update(int(number) for number in array.flat)
+    return sorted(number for number in found if 1 < number <= _LARGEST)
+
+
+def demands_of(graph: Graph) -> list[int]:
+    """The sizes that it insists on (`ensure_shape`), in order."""
+    shapes = [node.attrs["shape"] for node in _nodes(graph) if node.op.name == "EnsureShape"]
+    return sorted({int(n) for s in shapes if s.rank is not None for n in s if n is not None})
+
+
+def searches(graph: Graph) -> bool:
+    """Whether it looks for places in what has to be sorted."""
+    return any(node.op.name in {"LowerBound", "UpperBound"} for node in _nodes(graph))
+
+
+def _nodes(graph: Graph) -> Iterator[Node]:
+    """All nodes, those of functions that it calls included."""
+    waiting, seen = [graph], {id(graph)}
+    while waiting:
+        for node in ordered(waiting.pop()):
+            yield node
+            for attr in node.attrs.values():
+                for ref in attr if isinstance(attr, tuple) else (attr,):
+                    if isinstance(ref, FunctionRef) and id(ref.graph) not in seen:
+                        seen.add(id(ref.graph))
+                        waiting.append(ref.graph)

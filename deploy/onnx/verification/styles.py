@@ -1,0 +1,102 @@
+"""Inputs of a certain form, for models that do not take any numbers: made of drawn ones."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+
+import numpy as np
+
+from pinnace.framework.tensor import Array
+
+_DIGITS = np.array([b"0", b"7", b"12", b"-3"], object)
+
+
+def in_styles(arrays: Sequence[Array]) -> Iterator[list[Array]]:
+    """The same inputs with whole numbers that are divisors, sorted, places, sizes and so on."""
+    for real, whole in product((_as_drawn, _tokens), _WHOLE):
+        yield [
+            real(x)
+            if x.dtype.kind == "f"
+            else whole(x, arrays)
+            if x.dtype.kind in "iu"
+            else _digits(x)
+            for x in arrays
+        ]
+
+
+def in_order(arrays: Sequence[Array]) -> list[Array]:
+    """The inputs with their numbers in ascending order: what is searched must be sorted."""
+    return [np.sort(x, -1) if x.ndim and x.dtype.kind in "fiu" else x for x in arrays]
+
+
+def _as_drawn(x: Array) -> Array:
+    return x
+
+
+def _tokens(x: Array) -> Array:
+    """Small whole numbers from 1 on."""
+    return np.rint(np.abs(x) * 4 + 1).astype(x.dtype)
+
+
+def _digits(x: Array) -> Array:
+    return np.resize(_DIGITS, x.shape) if x.dtype == object else x
+
+
+def _divisors(x: Array, arrays: Sequence[Array]) -> Array:
+    del arrays
+    return x % 7 + 1
+
+
+def _ones(x: Array, arrays: Sequence[Array]) -> Array:
+    del arrays
+    return np.ones_like(x)
+
+
+def _zeros(x: Array, arrays: Sequence[Array]) -> Array:
+    del arrays
+    return np.zeros_like(x)
+
+
+def _ascending(x: Array, arrays: Sequence[Array]) -> Array:
+    """Row numbers that begin with 0; of a table each row behind the one before."""
+    del arrays
+    if not x.ndim:
+        return np.asarray(x + 1)
+    steps = np.arange(x.shape[0], dtype=x.dtype).reshape(-1, *[1] * (x.ndim - 1))
+    return np.broadcast_to(steps, x.shape).copy()
+
+
+def _permutation(x: Array, arrays: Sequence[Array]) -> Array:
+    del arrays
+    size = x.shape[-1] if x.ndim else 1
+    return np.broadcast_to(np.arange(size, dtype=x.dtype)[::-1], x.shape).copy()
+
+
+def _splits(x: Array, arrays: Sequence[Array]) -> Array:
+    """The ends of rows, the last of which ends with the largest input."""
+    most = max((len(other) for other in arrays if other.ndim and other is not x), default=1)
+    if x.ndim != 1 or not x.size:
+        return np.full_like(x, most)
+    return np.linspace(0, most, x.size).astype(x.dtype)
+
+
+def _shape(x: Array, arrays: Sequence[Array]) -> Array:
+    """The shape of another input, or another with as many elements."""
+    others = [other for other in arrays if other is not x and other.ndim]
+    if x.ndim != 1 or not x.size or not others:
+        return np.ones_like(x)
+    alike = [other for other in others if other.ndim == x.size]
+    if alike:
+        return np.array(alike[0].shape, x.dtype)
+    largest = max(others, key=lambda other: other.size)
+    return np.array([*[1] * (x.size - 1), largest.size], x.dtype)
+
+
+_WHOLE: tuple[Callable[[Array, Sequence[Array]], Array], ...] = (
+    _divisors,
+    _ones,
+    _shape,
+    _ascending,
+    _permutation,
+    _splits,
+    _zeros,
+)
