@@ -153,9 +153,7 @@ def _load_saved_model(path: Path, tags: Sequence[str], *, is_private: bool) -> L
     from pinnace.saved_model.reading import load
 
     # Workers share what is mapped, which only a copy may be: others overwrite the original.
-    options = LoadOptions(
-        verify=True, map_weights=is_private, max_run_bytes=loading_bytes()
-    )
+    options = LoadOptions(verify=True, map_weights=is_private, max_run_bytes=loading_bytes())
     loaded = load(str(path), tags or None, options)
     signatures: dict[str, Runnable] = {
         name: FunctionSignature(function) for name, function in loaded.signatures.items()
