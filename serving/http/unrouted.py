@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from starlette.responses import Response
-    from starlette.routing import BaseRoute
+    from starlette.routing import Route
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _GROUP = re.compile(r"\(\?P<\w+>")
@@ -30,15 +30,12 @@ class Unrouted:
     def __init__(
         self,
         app: ASGIApp,
-        routes: Iterable[BaseRoute],
+        routes: Iterable[Route],
         refuse: Callable[[Request, Exception], Awaitable[Response]],
     ) -> None:
         self._app = app
         self._refuse = refuse
-        self._routes = [
-            (route.path_regex, route.methods)  # type: ignore[attr-defined] - APIRoute has both
-            for route in routes
-        ]
+        self._routes = [(route.path_regex, route.methods or {"GET"}) for route in routes]
         methods = {method for _, methods in self._routes for method in methods}
         self._taken = {
             method: re.compile(
