@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY
 from pinnace.framework.errors import InvalidArgumentError, OpError
+from pinnace.framework.visible_text import visible_line
 from pinnace.graph.codec.dead_branches import is_flow_op
 from pinnace.graph.codec.references import TRANSLATED
 from pinnace.graph.text import text_of
@@ -421,7 +422,7 @@ def _signature_of(
     options = LoadOptions(experimental_skip_checkpoint=True)
     signatures = load(export_dir, tags, options).signatures
     if signature not in signatures:
-        known = ", ".join(sorted(signatures)) or "none"
+        known = ", ".join(map(visible_line, sorted(signatures))) or "none"
         raise InvalidArgumentError(
             f"{export_dir}: there is no signature {signature!r}; the model has: {known}"
         )

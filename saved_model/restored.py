@@ -18,6 +18,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Operands, Tensor
 from pinnace.framework.trackable import Trackable
 from pinnace.framework.variable import Variable
+from pinnace.framework.visible_text import visible_line
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.saved_model.layout import CREATE, INITIALIZE
 
@@ -305,7 +306,7 @@ class SignatureMap(Mapping[str, ConcreteFunction], Trackable):
         try:
             lazy = self._signatures[name]
         except KeyError:
-            known = ", ".join(sorted(self._signatures)) or "none"
+            known = ", ".join(map(visible_line, sorted(self._signatures))) or "none"
             raise KeyError(f"there is no signature {name!r}; the model has: {known}") from None
         return lazy.get()
 

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.config.settings import Settings
-    from pinnace.serving.models.repository import Loader
     from pinnace.serving.models.servable import Servable
+    from pinnace.serving.models.version_loader import Loader
     from pinnace.serving.service import Front
 
 _BACKLOG = 2048

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pinnace.serving.config.model_config import ModelConfig
     from pinnace.serving.config.settings import Settings
-    from pinnace.serving.models.repository import Loader
+    from pinnace.serving.models.version_loader import Loader
     from pinnace.serving.observing.ledger import Ledger
 
 _QUICK_S = 5.0  # a worker that lives no longer is replaced later and later

@@ -16,7 +16,8 @@ _RANGES = (
 )
 _CLASS = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _RANGES)
 _HIDDEN = re.compile(f"(?![\\n\\t])[{_CLASS}]")
-_HIDDEN_IN_JSON = re.compile(f"[{_CLASS}]")
+_CONTROL = re.compile(f"[{_CLASS}]")
+_LETTERS = {0x09: "\\t", 0x0A: "\\n"}
 
 
 class Printing:
@@ -34,6 +35,11 @@ def visible(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _HIDDEN.sub(_written_out, text)
 
 
+def visible_line(text: str) -> str:
+    """A text whose control characters, ends of lines included, are written out: one line."""
+    return text if text.isascii() and text.isprintable() else _CONTROL.sub(_written_out, text)
+
+
 def printed(text: str) -> str:
     """What a model prints, visible, each line with the mark of the process."""
     text = visible(text)
@@ -46,11 +52,13 @@ def visible_json(text: bytes) -> bytes:
     """JSON in which control characters of its texts are escapes, as they are read back."""
     if text.isascii() and b"\x7f" not in text:
         return text
-    return _HIDDEN_IN_JSON.sub(_escaped, text.decode()).encode()
+    return _CONTROL.sub(_escaped, text.decode()).encode()
 
 
 def _written_out(found: re.Match[str]) -> str:
     code = ord(found[0])
+    if code in _LETTERS:
+        return _LETTERS[code]
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -28,6 +28,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.specs import parse as parse_spec
+from pinnace.framework.visible_text import visible_line
 from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node, Value
 from pinnace.graph.walk import ordered
 from pinnace.ops import registry
@@ -67,7 +68,7 @@ def _one_text(graph: Graph) -> str:
     lines.append(f"  return {', '.join(results)}".rstrip())
     if graph.effects:
         lines.append(f"  effects {', '.join(node.name for node in graph.effects)}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(visible_line, lines)) + "\n"
 
 
 def _argument_text(value: Value) -> str:

@@ -206,11 +206,14 @@ def _print_output(terminal: Terminal, name: str, array: "Array") -> None:
         wide = array.astype(np.float64)
         facts = f"  from {wide.min():.6g} to {wide.max():.6g}, mean {wide.mean():.6g}"
     terminal.heading(name, f"{kind}{list(array.shape)}{facts}")
-    terminal.line(
-        np.array2string(array, threshold=_SHOWN, precision=6, suppress_small=True, separator=", ")
-        if array.ndim
-        else str(array[()])
+    if array.ndim == 0:
+        terminal.line(str(array[()]))
+        return
+    text = np.array2string(
+        array, threshold=_SHOWN, precision=6, suppress_small=True, separator=", "
     )
+    for line in text.split("\n"):  # texts in it are written as Python does
+        terminal.line(line)
 
 
 def _plain(array: "Array") -> Any:

@@ -7,7 +7,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework.visible_text import visible
+from pinnace.framework.visible_text import visible, visible_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,22 +35,22 @@ class Terminal:
     def heading(self, text: str, note: str = "") -> None:
         """A title, and what belongs to it."""
         if self._console is None:
-            _print(f"{text}  {note}".rstrip())
+            _print(visible_line(f"{text}  {note}".rstrip()))
             return
         from rich.text import Text
 
-        line = Text(visible(text), "bold")
-        line.append(f"  {visible(note)}" if note else "", "not bold dim")
+        line = Text(visible_line(text), "bold")
+        line.append(f"  {visible_line(note)}" if note else "", "not bold dim")
         self._console.print(line, soft_wrap=True)
 
     def line(self, text: str = "", style: str = "") -> None:
-        """Print a line."""
+        """Print one line, whatever ends of lines a name in it has."""
         if self._console is None:
-            _print(text)
+            _print(visible_line(text))
             return
         from rich.text import Text
 
-        self._console.print(Text(visible(text), style), soft_wrap=True)
+        self._console.print(Text(visible_line(text), style), soft_wrap=True)
 
     def table(
         self,
@@ -71,6 +71,7 @@ class Terminal:
         """
         if not rows:
             return
+        rows = [[visible_line(one) for one in row] for row in rows]
         if self._console is None:
             self._plain_table(columns, rows, title, right)
             return
@@ -85,7 +86,7 @@ class Terminal:
             table.add_column(column, justify="right" if index in right else "left", overflow="fold")
         for index, row in enumerate(rows):
             style = styles[index] if index < len(styles) else ""
-            table.add_row(*(Text(visible(one)) for one in row), style=style)
+            table.add_row(*map(Text, row), style=style)
         self._console.print(table)
 
     def _plain_table(

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import InvalidArgumentError, MissingFileError, NotFoundError
+from pinnace.framework.visible_text import visible_line
 from pinnace.saved_model import layout
 
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ def unknown_name(what: str, name: str, known: Iterable[str], where: object) -> I
     """The error for a name that a model does not have."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, 1, 0.5) or (names if len(names) == 1 else [])
-    advice = f"\n  Try: {near[0]}" if near else ""
-    listed = ", ".join(names) or "none"
+    advice = f"\n  Try: {visible_line(near[0])}" if near else ""
+    listed = ", ".join(map(visible_line, names)) or "none"
     return InvalidArgumentError(f"{where}: there is no {what} {name!r}; it has: {listed}{advice}")
 
 

@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from pinnace.framework.errors import INTERNAL, OpError
 from pinnace.serving import acceleration
@@ -19,6 +20,7 @@ from pinnace.serving.http.bodies import error_reply, error_response
 from pinnace.serving.http.guards import Guarded, Packed, metrics_paths, open_paths
 from pinnace.serving.http.paths import FoldedPaths
 from pinnace.serving.http.platforms import platform_routes
+from pinnace.serving.http.unrouted import Unrouted
 from pinnace.serving.observing.access_log import Logged
 from pinnace.serving.service import Service
 from pinnace.serving.web import routes as web
@@ -94,11 +96,10 @@ def application(service: Service) -> FastAPI:
     app.state.shadow_report = service.shadow_report
     app.state.description = Description(service.repository, keys is not None)
     app.state.pictures = Pictures()
-    app.include_router(tfserving.router)
-    app.include_router(openinference.router)
-    app.include_router(health.router)
-    app.include_router(web.router)
-    app.include_router(platform_routes(settings))
+    platforms = platform_routes(settings)
+    routers = (tfserving.router, openinference.router, health.router, web.router, platforms)
+    for router in routers:
+        app.include_router(router)
     for path in metrics_paths(settings.metrics_path):
         app.get(path, tags=["Health"], response_class=PlainTextResponse)(health.metrics)
     app.add_exception_handler(OpError, _answer_error)
@@ -106,6 +107,12 @@ def application(service: Service) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_no_route)
     app.add_middleware(UnexpectedErrors)
+    routes = [route for router in (*routers, app.router) for route in router.routes]
+    app.add_middleware(
+        Unrouted,
+        routes=[route for route in routes if isinstance(route, Route)],
+        refuse=_answer_no_route,
+    )
     app.add_middleware(FoldedPaths)
     if keys is not None:
         free = open_paths(

@@ -24,19 +24,26 @@ def check_available(models: Iterable[ServedModel]) -> None:
     """
     silent = []
     for model in models:
+        if not model.is_wanted or is_answering(model):
+            continue
         policy = model.config.policy
-        there = model.table.servables.keys()
-        if model.is_wanted and model.table.newest is None:
-            silent.append(f"{{{one_line(model.why_silent())}}}")
-        elif model.is_wanted and isinstance(policy, Specific) and not policy.versions & there:
-            silent.append(
-                f"{{model '{model.config.name}': of versions {sorted(policy.versions)} none could "
-                "be loaded}"
-            )
+        if isinstance(policy, Specific) and model.table.newest is not None:
+            versions = sorted(policy.versions)
+            reason = f"model '{model.config.name}': of versions {versions} none could be loaded"
+        else:
+            reason = one_line(model.why_silent())
+        silent.append(f"{{{reason}}}")
     if silent:
         raise UnknownError(
             f"{len(silent)} model(s) did not become available: {{{', '.join(silent)}}}"
         )
+
+
+def is_answering(model: ServedModel) -> bool:
+    """Whether a model has a version that was asked for and answers."""
+    policy, there = model.config.policy, model.table.servables.keys()
+    is_there = not isinstance(policy, Specific) or bool(policy.versions & there)
+    return model.table.newest is not None and is_there
 
 
 def look_at(models: Iterable[ModelConfig]) -> list[object]:

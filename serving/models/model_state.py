@@ -39,7 +39,7 @@ class _Failure:
 
 
 class ServedModel:
-    """A model as the repository sees it. Only a writing thread changes it.
+    """A model as the repository sees it. Only who holds the repository's lock changes it.
 
     Args:
         config: what it was told.
@@ -50,6 +50,7 @@ class ServedModel:
         failures: versions that did not load.
         problem: why its folder cannot be looked at; None if it can.
         is_wanted: whether it is served; not after a client unloaded it.
+        is_retired: whether another one has its place, or none: what it still loads is not kept.
     """
 
     def __init__(self, config: ModelConfig, aside: frozenset[int]) -> None:
@@ -58,6 +59,7 @@ class ServedModel:
         self.failures: dict[int, _Failure] = {}
         self.problem: OpError | None = None
         self.is_wanted = True
+        self.is_retired = False
 
     def may_try(
         self, version: int, fingerprint: tuple[object, ...], max_retries: int, retry_s: float
@@ -85,6 +87,10 @@ class ServedModel:
         self.failures[version] = _Failure(fingerprint, tries + 1, time.monotonic())
         status = VersionStatus(version, State.END, canonical_code(error), one_line(error))
         self.table = self.table.with_status(status)
+
+    def note_end(self, version: int) -> None:
+        """A version is served no longer, or nobody wants it any longer."""
+        self.table = self.table.with_status(VersionStatus(version, State.END))
 
     def forget_failures(self, found: AbstractSet[int]) -> None:
         """Forget the versions that did not load and are not there any longer.

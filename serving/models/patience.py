@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
 from pinnace.framework.context import state
 from pinnace.framework.errors import DeadlineExceededError
-from pinnace.ops.running import Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pinnace.ops.running import Stop
+
 T = TypeVar("T")
 
 _GRACE_S = 2.0  # in which work that is told to end should
+_LOOK_S = 0.1  # from one look whether it is told to the next
 
 
-def done_within(work: Callable[[], T], seconds: float, what: str) -> T:
+def done_within(work: Callable[[], T], seconds: float, what: str, stop: Stop) -> T:
     """The result of some work that is done in a thread of its own.
 
     Args:
         work: to do. Runs of models in it are told to end when time is over.
         seconds: that it may take.
         what: is said of it when it takes longer.
+        stop: another thread may end it with this before.
 
     Raises:
         DeadlineExceededError: it takes longer. If it does not end even then, its thread stays
             behind.
+        Exception: another thread ended it; the reason that it gave.
     """
-    stop = Stop()
     outcome: list[T] = []
     problem: list[BaseException] = []
 
@@ -45,9 +49,11 @@ def done_within(work: Callable[[], T], seconds: float, what: str) -> T:
         target=copy_context().run, args=(begin,), name="pinnace-load", daemon=True
     )
     thread.start()
-    thread.join(seconds)
+    end = time.monotonic() + seconds
+    while thread.is_alive() and stop.reason is None and (left := end - time.monotonic()) > 0:
+        thread.join(min(left, _LOOK_S))
     if thread.is_alive():
-        reason = DeadlineExceededError(f"{what} within {seconds:g} s")
+        reason = stop.reason or DeadlineExceededError(f"{what} within {seconds:g} s")
         stop.end(reason)
         thread.join(_GRACE_S)
         raise reason

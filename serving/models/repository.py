@@ -1,62 +1,60 @@
 """Folders of models → versions that answer: scanning, loading beside the old, swapping, unloading.
 
-One thread writes at a time: the first caller of `start`, then those that look for changes.
-Requests only read: a model's state is one frozen `Table`, replaced by one assignment, so that a
-look-up takes no lock and never sees half a change. A version that was replaced lives until the last
-request that holds it is answered.
+Models are loaded in the turns of a `LoadQueue`, without a lock; what they change is changed in a
+moment under one. Requests only read: a model's state is one frozen `Table`, replaced by one
+assignment, so that a look-up takes no lock and never sees half a change. A version that was
+replaced lives until the last request that holds it is answered.
 """
 
 from __future__ import annotations
 
 import gc
-import logging
 import threading
 import time
-import weakref
+from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from pinnace.framework.errors import (
+    AbortedError,
     DeadlineExceededError,
     FailedPreconditionError,
     NotFoundError,
     OpError,
-    UnimplementedError,
 )
-from pinnace.serving.config.batching_config import PER_MODEL_FILE, read_batching_parameters
 from pinnace.serving.config.model_config import Latest, ModelConfig, check_models, read_model_config
 from pinnace.serving.config.urls import public_url
-from pinnace.serving.errors import UnservedError, one_line
-from pinnace.serving.models.availability import check_available, look_at
-from pinnace.serving.models.loaded_model import LoadedModel
+from pinnace.serving.errors import LOG, UnservedError, one_line
+from pinnace.serving.models.availability import check_available, is_answering, look_at
+from pinnace.serving.models.load_queue import LoadQueue
 from pinnace.serving.models.loading import load_model
 from pinnace.serving.models.model_state import ServedModel
-from pinnace.serving.models.patience import done_within
 from pinnace.serving.models.polling import Timer
-from pinnace.serving.models.servable import Servable
 from pinnace.serving.models.sources import find_places, is_remote
 from pinnace.serving.models.tables import Table
 from pinnace.serving.models.tables import Which as Which
+from pinnace.serving.models.version_loader import VersionLoader
 from pinnace.serving.models.versions import State, VersionStatus
-from pinnace.serving.models.warmup import warm_up
 from pinnace.serving.observing.load_metrics import LoadMetrics
-from pinnace.serving.running.limits import RunLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
+    from concurrent.futures import Future
 
-    from pinnace.serving.config.batching_config import BatchOptions
     from pinnace.serving.config.settings import Settings
+    from pinnace.serving.models.servable import Servable
     from pinnace.serving.models.sources import Place
-
-Loader: TypeAlias = "Callable[[Path], LoadedModel]"
-
-LOG = logging.getLogger("pinnace.serving")
+    from pinnace.serving.models.version_loader import Loader
 
 _COLLECT_EVERY = 200  # times as long as it takes
+# Of the time that a load may take: others are loaded beside it then, and the start goes on.
+_SLOW = 1 / 30
+_TOO_SLOW_FOR_START = 1 / 5
+_LOOK_S = 0.1  # from one look at what the start waits for to the next
 
 
 class Repository:
@@ -77,12 +75,15 @@ class Repository:
         self.is_leaving = False
         self.loads = LoadMetrics()
         self._settings = settings
-        self._loader = loader
-        self._limits = RunLimits(settings.max_run_s, settings.max_run_bytes)
+        self._versions = VersionLoader(settings, loader)
+        self._queue = LoadQueue(settings.max_load_s * _SLOW)
         self._models: dict[str, ServedModel] = {}
         self._splits = {split.model: split for split in settings.version_weights}
         self._shadows = {(shadow.model, shadow.version) for shadow in settings.shadows}
-        self._writing = threading.RLock()
+        self._replacing = threading.RLock()  # held while a list of models is loaded
+        self._writing = threading.RLock()  # held for moments
+        self._staged_names: AbstractSet[str] = frozenset()
+        self._was_staged = threading.Condition(self._writing)
         self._timers: list[Timer] = []
         self._has_garbage = False
         self._collect_at = 0.0
@@ -93,15 +94,17 @@ class Repository:
     def start(self) -> None:
         """Load every model, then look for changes in a thread. Does nothing the second time.
 
+        A model that takes very long is loaded while the others answer already.
+
         Raises:
             OpError: a model has no version that can be loaded; nothing stays loaded then.
         """
-        with self._writing:
+        with self._replacing:
             if self._started:
                 return
             self._config_text = self._read_config_text()
             try:
-                self.replace_models(self._settings.read_models())
+                self._replace(self._settings.read_models())
                 self._check_all_answer()
             except BaseException:
                 self._unload_all()
@@ -119,10 +122,10 @@ class Repository:
 
     def close(self) -> None:
         """Stop looking for changes and unload every model."""
+        self._queue.close()
         for timer in self._timers:
             timer.stop()
-        with self._writing:
-            self._unload_all()
+        self._unload_all()
 
     def replace_models(self, models: Iterable[ModelConfig]) -> None:
         """Serve these models and no others. Those that stay are not disturbed.
@@ -137,48 +140,128 @@ class Repository:
             UnknownError: one of them has no version that answers; the message has each, and why.
             FailedPreconditionError: a label names a version that is not loaded.
         """
-        with self._writing:
+        _finish(self._replace(models))
+
+    def _replace(self, models: Iterable[ModelConfig]) -> list[Future[None]]:
+        """As `replace_models`; what is new of those that stay is loaded later."""
+        with self._replacing, ExitStack() as staging:
+            configs = check_models(models)
             before = self._models
             served: dict[str, ServedModel] = {}
+            kept: list[ServedModel] = []
+            for config in configs:
+                old = before.get(config.name)
+                if old is not None and old.config == config and is_answering(old):
+                    served[config.name] = old
+                    kept.append(old)
+                else:
+                    aside = frozenset(v for name, v in self._shadows if name == config.name)
+                    served[config.name] = ServedModel(config, aside)
+            staged = {n: model for n, model in served.items() if model is not before.get(n)}
+            staging.enter_context(self._staging(staged.keys()))
             try:
-                for config in check_models(models):
-                    served[config.name] = self._staged(config)
-                if self._started:
-                    check_available(served.values())
-                for model in served.values():
-                    self._set_labels(model)
+                late = self._load_staged(staged)
+                with self._writing:
+                    if self._started:
+                        check_available(served.values())
+                    for model in served.values():
+                        self._set_labels(model, is_late=model in late)
+                    self._models = served
             except BaseException:
-                self._close_others(served, before)
+                self._close_others(staged, before)
                 raise
-            self._models = served
             self._close_others(before, served)
-            self._collect()
+            return self._refreshed(kept)
+
+    @contextmanager
+    def _staging(self, names: AbstractSet[str]) -> Iterator[None]:
+        """In this context, models of these names are loaded beside what is served, and only so."""
+        with self._writing:
+            self._staged_names = names
+        try:
+            yield
+        finally:
+            with self._was_staged:
+                self._staged_names = frozenset()
+                self._was_staged.notify_all()
+
+    def _load_staged(self, models: Mapping[str, ServedModel]) -> list[ServedModel]:
+        """Load models beside those that are served; those that the start does not wait for."""
+        loads: dict[Future[None], ServedModel] = {}
+        for name, model in models.items():
+            self._queue.end(name, AbortedError(f"the configuration of model '{name}' changed"))
+            loads[self._queue.add(name, partial(self._stage, model))] = model
+        waiting = set(loads)
+        too_slow_s = self._settings.max_load_s * _TOO_SLOW_FOR_START
+        while waiting:
+            waiting = wait(waiting, _LOOK_S, FIRST_COMPLETED).not_done
+            late = [loads[one] for one in waiting]
+            if (
+                not self._started
+                and late
+                and all(self._queue.is_loading_for(m.config.name, too_slow_s) for m in late)
+                and any(model.table.newest is not None for model in models.values())
+            ):
+                for model in late:
+                    name = model.config.name
+                    LOG.warning("model '%s' is still being loaded; the others answer", name)
+                return late
+        _finish(loads)
+        return []
 
     def _close_others(
         self, models: Mapping[str, ServedModel], kept: Mapping[str, ServedModel]
     ) -> None:
-        """Close the versions of models that the others do not have."""
-        for name, model in models.items():
-            other = kept.get(name)
-            others = {} if other is None else other.table.servables
-            for version, servable in model.table.servables.items():
-                if others.get(version) is not servable:
-                    servable.close()
-                    self._has_garbage = True
+        """Give up models, and close the versions that the others do not have."""
+        with self._writing:
+            for name, model in models.items():
+                other = kept.get(name)
+                if other is model:
+                    continue
+                self._retire(model)
+                others = {} if other is None else other.table.servables
+                for version, servable in model.table.servables.items():
+                    if others.get(version) is not servable:
+                        servable.close()
+                        self._has_garbage = True
+            self._collect()
+
+    def _retire(self, model: ServedModel) -> None:
+        """Keep nothing of what a model loads now."""
+        model.is_retired = True
+        name = model.config.name
+        self._queue.end(name, AbortedError(f"model '{name}' is served no longer"))
 
     def refresh(self) -> None:
         """Look once for new, changed and removed versions."""
-        with self._writing:
-            for model in self._models.values():
-                self._refresh_model(model)
-            self._collect()
+        with self._replacing:
+            refreshed = self._refreshed(self._models.values())
+        _finish(refreshed)
+
+    def _refreshed(self, models: Iterable[ServedModel]) -> list[Future[None]]:
+        return [
+            self._queue.add(model.config.name, partial(self._refresh_model, model))
+            for model in models
+        ]
 
     def _look_at_folders(self) -> None:
-        with self._writing:
-            for model in self._models.values():
-                if not is_remote(model.config.base_path):
-                    self._refresh_model(model)
-            self._collect()
+        for model in list(self._models.values()):
+            if not is_remote(model.config.base_path):
+                self._look_at(model)
+        self._collect()
+
+    def _look_at(self, model: ServedModel) -> None:
+        """Look for versions of a model when it is its turn, unless it has one already."""
+        name = model.config.name
+
+        def look() -> None:
+            try:
+                self._refresh_model(model)
+            except Exception:  # nobody waits for it
+                LOG.exception("model '%s': looking for changes failed; trying again", name)
+
+        if not self._queue.is_pending(name):
+            self._queue.add(name, look)
 
     def _look_at_urls(self) -> None:
         """As `refresh`, for models at URLs, whose polls and downloads hold up no other model."""
@@ -193,19 +276,17 @@ class Repository:
                             pass
             except OpError:
                 pass  # said below, where it is met again
-            with self._writing:
-                if self._models.get(model.config.name) is model:
-                    self._refresh_model(model)
-                self._collect()
+            self._look_at(model)
 
     def reload(self) -> None:
         """Read the configuration file again, and look for versions, those that failed included."""
-        with self._writing:
+        with self._replacing:
             self._refused_config = None
             self._reread_config()
-            for model in self._models.values():
-                model.failures.clear()
-            self.refresh()
+            with self._writing:
+                for model in self._models.values():
+                    model.failures.clear()
+        self.refresh()
 
     def load(self, name: str) -> None:
         """Serve a model again that was unloaded, and look for its new versions.
@@ -217,10 +298,8 @@ class Repository:
         with self._writing:
             model = self._configured(name)
             model.is_wanted = True
-            model.failures.clear()
-            self._refresh_model(model)
-            if model.table.newest is None:
-                raise model.why_silent()
+            loaded = self._queue.add(name, partial(self._load_again, model))
+        loaded.result()
 
     def unload(self, name: str) -> None:
         """Stop serving a model until `load`; requests on their way are answered.
@@ -231,6 +310,7 @@ class Repository:
         with self._writing:
             model = self._configured(name)
             model.is_wanted = False
+            self._queue.end(name, AbortedError(f"model '{name}' was unloaded"))
             for version in list(model.table.servables):
                 self._unload(model, version)
             self._collect()
@@ -357,6 +437,8 @@ class Repository:
         return not self.is_leaving and model is not None and model.table.newest is not None
 
     def _configured(self, name: str) -> ServedModel:
+        """The model of this name, once it is not being replaced. Whoever calls holds the lock."""
+        self._was_staged.wait_for(lambda: name not in self._staged_names)
         model = self._models.get(name)
         if model is None:
             raise NotFoundError(f"No model '{name}' is configured")
@@ -375,12 +457,12 @@ class Repository:
             if attempt == self._refused_config:
                 return  # it is tried again when there is something else to load
             self._refused_config = attempt
-            self.replace_models(models)
+            self._replace(models)
             self._config_text, self._refused_config = text, None
         except OpError as error:
             if not models:
                 self._config_text = text  # only another text can be better
-            LOG.error("%s; the models stay as they are", one_line(error))  # noqa: TRY400 - foreseen
+            LOG.error("%s; the models stay as they are", one_line(error))
 
     def _check_all_answer(self) -> None:
         for model in self._models.values():
@@ -389,7 +471,9 @@ class Repository:
 
     def _may_start_without(self, model: ServedModel) -> bool:
         """Whether a model that did not load in time, and may never, leaves the others alone."""
-        return isinstance(model.why_silent(), DeadlineExceededError) and any(
+        name = model.config.name
+        is_late = self._queue.is_pending(name) or model.table.newest is not None
+        return (is_late or isinstance(model.why_silent(), DeadlineExceededError)) and any(
             other.table.newest is not None for other in self._models.values()
         )
 
@@ -400,29 +484,40 @@ class Repository:
         except OSError:
             return None
 
-    def _staged(self, config: ModelConfig) -> ServedModel:
-        """The model of this configuration, loaded, beside the one that is served."""
-        old = self._models.get(config.name)
-        aside = frozenset(version for name, version in self._shadows if name == config.name)
-        model = ServedModel(config, aside)
-        if old is not None and old.config.base_path == config.base_path:
+    def _stage(self, model: ServedModel) -> None:
+        """Load what is new of a model, beside the one that is served."""
+        old = self._models.get(model.config.name)
+        if old is not None and old.config.base_path == model.config.base_path:
             model.table = old.table
             model.is_wanted = old.is_wanted
-        for version in self._load_wanted(model):
-            servables = {v: s for v, s in model.table.servables.items() if v != version}
-            table = model.table.with_servables(servables)
-            model.table = table.with_status(VersionStatus(version, State.END))
-        return model
+        gone = set(self._load_wanted(model))
+        with self._writing:
+            kept = {v: s for v, s in model.table.servables.items() if v not in gone}
+            model.table = model.table.with_servables(kept)
+            for version in gone:
+                model.note_end(version)
+
+    def _load_again(self, model: ServedModel) -> None:
+        with self._writing:
+            model.failures.clear()
+        self._refresh_model(model)
+        if model.table.newest is None:
+            raise model.why_silent()
 
     def _refresh_model(self, model: ServedModel) -> None:
         """Make what is loaded agree with what is on the disk and what is asked for."""
-        for version in self._load_wanted(model):
-            self._unload(model, version)
-            LOG.info("model '%s' version %d was unloaded", model.config.name, version)
+        if model.is_retired or model.config.name in self._staged_names:
+            return
+        gone = self._load_wanted(model)
+        with self._writing:
+            for version in gone:
+                if self._unload(model, version):
+                    LOG.info("model '%s' version %d was unloaded", model.config.name, version)
+        self._collect()
 
     def _load_wanted(self, model: ServedModel) -> list[int]:
         """Load the versions that are asked for and there; the loaded ones that are to go."""
-        if not model.is_wanted:
+        if not self._is_wanted(model):
             return []
         try:
             found = find_places(model.config.base_path)
@@ -432,7 +527,8 @@ class Repository:
             model.problem = error
             return []
         model.problem = None
-        model.forget_failures(found.keys())
+        with self._writing:
+            model.forget_failures(found.keys())
         aside = model.table.aside
         wanted = self._wanted(model, found.keys())
         for version in sorted(wanted, reverse=True):
@@ -447,6 +543,10 @@ class Repository:
         if answering and not answering & model.table.servables.keys():
             return []
         return sorted(model.table.servables.keys() - wanted)
+
+    @staticmethod
+    def _is_wanted(model: ServedModel) -> bool:
+        return model.is_wanted and not model.is_retired
 
     def _wanted(self, model: ServedModel, found: AbstractSet[int]) -> set[int]:
         """The versions to serve of those found."""
@@ -467,97 +567,56 @@ class Repository:
         ):
             return False
         name = model.config.name
-        model.table = model.table.with_status(VersionStatus(version, State.LOADING))
         where = f"{public_url(model.config.base_path).rstrip('/')}/{version}"
-        begin = time.perf_counter()
-        count = self.loads.count_load
         try:
-            with place.fetched() as path:
-                within = f"{where} was not loaded"
-                servable = done_within(
-                    partial(self._make_servable, name, version, path), settings.max_load_s, within
+            with ExitStack() as loading:
+                with self._writing:
+                    if not self._is_wanted(model):
+                        return False
+                    status = VersionStatus(version, State.LOADING)
+                    model.table = model.table.with_status(status)
+                    stop = loading.enter_context(self._queue.loading(name, where))
+                servable = self._versions.load(
+                    name,
+                    version,
+                    place,
+                    where,
+                    stop=stop,
+                    metrics=self.loads,
+                    is_urgent=not self._started,
                 )
-                now = time.perf_counter()
-                count(where, now - begin, is_good=True)
-                begin, count = now, self.loads.count_warmup
-                done_within(
-                    partial(
-                        warm_up,
-                        servable,
-                        path,
-                        settings.warmup_iterations,
-                        self._limits,
-                        is_urgent=not self._started,
-                    ),
-                    settings.max_load_s,
-                    f"{where} did not run for the first time",
-                )
-            if settings.warmup_iterations > 0:
-                count(where, time.perf_counter() - begin, is_good=True)
         except Exception as error:  # whatever a model does, the server and the old version go on
-            count(where, time.perf_counter() - begin, is_good=False)
-            model.note_failure(version, fingerprint, error)
-            if self._started:  # else `start` says it, or raises
-                model.log_failure(version)
+            with self._writing:
+                if self._is_wanted(model):
+                    model.note_failure(version, fingerprint, error)
+                    if self._started:  # else `start` says it, or raises
+                        model.log_failure(version)
+                else:
+                    model.note_end(version)
             return False
-        model.failures.pop(version, None)
-        status = VersionStatus(version, State.AVAILABLE)
-        table = model.table.with_status(status)
-        model.table = table.with_servables({**table.servables, version: servable})
+        with self._writing:
+            if not self._is_wanted(model):
+                servable.close()
+                model.note_end(version)
+                return False
+            model.failures.pop(version, None)
+            table = model.table.with_status(VersionStatus(version, State.AVAILABLE))
+            model.table = table.with_servables({**table.servables, version: servable})
         LOG.info("model '%s' version %d is available", name, version)
         return True
 
-    def _make_servable(self, name: str, version: int, path: Path) -> Servable:
-        loaded = self._load(name, path)
-        servable = Servable(
-            name,
-            version,
-            loaded,
-            threads=self._settings.run_threads,
-            inline_s=self._settings.inline_run_s,
-            max_waiting=self._settings.max_waiting_runs,
-            batching=self._batching(path),
-            checks_batches=self._settings.checks_batches,
-            guard=self._limits.guard,
-        )
-        if loaded.forget is not None:
-            weakref.finalize(servable, loaded.forget).atexit = False
-        return servable
-
-    def _load(self, name: str, path: Path) -> LoadedModel:
-        with self._limits.while_loading():
-            model = self._loader(path)
-        if model.missing:
-            reasons = "; ".join(f"signature '{key}': {why}" for key, why in model.missing.items())
-            kept = {k: v for k, v in model.signatures.items() if k not in model.missing}
-            if not self._settings.partial_models or not kept:
-                raise UnimplementedError(
-                    f"{reasons}\n  Try: pinnace serve --partial_models, which serves what can run"
-                )
-            LOG.warning("model '%s': not served: %s", name, " ".join(reasons.split()))
-            model = replace(model, signatures=kept)
-        engines = self._settings.engines
-        if engines.get(name, engines.get("", "pinnace")) == "pinnace" or not model.definitions:
-            return model
-        from pinnace.serving.models.engines import through_onnx  # late: exporting is an extra
-
-        return through_onnx(name, model, path)
-
-    def _batching(self, path: Path) -> BatchOptions | None:
-        """How requests for the version in this folder are joined."""
-        own = path / PER_MODEL_FILE
-        if self._settings.batching_per_model and own.is_file():
-            return read_batching_parameters(own)
-        return self._settings.batching
-
-    def _unload(self, model: ServedModel, version: int) -> None:
+    def _unload(self, model: ServedModel, version: int) -> bool:
+        """Whether a version was there and is unloaded. Whoever calls holds the lock."""
         servables = dict(model.table.servables)
-        servable = servables.pop(version)
+        servable = servables.pop(version, None)
+        if servable is None:
+            return False
         table = model.table.with_status(VersionStatus(version, State.UNLOADING))
         model.table = table.with_servables(servables)
         servable.close()
         self._has_garbage = True
-        model.table = model.table.with_status(VersionStatus(version, State.END))
+        model.note_end(version)
+        return True
 
     def _collect(self) -> None:
         """Give back the memory of versions that were unloaded, as far as it waits for Python.
@@ -574,13 +633,15 @@ class Repository:
         self._collect_at = time.monotonic() + _COLLECT_EVERY * (time.thread_time() - begin)
 
     def _unload_all(self) -> None:
-        for model in self._models.values():
-            for version in list(model.table.servables):
-                self._unload(model, version)
+        with self._writing:
+            for model in self._models.values():
+                self._retire(model)
+                for version in list(model.table.servables):
+                    self._unload(model, version)
 
-    def _set_labels(self, model: ServedModel) -> None:
+    def _set_labels(self, model: ServedModel, *, is_late: bool) -> None:
         labels = dict(model.config.labels)
-        if not self._settings.allow_labels_for_unavailable_versions:
+        if not is_late and not self._settings.allow_labels_for_unavailable_versions:
             for label, version in labels.items():
                 if version not in model.table.servables:
                     raise FailedPreconditionError(
@@ -591,3 +652,10 @@ class Repository:
             named = ", ".join(f"{label}: {version}" for label, version in sorted(labels.items()))
             LOG.info("model '%s' has the labels {%s}", model.config.name, named)
         model.table = replace(model.table, labels=labels)
+
+
+def _finish(tasks: Iterable[Future[None]]) -> None:
+    """Wait for all of them, then raise what the first raised that did."""
+    wait(tasks := list(tasks))
+    for task in tasks:
+        task.result()

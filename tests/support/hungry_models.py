@@ -1,4 +1,4 @@
-"""A SavedModel of version 1 that takes memory while it is loaded."""
+"""SavedModels of version 1 that take memory while they are loaded, or never come to an end."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ def save_hungry(folder: Path, side: int) -> Path:
         folder: of the model.
         side: of the square matrix of float32.
     """
+    return _save(folder, side, is_endless=False)
+
+
+def save_endless(folder: Path) -> Path:
+    """A model whose main op waits for a queue that nobody fills."""
+    return _save(folder, 1, is_endless=True)
+
+
+def _save(folder: Path, side: int, *, is_endless: bool) -> Path:
     model = SavedModel(saved_model_schema_version=1)
     meta = model.meta_graphs.add()
     meta.meta_info_def.tags.append("serve")
@@ -46,7 +55,15 @@ def save_hungry(folder: Path, side: int) -> Path:
     handle.attr["shape"].shape.SetInParent()
     handle.attr["shared_name"].s = b"v"
     node("assign", "AssignVariableOp", "v", "largest", dtype=_FLOAT)
-    node("init", "NoOp", "^assign")
+    ends = ["^assign"]
+    if is_endless:
+        queue = node("queue", "FIFOQueueV2")
+        queue.attr["component_types"].list.type.append(_FLOAT)
+        queue.attr["shared_name"].s = b"queue"
+        taken = node("taken", "QueueDequeueV2", "queue")
+        taken.attr["component_types"].list.type.append(_FLOAT)
+        ends.append("^taken")
+    node("init", "NoOp", *ends)
     placeholder = node("x", "Placeholder", dtype=_FLOAT)
     placeholder.attr["shape"].shape.dim.add(size=-1)
     node("read", "ReadVariableOp", "v", dtype=_FLOAT)

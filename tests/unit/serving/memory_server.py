@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from pinnace.serving.http.application import create_app
-from pinnace.serving.models.repository import Loader, Repository
+from pinnace.serving.models.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pinnace.serving.config.settings import Settings
+    from pinnace.serving.models.version_loader import Loader
 
 
 class Server:

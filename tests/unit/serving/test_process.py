@@ -18,11 +18,13 @@ import pytest
 from pinnace.framework.errors import AlreadyExistsError
 from pinnace.serving.client import Client
 from pinnace.serving.process import bind
+from support.hungry_models import save_endless, save_hungry
 from support.waiting import until
 from unit.serving.numpy_models import write_version
 
 TESTS = Path(__file__).parents[2]
 PROGRAM = TESTS / "unit" / "serving" / "serve_half_plus_two.py"
+SAVED_MODELS = PROGRAM.with_name("serve_saved_models.py")
 
 
 @contextmanager
@@ -153,3 +155,32 @@ def wait_until_ready(client: Client) -> None:
 def wait_for(condition: Callable[[], bool]) -> None:
     """Return when the condition holds."""
     until(condition)
+
+
+def test_a_server_whose_model_hangs_while_it_is_loaded_serves_the_others_and_ends(
+    tmp_path: Path,
+) -> None:
+    """SavedModels: one hangs at the start, and a new version of another one later."""
+    for name in ("m", "n"):
+        save_hungry(tmp_path / name / "1", side=2)
+    save_endless(tmp_path / "hangs" / "1")
+    models = [f"{name}={tmp_path / name}" for name in ("hangs", "m", "n")]
+    flags = ["--rest_api_port=0", "--max_load_ms=30000", "--file_system_poll_wait_seconds=1"]
+    with process(*flags, *models, program=SAVED_MODELS) as server:
+        url, _ = read_url(server)
+        with Client(url) as client:
+            wait_for(lambda: client.predict("m", [1.0]).shape == (1,))
+
+            def versions(name: str) -> dict[str, str]:
+                reply = httpx.get(f"{url}/v1/models/{name}").json()
+                return {s["version"]: s["state"] for s in reply["model_version_status"]}
+
+            assert versions("hangs") == {"1": "LOADING"}
+            assert httpx.get(f"{url}/v2/health/ready").status_code != 200
+            save_endless(tmp_path / "m" / "2")
+            wait_for(lambda: versions("m") == {"1": "AVAILABLE", "2": "LOADING"})
+            save_hungry(tmp_path / "n" / "2", side=2)
+            wait_for(lambda: versions("n") == {"2": "AVAILABLE", "1": "END"})
+            assert versions("m") == {"1": "AVAILABLE", "2": "LOADING"}
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(20) == 0

@@ -7,8 +7,10 @@ import pytest
 
 from pinnace.deploy.cli import terminal
 from pinnace.deploy.cli.terminal import size_text, time_text
+from pinnace.proto.saved_model_pb2 import SavedModel
 from support.command_line import pinnace
 from support.golden import FOLDER
+from support.hungry_models import save_hungry
 
 SAVED_MODELS = FOLDER / "saved_models"
 MODELS = sorted(one.name for one in SAVED_MODELS.iterdir() if one.is_dir())
@@ -106,3 +108,62 @@ def test_sizes_are_readable(count: float, wanted: str) -> None:
 )
 def test_times_are_readable(seconds: float, wanted: str) -> None:
     assert time_text(seconds) == wanted
+
+
+FAKE = "\nlow: Nothing found that reaches out of the model.\x1b[2J\t\u202e"
+
+
+@pytest.fixture
+def faking(tmp_path: Path) -> Path:
+    """A model whose names have ends of lines in them, and more."""
+    folder = save_hungry(tmp_path / "model", side=2)
+    file = folder / "saved_model.pb"
+    model = SavedModel.FromString(file.read_bytes())
+    (meta,) = model.meta_graphs
+    meta.meta_info_def.tensorflow_version = f"2{FAKE}"
+    meta.meta_info_def.tags.append(f"tag{FAKE}")
+    signature = meta.signature_def["serving_default"]
+    meta.signature_def[f"name{FAKE}"].CopyFrom(signature)
+    signature.inputs[f"x{FAKE}"].CopyFrom(signature.inputs["x"])
+    meta.asset_file_def.add(filename=f"words{FAKE}").tensor_info.name = "x:0"
+    meta.graph_def.node.add(name=f"node{FAKE}", op=f"Op{FAKE}")
+    function = meta.graph_def.library.function.add()
+    function.signature.name = f"function{FAKE}"
+    function.node_def.add(name=f"inner{FAKE}", op=f"Inner{FAKE}")
+    file.write_bytes(model.SerializeToString())
+    return folder
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "{}", "--all"),
+        ("show", "{}"),
+        ("show", "{}", "--json"),
+        ("show", "{}", "--graph", "nope"),
+        ("show", "{}", "--graph", "serving_default"),
+        ("scan", "{}"),
+        ("scan", "{}", "--json"),
+        ("diff", "{}", "{half}", "--all"),
+        ("run", "{}", "--signature", "nope", "x=1"),
+        ("run", "{}", "y=1"),
+        ("export", "{}", "{out}", "--signature", "nope"),
+        ("export", "{}", "{out}"),
+        ("warmup", "{}", "--signature", "nope"),
+        ("edit", "{}", "{out}", "--keep-signature", "nope"),
+    ],
+)
+def test_no_name_of_a_model_begins_a_line(
+    arguments: tuple[str, ...], faking: Path, tmp_path: Path
+) -> None:
+    half = SAVED_MODELS / "poly_module" / "model"
+    out = tmp_path / "out.onnx"
+    words = [one.replace("{}", str(faking)).format(half=half, out=out) for one in arguments]
+    answer = pinnace(*words)
+    shown = answer.out + answer.err
+    assert shown
+    assert not {"\x1b", "\t", "\u202e"} & set(shown)
+    told = [line for line in shown.splitlines() if line.lstrip().startswith("low: Nothing found")]
+    assert len(told) <= (arguments[0] == "scan")  # its own verdict
+    assert "Traceback" not in shown
+    assert not shown.lstrip().startswith("KeyError")

@@ -21,8 +21,9 @@ from pinnace.serving.config.model_config import All, Latest, ModelConfig
 from pinnace.serving.config.settings import Settings
 from pinnace.serving.config.traffic import Shadow, Split, parse_shadow, parse_split
 from pinnace.serving.models.loaded_model import LoadedModel
-from pinnace.serving.models.repository import Loader, Repository
+from pinnace.serving.models.repository import Repository
 from pinnace.serving.models.tables import Which
+from pinnace.serving.models.version_loader import Loader
 from pinnace.serving.observing.ledger import Ledger
 from pinnace.serving.observing.metrics import Meter, Metrics
 from pinnace.serving.observing.shadow_metrics import ShadowMetrics

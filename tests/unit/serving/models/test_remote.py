@@ -28,9 +28,11 @@ from pinnace.serving.models.loaded_model import LoadedModel
 from pinnace.serving.models.loading import load_model
 from pinnace.serving.models.private_copy import locked
 from pinnace.serving.models.remote import RemoteVersion, find_remote_versions
-from pinnace.serving.models.repository import Loader, Repository
+from pinnace.serving.models.repository import Repository
 from pinnace.serving.models.sources import find_places, is_remote
 from pinnace.serving.models.tables import Which
+from pinnace.serving.models.version_loader import Loader
+from support.waiting import until
 from unit.serving.numpy_models import read_version, write_version
 
 fsspec = pytest.importorskip("fsspec")
@@ -72,6 +74,12 @@ def repository(base: str = BASE, loader: Loader = read_version, **more: Any) -> 
     return Repository(settings, loader)
 
 
+def look(models: Repository) -> None:
+    """Look for versions at URLs, until what is found is loaded."""
+    models._look_at_urls()
+    until(lambda: not models._queue.is_pending("m"))
+
+
 def answer(models: Repository) -> float:
     servable = models.get(Which("m"))
     return float(servable.run_now("serving_default", {"x": np.float32([2])})["y"][0])
@@ -98,7 +106,7 @@ def test_versions_are_served_and_replaced(store: Any, tmp_path: Path) -> None:
     models.start()
     assert answer(models) == 3.0
     put(store, tmp_path, 2, 5.0)
-    models._look_at_urls()
+    look(models)
     assert answer(models) == 6.0
     assert [s.state.name for s in models.all_statuses("m")] == ["AVAILABLE", "END"]
     models.close()
@@ -224,7 +232,7 @@ def test_a_store_that_fails_leaves_what_is_loaded(
 
     monkeypatch.setattr(type(store), "ls", fail)
     for _ in range(3):
-        models._look_at_urls()
+        look(models)
     assert answer(models) == 3.0
     text = "ConnectionResetError: gone; what is loaded stays"
     assert sum(text in record.message for record in caplog.records) == 1
@@ -245,7 +253,7 @@ def test_a_new_version_that_cannot_be_fetched_is_in_the_status(
         Path(to).write_bytes(Path(to).read_bytes()[:-1])
 
     monkeypatch.setattr(type(store), "get_file", cut)
-    models._look_at_urls()
+    look(models)
     newest, old = models.all_statuses("m")
     assert (newest.code_name, newest.state.name, old.state.name) == (
         "DATA_LOSS",

@@ -13,6 +13,7 @@ import pytest
 import pinnace as tf
 from pinnace.framework.errors import DeadlineExceededError, UnimplementedError
 from pinnace.framework.specs import TensorSpec
+from pinnace.ops.running import Stop
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.serving.config.model_config import ModelConfig
 from pinnace.serving.config.settings import Settings
@@ -179,7 +180,7 @@ def test_a_first_run_that_would_fail_for_every_request_fails_the_load(
     repository.start()
     try:
         write_version(tmp_path, 2)
-        repository._loader = lambda _: failing_at_first(error)
+        repository._versions._loader = lambda _: failing_at_first(error)
         repository.refresh()
         assert repository.get(M).version == (2 if is_served else 1)
     finally:
@@ -298,9 +299,9 @@ def test_threads_come_and_go_as_they_are_needed() -> None:
 
 
 def test_work_that_ends_in_time_gives_what_it_gives() -> None:
-    assert done_within(lambda: 5, 10.0, "it") == 5
+    assert done_within(lambda: 5, 10.0, "it", Stop()) == 5
     with pytest.raises(ValueError, match="no"):
-        done_within(lambda: int("no"), 10.0, "it")
+        done_within(lambda: int("no"), 10.0, "it", Stop())
 
 
 def test_what_never_ends_is_counted(tmp_path: Path) -> None:
