@@ -36,6 +36,7 @@ from pinnace.saved_model.codecs.signatures import (
     encode_tensor_info,
 )
 from pinnace.saved_model.codecs.structures import NotEncodable, encode_structure
+from pinnace.saved_model.fingerprints import write_fingerprint
 from pinnace.saved_model.main_graph import MainGraph, add_saver, add_signature
 from pinnace.saved_model.options import SaveOptions
 from pinnace.saved_model.restored import RestoredFunction
@@ -102,11 +103,11 @@ def save(
             with replace_folder(own) as folder:
                 model.write_variables(folder)
                 copy_assets(folder, snapshot.assets.values(), model.asset_names)
-                _write_message(message, folder)
+                write_message(message, folder)
 
 
-def _write_message(message: SavedModel, folder: Path) -> None:
-    """The file of messages, written last: its existence means that the model is complete."""
+def write_message(message: SavedModel, folder: Path) -> None:
+    """The file of messages and its fingerprint, written when the other files are there."""
     size = message.ByteSize()
     if size > _LARGEST_FILE:
         raise InvalidArgumentError(
@@ -114,7 +115,9 @@ def _write_message(message: SavedModel, folder: Path) -> None:
             "  Try: hold large arrays in variables, not in constants"
         )
     with explained("write", layout.model_path(folder)):
-        layout.model_path(folder).write_bytes(message.SerializeToString(deterministic=True))
+        data = message.SerializeToString(deterministic=True)
+        layout.model_path(folder).write_bytes(data)
+    write_fingerprint(message, data, folder)
 
 
 class _Model:
