@@ -177,7 +177,9 @@ def read_messages(folder: Path, *, whole: bool = False) -> SavedModel:
         try:
             message = SavedModel.FromString(data)
         except DecodeError as error:
-            raise DataLossError(f"{path} is damaged: it is no SavedModel message") from error
+            deep = "MaxDepth" in str(error)
+            what = "nested deeper than the format allows" if deep else "no SavedModel message"
+            raise DataLossError(f"{path} is damaged: it is {what}") from error
         check_fingerprint(message, data, folder, whole=whole)
     if not message.meta_graphs:
         raise DataLossError(f"{path} holds no graph: it is empty or cut off")

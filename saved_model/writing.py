@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY, VARIABLE_VALUE, checkpoint_key
 from pinnace.checkpoint.object_graph import describe, encode_object_graph
@@ -116,8 +117,21 @@ def write_message(message: SavedModel, folder: Path) -> None:
         )
     with explained("write", layout.model_path(folder)):
         data = message.SerializeToString(deterministic=True)
+        _refuse_too_deep(data)
         layout.model_path(folder).write_bytes(data)
     write_fingerprint(message, data, folder)
+
+
+def _refuse_too_deep(data: bytes) -> None:
+    """Refuse what no reader of the format would read: messages more than 100 deep."""
+    try:
+        SavedModel.FromString(data)
+    except DecodeError as error:
+        raise InvalidArgumentError(
+            "save: a structure of arguments or results is nested too deep for the format: "
+            f"{error}\n"
+            "  Try: fewer lists, tuples or dicts one inside the other, some forty at most"
+        ) from error
 
 
 class _Model:
