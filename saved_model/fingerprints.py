@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import DecodeError
 
 from pinnace.framework.errors import DataLossError
+from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
 from pinnace.ops.strings.fingerprints import farm64, joined_hash
 from pinnace.proto.saved_model_pb2 import FileChecksum, FingerprintDef, MetaGraphDef, SavedModel
 from pinnace.proto.types_pb2 import DT_STRING
@@ -32,7 +33,7 @@ _PRODUCER = 4
 LARGEST_HASHED = 1 << 25
 _LARGEST_FILE = 1 << 16  # bytes of fingerprint.pb, which has some dozens
 _UID = re.compile(r"(?<=_)[0-9]+\Z")
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+_CALLS = (PARTITIONED_CALL.name, STATEFUL_PARTITIONED_CALL.name)
 
 
 def write_fingerprint(message: SavedModel, data: bytes, folder: Path) -> None:
