@@ -234,3 +234,9 @@ class FingerprintDef(_message.Message):
     version: _versions_pb2.VersionDef
     uuid: str
     def __init__(self, saved_model_checksum: _Optional[int] = ..., graph_def_program_hash: _Optional[int] = ..., signature_def_hash: _Optional[int] = ..., saved_object_graph_hash: _Optional[int] = ..., checkpoint_hash: _Optional[int] = ..., version: _Optional[_Union[_versions_pb2.VersionDef, _Mapping[str, object]]] = ..., uuid: _Optional[str] = ...) -> None: ...
+
+class FileChecksum(_message.Message):
+    __slots__ = ("saved_model_crc32c",)
+    SAVED_MODEL_CRC32C_FIELD_NUMBER: _ClassVar[int]
+    saved_model_crc32c: int
+    def __init__(self, saved_model_crc32c: _Optional[int] = ...) -> None: ...

@@ -21,7 +21,7 @@ from pinnace.saved_model.inspection import inspect
 from pinnace.saved_model.reading import load
 from pinnace.saved_model.restored import RestoredObject
 from pinnace.saved_model.snapshot import View, saved_traces
-from pinnace.saved_model.writing import save
+from pinnace.saved_model.writing import save, write_message
 from pinnace.storage.atomic import replace_folder
 from pinnace.storage.system_errors import explained
 
@@ -183,10 +183,9 @@ def _skeleton(root: Trackable, reached: set[int]) -> Module:
 
 def _set_tags(folder: Path, tags: tuple[str, ...]) -> None:
     """Give the one graph of a model other tags."""
-    path = layout.model_path(folder)
-    message = SavedModel.FromString(path.read_bytes())
+    message = SavedModel.FromString(layout.model_path(folder).read_bytes())
     info = message.meta_graphs[0].meta_info_def
     if tuple(info.tags) != tags:
         del info.tags[:]
         info.tags.extend(tags)
-        path.write_bytes(message.SerializeToString(deterministic=True))
+        write_message(message, folder)

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from pinnace.functions.resources import TrackableResource as TrackableResource
 from pinnace.proto.saved_model_pb2 import FingerprintDef
+from pinnace.saved_model import layout
 
 if TYPE_CHECKING:
     import os
@@ -89,16 +90,16 @@ class Fingerprint:
 
 
 def read_fingerprint(export_dir: str | os.PathLike[str]) -> Fingerprint:
-    """The fingerprint that TensorFlow wrote into the folder of a SavedModel.
+    """The fingerprint in the folder of a SavedModel.
 
     Args:
         export_dir: the folder.
 
     Raises:
-        FileNotFoundError: it has none, as what this library writes.
+        FileNotFoundError: it has none.
         RuntimeError: the file is damaged.
     """
-    path = Path(export_dir, "fingerprint.pb")
+    path = layout.fingerprint_path(Path(export_dir))
     if not path.is_file():
         raise FileNotFoundError(f"SavedModel Fingerprint Error: there is no {path}")
     try:

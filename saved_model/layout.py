@@ -8,12 +8,13 @@ MODEL_FILE = "saved_model.pb"
 MODEL_TEXT_FILE = "saved_model.pbtxt"
 ASSETS_FOLDER = "assets"
 EXTRA_ASSETS_FOLDER = "assets.extra"
+_FINGERPRINT_FILE = "fingerprint.pb"
 _VARIABLES = "variables"
 # The files and folders of a model.
 OWN_NAMES = frozenset(
     {
         *(MODEL_FILE, MODEL_TEXT_FILE, ASSETS_FOLDER, EXTRA_ASSETS_FOLDER, _VARIABLES),
-        *("fingerprint.pb", "keras_metadata.pb"),
+        *(_FINGERPRINT_FILE, "keras_metadata.pb"),
     }
 )
 
@@ -35,6 +36,11 @@ CREATE, INITIALIZE, DESTROY = "_create_resource", "_initialize", "_destroy_resou
 def model_path(folder: str | Path) -> Path:
     """The file of messages."""
     return Path(folder, MODEL_FILE)
+
+
+def fingerprint_path(folder: str | Path) -> Path:
+    """The hashes of what is in the other files."""
+    return Path(folder, _FINGERPRINT_FILE)
 
 
 def variables_prefix(folder: str | Path) -> Path:

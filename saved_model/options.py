@@ -74,7 +74,8 @@ class LoadOptions:
         experimental_load_function_aliases: give the loaded object `function_aliases`.
         allow_io: let the ops of the model reach files outside of its folder, print what they like
             and run Python; only if you trust it.
-        verify: compare every variable with its checksum now, not when it is first read.
+        verify: compare every variable with its checksum now, not when it is first read, and also
+            a large graph with TensorFlow's fingerprint.
         map_weights: show the bytes of the files of variables instead of reading them: processes
             share them, and nothing waits for what is not used, but who overwrites or cuts the
             files in place changes the values or ends the process. None maps files above 64 MB.

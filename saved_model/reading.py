@@ -22,6 +22,7 @@ from pinnace.framework.errors import (
 from pinnace.framework.process_effects import collector_paused
 from pinnace.proto.saved_model_pb2 import MetaGraphDef, SavedModel
 from pinnace.saved_model import layout
+from pinnace.saved_model.fingerprints import check_fingerprint
 from pinnace.saved_model.options import LoadOptions
 from pinnace.saved_model.restoring import Loader
 from pinnace.saved_model.text_form import parse_text
@@ -101,7 +102,9 @@ def load_and(
 def _load(
     folder: Path, tags: list[str] | None, options: LoadOptions
 ) -> tuple[MetaGraphDef, Loader | None, Any]:
-    meta = choose_graph(read_messages(folder), tags, layout.model_path(folder))
+    meta = choose_graph(
+        read_messages(folder, whole=options.verify), tags, layout.model_path(folder)
+    )
     offer_kernels(folder)
     if not meta.HasField("object_graph_def"):
         return meta, None, load_main_graph(folder, meta, options)
@@ -150,8 +153,12 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def read_messages(folder: Path) -> SavedModel:
+def read_messages(folder: Path, *, whole: bool = False) -> SavedModel:
     """The file of messages of a SavedModel.
+
+    Args:
+        folder: of the SavedModel.
+        whole: whether also a large file is compared with a fingerprint of TensorFlow's.
 
     Raises:
         NotFoundError: there is none.
@@ -170,7 +177,10 @@ def read_messages(folder: Path) -> SavedModel:
         try:
             message = SavedModel.FromString(data)
         except DecodeError as error:
-            raise DataLossError(f"{path} is damaged: it is no SavedModel message") from error
+            deep = "MaxDepth" in str(error)
+            what = "nested deeper than the format allows" if deep else "no SavedModel message"
+            raise DataLossError(f"{path} is damaged: it is {what}") from error
+        check_fingerprint(message, data, folder, whole=whole)
     if not message.meta_graphs:
         raise DataLossError(f"{path} holds no graph: it is empty or cut off")
     return message

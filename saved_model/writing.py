@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY, VARIABLE_VALUE, checkpoint_key
 from pinnace.checkpoint.object_graph import describe, encode_object_graph
@@ -36,6 +37,7 @@ from pinnace.saved_model.codecs.signatures import (
     encode_tensor_info,
 )
 from pinnace.saved_model.codecs.structures import NotEncodable, encode_structure
+from pinnace.saved_model.fingerprints import write_fingerprint
 from pinnace.saved_model.main_graph import MainGraph, add_saver, add_signature
 from pinnace.saved_model.options import SaveOptions
 from pinnace.saved_model.restored import RestoredFunction
@@ -102,11 +104,11 @@ def save(
             with replace_folder(own) as folder:
                 model.write_variables(folder)
                 copy_assets(folder, snapshot.assets.values(), model.asset_names)
-                _write_message(message, folder)
+                write_message(message, folder)
 
 
-def _write_message(message: SavedModel, folder: Path) -> None:
-    """The file of messages, written last: its existence means that the model is complete."""
+def write_message(message: SavedModel, folder: Path) -> None:
+    """The file of messages and its fingerprint, written when the other files are there."""
     size = message.ByteSize()
     if size > _LARGEST_FILE:
         raise InvalidArgumentError(
@@ -114,7 +116,22 @@ def _write_message(message: SavedModel, folder: Path) -> None:
             "  Try: hold large arrays in variables, not in constants"
         )
     with explained("write", layout.model_path(folder)):
-        layout.model_path(folder).write_bytes(message.SerializeToString(deterministic=True))
+        data = message.SerializeToString(deterministic=True)
+        _refuse_too_deep(data)
+        layout.model_path(folder).write_bytes(data)
+    write_fingerprint(message, data, folder)
+
+
+def _refuse_too_deep(data: bytes) -> None:
+    """Refuse what no reader of the format would read: messages more than 100 deep."""
+    try:
+        SavedModel.FromString(data)
+    except DecodeError as error:
+        raise InvalidArgumentError(
+            "save: a structure of arguments or results is nested too deep for the format: "
+            f"{error}\n"
+            "  Try: fewer lists, tuples or dicts one inside the other, some forty at most"
+        ) from error
 
 
 class _Model:

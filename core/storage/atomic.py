@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, NoReturn, TypeAlias
 
 from pinnace.framework.errors import DataLossError, FailedPreconditionError, NotFoundError, OpError
+from pinnace.storage.leftovers import hold, remove_leftovers
 from pinnace.storage.system_errors import explained
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
@@ -85,6 +86,8 @@ def create_sibling(target: Path) -> tuple[Path, IO[bytes]]:
     # Not the target's name with a suffix: a name as long as the system allows must do too.
     path = target.parent / f".pinnace-{_token()}.tmp"
     handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
+    hold(handle)
+    remove_leftovers(path.parent, os.fstat(handle).st_mtime)
     return path, os.fdopen(handle, "wb")
 
 
@@ -118,7 +121,8 @@ def replace_folder(target: StrPath, *, journal: bool = False) -> Iterator[Path]:
     """A folder to fill; when the block ends, it stands in the place of `target`, in one step.
 
     If the block raises, `target` is what it was and nothing else is left. A process that is killed
-    inside the block leaves a hidden folder beside `target`, which nobody takes for the target.
+    inside the block leaves a hidden folder beside `target`, which nobody takes for the target, and
+    which a save into the same parent removes a day later.
 
     Args:
         target: the folder, which need not exist; its parent must. A symbolic link stays one.
@@ -135,12 +139,15 @@ def replace_folder(target: StrPath, *, journal: bool = False) -> Iterator[Path]:
     place = Path(os.path.realpath(target))
     token = _token()
     stage = _beside(place, token, "new")
-    with _unchanged(target), explained("save to", target):
+    held = contextlib.ExitStack()
+    with held, _unchanged(target), explained("save to", target):
         _check(place, target)
         if journal:
             repair_folder(place)
         stage.mkdir()
         try:
+            held.enter_context(_held(stage))
+            remove_leftovers(place.parent, stage.stat().st_mtime)
             in_one_step = not place.exists() or _can_exchange(stage)
             if not (in_one_step or journal):
                 _refuse(target)
@@ -161,6 +168,20 @@ def replace_folder(target: StrPath, *, journal: bool = False) -> Iterator[Path]:
     _discard(stage)
     with contextlib.suppress(OSError):
         sync_folder(place.parent)
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """A folder that is being filled, while this process lives."""
+    if os.name == "nt":
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        hold(handle)
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from attack.sending import Sender
 from attack.world import rows
 from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
 from pinnace.proto.predict_pb2 import PredictRequest, PredictResponse
+from support.changed_models import write_changed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,7 +143,7 @@ async def broken_versions(world: World, _: float) -> Counter[str]:
             for node in function.node_def:
                 node.op = "Nobody>Knows" if node.op == "Mul" else node.op
         data = message.SerializeToString()
-        path.write_bytes(data if change == "op" else data[: len(data) // 2])
+        write_changed(path, data if change == "op" else data[: len(data) // 2])
         part.rename(base / str(number))
     states: list[str] = []
     async with Sender(world) as sender:

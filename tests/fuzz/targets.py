@@ -28,6 +28,7 @@ from pinnace.storage.bundle import BundleReader
 from pinnace.storage.bundle_writer import BundleWriter
 from pinnace.storage.record import RecordWriter, read_records
 from pinnace.storage.table import TableWriter, read_table
+from support.changed_models import write_changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +93,7 @@ class Messages(Target):
             data = message.SerializeToString()
         else:
             data = damaged(draw, data, self._data[draw.choice(self._names)])
-        (self.folder / self._name / PB).write_bytes(data)
+        write_changed(self.folder / self._name / PB, data)
         return len(data)
 
     def use(self) -> None:

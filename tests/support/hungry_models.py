@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.graph.codec.tensors import encode_tensor
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.proto.types_pb2 import DataType
+from support.changed_models import write_changed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,5 +76,5 @@ def _save(folder: Path, side: int, *, is_endless: bool) -> Path:
         infos[name].tensor_shape.dim.add(size=-1)
     meta.collection_def["saved_model_main_op"].node_list.value.append("init")
     folder.mkdir(parents=True)
-    (folder / "saved_model.pb").write_bytes(model.SerializeToString())
+    write_changed(folder / "saved_model.pb", model)
     return folder

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from pinnace.proto.op_def_pb2 import OpDef as OpDefMessage
 
 USER_NAME = "_user_specified_name"
-# The deepest nesting of calls while shapes are inferred.
+# The deepest nesting of calls. Decoding a function takes some ten frames of Python's stack, and
+# asks for what it calls; below the second number that is there before it is asked for.
 _DEPTH = 100
+_RECURSIVE_DEPTH = 20
 
 
 def encode_function(
@@ -193,6 +195,10 @@ def called_graphs(graphs: Iterable[Graph]) -> list[Graph]:
     return list(found)
 
 
+class _TooDeepError(Exception):
+    """Said where decoding began: no node on the way adds its name."""
+
+
 class FunctionLibrary:
     """The functions of a file, each decoded to a graph on first use.
 
@@ -314,14 +320,65 @@ class FunctionLibrary:
     def _decode(self, name: str) -> Graph:
         where = f"{self.where}: function {name!r}"
         if name in self._active:
-            raise InvalidArgumentError(f"{where} calls itself: recursion is not possible")
-        if len(self._active) >= _DEPTH:
-            raise InvalidArgumentError(f"{where}: more than {_DEPTH} functions call one another")
+            raise self._recursion(name)
+        if len(self._active) == _RECURSIVE_DEPTH:
+            for inner in self._called_first(name):
+                if inner not in self._graphs:
+                    self._graphs[inner] = self._decode_alone(inner)
+        try:
+            return self._decode_alone(name)
+        except _TooDeepError:
+            if self._active:
+                raise
+            raise InvalidArgumentError(
+                f"{where}: more than {_DEPTH} functions call one another, one inside the other"
+            ) from None
+
+    def _decode_alone(self, name: str) -> Graph:
+        where = f"{self.where}: function {name!r}"
         self._active.append(name)
         try:
             return decode_function(self._message(name, self.where), self, where)
         finally:
             self._active.pop()
+
+
+    def _recursion(self, name: str) -> InvalidArgumentError:
+        where = f"{self.where}: function {name!r}"
+        return InvalidArgumentError(f"{where} calls itself: recursion is not possible")
+
+    def _called_first(self, name: str) -> list[str]:
+        """What a function calls, and what that calls, the innermost first; without recursion."""
+        depths: dict[str, int] = {}
+        path = {name: iter(_called_by(self._message(name, self.where)))}
+        while path:
+            current = next(reversed(path))
+            for inner in path[current]:
+                if inner in path:
+                    raise self._recursion(inner)
+                if inner not in depths and inner in self._messages:
+                    path[inner] = iter(_called_by(self._messages[inner]))
+                    break
+            else:
+                del path[current]
+                inside = _called_by(self._messages[current])
+                depths[current] = 1 + max((depths.get(one, 0) for one in inside), default=0)
+            if len(self._active) + len(path) + depths.get(current, 0) > _DEPTH:
+                raise _TooDeepError
+        del depths[name]
+        return list(depths)
+
+
+def _called_by(message: FunctionDef) -> list[str]:
+    """The functions that the nodes of a function name."""
+    found: dict[str, None] = {}
+    for node in message.node_def:
+        for value in node.attr.values():
+            if value.HasField("func"):
+                found[value.func.name] = None
+            for one in value.list.func:
+                found[one.name] = None
+    return list(found)
 
 
 def decode_function(message: FunctionDef, library: FunctionLibrary, where: str) -> Graph:

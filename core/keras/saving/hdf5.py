@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pinnace.keras.layer import Layer
 from pinnace.keras.names import class_name_in_snake_case
-from pinnace.keras.saving import hdf5_files, own_variables
+from pinnace.keras.saving import hdf5_checksum, hdf5_files, own_variables
 from pinnace.keras.saving.own_variables import Store
 from pinnace.storage.atomic import write_file
 
@@ -59,7 +59,7 @@ def write_weights(
             group = opened.create_group("optimizer/vars")
             group.attrs["name"] = optimizer.name
             optimizer.save_own_variables(Store(group))
-    file.write(memory.getbuffer())
+    file.write(hdf5_checksum.sealed(memory))
 
 
 def check_built(model: Model) -> None:

@@ -22,6 +22,7 @@ from pinnace.keras.names import class_name_in_snake_case
 from pinnace.keras.optimizers import older as older_optimizers
 from pinnace.keras.saving import (
     hdf5,
+    hdf5_checksum,
     hdf5_files,
     listed_weights,
     older_configs,
@@ -208,7 +209,7 @@ def _write(model: Any, config: Any, training: Any, file: IO[bytes]) -> None:
         optimizer = model.optimizer if training is not None else None
         if optimizer is not None and optimizer.built:
             _write_listed(opened.create_group("optimizer_weights"), optimizer.variables)
-    file.write(memory.getbuffer())
+    file.write(hdf5_checksum.sealed(memory))
 
 
 def _write_listed(group: Any, variables: list[Variable]) -> None:

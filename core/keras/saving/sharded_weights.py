@@ -14,7 +14,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.errors import DataLossError, NotFoundError
-from pinnace.keras.saving import hdf5, hdf5_files
+from pinnace.keras.saving import hdf5, hdf5_checksum, hdf5_files
 from pinnace.storage.atomic import write_file
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class _Shards:
 
     def _write(self) -> None:
         self._file.close()
-        write_file(os.path.join(self._folder, self._names[-1]), self._memory.getbuffer())  # noqa: PTH118 (a text)
+        write_file(os.path.join(self._folder, self._names[-1]), hdf5_checksum.sealed(self._memory))  # noqa: PTH118 (a text)
 
     def add(self, group: Any, name: str) -> None:
         """Put an array of a group into the last file, or into a new one."""

@@ -10,7 +10,7 @@ import io
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from pinnace.keras.saving import hdf5, hdf5_files
+from pinnace.keras.saving import hdf5, hdf5_checksum, hdf5_files
 from pinnace.keras.saving.own_variables import Store
 
 _OWN = "vars"
@@ -72,7 +72,7 @@ def write(tree: Mapping[str, Any], file: IO[bytes]) -> None:
     memory = io.BytesIO()
     with hdf5_files.library().File(memory, "w") as opened:
         _write(tree, opened, "")
-    file.write(memory.getbuffer())
+    file.write(hdf5_checksum.sealed(memory))
 
 
 def _write(tree: Mapping[str, Any], opened: Any, path: str) -> None:

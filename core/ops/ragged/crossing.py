@@ -14,7 +14,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.memory import LIST, NUMBER, claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
 from pinnace.ops.registry import define
-from pinnace.ops.strings.fingerprints import farm64
+from pinnace.ops.strings.fingerprints import farm64, joined_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,21 +25,6 @@ if TYPE_CHECKING:
 _WHO = "RaggedCross"
 _MASK = (1 << 64) - 1
 _BETWEEN = b"_X_"
-
-
-def joined_hash(first: int, second: int) -> int:
-    """One number of 64 bits for two; the order matters."""
-    # Source: the published FingerprintCat64 of FarmHash's users: ShiftMix and Murmur's constant.
-    factor = 0xC6A4A7935BD1E995
-    mixed = first ^ factor
-    mixed ^= _mixed(second * factor & _MASK) * factor & _MASK
-    mixed = mixed * factor & _MASK
-    mixed = _mixed(mixed) * factor & _MASK
-    return _mixed(mixed)
-
-
-def _mixed(value: int) -> int:
-    return value ^ (value >> 47)
 
 
 def _rows_of_ragged(values: Array, splits: Array) -> list[list[Any]]:

@@ -17,9 +17,8 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.memory import LIST, NUMBER, claim
 from pinnace.ops.memory import joined as joined_texts
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
-from pinnace.ops.ragged import crossing as combinations
 from pinnace.ops.registry import define
-from pinnace.ops.strings.fingerprints import farm64, sip64
+from pinnace.ops.strings.fingerprints import farm64, joined_hash, sip64
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -144,7 +143,7 @@ def _cross_kernel(
         total = hash_key & _MASK
         for item in choice:
             number = farm64(item) if isinstance(item, bytes) else int(item)
-            total = combinations.joined_hash(total, number & _MASK)
+            total = joined_hash(total, number & _MASK)
         return _below(total, num_buckets)
 
     def joined(choice: tuple[Any, ...]) -> bytes:
@@ -227,7 +226,7 @@ def _cross_hashed_kernel(
             return 0
         total = number(0, choice[0])
         for column, item in enumerate(choice[1:], 1):
-            total = combinations.joined_hash(total, number(column, item))
+            total = joined_hash(total, number(column, item))
         return _below(total, buckets)
 
     return _crossed(rows, columns, hashed, int64)

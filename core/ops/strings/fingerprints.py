@@ -6,6 +6,7 @@ Source:
 """
 
 import struct
+from typing import TypeAlias
 
 _MASK = (1 << 64) - 1
 _K0 = 0xC3A5C85C97CB3127
@@ -101,62 +102,71 @@ def _up_to_64(data: bytes) -> int:
     )
 
 
-def _weak(data: bytes, place: int, a: int, b: int) -> tuple[int, int]:
-    """32 bytes and two seeds to two words."""
-    w, x, y, z = struct.unpack_from("<4Q", data, place)
-    a = (a + w) & _MASK
-    b = _rotate_right((b + a + z) & _MASK, 21)
-    c = a
-    a = (a + x + y) & _MASK
-    b = (b + _rotate_right(a, 44)) & _MASK
-    return (a + z) & _MASK, (b + c) & _MASK
-
-
 def _longer(data: bytes) -> int:
     size = len(data)
     x = 81
     y = (81 * _K1 + 113) & _MASK
     z = (_mixed((y * _K2 + 113) & _MASK) * _K2) & _MASK
-    v = w = (0, 0)
     x = (x * _K2 + _word(data, 0)) & _MASK
+    state = (x, y, z, 0, 0, 0, 0)
     end = (size - 1) // 64 * 64
-    for place in range(0, end, 64):
-        x, y, z, v, w = _block(data, place, (x, y, z), v, w, _K1, last=False)
-    factor = (_K1 + ((z & 0xFF) << 1)) & _MASK
-    place = size - 64
-    first = (w[0] + ((size - 1) & 63)) & _MASK
-    second = (v[0] + first) & _MASK
-    v = (second, v[1])
-    w = ((first + second) & _MASK, w[1])
-    x, y, z, v, w = _block(data, place, (x, y, z), v, w, factor, last=True)
+    state = _blocks(memoryview(data)[:end], state, _K1, 1)
+    v0, v1, w0, w1 = state[3:]
+    factor = (_K1 + ((state[2] & 0xFF) << 1)) & _MASK
+    w0 = (w0 + ((size - 1) & 63)) & _MASK
+    v0 = (v0 + w0) & _MASK
+    w0 = (w0 + v0) & _MASK
+    state = (*state[:3], v0, v1, w0, w1)
+    x, y, z, v0, v1, w0, w1 = _blocks(memoryview(data)[size - 64 :], state, factor, 9)
     return _joined(
-        (_joined(v[0], w[0], factor) + _mixed(y) * _K0 + z) & _MASK,
-        (_joined(v[1], w[1], factor) + x) & _MASK,
+        (_joined(v0, w0, factor) + _mixed(y) * _K0 + z) & _MASK,
+        (_joined(v1, w1, factor) + x) & _MASK,
         factor,
     )
 
 
-def _block(
-    data: bytes,
-    place: int,
-    state: tuple[int, int, int],
-    v: tuple[int, int],
-    w: tuple[int, int],
-    factor: int,
-    *,
-    last: bool,
-) -> tuple[int, int, int, tuple[int, int], tuple[int, int]]:
-    """64 bytes into the state; the last block weighs two of the words by 9."""
-    x, y, z = state
-    nine = 9 if last else 1
-    x = (_rotate_right((x + y + v[0] + _word(data, place + 8)) & _MASK, 37) * factor) & _MASK
-    y = (_rotate_right((y + v[1] + _word(data, place + 48)) & _MASK, 42) * factor) & _MASK
-    x ^= (w[1] * nine) & _MASK
-    y = (y + v[0] * nine + _word(data, place + 40)) & _MASK
-    z = (_rotate_right((z + w[0]) & _MASK, 33) * factor) & _MASK
-    v = _weak(data, place, (v[1] * factor) & _MASK, (x + w[0]) & _MASK)
-    w = _weak(data, place + 32, (z + w[1]) & _MASK, (y + _word(data, place + 16)) & _MASK)
-    return z, y, x, v, w
+_State: TypeAlias = tuple[int, int, int, int, int, int, int]
+
+
+def _blocks(data: memoryview, state: _State, factor: int, weight: int) -> _State:
+    """Blocks of 64 bytes into the state; two of its words count `weight` times.
+
+    Megabytes go through this loop: it calls nothing, and cuts to 64 bits only where bits would come
+    back, before a rotation and at the end.
+    """
+    mask = _MASK
+    x, y, z, v0, v1, w0, w1 = state
+    for a, b, c, d, e, f, g, h in struct.iter_unpack("<8Q", data):
+        t = (x + y + v0 + b) & mask
+        x = ((t >> 37 | t << 27) * factor ^ w1 * weight) & mask
+        t = (y + v1 + g) & mask
+        y = (t >> 42 | t << 22) * factor + v0 * weight + f
+        t = (z + w0) & mask
+        z = (t >> 33 | t << 31) * factor & mask
+        first = v1 * factor + a
+        t = (x + w0 + first + d) & mask
+        total = first + b + c
+        u = total & mask
+        v0 = (total + d) & mask
+        v1 = ((t >> 21 | t << 43) + (u >> 44 | u << 20) + first) & mask
+        first = z + w1 + e
+        t = (y + c + first + h) & mask
+        total = first + f + g
+        u = total & mask
+        w0 = (total + h) & mask
+        w1 = ((t >> 21 | t << 43) + (u >> 44 | u << 20) + first) & mask
+        x, z = z, x
+    return x, y & mask, z, v0, v1, w0, w1
+
+
+def joined_hash(first: int, second: int) -> int:
+    """One number of 64 bits for two; the order matters."""
+    # Source: the published FingerprintCat64 of FarmHash's users: ShiftMix and Murmur's constant.
+    mixed = first ^ _MURMUR
+    mixed ^= _mixed(second * _MURMUR & _MASK) * _MURMUR & _MASK
+    mixed = mixed * _MURMUR & _MASK
+    mixed = _mixed(mixed) * _MURMUR & _MASK
+    return _mixed(mixed)
 
 
 def _rotate_left(x: int, by: int) -> int:

@@ -189,7 +189,8 @@ def _facts(loaded: object, folder: Path) -> dict[str, str]:
             fingerprint = FingerprintDef.FromString(content)
         except DecodeError:
             return found
-        found["source_saved_model_checksum"] = f"{fingerprint.saved_model_checksum:016x}"
+        if fingerprint.saved_model_checksum:
+            found["source_saved_model_checksum"] = f"{fingerprint.saved_model_checksum:016x}"
     return found
 
 

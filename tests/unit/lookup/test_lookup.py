@@ -23,6 +23,7 @@ from pinnace.lookup.experimental import DenseHashTable, MutableHashTable
 from pinnace.ops.array import constants
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.storage.bundle import BundleReader
+from support.changed_models import write_changed
 
 WORDS = TensorSpec([None], "string", name="words")
 
@@ -205,7 +206,7 @@ def test_without_objects_the_signatures_share_the_tables(model: Model, tmp_path:
     file = tmp_path / "model" / "saved_model.pb"
     message = SavedModel.FromString(file.read_bytes())
     message.meta_graphs[0].ClearField("object_graph_def")
-    file.write_bytes(message.SerializeToString())
+    write_changed(file, message)
     one, two = (saved_model.load(tmp_path / "model") for _ in range(2))
     found = results(one.signatures["ask"](words=ASKED))
     assert (found["static"], found["vocabulary"]) == ([1, -1, -1, -1], [4, 2, 5, 5])

@@ -19,6 +19,7 @@ from pinnace.framework.errors import (
     OpError,
 )
 from pinnace.proto.saved_model_pb2 import AssetFileDef, MetaGraphDef, SavedModel
+from support.changed_models import write_changed
 from support.recorded import largest_difference
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "saved_models"
@@ -155,10 +156,10 @@ def test_two_graphs_and_no_tags(tmp_path: Path) -> None:
     message.meta_graphs.add().CopyFrom(message.meta_graphs[0])
     del message.meta_graphs[1].meta_info_def.tags[:]
     message.meta_graphs[1].meta_info_def.tags.append("train")
-    (model / PB).write_bytes(message.SerializeToString())
+    write_changed(model / PB, message)
     assert saved_model.load(model).signatures
     del message.meta_graphs[0].meta_info_def.tags[:]
-    (model / PB).write_bytes(message.SerializeToString())
+    write_changed(model / PB, message)
     with pytest.raises(InvalidArgumentError, match="no tags; train"):
         saved_model.load(model)
 
@@ -168,7 +169,7 @@ def changed(change: Callable[[MetaGraphDef], object]) -> Callable[[Path], Path]:
         model = copied(folder)
         message = SavedModel.FromString((model / PB).read_bytes())
         change(message.meta_graphs[0])
-        (model / PB).write_bytes(message.SerializeToString())
+        write_changed(model / PB, message)
         return model
 
     return apply
@@ -208,7 +209,7 @@ def test_an_asset_stays_in_its_folder(tmp_path: Path) -> None:
     message = SavedModel.FromString((model / PB).read_bytes())
     for name in ("../saved_model.pb", "/etc/passwd", "a/../../x", ""):
         message.meta_graphs[0].asset_file_def[0].filename = name
-        (model / PB).write_bytes(message.SerializeToString())
+        write_changed(model / PB, message)
         with pytest.raises(InvalidArgumentError, match="is not in assets/"):
             saved_model.load(model)
 
@@ -222,7 +223,8 @@ def test_changed_bytes_are_one_error_or_a_model(tmp_path: Path, data: st.DataObj
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(content) - 1))
         content[at : at + data.draw(st.integers(0, 8))] = data.draw(st.binary(max_size=8))
-    path.write_bytes(content)
+    # Without a fingerprint, which would refuse it before it is read.
+    write_changed(path, bytes(content))
     try:
         use(model)
     except OpError as error:

@@ -12,6 +12,7 @@ import pytest
 import pinnace as tf
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.inspection import inspect
+from support.changed_models import write_changed
 from support.golden import golden
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "forests"
@@ -73,7 +74,7 @@ def test_a_graph_names_no_folder_but_that_of_its_assets(tmp_path: Path) -> None:
             if node.op == "StaticRegexReplace":
                 node.attr["pattern"].s = b"^.*$"
                 node.attr["rewrite"].s = f"{elsewhere}/".encode()
-    path.write_bytes(message.SerializeToString())
+    write_changed(path, message)
     with pytest.raises(tf.errors.PermissionDeniedError, match="is a path that a graph made"):
         tf.saved_model.load(folder).signatures["serving_default"]
 

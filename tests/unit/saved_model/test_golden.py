@@ -13,6 +13,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.variable import Variable
 from pinnace.proto.saved_model_pb2 import SavedModel
+from support.changed_models import write_changed
 from support.corpus import GOLDEN, TOLERANCE
 from support.recorded import largest_difference
 
@@ -38,7 +39,7 @@ def test_without_objects_the_signatures_are_the_same(name: str, tmp_path: Path) 
     path = tmp_path / "model" / "saved_model.pb"
     message = SavedModel.FromString(path.read_bytes())
     message.meta_graphs[0].ClearField("object_graph_def")
-    path.write_bytes(message.SerializeToString())
+    write_changed(path, message)
     bare, whole = saved_model.load(tmp_path / "model"), saved_model.load(GOLDEN / name / "model")
     assert set(bare.signatures) == set(whole.signatures)
     for key, function in whole.signatures.items():
@@ -135,7 +136,7 @@ def test_a_child_with_a_name_of_the_librarys_own_is_a_child(tmp_path: Path) -> N
     number = next(one.node_id for one in root.children if one.local_name == "variables")
     for name in ("_tracked", "_trackable_children", "__class__", "_track"):
         root.children.add(local_name=name, node_id=number)
-    path.write_bytes(message.SerializeToString())
+    write_changed(path, message)
     loaded = saved_model.load(tmp_path / "model")
     children = loaded._trackable_children()
     assert children["_tracked"] is children["__class__"] is loaded.variables

@@ -15,6 +15,7 @@ from pinnace.framework.variable import Variable
 from pinnace.functions.function import function
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.inspection import TensorReport, graph_text, inspect
+from support.changed_models import write_changed
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "saved_models"
 ALL = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
@@ -61,7 +62,7 @@ def test_an_op_without_a_kernel_is_listed_with_its_place(tmp_path: Path) -> None
     for node in message.meta_graphs[0].graph_def.node:
         if node.op == "LookupTableFindV2":
             node.op = "LookupInTheMoon"
-    path.write_bytes(message.SerializeToString())
+    write_changed(path, message)
     (missing,) = inspect(tmp_path / "model").unsupported
     assert (missing.name, missing.count) == ("LookupInTheMoon", 1)
     assert missing.example.startswith("main graph: ")

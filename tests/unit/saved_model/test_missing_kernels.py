@@ -10,6 +10,7 @@ import pinnace as tf
 from pinnace.proto.function_pb2 import FunctionDef
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.missing_kernels import unsupported_ops, unsupported_signatures
+from support.changed_models import write_changed
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "saved_models"
 ALL = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
@@ -22,7 +23,7 @@ def changed(folder: Path, name: str, change: Callable[[FunctionDef], None]) -> t
     message = SavedModel.FromString(path.read_bytes())
     for function in message.meta_graphs[0].graph_def.library.function:
         change(function)
-    path.write_bytes(message.SerializeToString())
+    write_changed(path, message)
     return tf.saved_model.load(folder)  # type: ignore[no-any-return]
 
 
@@ -71,7 +72,7 @@ def test_what_nobody_needs_does_not_count(tmp_path: Path) -> None:
         for node in function.node_def:
             if node.op == "Relu":
                 node.op, found = "Text>Nothing", True
-    path.write_bytes(message.SerializeToString())
+    write_changed(path, message)
     assert found
     signature = tf.saved_model.load(tmp_path / "made").signatures["serving_default"]
     assert unsupported_ops(signature) == ()
@@ -90,6 +91,6 @@ def test_a_branch_counts_whether_or_not_it_is_taken(tmp_path: Path) -> None:
     message = SavedModel.FromString(path.read_bytes())
     for function in message.meta_graphs[0].graph_def.library.function:
         replace_op("Relu", "NoSuchOp")(function)
-    path.write_bytes(message.SerializeToString())
+    write_changed(path, message)
     found = unsupported_signatures(tf.saved_model.load(tmp_path / "made").signatures)
     assert [one.op for one in found["serving_default"]] == ["NoSuchOp"]

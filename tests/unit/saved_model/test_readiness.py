@@ -14,6 +14,7 @@ from pinnace.deploy.cli.findings_readiness import add_readiness
 from pinnace.engine.plan import Plan
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.inspection import ModelReport, inspect
+from support.changed_models import write_changed
 from support.command_line import pinnace
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -30,7 +31,7 @@ def changed(folder: Path, name: str, change: Callable[[Any], None]) -> Path:
     path = folder / "saved_model.pb"
     message = SavedModel.FromString(path.read_bytes())
     change(message.meta_graphs[0])
-    path.write_bytes(message.SerializeToString())
+    write_changed(path, message)
     return folder
 
 

@@ -12,6 +12,7 @@ from pinnace.ops.io.files import matching_files, read_file, write_file
 from pinnace.ops.random.candidates import fixed_unigram_candidate_sampler
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.options import LoadOptions
+from support.changed_models import write_changed
 
 # One line says how it is allowed, and what that means.
 ADVICE = (
@@ -178,7 +179,7 @@ def test_an_op_of_another_library_is_refused_with_what_to_do(
         for node in function.node_def:
             if node.op == "Relu":
                 node.op = op
-    path.write_bytes(message.SerializeToString())
+    write_changed(path, message)
     serve = tf.saved_model.load(tmp_path / "model").signatures["serving_default"]
     ((name, spec),) = serve.structured_input_signature[1].items()
     with pytest.raises(tf.errors.UnimplementedError, match=rf"(?s)no kernel for {op}.*{remedy}"):

@@ -28,6 +28,7 @@ from pinnace.ops.math import exponents, reduction, trigonometry
 from pinnace.proto.saved_model_pb2 import MetaGraphDef, SavedModel
 from pinnace.saved_model import reading
 from pinnace.storage.bundle import BundleReader
+from support.changed_models import write_changed
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -340,7 +341,7 @@ def test_the_folder_is_exchanged_as_a_whole(tmp_path: Path) -> None:
     module.factor.assign([9.0, 9.0, 9.0])
     loaded = saved(module, tmp_path)
     assert names_in(tmp_path) == ["model"]
-    assert names_in(tmp_path / "model") == ["saved_model.pb", "variables"]
+    assert names_in(tmp_path / "model") == ["fingerprint.pb", "saved_model.pb", "variables"]
     assert loaded.factor.numpy().tolist() == [9.0, 9.0, 9.0]
     # What was loaded before keeps the files it was loaded from.
     assert old.factor.numpy().tolist() == [1.0, 2.0, 3.0]
@@ -354,8 +355,8 @@ def test_a_folder_exchanged_while_it_is_read_is_read_again(
     saved_model.save(old, tmp_path / "model")
     read, calls = reading.read_messages, []
 
-    def read_and_exchange(folder: Path) -> SavedModel:
-        message = read(folder)
+    def read_and_exchange(folder: Path, *, whole: bool) -> SavedModel:
+        message = read(folder, whole=whole)
         if not calls:
             saved_model.save(new, tmp_path / "model")
         calls.append(folder)
@@ -497,7 +498,7 @@ def test_ops_of_nobodys_standard_are_written_if_they_are_allowed(tmp_path: Path)
         for node in one.node_def:
             if node.op == "Relu":
                 node.op = "Mine>Relu"
-    path.write_bytes(message.SerializeToString())
+    write_changed(path, message)
     loaded = saved_model.load(tmp_path / "m")
     for allowed in (None, ["Other", "Mine"]):
         options = saved_model.SaveOptions(namespace_whitelist=allowed)

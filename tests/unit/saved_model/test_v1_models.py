@@ -18,6 +18,7 @@ from pinnace.framework.errors import (
 )
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.options import LoadOptions
+from support.changed_models import write_changed
 from support.golden import golden
 from support.recorded import largest_difference
 from support.v1_models import answers_of, load_v1
@@ -51,7 +52,7 @@ def altered(name: str, folder: Path, change: Any) -> Path:
     path = folder / "model" / "saved_model.pb"
     message = SavedModel.FromString(path.read_bytes())
     change(message.meta_graphs[0])
-    path.write_bytes(message.SerializeToString())
+    write_changed(path, message)
     return folder / "model"
 
 

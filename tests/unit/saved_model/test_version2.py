@@ -13,6 +13,7 @@ from pinnace.framework.containers import ListWrapper, TupleWrapper
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.missing_kernels import unsupported_signatures
+from support.changed_models import write_changed
 from support.golden import golden
 from support.recorded import largest_difference, recorded_calls
 
@@ -107,7 +108,7 @@ def changed(folder: Path, name: str, change: Any) -> Path:
     path = folder / "saved_model.pb"
     message = SavedModel.FromString(path.read_bytes())
     change(message.meta_graphs[0])
-    path.write_bytes(message.SerializeToString())
+    write_changed(path, message)
     return folder
 
 

@@ -17,6 +17,7 @@ def change(folder: Path, edit: Any) -> None:
     message = saved_model_pb2.SavedModel.FromString(path.read_bytes())
     edit(message.meta_graphs[0])
     path.write_bytes(message.SerializeToString(deterministic=True))
+    path.with_name("fingerprint.pb").unlink(missing_ok=True)  # it is of the graph before
 
 
 def _frozen() -> Any:

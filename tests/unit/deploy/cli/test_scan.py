@@ -13,6 +13,7 @@ import pytest
 from pinnace.deploy.cli.findings import LEVELS
 from pinnace.ops.registry import registered
 from pinnace.proto.saved_model_pb2 import SavedModel
+from support.changed_models import write_changed
 from support.command_line import pinnace
 from support.golden import FOLDER
 
@@ -37,7 +38,7 @@ def changed(tmp_path: Path, name: str, change: Callable[[Any], None]) -> Path:
     file = folder / "saved_model.pb"
     message = SavedModel.FromString(file.read_bytes())
     change(message.meta_graphs[0])
-    file.write_bytes(message.SerializeToString())
+    write_changed(file, message)
     return folder
 
 

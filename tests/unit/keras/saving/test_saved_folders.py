@@ -17,6 +17,7 @@ from pinnace.keras.saving.restored_models import RestoredModel
 from pinnace.proto.keras_metadata_pb2 import KerasMetadata
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model import keras_objects
+from support.changed_models import write_changed
 from support.golden import golden
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def test_older_files_hold_the_texts_in_the_graph(name: str, tmp_path: Path) -> N
         user = model.meta_graphs[0].object_graph_def.nodes[one.node_id].user_object
         assert user.identifier == one.identifier
         user.metadata = one.metadata
-    file.write_bytes(model.SerializeToString())
+    write_changed(file, model)
     (folder / keras_objects.FILE).unlink()
     loaded = keras.models.load_model(folder)
     assert not isinstance(loaded, RestoredModel)

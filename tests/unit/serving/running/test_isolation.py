@@ -27,6 +27,7 @@ from pinnace.serving.models.versions import State
 from pinnace.serving.running.limits import RunLimits
 from pinnace.serving.running.signatures import Arrays
 from pinnace.serving.running.threads import RunThreads
+from support.changed_models import write_changed
 from support.waiting import until_in_loop
 from unit.serving.memory_server import running
 from unit.serving.numpy_models import NumpyModel, read_version, write_version
@@ -73,7 +74,7 @@ def without_kernel(source: Path, target: Path) -> None:
         for node in function.node_def:
             if node.op == "RealDiv":
                 node.op = "Nobody>Knows"
-    path.write_bytes(message.SerializeToString())
+    write_changed(path, message)
 
 
 def settings_of(base: Path, **options: Any) -> Settings:

@@ -1,0 +1,162 @@
+"""fingerprint.pb: hashes of what a SavedModel holds, which tell whether a bit of it has changed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import DecodeError
+
+from pinnace.framework.errors import DataLossError
+from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
+from pinnace.ops.strings.fingerprints import farm64, joined_hash
+from pinnace.proto.saved_model_pb2 import FileChecksum, FingerprintDef, MetaGraphDef, SavedModel
+from pinnace.proto.types_pb2 import DT_STRING
+from pinnace.saved_model import layout
+from pinnace.saved_model.wire_form import canonical
+from pinnace.storage.checksum import crc32c
+from pinnace.storage.regular_files import open_regular
+from pinnace.storage.system_errors import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from google.protobuf.message import Message
+
+    from pinnace.proto.graph_pb2 import GraphDef
+    from pinnace.proto.object_graph_pb2 import SavedObjectGraph
+
+# The rules of TensorFlow 2.21 for what is hashed; others are neither written nor compared.
+_PRODUCER = 4
+# Hashing takes about 60 ms for each megabyte: larger messages have a CRC alone.
+LARGEST_HASHED = 1 << 25
+_LARGEST_FILE = 1 << 16  # bytes of fingerprint.pb, which has some dozens
+_UID = re.compile(r"(?<=_)[0-9]+\Z")
+_CALLS = (PARTITIONED_CALL.name, STATEFUL_PARTITIONED_CALL.name)
+
+
+def write_fingerprint(message: SavedModel, data: bytes, folder: Path) -> None:
+    """Write the fingerprint of a SavedModel whose other files are there.
+
+    Equal models have equal files: unlike TensorFlow's it has no random `uuid`.
+
+    Args:
+        message: what saved_model.pb holds.
+        data: the bytes of that file.
+        folder: of the SavedModel.
+    """
+    meta = message.meta_graphs[0]
+    found = FingerprintDef(
+        signature_def_hash=_signatures_hash(meta),
+        saved_object_graph_hash=_objects_hash(meta.object_graph_def),
+    )
+    found.version.producer = _PRODUCER
+    if len(data) <= LARGEST_HASHED:
+        found.saved_model_checksum = _hash(message)
+        found.graph_def_program_hash = _program_hash(meta.graph_def)
+    index = layout.variables_prefix(folder).with_suffix(".index")
+    if index.is_file():
+        found.checkpoint_hash = farm64(index.read_bytes())
+    path = layout.fingerprint_path(folder)
+    with explained("write", path):
+        # Two messages, one behind the other, are one message for every reader.
+        own = FileChecksum(saved_model_crc32c=crc32c(data))
+        path.write_bytes(found.SerializeToString(deterministic=True) + own.SerializeToString())
+
+
+def check_fingerprint(message: SavedModel, data: bytes, folder: Path, *, whole: bool) -> None:
+    """Compare saved_model.pb with the fingerprint beside it; nothing if there is none.
+
+    TensorFlow itself does not compare them. A fingerprint of other rules than TensorFlow 2.21's
+    is not compared either, and one that has only a hash is not for a large file.
+
+    Args:
+        message: what the file holds.
+        data: its bytes.
+        folder: of the SavedModel.
+        whole: whether also large files are hashed.
+
+    Raises:
+        DataLossError: one of the two files is not what was written.
+    """
+    path = layout.fingerprint_path(folder)
+    if not path.exists():
+        return
+    with explained("read", path), open_regular(path) as file:
+        content = file.read(_LARGEST_FILE)
+    try:
+        stored = FingerprintDef.FromString(content)
+        own = FileChecksum.FromString(content)
+    except DecodeError:
+        raise _damaged(folder, f"{path} is damaged: it is no fingerprint") from None
+    if not (stored.saved_model_checksum or own.HasField("saved_model_crc32c")):
+        raise _damaged(folder, f"{path} is damaged: it is empty or cut off")
+    if own.HasField("saved_model_crc32c"):
+        same = own.saved_model_crc32c == crc32c(data)
+    elif stored.version.producer == _PRODUCER and (whole or len(data) <= LARGEST_HASHED):
+        same = stored.saved_model_checksum == _hash(message)
+    else:
+        return
+    if not same:
+        raise _damaged(
+            folder,
+            f"{layout.model_path(folder)} is damaged, or was changed after it was saved: its "
+            f"checksum is not that of {path}",
+        )
+
+
+def _damaged(folder: Path, what: str) -> DataLossError:
+    return DataLossError(
+        f"{what}\n"
+        "  Try: copy the model again from where it came; or, if saved_model.pb was changed on "
+        f"purpose, remove {layout.fingerprint_path(folder)}, and it is not compared"
+    )
+
+
+def _hash(message: Message) -> int:
+    return farm64(canonical(message))
+
+
+def _joined(parts: Iterable[tuple[str, Message]]) -> int:
+    total = 0
+    for name, message in parts:
+        total = joined_hash(total, farm64(name.encode()))
+        total = joined_hash(total, _hash(message))
+    return total
+
+
+def _signatures_hash(meta: MetaGraphDef) -> int:
+    return _joined((name, meta.signature_def[name]) for name in sorted(meta.signature_def))
+
+
+def _objects_hash(objects: SavedObjectGraph) -> int:
+    """Functions in the order of their numbers, which are left out of their names.
+
+    Of several with one number, which it does not write itself, TensorFlow takes any one.
+    """
+    functions = objects.concrete_functions
+    names = sorted(functions, key=lambda name: (_number(name), name))
+    return _joined((_UID.sub("", name), functions[name]) for name in names)
+
+
+def _number(name: str) -> int:
+    found = _UID.search(name)
+    return int(found[0]) if found else -1
+
+
+def _program_hash(graph: GraphDef) -> int:
+    """The main graph without what differs from one save of a program to the next."""
+    program = type(graph)()
+    program.node.extend(graph.node)
+    program.library.SetInParent()
+    program.versions.SetInParent()
+    for node in program.node:
+        if node.op in _CALLS:
+            called = node.attr["f"].func
+            called.name = _UID.sub("", called.name)
+            if "config_proto" in node.attr:
+                node.attr["config_proto"].s = b""
+        elif node.op == "Const" and node.attr["dtype"].type == DT_STRING:
+            node.attr["value"].Clear()  # paths of assets
+    return _hash(program)
