@@ -146,7 +146,8 @@ def _arguments(kind: str, inner: dict[str, Any]) -> dict[str, Any]:
             key == "groups" and value == 1 and "Trans" in kind
         ):
             continue
-        if key == "fn" and registry.own_object("", kind, is_function=False) is not None:
+        is_own = registry.own_object("", kind, is_function=False) is not None
+        if key == "fn" and is_own and not kind.endswith("Wrapper"):
             continue  # the function that a loss is, which its class says already
         if key.endswith("_initializer") and isinstance(value, dict):
             value = _initializer(value)
