@@ -178,10 +178,18 @@ def _predict_replies(signature: Runnable) -> list[dict[str, Any]]:
     rows = {key: _values(spec, 1, answers=True) for key, spec in outputs.items()}
     row = next(iter(rows.values())) if only else _object(rows)
     value = next(iter(whole.values())) if only else _object(whole)
-    return [
+    replies = [
         {"title": "to instances", **_object({"predictions": {"type": "array", "items": row}})},
         {"title": "to inputs", **_object({"outputs": value})},
     ]
+    if hasattr(signature, "run_other_shapes"):
+        # The graph is run on shapes that the signature does not declare: answers have others, too.
+        for title, form in (
+            ("instances", {"predictions": {"type": "array"}}),
+            ("inputs", {"outputs": {}}),
+        ):
+            replies.append({"title": f"to {title} of other shapes", **_object(form)})
+    return replies
 
 
 def _infer(servable: Servable) -> dict[str, Any]:
