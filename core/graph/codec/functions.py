@@ -342,7 +342,6 @@ class FunctionLibrary:
         finally:
             self._active.pop()
 
-
     def _recursion(self, name: str) -> InvalidArgumentError:
         where = f"{self.where}: function {name!r}"
         return InvalidArgumentError(f"{where} calls itself: recursion is not possible")

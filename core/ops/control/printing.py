@@ -13,7 +13,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY_VALUE
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
-from pinnace.framework.visible_text import printed, visible
+from pinnace.framework.visible_text import printed
 from pinnace.ops import gate
 from pinnace.ops.array import constants
 from pinnace.ops.composite_arguments import ITSELF, takes_composites
@@ -33,15 +33,15 @@ _FILE = "file://"
 
 def _write(text: str, output_stream: str) -> None:
     if output_stream == "stdout":
-        sys.stdout.write(printed(text))
+        sys.stdout.write(text)
         sys.stdout.flush()
     elif _is_file(output_stream):
         from pathlib import Path  # slow to import, and seldom needed
 
         with Path(_text(output_stream)[len(_FILE) :]).open("a", encoding="utf-8") as file:
-            file.write(visible(text))
+            file.write(text)
     else:
-        sys.stderr.write(printed(text))
+        sys.stderr.write(text)
         sys.stderr.flush()
 
 
@@ -148,7 +148,7 @@ def _guarded_print_kernel(input: Array, *, output_stream: str, end: str) -> None
     """Print for a loaded model: to the terminal alone, without control characters."""
     if _is_file(output_stream):
         gate.refuse("PrintV2", "files")
-    _write(_line(input, end), output_stream)
+    _write(printed(_line(input, end)), output_stream)
 
 
 def _infer_print(call: InferCall) -> tuple[Shape, ...]:
@@ -326,7 +326,7 @@ def _guarded_old_print_kernel(
     input: Array, data: tuple[Array, ...], *, message: str, first_n: int, summarize: int
 ) -> Array:
     del first_n
-    _write(_old_line(message, data, summarize), "stderr")
+    _write(printed(_old_line(message, data, summarize)), "stderr")
     return input
 
 

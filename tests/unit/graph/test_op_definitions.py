@@ -20,7 +20,7 @@ from pinnace.proto.op_def_pb2 import OpList
 FOLDER = Path(__file__).parents[2] / "golden" / "op_definitions"
 THEIRS = {
     op.name: op
-    for file in ("tensorflow.pb.gz", "tensorflow_text.pb.gz")
+    for file in ("tensorflow.pb.gz", "tensorflow_text.pb.gz", "forests.pb.gz")
     for op in OpList.FromString(gzip.decompress((FOLDER / file).read_bytes())).op
 }
 # Attributes of recent releases, which older ones refuse; they are not written.

@@ -24,6 +24,13 @@ OURS: dict[str, str] = dict.fromkeys(
     ),
     "TensorFlow Text's; it allows one type, or a string without choices",
 )
+OURS |= dict.fromkeys(
+    (
+        *("SimpleMLCreateModelResource", "SimpleMLInferenceLeafIndexOpWithHandle"),
+        *("SimpleMLInferenceOpWithHandle", "SimpleMLLoadModelFromPathWithHandle"),
+    ),
+    "TensorFlow Decision Forests'; it allows one type, or a string without choices",
+)
 
 every_op = pytest.mark.parametrize("op", registered().values(), ids=lambda op: op.name)
 
