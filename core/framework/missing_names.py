@@ -40,7 +40,12 @@ def package_of(name: str) -> Reason | None:
         name: the full name, such as `tf.hub`.
     """
     top = ".".join(name.split(".")[:2])
-    return next((one for one in _rows("package") if top in one.names), None)
+    return next((one for one in _packages() if top in one.names), None)
+
+
+@functools.cache
+def _packages() -> tuple[Reason, ...]:
+    return _rows("package")
 
 
 @functools.cache
