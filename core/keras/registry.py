@@ -324,7 +324,8 @@ def _shared_or_made(found: Any, config: dict[str, Any], custom_objects: Any) -> 
             return reading.shared[number]
         with custom_object_scope(custom_objects or {}):
             made = _made(found, config)
-            if getattr(made, "_is_layer", False) and type(made).__name__ != config["class_name"]:
+            names = {type(made).__name__, getattr(type(made), "_shown_as", None)}
+            if getattr(made, "_is_layer", False) and config["class_name"] not in names:
                 # The file knows its weights by the class that another stands for here.
                 vars(made)["_read_as"] = config["class_name"]
             if config.get(RULES) == 2 and hasattr(made, "_rules_of_keras"):

@@ -31,7 +31,7 @@ def library() -> Any:
         raise ImportError(
             ".keras, .h5 and .weights.h5 files are read and written by h5py, which pinnace is "
             "installed with and is not there\n"
-            "  Try: pip install h5py; or a path without an ending, for a SavedModel or a checkpoint"
+            "  Try: pip install h5py, or a path without an ending, for a SavedModel or a checkpoint"
         ) from None
     return h5py
 
