@@ -88,7 +88,10 @@ class Plan:
             else:
                 results = buffers.run(arrays, context)
         except Exception as error:
-            results = self._recovered(error, buffers, arrays, context)
+            recovered = self._recovered(error, buffers, arrays, context)
+            if recovered is None:
+                raise
+            results = recovered
         finally:
             float_warnings.end(silence)
             if mode is not None:
@@ -103,8 +106,12 @@ class Plan:
         leased: Leased | None,
         arrays: Sequence[Array],
         context: RunContext | None,
-    ) -> tuple[Array, ...]:
-        """The outputs of a call whose lease raised, if it was wrong; raises the error if not."""
+    ) -> tuple[Array, ...] | None:
+        """The outputs of a call whose lease raised, if it was wrong; None if the error stands.
+
+        It is not raised here: a frame that holds an error is kept by it, with all that the run
+        made, such as its hold of a mutex, until the garbage collector comes by.
+        """
         if leased is not None:
             from pinnace.engine import recovery
 
@@ -112,7 +119,7 @@ class Plan:
             if results is not None:
                 return results
         self.source.locate(error)
-        raise error
+        return None
 
     def _in_new_memory(
         self, function: Callable[..., Any], arrays: Sequence[Array], context: RunContext | None

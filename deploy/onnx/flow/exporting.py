@@ -158,8 +158,8 @@ def export(
         shapes=shapes,
         channels_first=(channels_first,) if isinstance(channels_first, str) else channels_first,
     )
+    refuse_own_files(model, path)  # a better reason than the ending of such a file
     options.check()
-    refuse_own_files(model, path)
     try:
         found = _export(model, options)
     except OpError as error:

@@ -65,7 +65,7 @@ class Options:
         Raises:
             InvalidArgumentError: an option is wrong, or two do not fit.
             NotFoundError: the folder of the report does not exist.
-            FailedPreconditionError: the report's place is a folder, or a device.
+            FailedPreconditionError: the report's place is a folder, or either place is a device.
         """
         for name, value, allowed in (
             ("opset", self.opset, OPSETS),
@@ -78,6 +78,7 @@ class Options:
                 )
         check_profile(self.profile)
         if self.path is not None:
+            refuse_device(Path(os.path.realpath(self.path)))
             _check_ending(os.fspath(self.path))
         seconds = self.verify_timeout_s
         if not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:

@@ -43,7 +43,7 @@ def _digits(x: Array) -> Array:
 
 def _divisors(x: Array, arrays: Sequence[Array]) -> Array:
     del arrays
-    return x % 7 + 1
+    return np.asarray(x % 7 + 1)
 
 
 def _ones(x: Array, arrays: Sequence[Array]) -> Array:
@@ -67,7 +67,9 @@ def _ascending(x: Array, arrays: Sequence[Array]) -> Array:
 
 def _permutation(x: Array, arrays: Sequence[Array]) -> Array:
     del arrays
-    size = x.shape[-1] if x.ndim else 1
+    if not x.ndim:
+        return np.zeros_like(x)
+    size = x.shape[-1]
     return np.broadcast_to(np.arange(size, dtype=x.dtype)[::-1], x.shape).copy()
 
 

@@ -94,14 +94,17 @@ def test_a_model_is_not_overwritten_with_itself(tmp_path: Path) -> None:
     assert pinnace("export", model, model / "model.onnx").code == 0
 
 
-@pytest.mark.parametrize("place", ["m.json", "folder.json"])
-def test_a_report_has_a_place_of_its_own(tmp_path: Path, place: str) -> None:
-    (tmp_path / "folder.json").mkdir()
+def test_a_report_has_a_place_of_its_own(tmp_path: Path) -> None:
+    folder, link = tmp_path / "folder.json", tmp_path / "link.json"
+    folder.mkdir()
+    link.symlink_to("m.onnx")
     model = MODELS / "keras_mlp" / "model"
-    answer = pinnace("export", model, tmp_path / "m.json", "--report", tmp_path / place)
-    assert answer.code == 1
-    assert str(tmp_path / place) in answer.err
-    assert [path.name for path in tmp_path.iterdir()] == ["folder.json"]
+    for place, told in ((folder, "is a folder"), (link, "model and report cannot both")):
+        answer = pinnace("export", model, tmp_path / "m.onnx", "--report", place)
+        assert answer.code == 1
+        assert str(place) in answer.err
+        assert told in answer.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.json", "link.json"]
 
 
 # What is told.
