@@ -70,11 +70,7 @@ class Plan:
             context.lock = self._stream_lock
             if stop is not None:
                 stop.watch(context)
-        try:
-            buffers = self.tiers.lease(arrays)
-        except Exception as error:
-            self.tiers.without(error)
-            buffers = None
+        buffers = self._leased(arrays)
         mode = denormals.begin()
         silence = float_warnings.begin()
         try:
@@ -99,6 +95,14 @@ class Plan:
             if buffers is not None:
                 self.tiers.give_back(buffers)
         return results
+
+    def _leased(self, arrays: Sequence[Array]) -> Leased | None:
+        """What runs the call in memory that is used again; None where nothing does."""
+        try:
+            return self.tiers.lease(arrays)
+        except Exception as error:
+            self.tiers.without(error)
+            return None
 
     def _recovered(
         self,
