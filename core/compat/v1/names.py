@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pinnace.compat.v1.earlier import earlier_functions
+from pinnace.framework.missing_in_modules import NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,28 +115,40 @@ def of_version_1(name: str) -> str | None:
         name: as version 1 has it, without `tf.`: `placeholder`, `train.AdamOptimizer`.
     """
     advice = "`pinnace upgrade PROGRAM.py` rewrites programs of version 1"
-    told = of_graph_mode(name)
+    told = of_graph_mode(name, named=True)
     if told is not None:
         return f"{told.replace('tf.compat.v1.', 'tf.', 1)}; {advice}"
+    *spaces, last = name.split(".")
     found: object = importlib.import_module("pinnace.compat.v1")
-    for part in name.split("."):
+    for i, part in enumerate([*spaces, last]):
+        # Version 1 has it from version 2, which lacks it, and would ask here again.
+        same = same_names().get(".".join(["tf", *spaces[:i]]), {})
+        if _ALL in same or (i == len(spaces) and same.get(last) == name):
+            return None
         found = getattr(found, part, None)
         if found is None:
             return None
     return f"tf.{name} is a name of TensorFlow 1\n  Try: tf.compat.v1.{name}; {advice}"
 
 
-def of_graph_mode(name: str) -> str | None:
+def of_graph_mode(name: str, *, named: bool = False) -> str | None:
     """Why a name will not be here, if it belongs to graphs and sessions alone.
 
     Args:
         name: as version 1 has it, `train.Saver`.
+        named: whether it must be known for a name of version 1: that all of a namespace is not
+            here does not say so where version 2 has a namespace of the same name.
     """
     for reason in _graph_mode():
-        if any(fnmatchcase(name, pattern) for pattern in reason["names"]):
+        patterns = [p for p in reason["names"] if not (named and _is_all_of_a_namespace(p))]
+        if any(fnmatchcase(name, pattern) for pattern in patterns):
             said = f"tf.compat.v1.{name} is not in pinnace: {reason['why']}"
             return f"{said}\n  Try: {reason['instead']}"
     return None
+
+
+def _is_all_of_a_namespace(pattern: str) -> bool:
+    return pattern.endswith(_ALL) and f"tf.{pattern.rstrip('.*')}" in NAMESPACES.values()
 
 
 @functools.cache

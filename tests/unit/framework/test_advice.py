@@ -50,6 +50,10 @@ def test_text_beside_numbers_is_not_cast() -> None:
         ("train.AdamOptimizer", r"tf\.compat\.v1\.train\.AdamOptimizer; `pinnace upgrade"),
         ("get_variable", r"(?s)found by their names in scopes.*tf\.Variable.*`pinnace upgrade"),
         ("ConfigProto", r"(?s)there are no sessions.*`pinnace upgrade"),
+        ("summary.FileWriter", r"(?s)run by a session.*tf\.summary.*`pinnace upgrade"),
+        ("summary.merge_all", r"(?s)run by a session.*tf\.summary.*`pinnace upgrade"),
+        ("keras.layers.CuDNNLSTM", r"Try: tf\.keras\.layers\.LSTM"),
+        ("keras.backend.get_session", r"(?s)there are no sessions.*`pinnace upgrade"),
         ("app", "tf.compat.v1.app"),
         ("contrib", "pinnace upgrade"),
         ("addons", r"tf\.keras\.optimizers.*pinnace upgrade"),
@@ -68,9 +72,29 @@ def test_a_name_of_version_1_or_of_another_package_says_what_to_use(name: str, w
     assert not hasattr(tf, name)
 
 
-def test_a_typo_gets_no_wrong_advice() -> None:
-    with pytest.raises(AttributeError, match=r"^module 'pinnace' has no attribute 'reduce_summ'$"):
-        tf.reduce_summ  # noqa: B018 (the attribute is what fails)
+@pytest.mark.parametrize(
+    ("namespace", "name"),
+    [
+        (tf, "reduce_summ"),
+        (tf.math, "reduce_summ"),
+        (tf.math.special, "bessel_j2"),
+        (tf.nn.experimental, "stateless_dropuot"),
+        (tf.config.experimental, "set_memory_grwth"),
+        (tf.io.gfile, "exits"),
+        (tf.nest, "maps_structure"),
+        (tf.signal, "stff"),
+        (tf.summary, "scalr"),
+        (tf.feature_column, "numeric_clumn"),
+        (tf.keras, "Modle"),
+        (tf.keras.layers, "Dens"),
+        (tf.keras.utils, "to_categoric"),
+    ],
+)
+def test_a_typo_gets_no_wrong_advice(namespace: object, name: str) -> None:
+    with pytest.raises(
+        AttributeError, match=rf"^module 'pinnace[\w.]*' has no attribute '{name}'$"
+    ):
+        getattr(namespace, name)
 
 
 @pytest.mark.parametrize(
