@@ -16,4 +16,4 @@ step.assign(99)
 checkpoint.restore(newest).assert_consumed()
 assert int(step) == 3
 shapes = dict(tf.train.list_variables(newest))
-assert shapes["model/_layers/0/kernel/.ATTRIBUTES/VARIABLE_VALUE"] == [3, 2]
+assert shapes["model/layer_with_weights-0/kernel/.ATTRIBUTES/VARIABLE_VALUE"] == [3, 2]
