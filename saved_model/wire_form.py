@@ -7,7 +7,7 @@ text stands after those that begin with it.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
@@ -24,7 +24,8 @@ def canonical(message: Message) -> bytes:
     Args:
         message: any; the keys of its maps are texts, or integers that are not negative.
     """
-    return _sorted(message.SerializeToString(deterministic=True), message.DESCRIPTOR)
+    kind: Any = message.DESCRIPTOR  # the runtime's own class of it, where there is one
+    return _sorted(message.SerializeToString(deterministic=True), kind)
 
 
 def _sorted(data: bytes, kind: Descriptor) -> bytes:
