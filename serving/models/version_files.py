@@ -142,8 +142,14 @@ def _resolved(path: Path, base: Path) -> Path:
 
     Raises:
         PermissionDeniedError: out of the base folder.
+        UnavailableError: a link was exchanged for a file just now.
     """
-    real = Path(os.path.realpath(path))
+    try:
+        real = Path(os.path.realpath(path))
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # what was a link when it was looked at is none now
+            raise
+        raise changing(path) from None
     if not real.is_relative_to(base):
         raise PermissionDeniedError(
             f"{path}: a link to {str(real)!r}, outside of the model's folder {str(base)!r}\n"
