@@ -70,11 +70,7 @@ class Plan:
             context.lock = self._stream_lock
             if stop is not None:
                 stop.watch(context)
-        try:
-            buffers = self.tiers.lease(arrays)
-        except Exception as error:
-            self.tiers.without(error)
-            buffers = None
+        buffers = self._lease(arrays)
         mode = denormals.begin()
         silence = float_warnings.begin()
         try:
@@ -99,6 +95,14 @@ class Plan:
             if buffers is not None:
                 self.tiers.give_back(buffers)
         return results
+
+    def _lease(self, arrays: Sequence[Array]) -> Leased | None:
+        try:
+            return self.tiers.lease(arrays)
+        except Exception as error:
+            if not self.tiers.without(error):
+                raise
+            return None
 
     def _recovered(
         self,
@@ -154,7 +158,8 @@ class Plan:
         try:
             run = self.tiers.iteration(values)
         except Exception as error:
-            self.tiers.without(error)
+            if not self.tiers.without(error):
+                raise
             run = self.run
 
         def call(arrays: Sequence[Array]) -> tuple[Array, ...]:
