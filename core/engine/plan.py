@@ -70,7 +70,7 @@ class Plan:
             context.lock = self._stream_lock
             if stop is not None:
                 stop.watch(context)
-        buffers = self._leased(arrays)
+        buffers = self._lease(arrays)
         mode = denormals.begin()
         silence = float_warnings.begin()
         try:
@@ -96,12 +96,12 @@ class Plan:
                 self.tiers.give_back(buffers)
         return results
 
-    def _leased(self, arrays: Sequence[Array]) -> Leased | None:
-        """What runs the call in memory that is used again; None where nothing does."""
+    def _lease(self, arrays: Sequence[Array]) -> Leased | None:
         try:
             return self.tiers.lease(arrays)
         except Exception as error:
-            self.tiers.without(error)
+            if not self.tiers.without(error):
+                raise
             return None
 
     def _recovered(
@@ -158,7 +158,8 @@ class Plan:
         try:
             run = self.tiers.iteration(values)
         except Exception as error:
-            self.tiers.without(error)
+            if not self.tiers.without(error):
+                raise
             run = self.run
 
         def call(arrays: Sequence[Array]) -> tuple[Array, ...]:

@@ -220,14 +220,19 @@ class Tiers:
             self.has_failed, self._worthwhile = True, False
             self._loops.clear()
 
-    def without(self, error: Exception) -> None:
-        """Nothing is leased, now or later: looking for a form raised this."""
+    def without(self, error: Exception) -> bool:
+        """Nothing is leased, now or later: looking for a form raised this.
+
+        Returns:
+            False if the error is the caller's.
+        """
         from pinnace.engine import recovery
 
         if not recovery.may_be_ours(error):
-            raise error
+            return False
         self.fail()
         recovery.reject("search", self._plan, error, "")
+        return True
 
     def _leased(self, prepared: Prepared) -> Leased:
         if prepared.small is not None:

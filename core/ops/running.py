@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from pinnace import late
@@ -69,7 +70,7 @@ class RunContext:
         """Raise if the run was cancelled, the reason if there is one; loops call this each time."""
         if self.cancelled:
             if self.reason is not None:
-                raise self.reason
+                raise copy(self.reason)
             raise CancelledError("the run was cancelled")
 
     def stream(self, key: object, make: Callable[[], Any]) -> Any:
@@ -89,7 +90,11 @@ class RunContext:
 
 
 class Stop:
-    """A way to end the runs of a thread from another one: `context.state.stop` in theirs."""
+    """A way to end the runs of a thread from another one: `context.state.stop` in theirs.
+
+    Runs raise copies of the reason: an error that the run's own context holds would keep all that
+    the run made, such as its hold of a mutex, until garbage is collected.
+    """
 
     __slots__ = ("_contexts", "reason")
 
@@ -127,7 +132,7 @@ def wait_for(changed: threading.Condition | threading.Event) -> None:
         return
     changed.wait(_LOOK_AFTER_S)
     if stop.reason is not None:
-        raise stop.reason
+        raise copy(stop.reason)
 
 
 class NodeContext:

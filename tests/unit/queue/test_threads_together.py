@@ -1,11 +1,14 @@
 """CriticalSection and Coordinator: what threads do one at a time, and how they stop."""
 
+import gc
 import threading
 
 import numpy as np
 import pytest
 
 import pinnace as tf
+from pinnace.framework import context
+from pinnace.ops.running import Stop
 from support.waiting import until
 
 
@@ -74,6 +77,40 @@ def test_a_run_that_fails_lets_the_next_one_in():
         program(tf.constant(-1))
     together([lambda: program(tf.constant(1))])
     assert count.numpy() == 1
+
+
+def test_a_run_that_is_ended_lets_the_next_one_in():
+    section = tf.CriticalSection()
+
+    @tf.function
+    def program(n):
+        return section.execute(lambda: tf.while_loop(lambda i: i != n, lambda i: [i * 1], [0])[0])
+
+    stop, raised, ended = Stop(), [], threading.Event()
+
+    def run():
+        context.state.stop = stop
+        try:
+            program(tf.constant(1))
+        except tf.errors.DeadlineExceededError as error:
+            raised.append(str(error))
+        ended.set()
+
+    def next_one():
+        ended.wait(60)
+        program(tf.constant(0))
+
+    program(tf.constant(0))
+    ending = threading.Timer(0.2, stop.end, [tf.errors.DeadlineExceededError("too long")])
+    gc.collect()
+    gc.disable()  # nobody waits for it
+    try:
+        ending.start()
+        together([run, next_one])
+    finally:
+        gc.enable()
+    assert len(raised) == 1
+    assert "too long" in raised[0]
 
 
 def test_sections_of_one_function_do_not_share_variables():
