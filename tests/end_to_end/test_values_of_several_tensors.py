@@ -4,6 +4,7 @@ TensorFlow recorded the answers; it feeds a value part by part, and so does ever
 """
 
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -116,8 +117,7 @@ def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]
     command = [sys.executable, "-m", "pinnace.deploy.cli.main", "serve", "--host", "127.0.0.1"]
     command += ["--rest_api_port", str(found[0]), "--port", str(found[1])]
     for name in MODELS:
-        (folder / name).mkdir()
-        (folder / name / "1").symlink_to(model_of(name))
+        shutil.copytree(model_of(name), folder / name / "1")
         command += ["--model", f"{name}={folder / name}"]
     said = folder / "said"
     with said.open("wb") as log:
