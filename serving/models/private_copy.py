@@ -107,7 +107,13 @@ def copy_privately(path: Path) -> PrivateCopy | None:
     """
     folder = path.parent if path.is_file() else path
     try:
-        files = _needed(list_files(path))
+        try:
+            files = _needed(list_files(path))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            # A folder went, or became a file, between two looks: the original is not read in place.
+            if path.exists():
+                raise changing(path) from error
+            raise
         if fcntl is None:
             return None
         root = make_root()
