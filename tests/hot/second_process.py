@@ -21,7 +21,7 @@ from pathlib import Path
 
 # Of the largest number of an answer: float32 keeps 6e-8, of which some hundred layers leave 1e-6 to
 # 3e-6, and those with attention that divides by sums that nearly vanish (EfficientViT) 3e-5.
-BOUND = 1e-4
+BOUND = 3e-5
 _LONGEST_S = 1800.0
 
 

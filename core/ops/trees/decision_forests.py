@@ -21,6 +21,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import eager_context
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define, scalar
+from pinnace.ops.shared_resources import shared
 from pinnace.ops.state.variables import resource_of
 from pinnace.ops.trees.forest import Features, Forest
 from pinnace.storage.regular_files import open_regular
@@ -112,7 +113,7 @@ def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Arra
     handle = np.empty((), object)
     made = LoadedForest(shared_name or "forest")
     if shared_name and ctx is not eager_context():
-        made = ctx.stream(("forest", container, shared_name), lambda: made)
+        made = shared(ctx, "forest", container, shared_name, lambda: made)
     handle[()] = made
     return handle
 
