@@ -57,9 +57,7 @@ BEYOND_THE_TABLE = {
     *("InferBatchStatistics", "InferStatistics", "StatisticDuration", "ModelRepositoryParameter"),
     *("ModelConfigRequest", "ModelConfigResponse", "ModelInput", "ModelOutput"),
     *("ModelStatistics", "ModelStatisticsRequest", "ModelStatisticsResponse"),
-    *("ModelStreamInferResponse", "SystemSharedMemoryStatusResponse.RegionStatus"),
-    *(f"SystemSharedMemory{verb}Request" for verb in ("Register", "Status", "Unregister")),
-    *(f"SystemSharedMemory{verb}Response" for verb in ("Register", "Status", "Unregister")),
+    "ModelStreamInferResponse",
 }
 # Of proto2, in which ydf writes each number by itself; readers take both.
 UNPACKED = {"ForestModel.input_features", "GradientBoostedTreesHeader.initial_predictions"}
