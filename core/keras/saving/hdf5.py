@@ -50,7 +50,7 @@ def write_weights(
 ) -> None:
     """Write the weights of a model, and the state of its optimizer, to an open file."""
     memory = io.BytesIO()
-    with hdf5_files.library().File(memory, "w") as opened:
+    with hdf5_checksum.create(memory) as opened:
         for place, layer in places(model, skipped):
             group = opened.create_group(f"{place}/vars" if place else "vars")
             group.attrs["name"] = layer.name
@@ -59,7 +59,7 @@ def write_weights(
             group = opened.create_group("optimizer/vars")
             group.attrs["name"] = optimizer.name
             optimizer.save_own_variables(Store(group))
-    file.write(hdf5_checksum.sealed(memory))
+    file.write(memory.getbuffer())
 
 
 def check_built(model: Model) -> None:

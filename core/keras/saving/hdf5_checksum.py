@@ -1,79 +1,98 @@
-"""A checksum of a whole HDF5 file, kept in it as an attribute that Keras passes over.
+"""HDF5 that is written so that damage is noticed when it is read, by any program.
 
-The value names its own place: `pinnace-crc32c:PLACE:CRC`, in hexadecimal digits. CRC is the CRC-32C
-of all bytes of the file, with those eight digits as zeros.
+HDF5 keeps checksums itself where it is asked to: of its own structures since version 1.10 of the
+format, and of chunks of arrays by the filter Fletcher-32. It keeps them up to date when a file is
+changed through its library, which is how people edit these files. It has none for long texts: the
+configuration of a model has a CRC-32C beside it.
 """
 
 from __future__ import annotations
 
-import io
-import re
-from typing import Any
+import warnings
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework.errors import DataLossError
+from pinnace.keras.saving import hdf5_files
 from pinnace.storage.checksum import crc32c
 
-ATTRIBUTE = "pinnace_checksum"
-_FORM = re.compile(rb"pinnace-crc32c:([0-9a-f]{16}):([0-9a-f]{8})")
-_UNKNOWN = b"pinnace-crc32c:" + b"0" * 16 + b":" + b"0" * 8
-_DIGITS = b"0" * 8
-_CHUNK = 1 << 24
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ATTRIBUTE = "pinnace_crc32c"
+_VERSION = "v110"
+# Up to this size an array stands in the head of its dataset, which has a checksum.
+_IN_THE_HEAD = 1 << 13
+# HDF5 reads and checks a chunk at once, and allows no larger one than 4 GiB.
+_CHUNK = 1 << 28
 
 
-def sealed(memory: io.BytesIO) -> memoryview:
-    """The bytes of an HDF5 file that is closed, with its checksum in it.
-
-    Args:
-        memory: the file; it is changed.
-    """
-    import h5py  # it is there, or nothing would have been written
-
-    with h5py.File(memory, "r+") as opened:
-        opened.attrs[ATTRIBUTE] = np.bytes_(_UNKNOWN)
-    view = memory.getbuffer()
-    found = re.search(re.escape(_UNKNOWN), view)
-    if found is None:
-        raise RuntimeError("HDF5 did not keep an attribute as it was given")
-    place = found.end() - len(_DIGITS)
-    view[found.start() : found.end()] = b"pinnace-crc32c:%016x:%s" % (place, _DIGITS)
-    view[place : found.end()] = b"%08x" % crc32c(view)
-    return view
+def create(file: IO[bytes]) -> Any:
+    """An empty HDF5 file, open to be written, whose structures have checksums."""
+    return hdf5_files.library().File(file, "w", libver=_VERSION)
 
 
-def check(path: str, opened: Any, who: str) -> None:
-    """Compare a file with its checksum; nothing if it has none.
+def put(group: Any, name: str, value: Any) -> None:
+    """Write an array that has a checksum.
 
     Args:
-        path: of the file.
-        opened: it, open to be read.
-        who: for messages.
-
-    Raises:
-        DataLossError: the file is not what was written.
+        group: of a file that `create` made.
+        name: of the dataset.
+        value: any shape.
     """
-    if ATTRIBUTE not in opened.attrs:
-        return
-    found = _FORM.fullmatch(bytes(opened.attrs[ATTRIBUTE]))
-    if found is None or int(found[2], 16) != _checksum(path, int(found[1], 16)):
-        raise DataLossError(
-            f"{who}: the file is damaged, or was changed after it was saved: its checksum is not "
-            "that of its bytes\n"
-            "  Try: copy it again from where it came; or, if it was changed on purpose, "
-            f"`with h5py.File(path, 'r+') as file: del file.attrs[{ATTRIBUTE!r}]`"
+    h5py = hdf5_files.library()
+    value = np.asarray(value)
+    layout = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    if value.nbytes <= _IN_THE_HEAD:
+        layout.set_layout(h5py.h5d.COMPACT)  # h5py's own function makes scalars contiguous
+    else:
+        layout.set_chunk(_chunk(value.shape, value.itemsize))
+        layout.set_fletcher32()
+    kind = h5py.h5t.py_create(value.dtype, logical=True)
+    space = h5py.h5s.create_simple(value.shape) if value.shape else h5py.h5s.create(h5py.h5s.SCALAR)
+    data = h5py.Dataset(h5py.h5d.create(group.id, None, kind, space, layout))
+    data[...] = value
+    group[name] = data
+
+
+def _chunk(shape: tuple[int, ...], item: int) -> tuple[int, ...]:
+    """The largest chunk of whole rows: axes are cut from the first on."""
+    left = max(_CHUNK // item, 1)
+    chunk: list[int] = []
+    for size in reversed(shape):
+        chunk.append(max(min(size, left), 1))
+        left //= chunk[-1]
+    return tuple(reversed(chunk))
+
+
+def seal(opened: Any, names: Sequence[str]) -> None:
+    """Write the checksum of the texts that are attributes of a file."""
+    opened.attrs[ATTRIBUTE] = np.uint32(_sum(opened, names))
+
+
+def warn_of_changed(opened: Any, names: Sequence[str], who: str) -> None:
+    """Say that texts are not those that were written, if they have a checksum.
+
+    That may be damage, or a person who edited the file: the texts are used in any case.
+
+    Args:
+        opened: a file.
+        names: of the attributes.
+        who: for the message.
+    """
+    if ATTRIBUTE in opened.attrs and int(opened.attrs[ATTRIBUTE]) != _sum(opened, names):
+        warnings.warn(
+            f"{who}: its configuration is not the one that was saved: the file was edited, or "
+            "damaged\n"
+            "  Try: if nobody edited it, copy it again from where it came; if somebody did, "
+            f"this warning ends with `h5py.File(path, 'r+').attrs.pop({ATTRIBUTE!r})`",
+            stacklevel=6,
         )
 
 
-def _checksum(path: str, place: int) -> int:
-    """The CRC-32C of a file whose eight bytes at a place count as zeros in digits."""
-    total, at = 0, 0
-    with open(path, "rb") as file:  # noqa: PTH123 (a text)
-        while at < place and (data := file.read(min(_CHUNK, place - at))):
-            total = crc32c(data, total)
-            at += len(data)
-        file.seek(len(_DIGITS), io.SEEK_CUR)
-        total = crc32c(_DIGITS, total)
-        while data := file.read(_CHUNK):
-            total = crc32c(data, total)
+def _sum(opened: Any, names: Sequence[str]) -> int:
+    total = 0
+    for name in names:
+        text = opened.attrs.get(name, b"")
+        total = crc32c(text.encode() if isinstance(text, str) else bytes(text), total)
     return total

@@ -9,7 +9,6 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.errors import DataLossError, NotFoundError, ResourceExhaustedError
-from pinnace.keras.saving import hdf5_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +45,7 @@ def reading(file: str | IO[bytes], who: str) -> Iterator[Any]:
 
     Raises:
         NotFoundError: there is no such file.
-        DataLossError: it is no HDF5 file, or one that was damaged, by its checksum if it has one.
+        DataLossError: it is no HDF5 file.
     """
     h5py = library()
     if isinstance(file, str) and not os.path.isfile(file):  # noqa: PTH113 (a text)
@@ -56,9 +55,6 @@ def reading(file: str | IO[bytes], who: str) -> Iterator[Any]:
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise DataLossError(f"{who}: this is no HDF5 file: {error}") from None
     with opened:
-        if isinstance(file, str):  # what is in an archive has the archive's
-            with explained(who):
-                hdf5_checksum.check(file, opened, who)
         yield opened
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pinnace.keras.models.model import Model
 
 _MORE = 1 << 16
+_CONFIGS = ("model_config", "training_config")
 
 
 def read(path: str, compiles: bool) -> Any:
@@ -86,9 +87,8 @@ def _is_of_keras_3(file: Any, who: str) -> bool:
 def _configs(file: Any, who: str) -> tuple[Any, Any]:
     """What the file says of the model, and of its training."""
     with hdf5_files.explained(who):
-        model, training = (
-            hdf5_files.text(file, name) for name in ("model_config", "training_config")
-        )
+        model, training = (hdf5_files.text(file, name) for name in _CONFIGS)
+        hdf5_checksum.warn_of_changed(file, _CONFIGS, who)
         weights_alone = "layer_names" in file.attrs or "layers" in file
     if model is None:
         hint = (
@@ -193,7 +193,7 @@ def _without_modules(config: dict[str, Any]) -> dict[str, Any]:
 
 def _write(model: Any, config: Any, training: Any, file: IO[bytes]) -> None:
     memory = io.BytesIO()
-    with hdf5_files.library().File(memory, "w") as opened:
+    with hdf5_checksum.create(memory) as opened:
         about = {"keras_version": VERSION, "backend": "tensorflow"}
         for owner in (opened, opened.create_group("model_weights")):
             for key, value in about.items():
@@ -201,6 +201,7 @@ def _write(model: Any, config: Any, training: Any, file: IO[bytes]) -> None:
         opened.attrs["model_config"] = json.dumps(config).encode()
         if training is not None:
             opened.attrs["training_config"] = json.dumps(training).encode()
+        hdf5_checksum.seal(opened, _CONFIGS)
         group = opened["model_weights"]
         hdf5_files.write_texts(group, "layer_names", [layer.name for layer in model.layers])
         for layer in model.layers:
@@ -209,7 +210,7 @@ def _write(model: Any, config: Any, training: Any, file: IO[bytes]) -> None:
         optimizer = model.optimizer if training is not None else None
         if optimizer is not None and optimizer.built:
             _write_listed(opened.create_group("optimizer_weights"), optimizer.variables)
-    file.write(hdf5_checksum.sealed(memory))
+    file.write(memory.getbuffer())
 
 
 def _write_listed(group: Any, variables: list[Variable]) -> None:
@@ -221,4 +222,4 @@ def _write_listed(group: Any, variables: list[Variable]) -> None:
         names.append(name)
     hdf5_files.write_texts(group, "weight_names", names)
     for name, variable in zip(names, variables, strict=True):
-        group.create_dataset(name, data=own_variables.storable(variable))
+        hdf5_checksum.put(group, name, own_variables.storable(variable))

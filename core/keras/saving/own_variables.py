@@ -11,7 +11,7 @@ from pinnace.framework.errors import ResourceExhaustedError
 from pinnace.keras.layer import Layer
 from pinnace.keras.layers.adapted import AdaptableLayer
 from pinnace.keras.optimizers.optimizer import Optimizer
-from pinnace.keras.saving import hdf5_files
+from pinnace.keras.saving import hdf5_checksum, hdf5_files
 
 if TYPE_CHECKING:
     from pinnace.framework.variable import Variable
@@ -48,7 +48,7 @@ class Store(MutableMapping[str, Any]):
     def __setitem__(self, key: str, value: Any) -> None:
         if key in self:
             del self._group[key]
-        self._group.create_dataset(key, data=storable(value))
+        hdf5_checksum.put(self._group, key, storable(value))
 
     def __delitem__(self, key: str) -> None:
         if key not in self:

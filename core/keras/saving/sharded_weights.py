@@ -74,11 +74,11 @@ class _Shards:
     def _open(self) -> None:
         self._names.append(f"{self._base}_{len(self._names):05}.weights.h5")
         self._memory, self._size = io.BytesIO(), 0
-        self._file = hdf5_files.library().File(self._memory, "w")
+        self._file = hdf5_checksum.create(self._memory)
 
     def _write(self) -> None:
         self._file.close()
-        write_file(os.path.join(self._folder, self._names[-1]), hdf5_checksum.sealed(self._memory))  # noqa: PTH118 (a text)
+        write_file(os.path.join(self._folder, self._names[-1]), self._memory.getbuffer())  # noqa: PTH118 (a text)
 
     def add(self, group: Any, name: str) -> None:
         """Put an array of a group into the last file, or into a new one."""

@@ -70,9 +70,9 @@ def of_model(model: Any) -> dict[str, Any]:
 def write(tree: Mapping[str, Any], file: IO[bytes]) -> None:
     """Write a tree as a .weights.h5 file."""
     memory = io.BytesIO()
-    with hdf5_files.library().File(memory, "w") as opened:
+    with hdf5_checksum.create(memory) as opened:
         _write(tree, opened, "")
-    file.write(hdf5_checksum.sealed(memory))
+    file.write(memory.getbuffer())
 
 
 def _write(tree: Mapping[str, Any], opened: Any, path: str) -> None:

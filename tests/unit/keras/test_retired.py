@@ -81,7 +81,7 @@ def changed(path, change):
     """Another configuration of the training in the file."""
     if path.suffix == ".h5":
         with h5py.File(path, "r+") as file:
-            file.attrs.pop("pinnace_checksum", None)
+            file.attrs.pop("pinnace_crc32c", None)
             told = json.loads(file.attrs["training_config"])
             change(told["optimizer_config"]["config"])
             file.attrs["training_config"] = json.dumps(told)

@@ -34,7 +34,7 @@ def test_a_sequential_may_be_a_list_of_layers(tmp_path: Path) -> None:
     }
     told = {"class_name": "Sequential", "config": [{"class_name": "Dense", "config": layer}]}
     with h5py.File(tmp_path / "m.h5", "r+") as file:
-        file.attrs.pop("pinnace_checksum", None)
+        file.attrs.pop("pinnace_crc32c", None)
         file.attrs["model_config"] = json.dumps(told).encode()
         file.attrs["keras_version"] = b"2.1.1"
     found = keras.models.load_model(tmp_path / "m.h5")

@@ -134,7 +134,7 @@ def changed(path: Path, change: Callable[[Any], None]) -> None:
     """Write a file again with another configuration."""
     if path.suffix == ".h5":
         with h5py.File(path, "r+") as file:
-            file.attrs.pop("pinnace_checksum", None)
+            file.attrs.pop("pinnace_crc32c", None)
             config = json.loads(file.attrs["model_config"])
             change(config)
             file.attrs["model_config"] = json.dumps(config)
@@ -240,7 +240,7 @@ def test_damaged_weights_are_told(tmp_path: Path) -> None:
 def with_other_kernel(data: bytes, change: Callable[[Any, str], None]) -> bytes:
     memory = io.BytesIO(data)
     with h5py.File(memory, "r+") as file:
-        file.attrs.pop("pinnace_checksum", None)
+        file.attrs.pop("pinnace_crc32c", None)
         names: list[str] = []
         file.visititems(lambda name, item: names.append(name) if hasattr(item, "shape") else None)
         name = next(n for n in names if n.endswith(("first/kernel", "dense/vars/0")))
