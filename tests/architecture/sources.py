@@ -25,11 +25,16 @@ def written(name: str) -> bool:
     return not name.endswith(("_pb2", "_pb2_grpc"))
 
 
-def imports(name: str) -> Iterator[tuple[int, str]]:
+@cache
+def imports(name: str) -> tuple[tuple[int, str], ...]:
     """Line and full name of all that the module imports, inside functions and for types too.
 
     Of `from a import b` the name is `a.b` if that is a module of the library, else `a`.
     """
+    return tuple(_imports(name))
+
+
+def _imports(name: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(modules()[name].read_bytes())):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -47,10 +52,11 @@ def late_names(name: str) -> set[int]:
     These are `from x import y as y` of an `if TYPE_CHECKING` beside a `__getattr__`: nothing is
     imported there, and nothing of the module uses the names.
     """
+    if modules()[name].name != "__init__.py" and name != "pinnace.late":
+        return set()
     body = ast.parse(modules()[name].read_bytes()).body
     givers = [node for node in ast.walk(ast.Module(body, [])) if isinstance(node, ast.FunctionDef)]
-    namespace = modules()[name].name == "__init__.py" or name == "pinnace.late"
-    if not namespace or "__getattr__" not in {g.name for g in givers}:
+    if "__getattr__" not in {g.name for g in givers}:
         return set()
     return {
         node.lineno

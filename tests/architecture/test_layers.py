@@ -1,8 +1,7 @@
 """Imports go down the layers, and third parties stay at home."""
 
 import sys
-
-import pytest
+from collections.abc import Iterator
 
 from architecture.sources import imports, late_names, modules, written
 
@@ -96,44 +95,55 @@ HOMES: dict[str, tuple[str, ...]] = {
 MODULES = [name for name in modules() if written(name)]
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_imports_go_down(name: str) -> None:
+# One test per rule: it lists all modules that break it.
+def test_imports_go_down() -> None:
+    wrong = [
+        f"{name} (layer {place(name)[1]:g}), {one}" for name in MODULES for one in _upward(name)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def _upward(name: str) -> Iterator[str]:
     folder, layer = place(name)
     late = late_names(name)
-    wrong = []
     for line, target in imports(name):
         if target.split(".")[0] != "pinnace" or line in late:
             continue
         seen, below = place(target)
         if target == "pinnace":
-            wrong.append(f"line {line}: `pinnace` itself; import the module that defines the name")
+            yield f"line {line}: `pinnace` itself; import the module that defines the name"
         elif seen != folder and below >= layer:
-            wrong.append(f"line {line}: {target} is of layer {below:g}")
+            yield f"line {line}: {target} is of layer {below:g}"
         elif seen in UNSEEN.get(folder, ()):
-            wrong.append(f"line {line}: {target}: {folder} does not see {seen}")
-    assert not wrong, f"{name} is of layer {layer:g}\n" + "\n".join(wrong)
+            yield f"line {line}: {target}: {folder} does not see {seen}"
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_third_parties_stay_at_home(name: str) -> None:
-    wrong = []
+def test_third_parties_stay_at_home() -> None:
+    wrong = [f"{name}, {one}" for name in MODULES for one in _away_from_home(name)]
+    assert not wrong, "\n".join(wrong)
+
+
+def _away_from_home(name: str) -> Iterator[str]:
     for line, target in imports(name):
         top = target.split(".")[0]
         if top == "pinnace" or top in sys.stdlib_module_names:
             continue
         known = [party for party in HOMES if within(target, party)]
         if not known:
-            wrong.append(f"line {line}: {target} has no home: add it to HOMES, and to README")
+            yield f"line {line}: {target} has no home: add it to HOMES, and to README"
         elif not any(within(name, f"pinnace.{home}".rstrip(".")) for home in HOMES[known[0]]):
             homes = ", ".join(HOMES[known[0]]) or "the tests"
-            wrong.append(f"line {line}: {target} belongs to {homes}")
-    assert not wrong, f"{name}\n" + "\n".join(wrong)
+            yield f"line {line}: {target} belongs to {homes}"
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_imports_are_absolute(name: str) -> None:
-    relative = [f"line {line}: {target}" for line, target in imports(name) if target[0] == "."]
-    assert not relative, f"{name} imports relatively\n" + "\n".join(relative)
+def test_imports_are_absolute() -> None:
+    relative = [
+        f"{name}, line {line}: {target}"
+        for name in MODULES
+        for line, target in imports(name)
+        if target[0] == "."
+    ]
+    assert not relative, "\n".join(relative)
 
 
 def test_a_client_imports_nothing_of_the_server() -> None:
