@@ -73,6 +73,11 @@ PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
 comma := ,
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
 INSTALLED := $(VENV)/.installed-$(shell cat pyproject.toml | cksum | cut -d ' ' -f 1)
+# Machine code of the kernels that all programs share, made once and again when their sources change.
+KERNELS := core/engine/library/kernels.json
+KERNEL_SOURCES := $(wildcard core/engine/ahead/*.py core/engine/codegen/*.py) core/ops/kernels/special_functions.py
+# What runs programs needs both.
+READY := $(INSTALLED) $(KERNELS)
 DEMO := $(CACHE)/venvs/demo-$(call sum,$(DEMO_PINS))
 TENSORFLOW := $(CACHE)/venvs/tensorflow-$(call sum,$(TENSORFLOW_PINS))
 JAX := $(CACHE)/venvs/jax-$(call sum,$(JAX_PINS))
@@ -113,6 +118,7 @@ DIGITS := models/digits/1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
@@ -146,6 +152,13 @@ $(INSTALLED):
 $(DEMO)/.installed: pyproject.toml
 	$(call venv,$(DEMO),-e '.[onnx]' $(DEMO_PINS),pinnace and what the demo needs (420 MB))
 	@touch $@
+
+# By the environment that is there: the demo needs no other.
+$(KERNELS): $(KERNEL_SOURCES)
+	@python=$(VENV)/bin/python; [ -x $$python ] || python=$(DEMO)/bin/python; \
+	  echo "core/engine/library: machine code for this processor (once; about a minute of two cores)"; \
+	  $$python -m pinnace.engine.ahead.installing
+	@[ ! -f $@ ] || touch $@
 
 $(TENSORFLOW)/.installed:
 	$(call venv,$(TENSORFLOW),$(TENSORFLOW_PINS),$(TENSORFLOW_PINS) to compare with (about 2 GB; a minute or two))
@@ -313,7 +326,7 @@ $(PROTOC)/.installed:
 	@touch $@
 
 .PHONY: setup
-setup: $(INSTALLED) ## make .venv: pinnace, editable, with the tools
+setup: $(READY) ## make .venv: pinnace, editable, with the tools, and its machine code
 
 .PHONY: hooks
 hooks: $(INSTALLED) ## have git run the checks of .pre-commit-config.yaml
@@ -337,7 +350,7 @@ proto: $(PROTOC)/.installed ## generate proto/*_pb2.py again
 ## the main job
 
 .PHONY: demo
-demo: $(DEMO)/.installed ## train, save, export and serve a digit classifier; ONCE=1 stops after it
+demo: $(DEMO)/.installed $(KERNELS) ## train, save, export and serve a digit classifier; ONCE=1 stops after it
 	$(DEMO)/bin/python examples/digits_demo.py $(if $(filter-out 0,$(ONCE)),--once) $(ARGS)
 
 # ARGS are for the target that needs it.
@@ -345,7 +358,7 @@ $(DIGITS)/saved_model.pb:
 	$(MAKE) demo ONCE=1 ARGS=
 
 .PHONY: examples
-examples: $(INSTALLED) ## run every program of examples/; ARGS=--short does less of each
+examples: $(READY) ## run every program of examples/; ARGS=--short does less of each
 	$(VENV)/bin/python examples/all_examples.py $(ARGS)
 
 ## checks
@@ -365,7 +378,7 @@ types: links $(INSTALLED) ## mypy --strict over the library and tests/support
 
 .PHONY: typed
 typed: export PINNACE_PYRIGHT = $(abspath $(PYRIGHT))/node_modules/.bin/pyright
-typed: links $(INSTALLED) $(PYRIGHT)/.installed ## mypy --strict and pyright over the README's and the guide's programs
+typed: links $(READY) $(PYRIGHT)/.installed ## mypy --strict and pyright over the README's and the guide's programs
 	$(VENV)/bin/pytest -q -m typed tests/typed $(ARGS)
 
 # Two workers share two cores: one BLAS thread each.
@@ -374,67 +387,67 @@ test deep: export PINNACE_PROTOC_PYTHON = $(abspath $(PROTOC))/bin/python
 crash oracle interop packages profile-demo bench bench-zoo bench-special bench-gate clients: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
 
 .PHONY: test
-test: $(INSTALLED) $(PROTOC)/.installed ## the fast tests, in parallel
+test: $(READY) $(PROTOC)/.installed ## the fast tests, in parallel
 	$(VENV)/bin/pytest -n $(JOBS) -q $(ARGS)
 
 .PHONY: deep
-deep: $(INSTALLED) $(PROTOC)/.installed ## all tests but those with TensorFlow, 500 examples each
+deep: $(READY) $(PROTOC)/.installed ## all tests but those with TensorFlow, 500 examples each
 	$(VENV)/bin/pytest -n $(JOBS) -q -m "not oracle and not interop" --hypothesis-profile=deep $(ARGS)
 
 .PHONY: crash
-crash: $(INSTALLED) $(TENSORFLOW)/.installed ## kill a process 2000 times saving checkpoints, 200 models
+crash: $(READY) $(TENSORFLOW)/.installed ## kill a process 2000 times saving checkpoints, 200 models
 	PINNACE_KILLS=2000 PINNACE_MODEL_KILLS=200 PINNACE_KILLS_SEED=$${RANDOM:-1} $(VENV)/bin/pytest -q -s \
 	  tests/unit/checkpoint/test_kill.py tests/unit/saved_model/test_kill.py $(ARGS)
 
 # ARGS="--seed 7 --only 1234" repeats one input, with its traceback; `fuzz-served` takes the same.
 .PHONY: fuzz
-fuzz: $(INSTALLED) ## read 100,000 damaged files, send 100,000 damaged requests: each is right or one clear error
+fuzz: $(READY) ## read 100,000 damaged files, send 100,000 damaged requests: each is right or one clear error
 	cd tests && $(abspath $(VENV))/bin/python -m fuzz.run --inputs 100000 --workers $(JOBS) $(ARGS)
 	@$(MAKE) fuzz-served
 
 .PHONY: fuzz-served
-fuzz-served: $(INSTALLED) ## send 100,000 damaged requests to a server, on both fronts and gRPC
+fuzz-served: $(READY) ## send 100,000 damaged requests to a server, on both fronts and gRPC
 	cd tests && $(abspath $(VENV))/bin/python -m fuzz.served --requests 100000 $(ARGS)
 
 .PHONY: fuzz-short
-fuzz-short: $(INSTALLED) ## the same with 5000 each
+fuzz-short: $(READY) ## the same with 5000 each
 	cd tests && $(abspath $(VENV))/bin/python -m fuzz.run --inputs 5000 --workers $(JOBS) $(ARGS)
 	cd tests && $(abspath $(VENV))/bin/python -m fuzz.served --requests 5000 $(ARGS)
 
 # ATTACK_SECONDS=5 goes on longer with each; ARGS="--only gzip" takes some of them.
 .PHONY: attack
-attack: $(INSTALLED) ## replay what hurts a server, with memory, time and what other models notice
+attack: $(READY) ## replay what hurts a server, with memory, time and what other models notice
 	cd tests && $(abspath $(VENV))/bin/python -m attack.run $(ARGS)
 
 .PHONY: attack-short
-attack-short: $(INSTALLED) ## the same with less of each, and wider bounds
+attack-short: $(READY) ## the same with less of each, and wider bounds
 	cd tests && $(abspath $(VENV))/bin/python -m attack.run --short $(ARGS)
 
 # ARGS="--only Upgrade" takes some of them, ARGS=--plain leaves out the front on the connection.
 .PHONY: proxies
 proxies: export PINNACE_PROXIES = $(abspath $(PROXIES))
-proxies: $(INSTALLED) $(PROXIES)/.installed ## smuggle requests past nginx and HAProxy: none arrives
+proxies: $(READY) $(PROXIES)/.installed ## smuggle requests past nginx and HAProxy: none arrives
 	cd tests && $(abspath $(VENV))/bin/python -m proxies.run $(ARGS)
 
 # ARGS="--seed 7 --only 1234" repeats one graph, every kernel compiled, and shows the smallest that
 # differs as it does; ARGS="--kernels 3000" compiles more kernels.
 .PHONY: hot
-hot: $(INSTALLED) ## run 100,000 drawn graphs in every way, eager to compiled: none differs; hot-networks
+hot: $(READY) ## run 100,000 drawn graphs in every way, eager to compiled: none differs; hot-networks
 	cd tests && OMP_NUM_THREADS=1 $(abspath $(VENV))/bin/python -m hot.run --graphs 100000 --workers $(JOBS) $(ARGS)
 	@$(MAKE) hot-networks ARGS=
 
 # ARGS="FasterViT0 --calls 12" takes some of them.
 .PHONY: hot-networks
-hot-networks: $(INSTALLED) $(ARCHITECTURES)/.written ## 26 architectures beside TensorFlow, also in a second process on the first one's cache
+hot-networks: $(READY) $(ARCHITECTURES)/.written ## 26 architectures beside TensorFlow, also in a second process on the first one's cache
 	cd tests && $(abspath $(VENV))/bin/python -m hot.second_process $(abspath $(ARCHITECTURES)) $(ARGS)
 
 .PHONY: hot-networks-short
-hot-networks-short: $(INSTALLED) $(VISION)/.installed ## the same with three of them, 20 calls each
+hot-networks-short: $(READY) $(VISION)/.installed ## the same with three of them, 20 calls each
 	@PYTHONPATH=$(VISION):$(KERAS2) $(TENSORFLOW)/bin/python tests/hot/architectures.py $(ARCHITECTURES) EfficientFormerL1 FasterViT0 LCNet050
 	cd tests && $(abspath $(VENV))/bin/python -m hot.second_process $(abspath $(ARCHITECTURES)) --calls 20 EfficientFormerL1 FasterViT0 LCNet050
 
 .PHONY: hot-short
-hot-short: $(INSTALLED) ## the same with 1200, few of them as machine code
+hot-short: $(READY) ## the same with 1200, few of them as machine code
 	cd tests && OMP_NUM_THREADS=1 $(abspath $(VENV))/bin/python -m hot.run --graphs 1200 --kernels 30 --workers $(JOBS) $(ARGS)
 
 # ARGS="-k Conv" narrows it; ORACLE_EXAMPLES=3 asks each case three times instead of forty;
@@ -443,7 +456,7 @@ hot-short: $(INSTALLED) ## the same with 1200, few of them as machine code
 # TensorFlow's convolutions of channels first need oneDNN, which it leaves off on older processors.
 .PHONY: oracle
 oracle packages: export TF_ENABLE_ONEDNN_OPTS = 1
-oracle: $(INSTALLED) $(TENSORFLOW)/.installed ## compare every op with TensorFlow itself
+oracle: $(READY) $(TENSORFLOW)/.installed ## compare every op with TensorFlow itself
 	@seed=$(ORACLE_SEED); [ "$$seed" != random ] || seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); \
 	echo "make oracle ORACLE_SEED=$$seed"; \
 	ORACLE_EXAMPLES=$(ORACLE_EXAMPLES) $(VENV)/bin/pytest -q -m oracle --hypothesis-seed=$$seed tests/oracle $(ARGS)
@@ -455,7 +468,7 @@ text: $(TEXT)/.installed ## write again what TensorFlow Text's ops give, for the
 
 .PHONY: interop
 interop: export PINNACE_KERAS2 = $(abspath $(KERAS2))
-interop: $(INSTALLED) $(TENSORFLOW)/.installed $(KERAS2)/.installed $(DIGITS)/saved_model.pb ## TensorFlow's models here, ours there
+interop: $(READY) $(TENSORFLOW)/.installed $(KERAS2)/.installed $(DIGITS)/saved_model.pb ## TensorFlow's models here, ours there
 	$(VENV)/bin/python tests/interop/version2/corpus.py
 	$(VENV)/bin/python tests/interop/corpus.py --paths $(INTEROP_PATHS)
 	$(TENSORFLOW)/bin/python tests/tools/tf_check.py $(DIGITS) --paths $(INTEROP_PATHS)
@@ -463,26 +476,26 @@ interop: $(INSTALLED) $(TENSORFLOW)/.installed $(KERAS2)/.installed $(DIGITS)/sa
 
 .PHONY: packages
 packages: export PINNACE_PACKAGES = $(abspath $(PACKAGES))
-packages: $(INSTALLED) $(TENSORFLOW)/.installed $(PACKAGES)/.installed ## packages that others wrote for TensorFlow, with pinnace
+packages: $(READY) $(TENSORFLOW)/.installed $(PACKAGES)/.installed ## packages that others wrote for TensorFlow, with pinnace
 	$(VENV)/bin/pytest -q -m packages tests/packages $(ARGS)
 
 # Two minutes; the first time the models are written, three more.
 .PHONY: producers
 producers: export PINNACE_FORESTS = $(abspath $(FORESTS))/corpus
-producers: $(INSTALLED) $(FORESTS)/corpus/.written ## forests that ydf wrote: loaded, saved again, exported
+producers: $(READY) $(FORESTS)/corpus/.written ## forests that ydf wrote: loaded, saved again, exported
 	$(VENV)/bin/pytest -q -m producers tests/producers $(ARGS)
 
 # ARGS="-k class_weight" runs some; ARGS="-k c03" one.
 .PHONY: reports
-reports: $(INSTALLED) ## programs after public reports of users, each in a process of its own
+reports: $(READY) ## programs after public reports of users, each in a process of its own
 	$(VENV)/bin/pytest -q -m reports tests/reports $(ARGS)
 
 .PHONY: pages
-pages: $(INSTALLED) ## build/docs: tables of all names, ops, ops in ONNX and flags, from the code
+pages: $(READY) ## build/docs: tables of all names, ops, ops in ONNX and flags, from the code
 	$(VENV)/bin/python tools/pages.py $(ARGS)
 
 .PHONY: docs
-docs: $(INSTALLED) $(DOCS)/.installed ## build/site: the documentation, with tables and all names; a broken link fails
+docs: $(READY) $(DOCS)/.installed ## build/site: the documentation, with tables and all names; a broken link fails
 	$(VENV)/bin/python tools/documentation.py --programs $(DOCS)/bin
 
 .PHONY: check
@@ -493,18 +506,18 @@ clients: export PINNACE_TRITON_PYTHON = $(abspath $(TRITON))/bin/python
 clients: export PINNACE_KSERVE_PYTHON = $(abspath $(KSERVE))/bin/python
 clients: export PINNACE_SERVING_API = $(abspath $(SERVING_API))
 clients: export PINNACE_SCHEMATHESIS = $(abspath $(SCHEMATHESIS))/bin/schemathesis
-clients: $(INSTALLED) $(TRITON)/.installed $(KSERVE)/.installed $(SERVING_API)/.installed $(SCHEMATHESIS)/.installed ## let clients that others wrote ask our server
+clients: $(READY) $(TRITON)/.installed $(KSERVE)/.installed $(SERVING_API)/.installed $(SCHEMATHESIS)/.installed ## let clients that others wrote ask our server
 	$(VENV)/bin/pytest -q -m clients $(ARGS)
 
 .PHONY: peer-serving
 peer-serving: export PINNACE_WRITE_PEER_COUNTS = 1
-peer-serving: $(INSTALLED) ## ask what TensorFlow Serving's own tests ask; writes the counts into the guide
+peer-serving: $(READY) ## ask what TensorFlow Serving's own tests ask; writes the counts into the guide
 	$(VENV)/bin/pytest -q tests/peers $(ARGS)
 
 # ARGS="-k python" leaves the other runtimes out.
 .PHONY: edge
 edge: export PINNACE_EDGE_MODULES = $(abspath $(EDGE))/node_modules
-edge: $(INSTALLED) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported models in Python, Node, WebAssembly and Chromium
+edge: $(READY) $(EDGE)/.installed $(DIGITS)/saved_model.pb ## run exported models in Python, Node, WebAssembly and Chromium
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
 	  echo "installing Chromium"; \
 	  { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } >/dev/null 2>&1; } || { \
@@ -542,27 +555,27 @@ mpi-bench: links $(MPI)/.installed ## time a training step with 1 and 2 processe
 
 # Two minutes; ARGS="--rows 100000" is a short form.
 .PHONY: score-demo
-score-demo: $(INSTALLED) ## score a million rows of Parquet, killed and resumed, beside a plain loop
+score-demo: $(READY) ## score a million rows of Parquet, killed and resumed, beside a plain loop
 	$(VENV)/bin/python benchmarks/score_demo.py $(ARGS)
 
 # MINUTES=1 is a short form.
 .PHONY: soak
-soak: $(INSTALLED) ## serve for 30 minutes under mixed load, with reloads and faults
+soak: $(READY) ## serve for 30 minutes under mixed load, with reloads and faults
 	$(VENV)/bin/python tests/soak/run.py --minutes $(if $(MINUTES),$(MINUTES),30) $(ARGS)
 
 # ARGS="--only hot --times 1" is a short form; ARGS="--drain_s 0" shows what fails without it.
 .PHONY: drain-test
-drain-test: $(INSTALLED) ## replace servers under load as Kubernetes does: no request fails
+drain-test: $(READY) ## replace servers under load as Kubernetes does: no request fails
 	$(VENV)/bin/python tests/soak/drain.py $(ARGS)
 
 # ARGS="--seconds 10 --seed 7" is a short form, and another order.
 .PHONY: threads
-threads: $(INSTALLED) ## eight threads and one model, changing shapes, kernels swapped meanwhile: 60 s
+threads: $(READY) ## eight threads and one model, changing shapes, kernels swapped meanwhile: 60 s
 	$(VENV)/bin/python -m tests.soak.threads $(ARGS)
 
 .PHONY: page
 page: export PINNACE_PAGE_PYTHON = $(abspath $(PAGE))/bin/python
-page: docs $(INSTALLED) $(PAGE)/.installed $(DIGITS)/saved_model.pb ## visit the server's page, and the documentation, with Chromium
+page: docs $(READY) $(PAGE)/.installed $(DIGITS)/saved_model.pb ## visit the server's page, and the documentation, with Chromium
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
 	  echo "make page needs Chromium. Try: apt install chromium" >&2; exit 1; }
 	$(VENV)/bin/pytest -q -m page tests/page $(ARGS)
@@ -585,23 +598,23 @@ bench: installed-wheel $(TENSORFLOW)/.installed $(JAX)/.installed ## time agains
 
 # Half a minute; the first time TensorFlow writes the model, one more. ARGS="--to FOLDER" writes elsewhere.
 .PHONY: profile-demo
-profile-demo: $(INSTALLED) $(TENSORFLOW)/.installed ## profile MobileNetV2: its table, and traces for Chrome's viewer and TensorBoard
+profile-demo: $(READY) $(TENSORFLOW)/.installed ## profile MobileNetV2: its table, and traces for Chrome's viewer and TensorBoard
 	$(VENV)/bin/python benchmarks/profile_demo.py $(ARGS)
 
 # About 40 minutes; the first time TensorFlow writes the models, 10 more.
 .PHONY: bench-zoo
-bench-zoo: $(INSTALLED) $(TENSORFLOW)/.installed ## time 150 ordinary workloads beside peers; writes benchmarks/ZOO.md
+bench-zoo: $(READY) $(TENSORFLOW)/.installed ## time 150 ordinary workloads beside peers; writes benchmarks/ZOO.md
 	status=0; $(VENV)/bin/python benchmarks/zoo/run.py --markdown benchmarks/ZOO.md $(ARGS) || status=$$?; \
 	  $(PLOTS) && exit $$status
 
 # About 12 minutes: denormal numbers, odd sizes, changing batches, long runs, busy neighbours.
 .PHONY: bench-special
-bench-special: $(INSTALLED) $(TENSORFLOW)/.installed ## the same in special circumstances; writes benchmarks/SPECIAL.md
+bench-special: $(READY) $(TENSORFLOW)/.installed ## the same in special circumstances; writes benchmarks/SPECIAL.md
 	$(VENV)/bin/python benchmarks/zoo/run.py --special --markdown benchmarks/SPECIAL.md $(ARGS)
 
 # ARGS=--record writes what the ratios are compared with.
 .PHONY: bench-gate
-bench-gate: $(INSTALLED) $(TENSORFLOW)/.installed ## fail where a ratio is 1.3 times what benchmarks/GATE.json says
+bench-gate: $(READY) $(TENSORFLOW)/.installed ## fail where a ratio is 1.3 times what benchmarks/GATE.json says
 	$(VENV)/bin/python benchmarks/gate.py $(ARGS)
 
 .PHONY: installed-wheel
@@ -614,7 +627,7 @@ installed-wheel: wheel
 	  > $$(build/installed/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/dependencies.pth
 
 .PHONY: bench-short
-bench-short: $(INSTALLED) ## run benchmarks once, without peers: none has rotted
+bench-short: $(READY) ## run benchmarks once, without peers: none has rotted
 	$(VENV)/bin/python benchmarks/run.py --short $(ARGS)
 	$(VENV)/bin/python benchmarks/zoo/run.py --short
 
@@ -635,11 +648,11 @@ bench-onnx: installed-wheel $(TENSORFLOW)/.installed $(TF2ONNX)/.installed ## ex
 
 .PHONY: bench-onnx-short
 bench-onnx-short: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
-bench-onnx-short: $(INSTALLED) $(TENSORFLOW)/.installed ## export two models of TensorFlow once, without peers
+bench-onnx-short: $(READY) $(TENSORFLOW)/.installed ## export two models of TensorFlow once, without peers
 	$(VENV)/bin/python benchmarks/exporters.py --short $(ARGS)
 
 .PHONY: wheel
-wheel: $(INSTALLED) ## dist/*.whl
+wheel: $(READY) ## dist/*.whl
 	@rm -rf build/lib build/bdist.* dist
 	$(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check \
 	  --no-deps --no-build-isolation --wheel-dir dist .
@@ -648,7 +661,7 @@ wheel: $(INSTALLED) ## dist/*.whl
 # No cluster is asked, and once it is installed nothing is fetched. KSERVE_SOURCE is a checkout of
 # KServe, whose CRDs and chart no package has.
 .PHONY: k8s-check
-k8s-check: $(INSTALLED) $(KUBE)/.installed $(KUBERNETES)/.installed $(CHECKOV)/.installed $(DEBIAN)/.installed ## check the image's files, manifests, chart, alerts and KServe's objects, offline
+k8s-check: $(READY) $(KUBE)/.installed $(KUBERNETES)/.installed $(CHECKOV)/.installed $(DEBIAN)/.installed ## check the image's files, manifests, chart, alerts and KServe's objects, offline
 	$(VENV)/bin/python tools/check_kubernetes.py --tools $(KUBERNETES)/bin --checkov $(CHECKOV)/bin \
 	  --kube $(KUBE) --debian $(DEBIAN) $(if $(KSERVE_SOURCE),--kserve $(KSERVE_SOURCE))
 

@@ -70,8 +70,14 @@ def finish_loop(
     return loops.finish(plan_of(cond.graph), values, context.check, hot=hot)
 
 
-def request_kernel(name: str) -> Requested:
-    """For `ops.kernels.compiled`: the code generators are loaded when a kernel is wanted."""
+def request_kernel(name: str, *, makes: bool) -> Requested | None:
+    """For `ops.kernels.compiled`: the code generators are loaded when a kernel is wanted.
+
+    Args:
+        name: of a general kernel.
+        makes: have it compiled if no library has it; None is given otherwise.
+    """
     from pinnace.engine.codegen import compiler, general
 
-    return compiler.request(general.texts()[name])
+    text = general.text(name)
+    return compiler.request(text) if makes or compiler.is_ahead(text) else None

@@ -3,16 +3,19 @@
 Kernels are asked for in the background. When they are made, the next calls compare them with the
 plan (`trials`); those after that are timed by turns (`contests`); then they take its place, if they
 are not slower. Regions that an earlier process has been through that with do without (`proofs`).
-Where the tier is `compiled` kernels are waited for and taken as they are: a test is to see what
-they give.
+Networks of the kernel that the installation's library has (`engine.ahead`) wait for nothing: they
+are compared once and run then, without a contest, if they are all that multiplies in a plan. Where
+the tier is `compiled` kernels are waited for and taken as they are: a test is to see what they
+give.
 """
 
 from __future__ import annotations
 
 import threading
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from pinnace.engine.blas import has_products
 from pinnace.engine.contests import Contest
 from pinnace.engine.proofs import Proof
 from pinnace.engine.versions import version_of
@@ -31,8 +34,11 @@ if TYPE_CHECKING:
     from pinnace.engine.tiers import Prepared
     from pinnace.engine.trials import RegionTrial, SmallTrial
     from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Value
 
     Trial: TypeAlias = RegionTrial | SmallTrial
+
+_Found = TypeVar("_Found")
 
 
 class Promotion:
@@ -49,6 +55,7 @@ class Promotion:
 
     Attributes:
         challenge: compiled code that has proved right, and its contest with the plan.
+        is_ahead: whether networks run that were compiled with the installation.
         is_over: whether the layout stays as it is.
         proof: as given; None once it turned out not to be of these regions.
     """
@@ -81,7 +88,42 @@ class Promotion:
         self._steady: list[int] = []
         self._searched_s = 0.0
         self.challenge: tuple[Contest, Prepared] | None = None
+        self.is_ahead = False
         self.is_over = False
+
+    def look_ahead(self, arrays: Sequence[Array], is_small: bool) -> bool:
+        """Take the plan's networks, if their kernel is there and nothing else of it multiplies.
+
+        Args:
+            arrays: arguments of the call.
+            is_small: the plan may be one kernel, which would be quicker than small networks.
+        """
+        from pinnace.engine.codegen import compiler, general
+
+        if not (is_compiling() and compiler.is_ahead(general.text(general.NETWORK))):
+            return False
+        from pinnace.engine.networks.finding import find
+
+        steps = self._plan.steps
+        networks = self._searched(
+            lambda: find(
+                steps,
+                self._layout.known,
+                self._plan.graph.outputs,
+                self._layout.settled,
+                self._weights(arrays),
+            )
+        )
+        taken = {place for one in networks or () for place in one.cluster.members}
+        rest = (step.node for place, step in enumerate(steps) if place not in taken)
+        if not networks or has_products(rest):
+            return False
+        if is_small and sum(one.products for one in networks) < team.WORTH_OFFERING:
+            return False
+        self._fused = dict.fromkeys(taken)
+        self._fused.update((one.cluster.members[-1], one) for one in networks)
+        self.is_ahead, self._may_be_small = True, False
+        return True
 
     def challenged(self, better: Prepared, kind: str) -> tuple[Contest, Prepared]:
         """The contest with this, or with what another call has just brought."""
@@ -235,7 +277,12 @@ class Promotion:
                 from pinnace.engine.trials import RegionTrial
 
                 self._trial = RegionTrial(
-                    self._plan, made, layout.known, layout.settled, layout.has_products
+                    self._plan,
+                    made,
+                    layout.known,
+                    layout.settled,
+                    layout.has_products,
+                    is_once=self.is_ahead,
                 )
             if self._trial.verdict.is_open:
                 return self._trial if self._trial.verdict.begin() else None
@@ -250,21 +297,32 @@ class Promotion:
         from pinnace.engine.codegen import looped
         from pinnace.engine.codegen.regions import fuse
 
+        def search() -> Mapping[int, Region | None]:
+            found = fuse(
+                self._plan.steps,
+                self._layout.known,
+                self._plan.graph.outputs,
+                settled=self._layout.settled,
+                steady=self._weights(arrays),
+            )
+            return looped.join(self._plan, arrays, found, self._layout.settled, type(self._plan))
+
+        return self._searched(search, forced=forced) or {}
+
+    def _weights(self, arrays: Sequence[Array]) -> set[Value]:
+        """The arguments that are taken for weights."""
         self._steady = [
             place
             for place, (array, version) in enumerate(zip(arrays, self._versions, strict=True))
             if version is not None and version_of(array) == version
         ]
+        return {self._plan.graph.inputs[place] for place in self._steady}
+
+    def _searched(self, search: Callable[[], _Found], *, forced: bool = False) -> _Found | None:
+        """What a search finds; None if it fails, which is told."""
         began = perf_counter()
         try:
-            found: Mapping[int, Region | None] = fuse(
-                self._plan.steps,
-                self._layout.known,
-                self._plan.graph.outputs,
-                settled=self._layout.settled,
-                steady={self._plan.graph.inputs[place] for place in self._steady},
-            )
-            found = looped.join(self._plan, arrays, found, self._layout.settled, type(self._plan))
+            return search()
         except Exception as error:
             if forced:  # tests want to know
                 raise
@@ -274,9 +332,9 @@ class Promotion:
 
             graph = self._plan.graph
             reject("search", graph.name, f"{type(error).__name__}: {error}", text_of(graph))
-            return {}
-        self._searched_s = perf_counter() - began
-        return found
+            return None
+        finally:
+            self._searched_s = perf_counter() - began
 
 
 def is_compiling() -> bool:

@@ -61,8 +61,8 @@ _HOT_S, _WARM_S = 0.12, 0.1
 # What `Prepared.seconds` is when no more is to be compiled, and when all is before the call.
 _SETTLED_S, _FORCED_S = float("-inf"), float("inf")
 # And when machine code is waited for, and proved like any other; or was proved by an earlier
-# process.
-_AT_ONCE_S, _PROVED_S = 1e9, 1e8
+# process; or was compiled with the installation.
+_AT_ONCE_S, _PROVED_S, _AHEAD_S = 1e9, 1e8, 1e7
 # What it takes in a new process, beside finding regions and packing weights, until proved machine
 # code runs: modules and LLVM are loaded, values laid out.
 _LOADED_S = 0.15
@@ -282,7 +282,8 @@ class Tiers:
             at_once = state.compiles and is_compiling()
             remembers = tier.name == "auto" and is_compiling()
             proof = self._proofs.of(key) if remembers else None
-            patience = _PATIENCE_LONG if self.unprepared_s >= _LONG_S else _PATIENCE
+            is_long = self.unprepared_s >= _LONG_S or (self.has_products and remembers)
+            patience = _PATIENCE_LONG if is_long else _PATIENCE
             if proof is not None and proof.made_s + _LOADED_S < proof.plan_s:
                 patience = 1
             uses = 1 if forced else tier.shares.admit(key, at_once=at_once, patience=patience)
@@ -304,6 +305,9 @@ class Tiers:
             first = self.unprepared_s + (_WARM_S if self._has_compiled(tier) else 0.0)
             first = first if proof is None else _PROVED_S
             prepared.seconds = _FORCED_S if forced else _AT_ONCE_S if at_once else first
+            may_be_ahead = remembers and proof is None and not at_once and self.has_products
+            if may_be_ahead and prepared.promotion.look_ahead(arrays, self._is_small):
+                prepared.seconds = _AHEAD_S
             prepared.uses = uses
             return prepared
 
@@ -337,7 +341,7 @@ class Tiers:
             if promotion.proof is not None:
                 plan_s, compiled_s = promotion.proof.plan_s, promotion.proof.compiled_s
                 better.decision = Decision(kind, plan_s, compiled_s, is_kept=True)
-            if forced or promotion.proof is not None:
+            if forced or promotion.proof is not None or promotion.is_ahead:
                 return self._replace(tier, key, prepared, better)
             challenge = promotion.challenged(better, kind)
         contest, better = challenge

@@ -40,11 +40,16 @@ RUNS, RUNS_LONG, LONG_S = 3, 2, 0.05
 
 
 class Verdict:
-    """How many runs agreed so far; threads that run at once take one each."""
+    """How many runs agreed so far; threads that run at once take one each.
 
-    __slots__ = ("_agreed", "_least_s", "_lock", "_running", "failed")
+    Args:
+        runs: that must agree; by what they take if None.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_agreed", "_least_s", "_lock", "_running", "_runs", "failed")
+
+    def __init__(self, runs: int | None = None) -> None:
+        self._runs = runs
         self._lock = threading.Lock()
         self._agreed = self._running = 0
         self._least_s = float("inf")
@@ -62,6 +67,8 @@ class Verdict:
 
     @property
     def _wanted(self) -> int:
+        if self._runs is not None:
+            return self._runs
         return RUNS_LONG if LONG_S <= self._least_s < float("inf") else RUNS
 
     def begin(self) -> bool:
@@ -227,6 +234,7 @@ class RegionTrial:
         sizes: of the plan's values.
         settled: see `Source.body`.
         has_products: whether the plan wants BLAS on one thread.
+        is_once: one run is enough: no machine code of it is new.
 
     Attributes:
         durations: seconds of the runs; the first one includes what regions make for all calls, such
@@ -240,8 +248,9 @@ class RegionTrial:
         sizes: Mapping[Value, tuple[int, ...]],
         settled: Mapping[Value, Array],
         has_products: bool,
+        is_once: bool = False,
     ) -> None:
-        self.verdict = Verdict()
+        self.verdict = Verdict(1 if is_once else None)
         self.durations: list[float] = []
         self._plan = plan
         self._fused = fused

@@ -63,7 +63,7 @@ def general_names() -> list[str]:
 
 def make_general(name: str) -> None:
     """Ask for one of those, and wait until it is made."""
-    is_tried(compiler.request(general.every()[name]), wait=True)
+    is_tried(compiler.request(general.text(name)), wait=True)
 
 
 def settle(graph: Graph, run: Callable[[], object]) -> Iterator[int]:

@@ -64,7 +64,7 @@ def compile(
         raise InvalidArgumentError(f"--processors must name one at least, got {processors!r}")
     # What is missing is told before minutes are spent.
     warming.check()
-    writing.c_compiler()
+    writing.linker()
     wanted = writing.chosen(names)
     path, _ = find_model(model, (SAVED_MODEL,))
     if output is None and not model.is_dir() and model.parent != path:
@@ -88,6 +88,7 @@ def compile(
             lambda: progress.advance(task),
         )
     digest = trust.digest_of((target / table.FILE).read_bytes())
+    trust.vouch(digest)
     if as_json:
         print_json({"folder": str(target), "digest": digest, "libraries": _told(made)})
     else:

@@ -1,129 +1,111 @@
-"""A kernel of a library as a Python function, called as Numba's would be."""
+"""A kernel's entry point in machine code as a function of Python.
+
+Entry points (`codegen.entry_points`) read NumPy's arrays where its headers have their fields: a
+process looks once whether its own NumPy has them there.
+"""
 
 from __future__ import annotations
 
 import ctypes
-import operator
+import functools
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.engine.ahead import interface
-from pinnace.engine.ahead.trust import RefusedError
+from pinnace.ops.kernels import pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pinnace.engine.ahead.table import Entry
-
-_TYPES: dict[str, Any] = {
-    "float32": ctypes.c_float,
-    "float64": ctypes.c_double,
-    "bool": ctypes.c_bool,
-    **{
-        f"{sign}int{size}": getattr(ctypes, f"c_{sign}int{size}")
-        for sign in ("", "u")
-        for size in (8, 16, 32, 64)
-    },
-}
-_MOST_AXES = 8
+# What an entry point may raise: whoever loads it writes their addresses to where `errors_of` says.
+# (Where Numba is loaded, LLVM knows Python's names of them as something else.)
+ERRORS: tuple[type[Exception], ...] = (TypeError, MemoryError)
+# Bytes from the head of an array, and of its dtype, to fields.
+TYPE, DATA, RANK, SHAPE, STEPS, DTYPE, FLAGS, ORDER, NUMBER = 8, 16, 24, 32, 40, 56, 64, 26, 28
+# Bits of an array's flags.
+IN_ONE_PIECE, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+_FAST_CALL = 0x80  # METH_FASTCALL
 
 
-def check_arrays(library: ctypes.CDLL) -> None:
-    """See to it that a library finds in NumPy's arrays what NumPy says of them.
+def errors_of(symbol: str) -> str:
+    """The symbol of the table of errors that belongs to an entry point."""
+    return f"{symbol}_errors"
 
-    Raises:
-        RefusedError: it does not: this Python or NumPy lays them out in another way.
+
+def kernel_of(symbol: str) -> str:
+    """The symbol of the kernel itself, which takes arguments as Numba does."""
+    return f"{symbol}_kernel"
+
+
+class _Method(ctypes.Structure):
+    """Python's `PyMethodDef`."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+# Functions refer to these for as long as they are there, and so for ever.
+_methods: list[_Method] = []
+
+
+def function_of(symbol: str, address: Callable[[str], int]) -> Callable[..., Any]:
+    """The function of an entry point.
+
+    Args:
+        symbol: the entry point's.
+        address: of any symbol that was loaded with it.
     """
-    ctypes.c_void_p.in_dll(library, interface.ARRAY_TYPE).value = id(np.ndarray)
-    # The head of every object: a library would look beside the fields of others.
-    if object.__basicsize__ != 2 * ctypes.sizeof(ctypes.c_void_p):
-        raise RefusedError("objects of this Python begin in another way")
-    look = getattr(library, interface.LOOK)
-    look.argtypes = [ctypes.py_object, ctypes.c_void_p]
-    look.restype = None
+    errors = (ctypes.c_void_p * len(ERRORS)).from_address(address(errors_of(symbol)))
+    errors[:] = [id(one) for one in ERRORS]
+    method = _Method(symbol.encode(), address(symbol), _FAST_CALL, None)
+    _methods.append(method)
+    make = ctypes.pythonapi["PyCFunction_NewEx"]
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    make.restype = ctypes.py_object
+    function: Callable[..., Any] = make(ctypes.addressof(method), np.ndarray, None)
+    pieces.note(function, address(kernel_of(symbol)))
+    return function
+
+
+@functools.cache
+def can_call() -> bool:
+    """Whether arrays of this Python and NumPy have their fields where entry points look."""
+    words = ctypes.sizeof(ctypes.c_void_p)
+    if sys.implementation.name != "cpython" or words != 8 or object.__basicsize__ != 16:
+        return False
     whole = np.arange(120, dtype=np.float32).reshape(2, 3, 4, 5)
     fixed = whole[1:, ::2]
     fixed.flags.writeable = False
-    for array in (whole, fixed, np.zeros(7, np.int64), np.zeros((3, 0), np.uint8)):
-        found = np.full(interface.LOOKED_AT + 2 * _MOST_AXES, -1, np.int64)
-        look(array, found.ctypes.data)
-        flags = array.flags
-        bits = 1 * flags.c_contiguous + 0x100 * flags.aligned + 0x400 * flags.writeable
-        told = [array.ndim, array.ctypes.data, array.dtype.num, bits]
-        shape = found[interface.LOOKED_AT :][: array.ndim]
-        steps = found[interface.LOOKED_AT + _MOST_AXES :][: array.ndim]
-        seen = (found[: interface.LOOKED_AT].tolist(), tuple(shape), tuple(steps))
-        if seen != (told, array.shape, array.strides):
-            raise RefusedError(f"NumPy {np.__version__} lays out its arrays in another way")
+    arrays = (whole, fixed, np.zeros(7, np.int64), np.zeros((3, 0), np.uint8), np.zeros(2, ">f4"))
+    return all(_is_laid_out(one) for one in arrays)
 
 
-def function_of(entry: Entry, library: ctypes.CDLL) -> Callable[..., Any]:
-    """A kernel as a function.
+def _is_laid_out(array: np.ndarray[Any, Any]) -> bool:
+    def word(base: int, offset: int) -> int:
+        return ctypes.c_void_p.from_address(base + offset).value or 0
 
-    It takes arrays and numbers by position, and gives back None, a number, or a tuple of numbers.
+    def number(base: int, offset: int) -> int:
+        return ctypes.c_int.from_address(base + offset).value
 
-    Args:
-        entry: the kernel.
-        library: that holds it, checked by `check_arrays`.
-
-    Raises:
-        RefusedError: it is not there.
-    """
-    try:
-        call = getattr(library, interface.called(entry))
-    except AttributeError as error:
-        raise RefusedError(f"{entry.symbol} is missing") from error
-    is_array = [":" in kind for kind in entry.arguments]
-    call.argtypes = [
-        ctypes.py_object if array else _TYPES[kind]
-        for kind, array in zip(entry.arguments, is_array, strict=True)
-    ]
-    call.restype = ctypes.c_int
-    names = [f"a{index}" for index in range(len(entry.arguments))]
-    # NumPy's integers are none for ctypes.
-    numbers = [
-        name if array or kind.startswith("float") or kind == "bool" else f"index({name})"
-        for name, kind, array in zip(names, entry.arguments, is_array, strict=True)
-    ]
-    own: dict[str, Any] = {
-        "call": call,
-        "fail": lambda status, given: _fail(entry, status, given),
-        "byref": ctypes.byref,
-        "ArgumentError": ctypes.ArgumentError,
-        "index": operator.index,
-    }
-    after, begin, found = "", "", "None"
-    if entry.results:
-        fields = [(f"r{index}", _TYPES[kind]) for index, kind in enumerate(entry.results)]
-        own["Found"] = type("Found", (ctypes.Structure,), {"_fields_": fields})
-        call.argtypes = [*call.argtypes, ctypes.c_void_p]
-        begin, after = "    found = Found()\n", "byref(found)"
-        found = ", ".join(f"found.{name}" for name, _ in fields)
-        found = found if len(fields) == 1 else f"({found})"
-    arguments, exact = (", ".join([*given, *filter(None, [after])]) for given in (names, numbers))
-    text = (
-        f"def kernel({', '.join(names)}):\n{begin}"
-        f"    try:\n        status = call({arguments})\n"
-        f"    except ArgumentError:\n        status = call({exact})\n"
-        f"    if status:\n        fail(status, ({', '.join(names)},))\n"
-        f"    return {found}\n"
-    )
-    exec(text, own)
-    return own["kernel"]  # type: ignore[no-any-return]
-
-
-def _fail(entry: Entry, status: int, given: tuple[Any, ...]) -> None:
-    if status < interface.ARGUMENT:
-        raise MemoryError(f"{entry.symbol}: a kernel found no memory for what it holds itself")
-    index = status - interface.ARGUMENT
-    one = given[index]
-    what = (
-        f"{one.dtype} {one.shape}, steps {one.strides}"
-        if isinstance(one, np.ndarray)
-        else type(one).__name__
-    )
-    raise TypeError(
-        f"{entry.symbol}: argument {index} must be {entry.arguments[index]} (dtype, axes, layout, "
-        f"read or written), got {what}"
+    at = id(array)
+    sizes = (ctypes.c_int64 * array.ndim).from_address
+    flags = array.flags
+    bits = IN_ONE_PIECE * flags.c_contiguous + ALIGNED * flags.aligned
+    bits += WRITEABLE * flags.writeable
+    kind = word(at, DTYPE)
+    return (
+        word(at, TYPE) == id(np.ndarray)
+        and number(at, RANK) == array.ndim
+        and word(at, DATA) == array.ctypes.data
+        and tuple(sizes(word(at, SHAPE))) == array.shape
+        and tuple(sizes(word(at, STEPS))) == array.strides
+        and number(at, FLAGS) & (IN_ONE_PIECE | ALIGNED | WRITEABLE) == bits
+        and kind == id(array.dtype)
+        and number(kind, NUMBER) == array.dtype.num
+        and ctypes.c_char.from_address(kind + ORDER).value.decode() == array.dtype.byteorder
     )

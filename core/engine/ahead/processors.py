@@ -89,6 +89,13 @@ def known() -> list[str]:
     return [NATIVE, *(_LEVELS if machine in _X86 else ("generic",) if machine in _ARM else ())]
 
 
+def family() -> str:
+    """The most demanding of the processors above that this machine is one of, by its name."""
+    here = flags()
+    fitting = [name for name, words in _LEVELS.items() if here.issuperset(words)]
+    return fitting[-1] if platform.machine().lower() in _X86 else "generic"
+
+
 def processor(name: str, host: tuple[str, Mapping[str, bool]]) -> Processor:
     """The processor of a name.
 

@@ -1,4 +1,4 @@
-"""Finds, checks and loads the libraries beside models, and the kernels in them.
+"""Finds, checks and loads the library of the installation and those beside models.
 
 Bytes are read once, compared with the table, and run from memory: nobody can exchange them in
 between, and a file that is cut short later harms nobody.
@@ -15,7 +15,9 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pinnace.engine.ahead import calling, interface, processors, table, trust
+import numpy as np
+
+from pinnace.engine.ahead import calling, processors, table, trust
 from pinnace.engine.ahead.trust import RefusedError
 
 if TYPE_CHECKING:
@@ -40,12 +42,16 @@ class Loaded(NamedTuple):
     code: ctypes.CDLL
 
 
+# The library of kernels that all programs share (`installing`): as trusted as the code around it.
+INSTALLED = Path(__file__).parents[1] / "library"
+
 _lock = threading.Lock()
 _libraries: list[Loaded] = []
 # Why libraries of folders are not used; a folder and its reason are told once.
 _refused: dict[Path, str] = {}
 _made: dict[str, Callable[..., Any]] = {}
 _numbers = itertools.count(1)
+_has_looked = False
 
 
 def load(model: Path) -> bool:
@@ -81,6 +87,8 @@ def find(text: str) -> Callable[..., Any] | None:
     Args:
         text: of its module, the header included.
     """
+    if not _has_looked:
+        _look()
     if not _libraries:
         return None
     digest = table.digest_of_text(text)
@@ -90,15 +98,47 @@ def find(text: str) -> Callable[..., Any] | None:
             return found
         # The latest first: it was compiled for this very model.
         for loaded in reversed(_libraries):
-            entry = loaded.entries.kernels.get(digest)
-            if entry is not None:
+            symbol = loaded.entries.kernels.get(digest)
+            if symbol is not None:
                 try:
-                    found = _made[digest] = calling.function_of(entry, loaded.code)
-                except (RefusedError, KeyError) as error:
+                    found = _made[digest] = _function(loaded.code, symbol)
+                except ValueError as error:  # it has no such symbol
                     _refuse(loaded.folder, str(error))
                 else:
                     return found
     return None
+
+
+def _look() -> None:
+    """Load the library of the installation, if there is one for this machine."""
+    global _has_looked
+    with _lock:
+        if _has_looked:
+            return
+        _has_looked = True
+        if (INSTALLED / table.FILE).is_file():
+            try:
+                _libraries.insert(0, _installed())
+            except (RefusedError, OSError) as error:
+                _refuse(INSTALLED, str(error))
+
+
+def _installed() -> Loaded:
+    _require_system()
+    content = (INSTALLED / table.FILE).read_bytes()
+    chosen = fitting(table.read(content))
+    file = INSTALLED / chosen.file
+    if trust.digest_of(file.read_bytes()) != chosen.sha256:
+        raise RefusedError(f"{chosen.file} is damaged")
+    # By its path: processes share its pages.
+    return Loaded(INSTALLED, trust.digest_of(content), chosen, ctypes.CDLL(str(file)))
+
+
+def _function(code: ctypes.CDLL, symbol: str) -> Callable[..., Any]:
+    def address(name: str) -> int:
+        return ctypes.addressof(ctypes.c_char.in_dll(code, name))
+
+    return calling.function_of(symbol, address)
 
 
 def notes() -> list[str]:
@@ -127,8 +167,7 @@ def _refuse(folder: Path, reason: str) -> None:
 
 def _loaded(folder: Path) -> Loaded | None:
     """The library for this machine; None if it is loaded already."""
-    if sys.platform != "linux":
-        raise RefusedError("they are for Linux")
+    _require_system()
     if not trust.is_safe(folder.parents[1]):
         raise RefusedError(
             f"{folder.parents[1]} must belong to the user or the superuser, and nobody else may "
@@ -143,22 +182,29 @@ def _loaded(folder: Path) -> Loaded | None:
             "nobody vouches for them: `pinnace compile` does, in PINNACE_CACHE, or "
             f"PINNACE_KERNELS={digest}"
         )
-    chosen = _fitting(table.read(content))
+    chosen = fitting(table.read(content))
     if Path(chosen.file).name != chosen.file:
         raise RefusedError(f"{chosen.file} does not lie beside the table")
     code = trust.content_of(folder / chosen.file)
     if trust.digest_of(code) != chosen.sha256:
         raise RefusedError(f"{chosen.file} is not what the table says")
     library = _opened(code)
-    identity = ctypes.c_char.in_dll(library, interface.IDENTITY)
-    if ctypes.string_at(ctypes.addressof(identity)).decode() != chosen.identity:
-        raise RefusedError(f"{chosen.file} is another library than the table says")
-    calling.check_arrays(library)
     return Loaded(folder, digest, chosen, library)
 
 
-def _fitting(libraries: list[Library]) -> Library:
-    """The library that asks for most of what this machine has."""
+def _require_system() -> None:
+    if sys.platform != "linux":
+        raise RefusedError("they are for Linux")
+    if not calling.can_call():
+        raise RefusedError(f"NumPy {np.__version__} or this Python lays out arrays in another way")
+
+
+def fitting(libraries: list[Library]) -> Library:
+    """The library that asks for most of what this machine has.
+
+    Raises:
+        RefusedError: there is none for this processor.
+    """
     machine, here = platform.machine(), processors.flags()
     fitting = [one for one in libraries if one.machine == machine and here.issuperset(one.requires)]
     if not fitting:

@@ -16,16 +16,17 @@ from pinnace.engine.ahead.trust import RefusedError
 
 FOLDER = "assets.extra/pinnace_kernels"
 FILE = "kernels.json"
-_FORMAT = 1
+_FORMAT = 2
 # What texts of kernels import, and what stands between them and Python.
 _SOURCES = (
-    "ahead/interface.py",
+    "ahead/calling.py",
     "codegen/activations.py",
     "codegen/alone.py",
     "codegen/atomics.py",
     "codegen/calls.py",
     "codegen/channel_tiles.py",
     "codegen/digits.py",
+    "codegen/entry_points.py",
     "codegen/mathematics.py",
     "codegen/number_views.py",
     "codegen/objects.py",
@@ -38,20 +39,6 @@ _SOURCES = (
 )
 
 
-class Entry(NamedTuple):
-    """A kernel in a library.
-
-    Attributes:
-        symbol: of its function.
-        arguments: the kind of each: `float32`, or an array's, as `kind_of_array` writes it.
-        results: the kinds of what it gives back; several are a tuple.
-    """
-
-    symbol: str
-    arguments: list[str]
-    results: list[str]
-
-
 class Library(NamedTuple):
     """The kernels for one processor.
 
@@ -61,8 +48,7 @@ class Library(NamedTuple):
         requires: the features that a machine must have, as Linux names them.
         file: the library's name, beside the table.
         sha256: of that file.
-        identity: what the library itself says that it is.
-        kernels: by the digest of their texts.
+        kernels: the symbol of each entry point, by the digest of the kernel's text.
         refused: why others are not there, by the digest of their texts.
     """
 
@@ -71,14 +57,8 @@ class Library(NamedTuple):
     requires: list[str]
     file: str
     sha256: str
-    identity: str
-    kernels: dict[str, Entry]
+    kernels: dict[str, str]
     refused: dict[str, str]
-
-
-def kind_of_array(dtype: str, rank: int, layout: str, is_written: bool) -> str:
-    """An array's kind as text, such as `float32:2:C:r`: its layout is C (in one piece) or A."""
-    return f"{dtype}:{rank}:{layout}:{'w' if is_written else 'r'}"
 
 
 def digest_of_text(text: str) -> str:
@@ -88,6 +68,11 @@ def digest_of_text(text: str) -> str:
         text: of its module, the header included.
     """
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def symbol_of(digest: str) -> str:
+    """The name of a kernel's entry point in machine code, by the digest of its text."""
+    return f"pinnace_{digest[:24]}"
 
 
 @functools.cache
@@ -110,13 +95,7 @@ def written(libraries: list[Library], pinnace: str) -> bytes:
         "format": _FORMAT,
         "pinnace": pinnace,
         "kernels": version(),
-        "libraries": [
-            {
-                **one._asdict(),
-                "kernels": {key: kernel._asdict() for key, kernel in one.kernels.items()},
-            }
-            for one in libraries
-        ],
+        "libraries": [one._asdict() for one in libraries],
     }
     return json.dumps(told, indent=1, sort_keys=True).encode() + b"\n"
 
@@ -133,14 +112,6 @@ def read(content: bytes) -> list[Library]:
             raise RefusedError(
                 f"they were compiled by another pinnace ({told['pinnace']}); compile them again"
             )
-        return [
-            Library(
-                **{
-                    **one,
-                    "kernels": {key: Entry(**kernel) for key, kernel in one["kernels"].items()},
-                }
-            )
-            for one in told["libraries"]
-        ]
+        return [Library(**one) for one in told["libraries"]]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RefusedError(f"{FILE} is damaged: {error!r}") from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import json
 import os
 import platform
@@ -15,18 +17,19 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pinnace.engine.ahead import interface, processors, table, trust
+from pinnace.engine.ahead import processors, table, trust
 from pinnace.framework.errors import FailedPreconditionError, InternalError
 from pinnace.framework.versions import VERSION
 from pinnace.storage.atomic import replace_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pinnace.engine.ahead.processors import Processor
 
 _COMPILERS = ("cc", "gcc", "clang")
-_OPTIONS = ("-O2", "-fPIC", "-shared", "-std=gnu11", "-Wl,-Bsymbolic", "-Wl,-z,defs", "-Wl,-s")
+# What entry points call of Python is defined in the process that loads them.
+_OPTIONS = ("-shared", "-Wl,-Bsymbolic", "-Wl,-s")
 
 
 class Written(NamedTuple):
@@ -43,8 +46,8 @@ class Written(NamedTuple):
     bytes: int
 
 
-def c_compiler() -> str:
-    """The command of the C compiler.
+def linker() -> list[str]:
+    """The command that links: a C compiler, or that of the package `ziglang`.
 
     Raises:
         FailedPreconditionError: there is none, or this system is not Linux.
@@ -56,10 +59,12 @@ def c_compiler() -> str:
     wanted = os.environ.get("CC")
     for name in [wanted] if wanted else _COMPILERS:
         if shutil.which(name):
-            return name
+            return [name]
+    if not wanted and importlib.util.find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "cc"]
     raise FailedPreconditionError(
         f"there is no C compiler: {wanted or ', '.join(_COMPILERS)}\n"
-        "  Try: apt-get install gcc libc6-dev, or CC=COMPILER"
+        "  Try: apt-get install gcc libc6-dev, pip install ziglang, or CC=COMPILER"
     )
 
 
@@ -83,6 +88,8 @@ def write(
 ) -> list[Written]:
     """Compile kernels, and put their libraries and table into a folder, in one step.
 
+    Whoever runs them must vouch for the table (`trust`).
+
     Args:
         texts: of the kernels' modules, their header included.
         wanted: processors to compile for.
@@ -93,15 +100,17 @@ def write(
         FailedPreconditionError: there is no C compiler, or it cannot do what it is asked.
         InternalError: the program that compiles kernels has failed.
     """
-    command = c_compiler()
+    command = linker()
     target.parent.mkdir(parents=True, exist_ok=True)
-    workers = min(len(wanted), os.cpu_count() or 1)
+    cores = os.cpu_count() or 1
+    workers = min(len(wanted), cores)
+    programs = -(-cores // workers)  # for each processor
     with replace_folder(target, journal=True) as folder, tempfile.TemporaryDirectory() as scratch:
 
         def make(processor: Processor) -> Written:
             objects = Path(scratch) / processor.name
             objects.mkdir()
-            return _library(texts, processor, command, objects, folder, advance)
+            return _library(texts, processor, command, objects, folder, programs, advance)
 
         with ThreadPoolExecutor(workers) as pool:
             made = list(pool.map(make, wanted))
@@ -110,34 +119,29 @@ def write(
         # Another user may be the one who runs the model.
         for path in (folder, *folder.iterdir()):
             path.chmod(0o755 if path.is_dir() else 0o644)
-    trust.vouch(trust.digest_of(content))
     return made
 
 
 def _library(
     texts: Sequence[str],
     processor: Processor,
-    command: str,
+    command: Sequence[str],
     scratch: Path,
     folder: Path,
+    programs: int,
     advance: Callable[[], object],
 ) -> Written:
     began = perf_counter()
-    answers = _answers(texts, processor, scratch, advance)
+    answers = _answers(texts, processor, scratch, programs, advance)
     kernels = {
-        one["digest"]: table.Entry(Path(one["file"]).stem, one["arguments"], one["results"])
-        for one in answers
-        if one["file"] is not None
+        one["digest"]: table.symbol_of(one["digest"]) for one in answers if not one["reason"]
     }
-    refused = {one["digest"]: one["reason"] for one in answers if one["file"] is None}
+    refused = {one["digest"]: one["reason"] for one in answers if one["reason"]}
     file = f"{processor.name}.so"
-    identity = trust.digest_of("\n".join([table.version(), processor.name, *kernels]).encode())
-    code = scratch / "interface.c"
-    code.write_text(interface.source(list(kernels.values()), identity))
     # Names of objects in a file: there may be more than a command line takes.
     listed = scratch / "objects"
-    listed.write_text("".join(f'"{scratch / one.symbol}.o"\n' for one in kernels.values()))
-    _run([command, *_OPTIONS, "-o", str(folder / file), str(code), f"@{listed}", "-lm"])
+    listed.write_text("".join(f'"{scratch / symbol}.o"\n' for symbol in kernels.values()))
+    _run([*command, *_OPTIONS, "-o", str(folder / file), f"@{listed}", "-lm"])
     content = (folder / file).read_bytes()
     library = table.Library(
         processor.name,
@@ -145,7 +149,6 @@ def _library(
         list(processor.requires),
         file,
         trust.digest_of(content),
-        identity,
         kernels,
         refused,
     )
@@ -160,41 +163,76 @@ def _run(command: Sequence[str]) -> None:
         told = done.stderr.strip().splitlines()
         raise FailedPreconditionError(
             f"{command[0]} cannot link the kernels: {told[-1] if told else done.returncode}\n"
-            "  Try: apt-get install gcc libc6-dev, or CC=COMPILER"
+            "  Try: apt-get install gcc libc6-dev, pip install ziglang, or CC=COMPILER"
         )
 
 
 def _answers(
-    texts: Sequence[str], processor: Processor, scratch: Path, advance: Callable[[], object]
+    texts: Sequence[str],
+    processor: Processor,
+    scratch: Path,
+    programs: int,
+    advance: Callable[[], object],
 ) -> list[dict[str, Any]]:
     """What became of each kernel; see `codegen.objects`."""
+    # The longest take longest: they are not to be the last.
+    left = iter(sorted(texts, key=len, reverse=True))
+    lock = threading.Lock()
+
+    def serve(_: int) -> list[dict[str, Any]]:
+        with _program(processor, scratch) as program:
+            assert program.stdin and program.stdout  # noqa: S101,PT018 - for mypy
+            found: list[dict[str, Any]] = []
+            while True:
+                with lock:
+                    text = next(left, None)
+                if text is None:
+                    return found
+                program.stdin.write(json.dumps(text) + "\n")
+                program.stdin.flush()
+                answer = program.stdout.readline()
+                if not answer:
+                    raise BrokenPipeError
+                found.append(json.loads(answer))
+                advance()
+
+    with ThreadPoolExecutor(programs) as pool:
+        return [one for served in pool.map(serve, range(programs)) for one in served]
+
+
+@contextlib.contextmanager
+def _program(processor: Processor, scratch: Path) -> Iterator[subprocess.Popen[str]]:
+    """The program that compiles for a processor.
+
+    Raises:
+        InternalError: it ended before it was asked to.
+    """
     environment = {
         **os.environ,
         "NUMBA_CPU_NAME": processor.cpu,
         "NUMBA_CPU_FEATURES": processor.features,
     }
-    program = subprocess.Popen(
-        [sys.executable, "-m", "pinnace.engine.codegen.objects"],
+    said: list[str] = []
+    with subprocess.Popen(
+        [sys.executable, "-m", "pinnace.engine.codegen.objects", str(scratch)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
-    )
-    said: list[str] = []
-    with program:
-        assert program.stdin and program.stdout and program.stderr  # noqa: S101,PT018 - for mypy
+    ) as program:
         # Read beside the answers: a full pipe would hold the program up.
         listener = threading.Thread(target=lambda: said.extend(program.stderr or ()))
         listener.start()
-        program.stdin.write(json.dumps({"texts": list(texts), "folder": str(scratch)}))
-        program.stdin.close()
-        found = []
-        for line in program.stdout:
-            found.append(json.loads(line))
-            advance()
-        listener.join()
-    if program.returncode or len(found) != len(texts):
+        has_ended = False
+        try:
+            yield program
+        except BrokenPipeError:
+            has_ended = True
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                program.communicate()
+            listener.join()
+    if has_ended or program.returncode:
         last = said[-1].strip() if said else f"it ended with {program.returncode}"
         raise InternalError(f"kernels for {processor.name} could not be compiled: {last}")
-    return found

@@ -8,7 +8,7 @@ from typing import Any
 from llvmlite import binding
 from numba.core import types
 
-from pinnace.engine.ahead import interface, table
+from pinnace.engine.ahead import calling
 from pinnace.engine.codegen import entry_points
 
 # What the libraries of C and of mathematics have, and LLVM may call by itself.
@@ -38,10 +38,10 @@ def kind_of(kind: Any) -> str:
     if isinstance(kind, types.Array):
         if kind.layout not in "CA" or not kind.aligned:
             raise UnfitError(f"an array of layout {kind.layout} cannot be handed over")
-        return table.kind_of_array(kind_of(kind.dtype), kind.ndim, kind.layout, kind.mutable)
+        return entry_points.kind_of_array(kind_of(kind.dtype), kind.ndim, kind.layout, kind.mutable)
     if isinstance(kind, types.Literal):
         return kind_of(kind.literal_type)
-    if not interface.is_known(str(kind)):
+    if not entry_points.is_known(str(kind)):
         raise UnfitError(f"{kind} cannot be handed over")
     return str(kind)
 
@@ -99,7 +99,7 @@ def refuse_strange(module: Any) -> None:
 
 def _is_there(name: str) -> bool:
     """Whether a function is there without Numba."""
-    is_own = name.startswith("llvm.") or name in interface.RUNTIME
+    is_own = name.startswith("llvm.") or name in entry_points.RUNTIME
     return is_own or _C_FUNCTIONS.fullmatch(name) is not None
 
 
@@ -116,19 +116,21 @@ def address_of(dispatcher: Any) -> int:
     return int(library.get_pointer_to_function(name))
 
 
-def callable_object(dispatcher: Any, symbol: str) -> bytes:
+def callable_object(dispatcher: Any, symbol: str, target: Any = None) -> bytes:
     """A kernel of this process as an object that a process without Numba links and calls.
 
     Args:
         dispatcher: Numba's, with one signature.
         symbol: of its entry point; see `entry_points`.
+        target: LLVM's machine that writes it; Numba's own by default, which writes for this
+            processor, and code that LLVM itself links.
 
     Raises:
         UnfitError: it needs what only Numba has.
     """
     library, name, signature = only(dispatcher)
     arguments = [kind_of(one) for one in signature.args]
-    kernel = entry_points.kernel_of(symbol)
+    kernel = calling.kernel_of(symbol)
     text = entry_points.entry_point(
         symbol,
         kernel,
@@ -137,8 +139,7 @@ def callable_object(dispatcher: Any, symbol: str) -> bytes:
         releases=bool(dispatcher.targetoptions.get("nogil")),
     )
     module = module_of(library, name, kernel)
-    # As Numba compiles for itself: for this processor, anywhere in memory.
-    target = library.codegen._tm
+    target = target or library.codegen._tm
     sweep(module, target)
     refuse_strange(module)
     runtime = entry_points.runtime([one.name for one in module.functions if one.is_declaration])

@@ -119,6 +119,11 @@ def request(text: str) -> Kernel:
     return found
 
 
+def is_ahead(text: str) -> bool:
+    """Whether the kernel of a text was compiled ahead, and lies in a library that is loaded."""
+    return not config.settings.poison and reading.find(full_text(text)) is not None
+
+
 def _is_ahead(kernel: Kernel) -> bool:
     """Whether a kernel was compiled ahead; then it is there now."""
     function = reading.find(full_text(kernel.text))

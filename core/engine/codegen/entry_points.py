@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.engine.ahead import interface
+from pinnace.engine.ahead import calling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,15 +24,6 @@ _TYPES = {
     "bool": "i8",
     **{f"{sign}int{size}": f"i{size}" for sign in ("", "u") for size in (8, 16, 32, 64)},
 }
-# What an entry point may raise: whoever loads it writes their addresses to where `errors_of` says.
-# (Where Numba is loaded, LLVM knows Python's names of them as something else.)
-ERRORS: tuple[type[Exception], ...] = (TypeError, MemoryError)
-# Bits of an array's flags.
-_IN_ONE_PIECE, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
-# Bytes from the head of an array, and of its dtype, to fields; `kept` looks whether NumPy has them
-# there.
-TYPE, DATA, RANK, SHAPE, STEPS, DTYPE, FLAGS, ORDER, NUMBER = 8, 16, 24, 32, 40, 56, 64, 26, 28
-
 _PYTHON = """\
 @_Py_NoneStruct = external global i8
 declare void @PyErr_SetString(ptr, ptr)
@@ -115,16 +106,23 @@ _RUNTIME = {
     "NRT_MemInfo_alloc_safe_aligned": _ALLOCATE_ALIGNED,
     "NRT_MemInfo_call_dtor": _RELEASE,
 }
+RUNTIME = frozenset(_RUNTIME)
 
 
-def errors_of(symbol: str) -> str:
-    """The symbol of the table of errors that belongs to an entry point."""
-    return f"{symbol}_errors"
+def is_known(kind: str) -> bool:
+    """Whether an argument or result of this kind can be handed over."""
+    return kind.split(":")[0] in _TYPES
 
 
-def kernel_of(symbol: str) -> str:
-    """The symbol of the kernel itself, which takes arguments as Numba does."""
-    return f"{symbol}_kernel"
+def kind_of_array(dtype: str, rank: int, layout: str, is_written: bool) -> str:
+    """An array's kind as text, such as `float32:2:C:r`: its layout is C (in one piece) or A."""
+    return f"{dtype}:{rank}:{layout}:{'w' if is_written else 'r'}"
+
+
+def _numbers_of(dtype: str) -> set[int]:
+    """NumPy's numbers of a dtype: a C type of the same size is another one for it."""
+    kind = np.dtype(dtype)
+    return {one.num for one in (kind, *map(np.dtype, "lqLQ")) if one == kind}
 
 
 def runtime(needed: Iterable[str]) -> str:
@@ -145,7 +143,7 @@ def entry_point(
     Args:
         symbol: its own.
         kernel: the kernel's.
-        arguments: kinds of what the kernel takes; see `engine.ahead.table.Entry`.
+        arguments: kinds of what the kernel takes; see `kind_of_array`.
         results: kinds of what it gives back.
         releases: let other threads run meanwhile.
     """
@@ -170,7 +168,7 @@ class _EntryPoint:
         self._lines: list[str] = []
         self._globals: list[str] = []
         self._number = 0
-        self._errors = errors_of(symbol)
+        self._errors = calling.errors_of(symbol)
 
     def text(self) -> str:
         count = len(self._arguments)
@@ -193,7 +191,7 @@ class _EntryPoint:
         self._give_back()
         self._lines += ["failed:", "  ret ptr null", "}"]
         declared = f"declare i32 @{self._kernel}({', '.join(self._kernel_types(given))})"
-        errors = f"@{self._errors} = global [{len(ERRORS)} x ptr] zeroinitializer"
+        errors = f"@{self._errors} = global [{len(calling.ERRORS)} x ptr] zeroinitializer"
         return "\n".join([_PYTHON, declared, errors, *self._globals, *self._lines, ""])
 
     @staticmethod
@@ -218,9 +216,9 @@ class _EntryPoint:
         name = f"@{self._symbol}_said{len(self._globals)}"
         spelt = "".join(f"\\{byte:02X}" for byte in content)
         self._globals.append(f'{name} = internal constant [{len(content)} x i8] c"{spelt}"')
-        number = ERRORS.index(error)
+        number = calling.ERRORS.index(error)
         slot = self._new(
-            f"getelementptr [{len(ERRORS)} x ptr], ptr @{self._errors}, i32 0, i32 {number}"
+            f"getelementptr [{len(calling.ERRORS)} x ptr], ptr @{self._errors}, i32 0, i32 {number}"
         )
         kind = self._new(f"load ptr, ptr {slot}")
         self._lines.append(f"  call void @PyErr_SetString(ptr {kind}, ptr {name})")
@@ -249,21 +247,18 @@ class _EntryPoint:
         dtype, rank_text, layout, access = kind.split(":")
         rank = int(rank_text)
         said = f"argument {place} must be {kind} (dtype, axes, layout, read or written)"
-        kind_of_object = self._field("ptr", given, TYPE)
+        kind_of_object = self._field("ptr", given, calling.TYPE)
         self._refuse_unless(self._new(f"icmp eq ptr {kind_of_object}, %self"), said)
-        flags = _ALIGNED
-        flags |= _IN_ONE_PIECE if layout == "C" else 0
-        flags |= _WRITEABLE if access == "w" else 0
-        head = self._field("ptr", given, DTYPE)
-        number = self._field("i32", head, NUMBER)
-        order = self._field("i8", head, ORDER)
-        has = self._new(f"and i32 {self._field('i32', given, FLAGS)}, {flags}")
-        alike = [
-            self._new(f"icmp eq i32 {number}, {one}")
-            for one in sorted(set(interface.numbers_of(dtype)))
-        ]
+        flags = calling.ALIGNED
+        flags |= calling.IN_ONE_PIECE if layout == "C" else 0
+        flags |= calling.WRITEABLE if access == "w" else 0
+        head = self._field("ptr", given, calling.DTYPE)
+        number = self._field("i32", head, calling.NUMBER)
+        order = self._field("i8", head, calling.ORDER)
+        has = self._new(f"and i32 {self._field('i32', given, calling.FLAGS)}, {flags}")
+        alike = [self._new(f"icmp eq i32 {number}, {one}") for one in sorted(_numbers_of(dtype))]
         conditions = [
-            self._new(f"icmp eq i32 {self._field('i32', given, RANK)}, {rank}"),
+            self._new(f"icmp eq i32 {self._field('i32', given, calling.RANK)}, {rank}"),
             alike[0] if len(alike) == 1 else self._new(f"or i1 {alike[0]}, {alike[1]}"),
             self._new(f"icmp ne i8 {order}, {ord('>')}"),
             self._new(f"icmp eq i32 {has}, {flags}"),
@@ -272,14 +267,14 @@ class _EntryPoint:
         for one in conditions[1:]:
             whole = self._new(f"and i1 {whole}, {one}")
         self._refuse_unless(whole, said)
-        axes = [self._field("ptr", given, offset) for offset in (SHAPE, STEPS)]
+        axes = [self._field("ptr", given, offset) for offset in (calling.SHAPE, calling.STEPS)]
         shape, steps = (
             [self._field("i64", base, 8 * axis) for axis in range(rank)] for base in axes
         )
         size = "1"
         for one in shape:
             size = self._new(f"mul i64 {size}, {one}")
-        data = self._field("ptr", given, DATA)
+        data = self._field("ptr", given, calling.DATA)
         numbers = [size, str(np.dtype(dtype).itemsize)]
         return [
             *("ptr null", "ptr null"),

@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 import functools
+import importlib
 
-from pinnace.engine.codegen import (
-    columns,
-    cross_entropies,
-    descents,
-    extremes,
-    forests,
-    offered,
-    segments,
-    sliding,
-    streams,
-    volume_pools,
-    walking,
-    winograd_kernels,
-)
+# Module of this folder -> the names of the kernels that it has texts of.
+_MODULES = {
+    "columns": (
+        "moments",
+        "normalised",
+        "scaled",
+        "projections",
+        "slopes",
+        "rectified_projections",
+        "rectified_slopes",
+    ),
+    "cross_entropies": ("cross_entropies",),
+    "descents": ("adam", "nesterov adam", "momentum", "nesterov momentum", "descent"),
+    "extremes": ("extremes", "shared_extremes"),
+    "forests": ("forest",),
+    "offered": ("pieces",),
+    "segments": ("add_rows",),
+    "sliding": ("multiply", "convolve", "depthwise", "correlate", "correlate_channels"),
+    "streams": ("maxima", "peaks", "philox", "stepped_maxima"),
+    "volume_pools": ("volume_peaks", "volume_maxima"),
+    "winograd_kernels": ("winograd", "winograd_correlate", "winograd_filter"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+NETWORK = "network"
 
 
 @functools.cache
-def texts() -> dict[str, str]:
-    """The text of each kernel that `ops.kernels.compiled` asks for, by its name."""
-    return {
-        **sliding.TEXTS,
-        **winograd_kernels.TEXTS,
-        **columns.TEXTS,
-        **streams.TEXTS,
-        **volume_pools.TEXTS,
-        **descents.TEXTS,
-        **extremes.TEXTS,
-        **forests.TEXTS,
-        **segments.TEXTS,
-        **cross_entropies.TEXTS,
-        **offered.TEXTS,
-    }
+def text(name: str) -> str:
+    """The text of a kernel, by its name; only its own module is imported."""
+    if name == NETWORK:
+        from pinnace.engine.codegen import walking
+
+        return walking.WALK
+    module = importlib.import_module(f"pinnace.engine.codegen.{_MODULE_OF[name]}")
+    return module.TEXTS[name]  # type: ignore[no-any-return]
 
 
 def every() -> dict[str, str]:
-    """Those, and the one that walks the table of any network."""
-    return {**texts(), "network": walking.WALK}
+    """The text of each, by its name; the last one walks the table of any network."""
+    return {name: text(name) for name in (*_MODULE_OF, NETWORK)}

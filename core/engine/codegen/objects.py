@@ -4,8 +4,8 @@ What Numba has compiled is taken from it as LLVM's optimised code: a process wit
 same (`alone`). Only its addresses become relative.
 
 As a program it serves `engine.ahead.writing`, which begins it with NUMBA_CPU_NAME and
-NUMBA_CPU_FEATURES, since Numba compiles for one processor per process. The request is JSON on
-standard input, the answers are lines of JSON on standard output, one for each kernel as it is made.
+NUMBA_CPU_FEATURES, since Numba compiles for one processor per process, and with a folder for the
+objects. Each line of standard input is a text as JSON, each of standard output the answer.
 """
 
 from __future__ import annotations
@@ -28,28 +28,17 @@ class Answer(NamedTuple):
     Attributes:
         digest: of its text.
         seconds: that it took.
-        file: the object's name; None if there is none.
-        reason: why there is none.
-        arguments: see `table.Entry`.
-        results: see `table.Entry`.
+        reason: why there is no object file; empty if there is.
     """
 
     digest: str
     seconds: float
-    file: str | None
     reason: str
-    arguments: list[str]
-    results: list[str]
 
 
 def host() -> tuple[str, dict[str, bool]]:
     """LLVM's name of this processor, and which features it has."""
     return binding.get_host_cpu_name(), dict(binding.get_host_cpu_features())
-
-
-def symbol_of(digest: str) -> str:
-    """A kernel's name in its library."""
-    return f"pinnace_{digest[:24]}"
 
 
 def compiled(text: str, folder: Path) -> Answer:
@@ -60,58 +49,38 @@ def compiled(text: str, folder: Path) -> Answer:
         folder: for `SYMBOL.o`.
     """
     digest = table.digest_of_text(text)
+    symbol = table.symbol_of(digest)
     began = perf_counter()
-    arguments: list[str] = []
-    results: list[str] = []
-    file, reason = None, ""
+    reason = ""
     try:
-        library, name, signature = _made(text)
-        arguments = [alone.kind_of(one) for one in signature.args]
-        results = alone.results_of(signature.return_type)
-        content = _object(library, name, symbol_of(digest))
-        file = f"{symbol_of(digest)}.o"
-        (folder / file).write_bytes(content)
+        dispatcher = compiler.dispatcher_of(text)
+        content = alone.callable_object(dispatcher, symbol, _target(dispatcher))
+        (folder / f"{symbol}.o").write_bytes(content)
+    except alone.UnfitError as error:
+        reason = str(error)
     except Exception as error:
-        reason = (
-            str(error)
-            if isinstance(error, alone.UnfitError)
-            else f"{type(error).__name__}: {error}"
-        )
-    return Answer(digest, perf_counter() - began, file, reason, arguments, results)
+        reason = f"{type(error).__name__}: {error}"
+    return Answer(digest, perf_counter() - began, reason)
 
 
-def _made(text: str) -> tuple[Any, str, Any]:
-    """What Numba made of a text: its library, the function's name there, and the signature."""
-    return alone.only(compiler.dispatcher_of(text))
-
-
-def _object(library: Any, name: str, symbol: str) -> bytes:
-    """The function of a library, and what it calls, as a relocatable object."""
-    module = alone.module_of(library, name, symbol)
-    module.get_function(symbol).visibility = "hidden"
-    target = binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
-        **_options(library)
-    )
-    alone.sweep(module, target)
-    alone.refuse_strange(module)
-    return bytes(target.emit_object(module))
-
-
-def _options(library: Any) -> dict[str, Any]:
+def _target(dispatcher: Any) -> Any:
     """How LLVM is to write code: as it does for Numba, at whatever address."""
+    library, _, _ = alone.only(dispatcher)
     _, cpu, features = library.codegen.magic_tuple()
-    return {"cpu": cpu, "features": features, "opt": 3, "reloc": "pic", "codemodel": "default"}
+    return binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
+        cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default"
+    )
 
 
 def main() -> None:
-    """Answer the request on standard input."""
-    request = json.load(sys.stdin)
+    """Answer the requests on standard input."""
+    folder = Path(sys.argv[1])
     compiler.prepare()
     binding.initialize_native_asmprinter()
     answers = sys.stdout
     sys.stdout = sys.stderr  # what Numba may say is no answer
-    for text in request["texts"]:
-        answer = compiled(text, Path(request["folder"]))
+    for line in sys.stdin:
+        answer = compiled(json.loads(line), folder)
         answers.write(json.dumps(answer._asdict()) + "\n")
         answers.flush()
 

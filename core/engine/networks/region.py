@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pinnace.engine.codegen import compiler, walking
+from pinnace.engine.codegen import compiler, general, walking
 from pinnace.engine.networks.blocks import block_sizes, blocks_of
 from pinnace.engine.networks.folding import folding_of
 from pinnace.engine.networks.layers import image_of
@@ -159,7 +159,7 @@ class Network:
     ) -> None:
         self.cluster = part
         self.products = products
-        self.kernel = compiler.request(walking.WALK)
+        self.kernel = compiler.request(general.text(general.NETWORK))
         self._tensors = tensors
         self._sizes = sizes
         given = part.inputs[:tensors]

@@ -1,8 +1,9 @@
 """Machine code in place of a kernel's NumPy, where it has been made.
 
-The engine makes it (`engine.codegen`), in a thread of its own and once per machine; kernels ask
-here. Nothing is asked for before the work it is for has cost as much time as a plan must have to be
-compiled, so that short programs never load the compiler.
+It lies in the library of the installation, and is used from the first call on. Where there is no
+library for this machine, the engine makes it (`engine.codegen`), in a thread of its own and once
+per machine: nothing is asked for then before the work it is for has cost as much time as a plan
+must have to be compiled, so that short programs never load the compiler.
 """
 
 from __future__ import annotations
@@ -38,22 +39,29 @@ class Requested(Protocol):
 
 
 _requested: dict[str, Requested] = {}
+# Those that no library has.
+_absent: set[str] = set()
 _spent = 0.0
 
 
 def made(name: str) -> Callable[..., Any] | None:
-    """The kernel, if it is there and settings allow it; asked for once that would pay.
+    """The kernel, if it is there and settings allow it; made once that would pay.
 
     Where the tier is `compiled`, or a function is to be, it is asked for at once and waited for.
     """
     forced = config.settings.tier == "compiled"
-    if _spent < _HOT_S and not forced and not state.compiles:
-        return None
     if not config.settings.fusion or config.settings.pinned_tier in {"plan", "eager"}:
         return None
     kernel = _requested.get(name)
     if kernel is None:
-        kernel = _requested[name] = late.request_kernel(name)
+        makes = _spent >= _HOT_S or forced or state.compiles
+        if name in _absent and not makes:
+            return None
+        kernel = late.request_kernel(name, makes=makes)
+        if kernel is None:
+            _absent.add(name)
+            return None
+        _requested[name] = kernel
     if kernel.function is None and (forced or state.compiles):
         kernel.done.wait(_LONGEST_S)
     return kernel.function

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pinnace.engine.ahead import calling, reading, table, writing
+from pinnace.engine.ahead import reading, table, trust, writing
 from pinnace.engine.codegen import compiler, descents, kept, streams
 from pinnace.framework import config
 from pinnace.serving.fast.http import digit_reader
@@ -84,7 +84,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(model.parent / "cache")})
         texts = [compiler.full_text(text) for text in (*TEXTS.values(), STRANGE)]
-        writing.write(texts, writing.chosen(["native", "x86-64"]), model / table.FOLDER, int)
+        folder = model / table.FOLDER
+        writing.write(texts, writing.chosen(["native", "x86-64"]), folder, int)
+        trust.vouch(trust.digest_of((folder / table.FILE).read_bytes()))
     return model
 
 
@@ -132,6 +134,6 @@ def _from_library(made: Path) -> dict[str, Callable[..., Any]]:
     assert loaded is not None
     found = {}
     for name, text in TEXTS.items():
-        entry = loaded.entries.kernels[table.digest_of_text(compiler.full_text(text))]
-        found[name] = calling.function_of(entry, loaded.code)
+        symbol = loaded.entries.kernels[table.digest_of_text(compiler.full_text(text))]
+        found[name] = reading._function(loaded.code, symbol)
     return found

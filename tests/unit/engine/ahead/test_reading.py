@@ -91,13 +91,6 @@ def changed(model: Path) -> None:
     file.write_bytes(content)
 
 
-def swapped(model: Path) -> None:
-    folder = model / table.FOLDER
-    shutil.copyfile(folder / "x86-64.so", folder / "native.so")
-    digest = trust.digest_of((folder / "native.so").read_bytes())
-    told(model, lambda content: content["libraries"][0].update(sha256=digest))
-
-
 def no_library(model: Path) -> None:
     (model / table.FOLDER / "native.so").write_bytes(b"no library")
     digest = trust.digest_of(b"no library")
@@ -109,7 +102,6 @@ def no_library(model: Path) -> None:
     [
         (unvouched, "nobody vouches for them"),
         (changed, "native.so is not what the table says"),
-        (swapped, "native.so is another library than the table says"),
         (no_library, "they cannot be loaded"),
         (lambda model: (model / table.FOLDER / "native.so").unlink(), "cannot be read"),
         (lambda model: (model / table.FOLDER / "native.so").chmod(0o666), "nobody else may"),

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pinnace.engine.ahead import interface
-from pinnace.engine.codegen import compiler, entry_points, kept
+from pinnace.engine.codegen import compiler, kept
 from pinnace.framework import config
 
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ os.environ["PINNACE_CACHE"] = ""
 import numpy as np
 import pinnace as tf
 from pinnace.engine import tiers
-from pinnace.engine.ahead import interface
-from pinnace.engine.codegen import compiler, entry_points, kept
+from pinnace.engine.codegen import compiler, kept
 tiers._HOT_S = 0.0
 x = np.linspace(-3, 3, 64 * 512, dtype=np.float32).reshape(64, 512)
 f = tf.function(lambda x: tf.tanh(x * 2.0) + tf.exp(-x))
@@ -132,10 +130,6 @@ def test_a_request_does_not_wait_while_another_kernel_is_made(
     assert not behind.is_new
     assert works(slow)
     assert works(behind)
-
-
-def test_kept_kernels_have_all_of_numbas_runtime_that_libraries_have() -> None:
-    assert set(entry_points._RUNTIME) == set(interface.RUNTIME)
 
 
 def test_nothing_is_kept_without_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:

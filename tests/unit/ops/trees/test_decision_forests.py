@@ -350,7 +350,7 @@ NAMES = (
 
 @pytest.fixture(scope="module")
 def kernel() -> Any:
-    request = compiler.request(general.texts()["forest"])
+    request = compiler.request(general.text("forest"))
     assert request.done.wait(120)
     assert request.function is not None
     return request.function

@@ -1,0 +1,89 @@
+"""Makes the library of the kernels that all programs share.
+
+As a program, `python -m pinnace.engine.ahead.installing`. The library lies in the package, and
+takes two minutes of a processor's time. Nothing is made where it is there and its kernels are still
+the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from time import perf_counter
+
+from pinnace.engine.ahead import processors, reading, table, writing
+from pinnace.engine.ahead.trust import RefusedError
+from pinnace.framework.errors import FailedPreconditionError
+
+
+def make(names: list[str], folder: Path) -> float | None:
+    """Make the library for processors; the seconds that it took, None if it is there already.
+
+    Args:
+        names: see `processors`.
+        folder: that is made, or replaced.
+
+    Raises:
+        FailedPreconditionError: Numba or a linker is missing, or a kernel cannot be compiled.
+    """
+    from pinnace.engine.codegen import compiler, general
+
+    texts = [compiler.full_text(text) for text in general.every().values()]
+    if _is_made(names, texts, folder):
+        return None
+    missing = compiler.missing()
+    if missing is not None:
+        raise FailedPreconditionError(f"kernels cannot be compiled: {missing}")
+    began = perf_counter()
+    done = 0
+
+    def advance() -> None:
+        nonlocal done
+        done += 1
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{done} of {len(texts) * len(names)} kernels")
+            sys.stderr.flush()
+
+    made = writing.write(texts, writing.chosen(names), folder, advance)
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\033[K")
+    for one in made:
+        for reason in one.library.refused.values():
+            raise FailedPreconditionError(f"a kernel cannot be compiled ahead: {reason}")
+    return perf_counter() - began
+
+
+def _is_made(names: list[str], texts: list[str], folder: Path) -> bool:
+    try:
+        libraries = {one.processor: one for one in table.read((folder / table.FILE).read_bytes())}
+    except (OSError, RefusedError):
+        return False
+    wanted = {table.digest_of_text(text) for text in texts}
+    return all(name in libraries and wanted == set(libraries[name].kernels) for name in names)
+
+
+def main() -> int:
+    """Run the command line; it fails only where it is asked to."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--processors", default=processors.family(), help="names, comma-separated (%(default)s)"
+    )
+    parser.add_argument("--folder", type=Path, default=reading.INSTALLED, help="for the files")
+    parser.add_argument("--must", action="store_true", help="fail if it cannot be made")
+    options = parser.parse_args()
+    try:
+        seconds = make(options.processors.split(","), options.folder)
+    except FailedPreconditionError as error:
+        sys.stdout.write(
+            f"no library of kernels is made: {error}\n"
+            "Machine code is made while programs run, once per machine.\n"
+        )
+        return int(options.must)
+    told = "is there" if seconds is None else f"made in {seconds:.0f} s"
+    sys.stdout.write(f"{options.folder}: kernels for {options.processors}: {told}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
