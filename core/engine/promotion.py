@@ -12,6 +12,7 @@ give.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -311,11 +312,14 @@ class Promotion:
 
     def _weights(self, arrays: Sequence[Array]) -> set[Value]:
         """The arguments that are taken for weights."""
-        self._steady = [
-            place
+        variables = [
+            (place, array.item())
             for place, (array, version) in enumerate(zip(arrays, self._versions, strict=True))
             if version is not None and version_of(array) == version
         ]
+        # Of one that two arguments stand for, the plan may assign to the other.
+        times = Counter(id(variable) for _, variable in variables)
+        self._steady = [place for place, variable in variables if times[id(variable)] == 1]
         return {self._plan.graph.inputs[place] for place in self._steady}
 
     def _searched(self, search: Callable[[], _Found], *, forced: bool = False) -> _Found | None:

@@ -10,7 +10,7 @@ import numpy as np
 from pinnace.engine.networks.blocks import split_of
 from pinnace.engine.networks.reading import Reader
 from pinnace.engine.networks.region import Network, Part
-from pinnace.engine.networks.steady import find_steady, keep_weights, roots_of
+from pinnace.engine.networks.steady import find_assigned, find_steady, roots_of
 from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels import team
 from pinnace.ops.math.einstein import EINSUM
@@ -48,12 +48,17 @@ def find(
         settled: values whose steps are left out.
         variables: arguments that stand for variables that keep their values.
     """
-    if not keep_weights(steps):
+    assigned = find_assigned(steps)
+    if assigned is None:
         return []
-    search = _Search(steps, sizes, results, settled, variables)
+    kept = set(variables) - assigned
+    if assigned and not kept:
+        return []
+    search = _Search(steps, sizes, results, settled, kept)
     readers = [part for reader in search.sound_readers() for part in search.parts(reader)]
-    made = (search.network(reader) for reader in readers)
-    return [network for network in made if network is not None]
+    made = [network for network in map(search.network, readers) if network is not None]
+    # In a training step only what has weights that are not trained: a frozen trunk.
+    return [one for one in made if not assigned or not kept.isdisjoint(one.cluster.inputs)]
 
 
 class _Search:

@@ -13,11 +13,11 @@ from pinnace.ops.functional.loops import WHILE
 from pinnace.ops.state.variables import READ_VARIABLE, resource_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pinnace.engine.steps import Step
     from pinnace.framework.tensor import Array
-    from pinnace.graph.graph import Value
+    from pinnace.graph.graph import Node, Value
 
 # Effects under which a variable that was read keeps its value until the run is over.
 _HARMLESS = frozenset({None, "read", "random"})
@@ -25,23 +25,62 @@ _HARMLESS = frozenset({None, "read", "random"})
 _RUNNING = frozenset({CASE, IF, STATEFUL_PARTITIONED_CALL, WHILE})
 
 
-def keep_weights(steps: Sequence[Step]) -> bool:
-    """Whether nothing in a plan, or in a function that it runs, can assign to a variable."""
-    pending = [[step.node for step in steps]]
+def find_assigned(steps: Sequence[Step]) -> set[Value] | None:
+    """The variables' handles that steps of a plan may assign to, themselves or by functions.
+
+    Args:
+        steps: a plan's.
+
+    Returns:
+        The handles; None if any variable may be assigned to.
+    """
+    assigned: set[Value] = set()
+    for step in steps:
+        node = step.node
+        if _is_harmless(node):
+            continue
+        handles = {value for value in node.inputs if value.dtype is dtypes.resource}
+        if not handles or not _acts_on_inputs(node):
+            return None
+        assigned |= handles
+    return assigned
+
+
+def _acts_on_inputs(node: Node) -> bool:
+    """Whether a node, and what it runs, can change nothing but what its inputs are handles of."""
+    return _all_of(node, lambda one: _is_harmless_itself(one) or _takes_handles(one))
+
+
+def _is_harmless(node: Node) -> bool:
+    """Whether neither a node nor a function that it runs can assign to a variable."""
+    return _all_of(node, _is_harmless_itself)
+
+
+def _takes_handles(node: Node) -> bool:
+    reached = node.op.reaches(node.attrs) if callable(node.op.reaches) else node.op.reaches
+    return reached != "Python" and any(one.dtype is dtypes.resource for one in node.inputs)
+
+
+def _is_harmless_itself(node: Node) -> bool:
+    op = node.op
+    reached = op.reaches(node.attrs) if callable(op.reaches) else op.reaches
+    return reached != "Python" and (op.effect in _HARMLESS or op.traceless or op in _RUNNING)
+
+
+def _all_of(node: Node, holds: Callable[[Node], bool]) -> bool:
+    """Whether something holds of a node, and of all nodes of the functions that it runs."""
+    pending = [[node]]
     seen: set[Graph] = set()
     while pending:
-        for node in pending.pop():
-            op = node.op
-            reached = op.reaches(node.attrs) if callable(op.reaches) else op.reaches
-            is_harmless = op.effect in _HARMLESS or op.traceless or op in _RUNNING
-            if reached == "Python" or not is_harmless:
+        for one in pending.pop():
+            if not holds(one):
                 return False
-            for value in node.attrs.values():
-                for one in value if isinstance(value, tuple) else (value,):
+            for value in one.attrs.values():
+                for inner in value if isinstance(value, tuple) else (value,):
                     # Each once: functions may call one another billions of times.
-                    if isinstance(one, FunctionRef) and one.graph not in seen:
-                        seen.add(one.graph)
-                        pending.append(list(one.graph.nodes))
+                    if isinstance(inner, FunctionRef) and inner.graph not in seen:
+                        seen.add(inner.graph)
+                        pending.append(list(inner.graph.nodes))
     return True
 
 
@@ -49,8 +88,8 @@ def find_steady(steps: Sequence[Step], variables: Collection[Value]) -> set[Valu
     """The values of a plan that follow from constants and from these variables.
 
     Args:
-        steps: a plan's, none of which assigns.
-        variables: arguments that stand for variables.
+        steps: a plan's.
+        variables: arguments that stand for variables, to which no step assigns.
     """
     steady: set[Value] = set()
 
