@@ -228,11 +228,6 @@ class Compiled:
             better = layout.with_regions(made)
             # The first run of a product is BLAS's, later ones have packed weights.
             found["regions"] = _in_memory(better, arrays, self.maker.poison)
-            if any(
-                "Dense" in type(one).__name__ or "Chain" in type(one).__name__
-                for one in made.values()
-            ):
-                found["packed"] = _in_memory(better, arrays, self.maker.poison)
             if has_loops:
                 self._count_loops(plan, way)
                 self._with_loops(plan, layout, arrays, made, found)

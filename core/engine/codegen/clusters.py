@@ -126,8 +126,8 @@ def find(
         sizes: the shape of each value, where it is known.
         results: what the plan returns.
         taken: places that run in something else.
-        alone: nothing takes clusters into itself, so they may give numbers of rows and totals, read
-            truth values, and rows that serve several.
+        alone: they may give numbers of rows and totals, read truth values, and rows that serve
+            several; not where shapes may be others at another call.
     """
     uses: dict[Value, list[int]] = {}
     for place, step in enumerate(steps):

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from pinnace.engine.codegen import (
-    attention,
-    chains,
-    clusters,
-    dense,
-    extreme_gradients,
-    rectified,
-    rectified_pools,
-)
+from pinnace.engine.codegen import clusters, extreme_gradients, rectified, rectified_pools
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.networks.finding import find as find_networks
 from pinnace.engine.networks.guarded import guarded
@@ -55,27 +47,10 @@ def fuse(
     taken = {place for network in networks for place in network.cluster.members}
     pairs = [] if checked else _pairs(steps, sizes, results, taken)
     taken |= {place for pair in pairs for place in pair.cluster.members}
-    left = clusters.find(steps, sizes, results, taken)
-    regions: Sequence[chains.Part | attention.Attention | chains.Chain]
-    if checked:
-        regions = [Fused(cluster, steps, sizes, checked) for cluster in left]
-    else:
-        joined, left = dense.join(steps, sizes, results, left, steady, taken)
-        between, left = attention.join(steps, sizes, results, left, taken)
-        if not joined and not between:
-            left = clusters.find(steps, sizes, results, taken, alone=True)
-        parts: list[chains.Part | attention.Attention] = [
-            *joined,
-            *between,
-            *(Fused(cluster, steps, sizes, checked) for cluster in left),
-        ]
-        parts.sort(key=lambda part: part.cluster.place)
-        regions = chains.link(parts, steps, sizes, settled) if joined else parts
     found: dict[int, Region | None] = {}
-    for region in regions:
-        for place in region.cluster.members:
-            found[place] = None
-        found[region.cluster.place] = region
+    for cluster in clusters.find(steps, sizes, results, taken, alone=not checked):
+        found.update(dict.fromkeys(cluster.members))
+        found[cluster.place] = Fused(cluster, steps, sizes, checked)
     for network in networks:
         found.update(dict.fromkeys(network.cluster.members))
         found[network.cluster.members[-1]] = network

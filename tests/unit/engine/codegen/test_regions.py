@@ -14,10 +14,6 @@ import pinnace as tf
 from pinnace.engine import tiers
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import clusters, compiler, fused
-from pinnace.engine.codegen import regions as fusing
-from pinnace.engine.codegen.attention import Attention
-from pinnace.engine.codegen.chains import Chain
-from pinnace.engine.codegen.dense import Dense
 from pinnace.engine.codegen.extreme_gradients import SharedExtremes
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.rectified import Rectified
@@ -46,14 +42,6 @@ def _hot() -> Iterator[None]:
         patch.setattr(tiles, "WORTH_PACKING", 1)
         patch.setattr(config.settings, "tier", "auto")
         patch.setattr(config.settings, "fusion", True)
-        yield
-
-
-@pytest.fixture
-def _without_tables() -> Iterator[None]:
-    """Products whose weights stay are regions: a network's table would take them all."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fusing, "find_networks", lambda *_: [])
         yield
 
 
@@ -261,43 +249,6 @@ def test_a_number_of_each_row_that_others_need_is_computed_for_them() -> None:
     np.testing.assert_allclose(found.numpy(), (wide - wanted) * 2 + wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.usefixtures("_without_tables")
-@settings(max_examples=12, deadline=None)
-@given(
-    rows=st.integers(2, 300),
-    inner=st.integers(1, 80) | st.just(1024),
-    columns=st.integers(32, 130),
-    shared=st.booleans(),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_dense_layers_are_those_of_float64(
-    rows: int, inner: int, columns: int, shared: bool, seed: int
-) -> None:
-    random = np.random.default_rng(seed)
-    x = random.standard_normal((rows, inner)).astype(np.float32)
-    kernel = tf.Variable(random.standard_normal((inner, columns)).astype(np.float32) / inner**0.5)
-    twin = tf.Variable(kernel)  # with the same one, the product would be computed once
-    bias = tf.Variable(random.standard_normal(columns).astype(np.float32))
-
-    @tf.function
-    def f(x: Any) -> Any:
-        plain = tf.nn.bias_add(tf.matmul(x, kernel), bias)
-        curved = tf.nn.gelu(tf.matmul(x, twin) + bias)
-        return plain, curved
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(team, "WORTH_PRODUCTS", 1 if shared else 1 << 40)
-        patch.setattr(team, "_MOST", 3)
-        plain, curved = settled(f, x)
-        assert any(isinstance(one, Dense | Chain) for one in regions(f, x))
-    wanted = x.astype(np.float64) @ kernel.numpy().astype(np.float64) + bias.numpy()
-    # Terms around 1 / sqrt(inner): a unit of the last place for each, of sums around 1.
-    tolerance = 1.2e-7 * (inner + 8) ** 0.5 * 8
-    np.testing.assert_allclose(plain.numpy(), wanted, rtol=0, atol=tolerance)
-    wanted = wanted * 0.5 * special.erfc(-wanted / 2**0.5)
-    np.testing.assert_allclose(curved.numpy(), wanted, rtol=0, atol=tolerance * 2)
-
-
 class Block(tf.Module):
     """Feed-forward part of a transformer: products, activation, residual, norm."""
 
@@ -328,25 +279,7 @@ class Block(tf.Module):
         return y, np.einsum("btf,fhd->bthd", y, self.heads.numpy().astype(np.float64)) + 1
 
 
-@pytest.mark.usefixtures("_without_tables")
-@pytest.mark.parametrize("batch", [1, 5])
-def test_a_chain_computes_what_its_parts_do(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(team, "WORTH_PRODUCTS", 1)
-    monkeypatch.setattr(team, "_MOST", 2)
-    block = Block(128, 256)
-    x = normal(batch, 24, 128)
-    f = tf.function(block, input_signature=[tf.TensorSpec((None, 24, 128))])
-    found = settled(f, x)
-    assert any(isinstance(one, Chain) for one in regions(f, x))
-    for got, wanted in zip(found, block.exact(x), strict=True):
-        # Four layers of sums of up to 256 terms around 1.
-        np.testing.assert_allclose(got.numpy(), wanted, rtol=0, atol=1e-4)
-    kept = found[0].numpy().copy()
-    f(x * 2)  # whatever the memory is used for now
-    np.testing.assert_array_equal(found[0].numpy(), kept)
-
-
-def test_a_chain_follows_the_writes_to_its_weights() -> None:
+def test_a_block_of_a_transformer_follows_the_writes_to_its_weights() -> None:
     block = Block(64, 96)
     x = normal(2, 16, 64)
     f = tf.function(block)
@@ -373,12 +306,11 @@ MIXES = ("bnts,bsnh->btnh", "bsnh,bnts->bnth")
     size=st.integers(1, 20),
     equations=st.tuples(st.sampled_from(SCORES), st.sampled_from(MIXES)),
     masked=st.booleans(),
-    shared=st.booleans(),
     seed=st.integers(0, 2**32 - 1),
 )
 def test_attention_is_that_of_float64(
     batch: int, heads: int, queries: int, keys: int, size: int, equations: tuple[str, str],
-    masked: bool, shared: bool, seed: int,
+    masked: bool, seed: int,
 ) -> None:  # fmt: skip
     random = np.random.default_rng(seed)
     q, k, v = (
@@ -397,11 +329,7 @@ def test_attention_is_that_of_float64(
         weights = tf.nn.softmax(scores)
         return tf.einsum(equations[1], *((weights, v) if equations[1][1] == "n" else (v, weights)))
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(team, "WORTH_PRODUCTS", 1 if shared else 1 << 40)
-        patch.setattr(team, "_MOST", 3)
-        found = settled(f, q, k, v, mask)
-        assert any(isinstance(one, Attention) for one in regions(f, q, k, v, mask))
+    found = settled(f, q, k, v, mask)
     scores = np.einsum("btnh,bsnh->bnts", q.astype(np.float64), k.astype(np.float64)) * 0.25
     weights = special.softmax(scores + mask if masked else scores, axis=-1)
     wanted = np.einsum("bnts,bsnh->btnh", weights, v.astype(np.float64))
@@ -426,20 +354,6 @@ def test_weights_of_attention_that_are_wanted_too_are_given() -> None:
     np.testing.assert_allclose(found.numpy(), wanted, rtol=0, atol=5e-5)
 
 
-def test_weights_that_are_trained_are_not_packed() -> None:
-    x = normal(64, 64)
-    kernel = tf.Variable(normal(64, 64))
-
-    @tf.function
-    def step(x: Any) -> Any:
-        y = tf.tanh(tf.matmul(x, kernel) + 1.0)
-        kernel.assign_sub(0.01 * tf.matmul(x, y, transpose_a=True))
-        return y
-
-    settled(step, x)
-    assert not any(isinstance(one, Dense | Chain) for one in regions(step, x))
-
-
 @pytest.mark.parametrize("strides", [1, 2])
 def test_convolutions_pixel_by_pixel_are_those_of_float64(strides: int) -> None:
     x, kernel = normal(2, 9, 7, 40), tf.Variable(normal(1, 1, 40, 48) / 40**0.5)
@@ -451,7 +365,6 @@ def test_convolutions_pixel_by_pixel_are_those_of_float64(strides: int) -> None:
 
     found = settled(f, x)
     wide = x.astype(np.float64)[:, ::strides, ::strides] @ kernel.numpy()[0, 0].astype(np.float64)
-    assert any(isinstance(one, Dense) for one in regions(f, x)) == (strides == 1)
     np.testing.assert_allclose(found.numpy(), np.maximum(wide * 0.5 + shift, 0), atol=1e-5)
 
 
