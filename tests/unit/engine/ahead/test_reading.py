@@ -28,6 +28,7 @@ def _own(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(made.parent / "copied", ignore_errors=True)
     shutil.copytree(made.parent / "cache", made.parent / "copied")
     monkeypatch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(made.parent / "copied")})
+    monkeypatch.setattr(reading, "_has_looked", True)  # nor is the installation's library
     for name, empty in (("_libraries", []), ("_refused", {}), ("_made", {})):
         monkeypatch.setattr(reading, name, empty)
 
