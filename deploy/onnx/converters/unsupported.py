@@ -313,11 +313,10 @@ _REASONS = {
     """,
     "works on rows of different length, which ONNX has not": """
         RaggedCountSparseOutput RaggedCross RaggedFillEmptyRows RaggedFillEmptyRowsGrad
-        RaggedGather RaggedRange RaggedTensorFromVariant
-        RaggedTensorToSparse RaggedTensorToVariant RaggedTensorToVariantGradient
+        RaggedTensorFromVariant RaggedTensorToVariant RaggedTensorToVariantGradient
     """,
-    "works on sets, which ONNX has not": """
-        DenseToDenseSetOperation DenseToSparseSetOperation SetSize SparseToSparseSetOperation
+    "works on sets in sparse tensors, which ONNX has not; dense ones it can compare": """
+        DenseToSparseSetOperation SetSize SparseToSparseSetOperation
     """,
     "works on the parts of a sparse tensor, whose number ONNX's dense tensors cannot follow": """
         SparseAdd SparseAddGrad SparseConcat SparseCountSparseOutput SparseFillEmptyRowsGrad

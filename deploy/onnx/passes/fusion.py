@@ -85,6 +85,8 @@ def _drop_idle(
     source = _stands_for(g, node)
     if source is None:
         return False
+    if node.kind == "Identity":
+        source.refine(target.shape)
     places[target] = source
     uses[source] += uses[target]
     return True
