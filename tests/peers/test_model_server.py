@@ -22,7 +22,7 @@ import pinnace as tf
 from peers import tf_serving
 from peers.guide import hold
 from pinnace.graph.codec.tensors import decode_tensor
-from pinnace.proto import get_model_metadata_pb2, get_model_status_pb2, inference_pb2
+from pinnace.proto import inference_pb2, model_service_pb2
 from pinnace.proto.predict_pb2 import PredictRequest, PredictResponse
 from support.golden import golden
 from support.waiting import until
@@ -178,18 +178,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def _status(server: Server) -> None:
-    request = get_model_status_pb2.GetModelStatusRequest()
+    request = model_service_pb2.GetModelStatusRequest()
     request.model_spec.name = "default"
-    kind = get_model_status_pb2.GetModelStatusResponse
+    kind = model_service_pb2.GetModelStatusResponse
     found = server.call("/tensorflow.serving.ModelService/GetModelStatus", request, kind)
     (row,) = found.model_version_status
     assert (row.version, row.status.error_code) == (123, 0)
 
 
 def _metadata(server: Server) -> None:
-    request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
+    request = model_service_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
     request.model_spec.name = "default"
-    kind = get_model_metadata_pb2.GetModelMetadataResponse
+    kind = model_service_pb2.GetModelMetadataResponse
     found = server.call(SERVICE + "GetModelMetadata", request, kind)
     assert (found.model_spec.name, found.model_spec.version.value) == ("default", 123)
     assert list(found.metadata) == ["signature_def"]
@@ -366,10 +366,9 @@ def test_the_server_is_asked_as_there(server: Server, name: str) -> None:
 
 
 def test_the_guide_names_the_others() -> None:
-    lines = [
-        f"`tensorflow_model_server_test.py`, which starts servers: {len(TESTS)} of "
-        f"{len(TESTS) + len(NOT_HERE)} tests are answered as there. The others:",
-        "",
-        *(f"- `{name}`: {why}" for name, why in NOT_HERE.items()),
-    ]
-    hold("tf_serving.md", "servers", lines)
+    count = f"{len(TESTS)} of {len(TESTS) + len(NOT_HERE)} tests"
+    first = (
+        f"`tensorflow_model_server_test.py`, which starts servers: {count} are answered as there"
+    )
+    others = [f"- `{name}`: {why}" for name, why in NOT_HERE.items()]
+    hold("tf_serving.md", "servers", [f"{first}. The others:", "", *others])

@@ -162,11 +162,10 @@ def test_what_differs_is_refused_by_name(repository: Repository) -> None:
 
 def test_the_guide_has_these_counts(repository: Repository) -> None:
     different = asyncio.run(problems(repository, list(EXAMPLES)))
-    lines = [
-        f"{len(EXAMPLES) + len(NOT_HERE)} programs, {len(EXAMPLES) - len(different)} find what they "
-        "look for. The others:",
-        "",
-        *(f"- `{name}`: {DIFFERENT[name]}" for name in different),
-        *(f"- `{name}`: {why}" for name, why in NOT_HERE.items()),
-    ]
-    hold("triton.md", "examples", lines)
+    asked = len(EXAMPLES) + len(NOT_HERE)
+    right = len(EXAMPLES) - len(different)
+    lines = [f"{asked} programs, {right} find what they look for. The others:", ""]
+    lines += [f"- `{name}`: {DIFFERENT[name]}" for name in different]
+    hold(
+        "triton.md", "examples", [*lines, *(f"- `{name}`: {why}" for name, why in NOT_HERE.items())]
+    )
