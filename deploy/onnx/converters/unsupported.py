@@ -83,10 +83,10 @@ _REASONS = {
         "draws other numbers in every run from the operating system or a state; an ONNX model has"
         " neither"
     ): """
-        Multinomial NonDeterministicInts ParameterizedTruncatedNormal RandomGamma RandomPoissonV2
-        RandomShuffle RandomStandardNormal RandomUniform RandomUniformInt RngReadAndSkip RngSkip
+        NonDeterministicInts ParameterizedTruncatedNormal RandomGamma RandomPoissonV2
+        RngReadAndSkip RngSkip
         StatefulRandomBinomial StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniform
-        StatefulUniformFullInt StatefulUniformInt TruncatedNormal
+        StatefulUniformFullInt StatefulUniformInt
     """,
     (
         "encrypts a number until it falls into a range: a loop over the bits of words of any "

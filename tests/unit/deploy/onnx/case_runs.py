@@ -76,6 +76,19 @@ REFUSALS.update(
     )
 )
 # Ranks that the operators are chosen by; types that nobody computes with.
+REFUSALS.update(
+    dict.fromkeys(
+        (
+            "Multinomial",
+            "RandomShuffle",
+            "RandomStandardNormal",
+            "RandomUniform",
+            "RandomUniformInt",
+            "TruncatedNormal",
+        ),
+        "draws other numbers in every run",
+    )
+)
 FOR_ALL = "the rank of|needs opset|has no kernel of"
 
 
