@@ -40,11 +40,13 @@ _SHOWN = 80
 class _Descriptor:
     """An open file, closed when nobody reads or writes it any more."""
 
+    _close = staticmethod(os.close)  # at the end of the interpreter, `os` is gone before this
+
     def __init__(self, number: int) -> None:
         self.number = number
 
     def __del__(self) -> None:
-        os.close(self.number)
+        self._close(self.number)
 
 
 @dataclass(frozen=True, slots=True)
