@@ -511,7 +511,7 @@ clients: $(READY) $(TRITON)/.installed $(KSERVE)/.installed $(SERVING_API)/.inst
 
 .PHONY: peer-serving
 peer-serving: export PINNACE_WRITE_PEER_COUNTS = 1
-peer-serving: $(READY) ## ask what TensorFlow Serving's own tests ask; writes the counts into the guide
+peer-serving: $(READY) ## ask what the tests of TensorFlow Serving, Triton's clients and tf2onnx ask; writes the counts into the guides
 	$(VENV)/bin/pytest -q tests/peers $(ARGS)
 
 # ARGS="-k python" leaves the other runtimes out.

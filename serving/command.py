@@ -148,6 +148,7 @@ def parse_settings(
             predict_route=platform.predict_route,
             model_control=given.model_control,
             model_control_urls=given.model_control_urls,
+            shared_memory=given.shared_memory,
             api_keys_file=given.api_keys_file,
             health_without_key=given.health_without_key,
             metrics_without_key=given.metrics_without_key,

@@ -99,6 +99,12 @@ def export(
             help="Take token ids instead of strings; write a tokenizer beside OUTPUT.",
         ),
     ] = False,
+    allow_random: Annotated[
+        bool,
+        typer.Option(
+            "--allow-random", help="ONNX Runtime draws numbers that have no seed of the model's."
+        ),
+    ] = False,
     verify_timeout: Annotated[
         float, typer.Option(help="Longest run of the check, in seconds.", metavar="SECONDS")
     ] = 60.0,
@@ -139,6 +145,7 @@ def export(
             shapes=shapes_of(shapes or []),
             sample=None if sample is None else read_arrays(sample),
             channels_first=tuple(channels_first or ()),
+            allow_random=allow_random,
         )
     finally:
         gc.unfreeze()
@@ -177,9 +184,10 @@ def _found(model: Path, inputs: str | None, outputs: str | None) -> object:
 def _lines(found: "ExportReport", output: Path, opset: int) -> Iterator[str]:
     """What was made, and what was left out."""
     if found.variant is None:
+        largest = found.largest_difference
         yield (
-            f"{output}: {found.node_count} nodes, opset {opset}, checked against ONNX Runtime, "
-            f"largest difference {found.largest_difference:.1e}"
+            f"{output}: {found.node_count} nodes, opset {opset}, checked against ONNX Runtime"
+            + ("" if largest is None else f", largest difference {largest:.1e}")
         )
     else:
         yield (
@@ -187,6 +195,8 @@ def _lines(found: "ExportReport", output: Path, opset: int) -> Iterator[str]:
             f"from float32 by {found.variant.largest_relative:.2%} of an output's largest value; "
             f"float32 itself agreed with ONNX Runtime to {found.largest_difference:.1e}"
         )
+    if found.drawn:
+        yield f"drawn anew in each run, and compared by shape: {', '.join(found.drawn)}"
     for name in found.channels_first:
         yield f"input {name} is {found.inputs[name].text}: channels first"
     effects = [f"{count} {op}" for op, count in found.dropped.items() if _is_missed(op)]

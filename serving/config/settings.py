@@ -101,6 +101,7 @@ class Settings:
         predict_route: another path to predict with the only model, as a platform's.
         model_control: let clients load, unload and replace models. With API keys they may anyway.
         model_control_urls: let them name URLs that models are fetched from.
+        shared_memory: let clients register objects in /dev/shm, for tensors.
         log_format: of the server's own log on stderr: `text`, or `json`, an object a line.
         api_keys_file: keys that clients must ask with; empty asks for none.
         health_without_key: answer questions for health to anybody.
@@ -168,6 +169,7 @@ class Settings:
     predict_route: str = ""
     model_control: bool = False
     model_control_urls: bool = False
+    shared_memory: bool = False
     api_keys_file: str = ""
     health_without_key: bool = True
     metrics_without_key: bool = True
@@ -197,6 +199,11 @@ class Settings:
         if self.grpc_socket_path and self.workers > 1:
             raise InvalidArgumentError(
                 f"grpc_socket_path is for one worker, which owns the socket; got {self.workers}"
+            )
+        if self.shared_memory and self.workers > 1:
+            raise InvalidArgumentError(
+                "shared_memory is for one worker, with which clients register their regions; "
+                f"got {self.workers}"
             )
         self._check_limits()
         if bool(self.tls_cert) != bool(self.tls_key):

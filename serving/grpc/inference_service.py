@@ -16,6 +16,7 @@ from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.proto import inference_service_pb2 as pb
 from pinnace.serving.errors import in_triton_words
 from pinnace.serving.grpc.methods import answer, headers_of, parsed, refused
+from pinnace.serving.grpc.shared_memory import SharedMemoryService
 from pinnace.serving.messages.fields import parse, which_version
 from pinnace.serving.messages.model_infer import Infer
 from pinnace.serving.models.metadata import main_signature
@@ -66,6 +67,7 @@ class InferenceService:
             f"/{_NAME}/ModelConfig": self.model_config,
             f"/{_NAME}/ModelStatistics": self.model_statistics,
         }
+        SharedMemoryService(self._exchange).register(methods)
         methods.streams[f"/{_NAME}/ModelStreamInfer"] = self.model_stream_infer
 
     async def server_live(self, _: bytes, __: Context) -> bytes:
@@ -91,6 +93,8 @@ class InferenceService:
         response = pb.ServerMetadataResponse(
             name="pinnace", version=version("pinnace"), extensions=_EXTENSIONS
         )
+        if self._exchange.regions is not None:
+            response.extensions.append("system_shared_memory")
         return response.SerializeToString()
 
     async def model_metadata(self, data: bytes, _: Context) -> bytes:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from pinnace.framework.errors import INTERNAL, OpError
 from pinnace.serving import acceleration
 from pinnace.serving.errors import LOG, canonical_code
-from pinnace.serving.http import health, openinference, tfserving
+from pinnace.serving.http import health, openinference, shared_memory, tfserving
 from pinnace.serving.http.bodies import error_reply, error_response
 from pinnace.serving.http.guards import Guarded, Packed, metrics_paths, open_paths
 from pinnace.serving.http.paths import FoldedPaths
@@ -97,7 +97,14 @@ def application(service: Service) -> FastAPI:
     app.state.description = Description(service.repository, keys is not None)
     app.state.pictures = Pictures()
     platforms = platform_routes(settings)
-    routers = (tfserving.router, openinference.router, health.router, web.router, platforms)
+    routers = (
+        tfserving.router,
+        openinference.router,
+        shared_memory.router,
+        health.router,
+        web.router,
+        platforms,
+    )
     for router in routers:
         app.include_router(router)
     for path in metrics_paths(settings.metrics_path):

@@ -31,9 +31,9 @@ from pinnace.serving.requests.expansion import joined, pieces_of_bytes
 from pinnace.serving.requests.infer_parameters import (
     RequestedOutput,
     asked_signature,
-    check_input,
     requested_output,
 )
+from pinnace.serving.requests.regions import place_of, read_places, regions
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
 from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.dtypes import DType
     from pinnace.serving.models.servable import Servable
+    from pinnace.serving.requests.regions import Place
     from pinnace.serving.requests.reply import ReplyHeaders
     from pinnace.serving.running.signatures import Array, Arrays, Runnable
 
@@ -60,8 +61,9 @@ class _Input:
     name: str
     dtype: DType
     shape: tuple[int, ...]
-    size: int | None  # bytes after the header; None if the values stand in `data`
+    size: int | None  # bytes after the header; None if the values stand in `data` or in memory
     data: Any
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +155,16 @@ class Encoder:
         """The reply."""
         tensors = []
         raw = []
+        places: dict[str, int] = {}
         for output in self._wanted:
             array = output.of(np.asarray(outputs[output.name]))
             tensors.append((output, array))
-            if output.is_binary:
+            if output.place is not None:
+                places[output.name] = len(data := write_tensor(array))
+                regions().write(output.name, output.place, data)
+            elif output.is_binary:
                 raw.append(write_tensor(array))
-        head, headers = self._head(tensors, [len(part) for part in raw])
+        head, headers = self._head(tensors, [len(part) for part in raw], places)
         return Reply(joined(chain((head,), *map(pieces_of_bytes, raw))), 200, headers)
 
     def encode_rows(self, outputs: Arrays, rows: Sequence[int]) -> list[Reply] | None:
@@ -190,13 +196,17 @@ class Encoder:
         return replies
 
     def _head(
-        self, tensors: Sequence[tuple[RequestedOutput, Array]], sizes: Sequence[int]
+        self,
+        tensors: Sequence[tuple[RequestedOutput, Array]],
+        sizes: Sequence[int],
+        places: Mapping[str, int] = {},
     ) -> tuple[bytes, ReplyHeaders]:
         """The JSON of a reply, and its headers.
 
         Args:
             tensors: that are sent.
             sizes: in bytes, of those that are sent as bytes.
+            places: the same of those that are in shared memory.
         """
         key = None
         if len(sizes) == len(tensors):
@@ -204,7 +214,7 @@ class Encoder:
             known = self._heads.get(key)
             if known is not None:
                 return known
-        head = self._write_head(tensors, sizes)
+        head = self._write_head(tensors, sizes, places)
         headers: ReplyHeaders = (JSON,)
         if sizes:
             headers = (_BINARY, (LENGTH_HEADER, str(len(head)).encode()))
@@ -216,7 +226,10 @@ class Encoder:
         return head, headers
 
     def _write_head(
-        self, tensors: Sequence[tuple[RequestedOutput, Array]], sizes: Sequence[int]
+        self,
+        tensors: Sequence[tuple[RequestedOutput, Array]],
+        sizes: Sequence[int],
+        places: Mapping[str, int],
     ) -> bytes:
         parts = [
             b'{"model_name":',
@@ -238,7 +251,10 @@ class Encoder:
                     orjson.dumps(list(array.shape)),
                 )
             )
-            if output.is_binary:
+            if output.place is not None:
+                told = output.place.parameters(places[output.name])
+                parts.append(b',"parameters":%b}' % orjson.dumps(told))
+            elif output.is_binary:
                 parts.append(b',"parameters":{"binary_data_size":%d}}' % next(left))
             else:
                 parts += [b',"data":', _to_json(output.name, array), b"}"]
@@ -258,9 +274,14 @@ def read_arrays(question: Question, raw: memoryview) -> dict[str, Array]:
     """
     arrays: dict[str, Array] = {}
     begin = 0
+    there = read_places({t.name: t.place for t in question.inputs if t.place is not None})
     for tensor in question.inputs:
         if tensor.name in arrays:
             raise InvalidArgumentError(f"input '{tensor.name}' is given twice")
+        if tensor.place is not None:
+            part = there[tensor.name]
+            arrays[tensor.name] = read_tensor(tensor.name, tensor.dtype, tensor.shape, part)
+            continue
         if tensor.size is None:
             arrays[tensor.name] = _from_json(tensor)
             continue
@@ -352,8 +373,14 @@ def _read_input(tensor: Any) -> _Input:
     dtype = dtype_named(tensor.get("datatype"))
     shape = checked_shape(name, tensor.get("shape"))
     parameters = _parameters(tensor, f"input '{name}'")
-    check_input(name, parameters)
+    place = place_of(f"input '{name}'", parameters)
     size = parameters.get("binary_data_size")
+    if place is not None:
+        if "data" in tensor or size is not None:
+            raise InvalidArgumentError(
+                f"input '{name}' has values both in shared memory and in the request"
+            )
+        return _Input(name, dtype, shape, None, None, place)
     if size is None:
         if "data" not in tensor:
             raise InvalidArgumentError(

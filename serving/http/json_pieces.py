@@ -28,11 +28,18 @@ if TYPE_CHECKING:
 
 PIECE_ITEMS = 4096  # of a list, for what goes over all of them
 
+_Bytes: TypeAlias = npt.NDArray[np.int8]
+_Truths: TypeAlias = npt.NDArray[np.bool_]
+_Depths: TypeAlias = npt.NDArray[np.int32]
+
+NOT_UTF8 = 'Invalid UTF-8, bytes of a tensor are {"b64": "…"},'
+
 _SMALL_BYTES = 2**16
 _FEW_TOKENS = 2**13  # parsed in a millisecond
 _PIECE_BYTES = 2**14
 _BLOCK_BYTES = 2**17
 _DEEPEST = 64  # lists in lists that are cut; no tensor has as many axes
+_DEEP = _DEEPEST - 4  # of brackets in a text that no parser takes: what is in more is left out
 _NONE = 127
 
 _BLANKS = b" \t\r\n"
@@ -73,7 +80,7 @@ def parse_in_pieces(body: bytes, parse: ParsePiece, first_wins: bool = False) ->
         body[end:].decode()
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(
-            f"JSON Parse error: Invalid UTF-8 at offset: {end + error.start}"
+            f"JSON Parse error: {NOT_UTF8} at offset: {end + error.start}"
         ) from None
     return _Splitter(body, levels, parse, first_wins).container(begin, end, 1)
 
@@ -100,6 +107,65 @@ def drop_items(value: Json) -> None:
                 pending.extend(value)
             while len(value) > PIECE_ITEMS:
                 del value[-PIECE_ITEMS:]
+
+
+class DeepError(InvalidArgumentError):
+    """A text has lists in lists that are too many for a parser."""
+
+    def __init__(self) -> None:
+        super().__init__("JSON Parse error: nested too deeply")
+
+
+def shallow(body: bytes, parse: ParsePiece) -> bytes:
+    """A text with `null` in place of the lists and objects that are nested too deep.
+
+    TensorFlow Serving reads what is nested however deep, and ignores it unless it is asked for.
+
+    Args:
+        body: JSON in UTF-8.
+        parse: as of `parse_in_pieces`: what is left out must be JSON.
+
+    Raises:
+        InvalidArgumentError: it is not.
+    """
+    begin = _skip_blanks(body, 0)
+    spans = _deep_spans(body, begin)
+    inner: list[tuple[int, int]] = []
+    for level in sorted(spans, reverse=True):
+        texts = _without(body, spans[level], inner)
+        for piece in pieces_of(texts):
+            parse(b"[" + b",".join(piece) + b"]", spans[level][0][0])
+        inner = spans[level]
+    (text,) = _without(body, [(0, len(body))], inner)
+    return text
+
+
+def _deep_spans(body: bytes, begin: int) -> dict[int, list[tuple[int, int]]]:
+    """Lists and objects in so many others, in twice as many, and so on: where each stands."""
+    ends: dict[int, tuple[list[int], list[int]]] = {}
+    for start, steps, _, depths in _blocks(body, begin):
+        outer = np.where(steps > 0, depths - 1, depths)
+        for place in np.flatnonzero((steps != 0) & (outer > 0) & (outer % _DEEP == 0)).tolist():
+            opened, closed = ends.setdefault(int(outer[place]), ([], []))
+            (opened if steps[place] > 0 else closed).append(start + place)
+    return {
+        level: [(first, last + 1) for first, last in zip(opened, closed, strict=True)]
+        for level, (opened, closed) in ends.items()
+    }
+
+
+def _without(
+    body: bytes, spans: list[tuple[int, int]], inner: list[tuple[int, int]]
+) -> Iterator[bytes]:
+    """The parts of a text, each with `null` in place of those that lie in it."""
+    at = 0
+    for first, last in spans:
+        parts = []
+        while at < len(inner) and inner[at][0] < last:
+            parts += [body[first : inner[at][0]], b"null"]
+            first = inner[at][1]
+            at += 1
+        yield b"".join([*parts, body[first:last]])
 
 
 class _Splitter:
@@ -129,7 +195,7 @@ class _Splitter:
             depth: how many brackets are open within it.
         """
         if depth > _DEEPEST:
-            raise InvalidArgumentError("JSON Parse error: nested too deeply")
+            raise DeepError
         body = self._body
         if body[end - 1] != _CLOSING[body[begin]]:
             raise InvalidArgumentError(
@@ -214,8 +280,25 @@ def _comma_levels(body: bytes, begin: int) -> tuple[npt.NDArray[np.int8], int]:
         [bytes of the text]: the number at commas between elements, another one elsewhere; and the
         offset behind the value's last byte.
     """
+    levels = np.full(len(body), _NONE, np.int8)
+    for start, _, commas, depths in _blocks(body, begin):
+        places = np.flatnonzero(commas)
+        levels[start + places] = np.minimum(depths[places], _NONE - 1)
+        end = start + len(depths)
+    return levels, end
+
+
+def _blocks(body: bytes, begin: int) -> Iterator[tuple[int, _Bytes, _Truths, _Depths]]:
+    """A list or object some bytes at a time, up to its end.
+
+    Yields:
+        Where they begin in the text; what each adds to the depth, outside of texts; which are
+        commas there; how many brackets are open behind each.
+
+    Raises:
+        InvalidArgumentError: it does not end; after all of it.
+    """
     data = np.frombuffer(body, np.uint8)
-    levels = np.full(len(data), _NONE, np.int8)
     depth = 0
     is_text = False
     is_escaped = False
@@ -238,12 +321,11 @@ def _comma_levels(body: bytes, begin: int) -> tuple[npt.NDArray[np.int8], int]:
         depths = np.cumsum(steps, dtype=np.int32)
         depths += depth
         ends = np.flatnonzero(depths == 0)
-        places = np.flatnonzero(commas)
-        levels[start + places] = np.minimum(depths[places], _NONE - 1)
         if len(ends):
-            end = start + int(ends[0]) + 1
-            levels[end:] = _NONE
-            return levels, end
+            last = int(ends[0]) + 1
+            yield start, steps[:last], commas[:last], depths[:last]
+            return
+        yield start, steps, commas, depths
         depth = int(depths[-1])
     what = "Unterminated string" if is_text else f"{depth} brackets are never closed"
     raise InvalidArgumentError(f"JSON Parse error: {what} at offset: {len(body)}")

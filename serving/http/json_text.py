@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import orjson
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.serving.http.json_pieces import is_long, parse_in_pieces
+from pinnace.serving.http.json_pieces import (
+    NOT_UTF8,
+    DeepError,
+    is_long,
+    parse_in_pieces,
+    shallow,
+)
 from pinnace.serving.requests.expansion import check_expansion
 
 if TYPE_CHECKING:
@@ -53,12 +59,19 @@ def parse_json(body: bytes) -> Json:
         check_expansion(
             lists * _LIST_BYTES + body.count(b",") * _ITEM_BYTES, f"JSON of {lists} lists"
         )
+    try:
+        return _parse(body)
+    except DeepError:
+        return _parse(shallow(body, _parse_piece))
+
+
+def _parse(body: bytes) -> Json:
     if is_long(body):
         return parse_in_pieces(body, _parse_piece)
     try:
         value: Json = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return parse_json_tolerantly(body)
+        return _parse_long_tolerantly(body)
     return value
 
 
@@ -68,6 +81,13 @@ def parse_json_tolerantly(body: bytes) -> Json:
     Raises:
         InvalidArgumentError: the body says no value; the message has the offset.
     """
+    try:
+        return _parse_long_tolerantly(body)
+    except DeepError:
+        return _parse_long_tolerantly(shallow(body, _parse_piece_tolerantly))
+
+
+def _parse_long_tolerantly(body: bytes) -> Json:
     if is_long(body):
         return parse_in_pieces(body, _parse_piece_tolerantly, first_wins=True)
     return _parse_tolerantly(body, 0)[0]
@@ -98,7 +118,7 @@ def _parse_tolerantly(body: bytes, begin: int) -> tuple[Json, int]:
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
-        raise _parse_error("Invalid UTF-8", begin + error.start) from None
+        raise _parse_error(NOT_UTF8, begin + error.start) from None
     start = _BLANKS.match(text)
     offset = 0 if start is None else start.end()
     if offset == len(text):
@@ -112,7 +132,7 @@ def _parse_tolerantly(body: bytes, begin: int) -> tuple[Json, int]:
         before = sum(1 for position in added if position < error.pos)
         raise _parse_error(error.msg, begin + error.pos - before * len("inity")) from None
     except RecursionError:
-        raise InvalidArgumentError("JSON Parse error: nested too deeply") from None
+        raise DeepError from None
     except _NumberError as error:
         raise InvalidArgumentError(f"JSON Parse error: {error}") from None
     return value, len(body) if end == len(text) else len(text[:end].encode())

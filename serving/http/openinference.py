@@ -48,6 +48,7 @@ _EXTENSIONS = (
     "classification",
     "statistics",
 )
+_MEMORY = "system_shared_memory"
 _MAX_CONTROL_BYTES = 2**20  # of a request to list, load or unload models
 _VERSION_OF_PINNACE = version("pinnace")
 
@@ -62,9 +63,11 @@ ModelName: TypeAlias = Annotated[str, Depends(_named)]
 
 
 @router.get("/v2")
-async def server_metadata() -> Response:
+async def server_metadata(request: Request) -> Response:
     """The metadata of this server: name, version, extensions."""
-    document = {"name": "pinnace", "version": _VERSION_OF_PINNACE, "extensions": _EXTENSIONS}
+    settings: Settings = request.app.state.settings
+    extensions = (*_EXTENSIONS, _MEMORY) if settings.shared_memory else _EXTENSIONS
+    document = {"name": "pinnace", "version": _VERSION_OF_PINNACE, "extensions": extensions}
     return json_response(orjson.dumps(document))
 
 

@@ -94,7 +94,10 @@ def which_version(name: str, number: str) -> Which:
     if not number:
         return Which(name)
     if not number.isascii() or not number.isdigit() or len(number) > 18:
-        raise InvalidArgumentError(f"model_version must be a number, got '{number[:40]}'")
+        raise InvalidArgumentError(
+            "failed to get model version from specified version string "
+            f"'{number[:40]}': it must be a number"
+        )
     return Which(name, int(number))
 
 

@@ -27,9 +27,9 @@ from pinnace.serving.requests.datatypes import (
 from pinnace.serving.requests.infer_parameters import (
     RequestedOutput,
     asked_signature,
-    check_input,
     requested_output,
 )
+from pinnace.serving.requests.regions import place_of, read_places, regions
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
 
@@ -111,24 +111,34 @@ class Infer:
     def _feeds(self) -> dict[str, Array]:
         message = self._message
         raws = message.raw_input_contents
-        if raws and len(raws) != len(message.inputs):
+        places = {
+            tensor.name: place
+            for tensor in message.inputs
+            if tensor.parameters
+            and (place := place_of(f"input '{tensor.name}'", _parameters(tensor.parameters)))
+        }
+        sent = len(message.inputs) - len(places)
+        if raws and len(raws) != sent:
             raise InvalidArgumentError(
-                f"raw_input_contents has {len(raws)} entries for {len(message.inputs)} inputs: "
+                f"raw_input_contents has {len(raws)} entries for {sent} inputs: "
                 "either every input is raw or none"
             )
+        left = iter(raws)
+        there = read_places(places)
         feeds: dict[str, Array] = {}
-        for i, tensor in enumerate(message.inputs):
+        for tensor in message.inputs:
             if tensor.name in feeds:
                 raise InvalidArgumentError(f"input '{tensor.name}' is given twice")
-            check_input(tensor.name, _parameters(tensor.parameters))
             dtype = dtype_named(tensor.datatype)
             shape = checked_shape(tensor.name, list(tensor.shape[: MAX_RANK + 1]))
-            if raws:
+            part = there.get(tensor.name)
+            if part is None and raws:
+                part = memoryview(next(left))
+            if part is not None:
                 if tensor.HasField("contents"):
-                    raise InvalidArgumentError(
-                        f"input '{tensor.name}' has contents beside raw_input_contents"
-                    )
-                feeds[tensor.name] = read_tensor(tensor.name, dtype, shape, memoryview(raws[i]))
+                    where = "shared memory" if tensor.name in there else "raw_input_contents"
+                    raise InvalidArgumentError(f"input '{tensor.name}' has contents beside {where}")
+                feeds[tensor.name] = read_tensor(tensor.name, dtype, shape, part)
             else:
                 feeds[tensor.name] = _typed(tensor.name, dtype, shape, tensor.contents)
         return feeds
@@ -162,7 +172,7 @@ class _Inferred:
         self._version = str(servable.version)
         self._id = request_id
         self._outputs = outputs
-        is_plain = not any(output.classes for output in outputs)
+        is_plain = not any(output.classes or output.place for output in outputs)
         self.wanted = [output.name for output in outputs] if is_plain else []
 
     def __call__(self, results: Arrays) -> Reply:
@@ -172,8 +182,17 @@ class _Inferred:
         )
         for output in self._outputs:
             array = output.of(np.asarray(results[output.name]))
-            response.outputs.add(name=output.name, datatype=datatype_of(array), shape=array.shape)
-            response.raw_output_contents.append(write_tensor(array))
+            data = write_tensor(array)
+            row = response.outputs.add(
+                name=output.name, datatype=datatype_of(array), shape=array.shape
+            )
+            if output.place is not None:
+                regions().write(output.name, output.place, data)
+                for name, value in output.place.parameters(len(data)).items():
+                    kind = "string_param" if isinstance(value, str) else "int64_param"
+                    setattr(row.parameters[name], kind, value)
+                data = b""  # an entry all the same: clients count them
+            response.raw_output_contents.append(data)
         return Reply(response.SerializeToString(), 0)
 
 

@@ -17,6 +17,7 @@ from pinnace.serving.memory import give_back
 from pinnace.serving.requests.control import ModelControl
 from pinnace.serving.requests.exchanging import Exchanging
 from pinnace.serving.requests.expansion import NO_LIMIT
+from pinnace.serving.requests.regions import Regions
 from pinnace.serving.requests.room import FEW_BYTES, Room
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Exchange:
             request and reply.
         hurry: set when the server ends without waiting for requests in flight.
         room: the memory for requests.
+        regions: of shared memory; None if clients may not register any.
     """
 
     def __init__(self, settings: Settings, repository: Repository, metrics: Metrics) -> None:
@@ -64,6 +66,7 @@ class Exchange:
         self.observe_idle: Callable[[float, float], None] | None = None
         self.hurry = asyncio.Event()
         self.room = Room()
+        self.regions = Regions() if settings.shared_memory else None
         self._tidying: asyncio.TimerHandle | None = None
         self._untidy_since = 0.0
         self.in_flight = 0

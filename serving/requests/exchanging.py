@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from pinnace.serving.models.servable import Servable
     from pinnace.serving.requests.exchange import Exchange
+    from pinnace.serving.requests.regions import Regions
     from pinnace.serving.requests.reply import Reply
     from pinnace.serving.requests.request import Request
     from pinnace.serving.requests.wires import Decoded, HotWire
@@ -150,9 +151,10 @@ class Exchanging(Call):
             self.allowed_s = limit
             self.deadline = now + limit
             servable = self.servable = exchange.repository.route(request.which, request.headers)
-            if size > _SLOW_BYTES and not request.wire.is_quick(
-                servable, body, request.headers, begin
-            ):
+            if (
+                size > _SLOW_BYTES
+                and not request.wire.is_quick(servable, body, request.headers, begin)
+            ) or (exchange.regions is not None and _reads_memory(exchange.regions, body)):
                 self._decode_in_thread(servable, body, begin)
             else:
                 self.wait(servable, self._decode(servable, body, begin))
@@ -214,6 +216,7 @@ class Exchanging(Call):
         # As `allowed_bytes`, without a call.
         most, honest = self._exchange.most_expanded, PER_BYTE * request.size
         ALLOWANCE.most = most if most > honest else honest
+        ALLOWANCE.regions = self._exchange.regions
         if begin:
             hot: HotWire = request.wire  # type: ignore[assignment]
             return hot.decode(servable, body, request.headers, begin)
@@ -297,6 +300,7 @@ class Exchanging(Call):
 
     def _encode(self, encode: Callable[[Arrays], Reply], outputs: Arrays) -> Reply:
         ALLOWANCE.most_reply = self._exchange.most_reply
+        ALLOWANCE.regions = self._exchange.regions
         try:
             reply = encode(outputs)
             check_reply(len(reply.body))
@@ -358,6 +362,11 @@ class Exchanging(Call):
         self._exchange.metrics.count(self, error, self.call)
         for observe in self._exchange.observers:
             observe(self, reply, error)
+
+
+def _reads_memory(regions: Regions, body: bytes) -> bool:
+    """Whether decoding a body may read more from shared memory than the event loop has time for."""
+    return b"shared_memory_region" in body and regions.largest > _SLOW_BYTES
 
 
 def _is_large(outputs: Arrays) -> bool:

@@ -38,10 +38,12 @@ class _Allowance(threading.local):
     Attributes:
         most: bytes that it may still expand to while it is decoded.
         most_reply: bytes of its answer.
+        regions: of shared memory, which `regions.py` has; None if the server has none.
     """
 
     most = MOST_BYTES
     most_reply = NO_LIMIT
+    regions: Any = None
 
 
 ALLOWANCE = _Allowance()

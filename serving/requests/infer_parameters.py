@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.serving.requests.regions import place_of
 from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pinnace.serving.requests.regions import Place
     from pinnace.serving.running.signatures import Array
 
 _NO_STATE = "models keep nothing from request to request"
@@ -30,7 +32,6 @@ _REFUSED: Mapping[str, str] = {
     "priority": "requests are answered in their order",
     "timeout": "send a deadline of gRPC, or start the server with --rest_api_timeout_in_ms",
 }
-_MEMORY = ("shared_memory_region", "shared_memory_byte_size", "shared_memory_offset")
 _MOST_SHOWN = 80
 
 
@@ -42,11 +43,13 @@ class RequestedOutput:
         name: of the output.
         is_binary: whether it is sent as bytes.
         classes: best ones to name in place of the values; 0 for the values.
+        place: in shared memory that it is written to; None if it is sent.
     """
 
     name: str
     is_binary: bool
     classes: int
+    place: Place | None = None
 
     def of(self, array: Array) -> Array:
         """What is sent of the output.
@@ -76,15 +79,6 @@ def asked_signature(parameters: Mapping[str, object]) -> str:
     return signature or DEFAULT_SIGNATURE
 
 
-def check_input(name: str, parameters: Mapping[str, object]) -> None:
-    """Raise if the parameters of an input ask for what the server does not do.
-
-    Raises:
-        UnimplementedError: its values lie in shared memory.
-    """
-    _check_memory(f"input '{name}'", parameters)
-
-
 def requested_output(
     name: str, parameters: Mapping[str, object], *, is_binary: bool
 ) -> RequestedOutput:
@@ -99,14 +93,14 @@ def requested_output(
         InvalidArgumentError: a parameter is of another kind.
         UnimplementedError: they ask for something that the server does not do.
     """
-    _check_memory(f"output '{name}'", parameters)
+    place = place_of(f"output '{name}'", parameters)
     own = parameters.get("binary_data", is_binary)
     classes = parameters.get("classification", 0)
     if not isinstance(own, bool):
         raise InvalidArgumentError(f"binary_data of output '{name}' must be true or false")
     if type(classes) is not int or classes < 0:
         raise InvalidArgumentError(f"classification of output '{name}' must be a number of classes")
-    return RequestedOutput(name, own, classes)
+    return RequestedOutput(name, own and place is None, classes, place)
 
 
 def check_load(parameters: Mapping[str, object]) -> None:
@@ -160,12 +154,3 @@ def best_classes(name: str, array: Array, wanted: int) -> Array:
         for j, index in enumerate(indices):
             found[i, j] = f"{rows[i, index]:f}:{index}".encode()
     return found.reshape(*array.shape[:-1], best.shape[1])
-
-
-def _check_memory(whose: str, parameters: Mapping[str, object]) -> None:
-    for name in _MEMORY:
-        if name in parameters:
-            raise UnimplementedError(
-                f"parameter '{name}' of {whose} is not supported: the server reads and writes no "
-                "memory of its clients\n  Try: send the values as bytes"
-            )

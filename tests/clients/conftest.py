@@ -94,6 +94,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "--host=127.0.0.1",
         "--rest_api_port=0",
         "--kserve_status",
+        "--shared_memory",
         f"--port={grpc_port}",
     ]
     log = (folder / "log").open("w+")

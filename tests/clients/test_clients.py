@@ -40,6 +40,13 @@ def test_triton(server: Server, ask: Ask) -> None:
         (row,) = found[f"{way} statistics"]["model_stats"]
         assert (row["name"], row["version"]) == ("m", "3")
         assert 0 < int(row["inference_stats"]["success"]["count"]) <= int(row["inference_count"])
+        assert found[f"{way} memory"] == Y
+        assert found[f"{way} memory output"]
+        assert found[f"{way} memory status"] == [f"{way}_in", f"{way}_out"]
+        assert "(8 bytes) should be at least 24 bytes" in found[f"{way} memory short"][1]
+        gone = f"Unable to find shared memory region: '{way}_in'"
+        assert gone in found[f"{way} memory gone"][1]
+        assert "failed to register shared memory region" in found[f"{way} memory long"][1]
     assert found["http override"][0] == "403"  # nobody may load here
     assert found["grpc override"][0] == "StatusCode.PERMISSION_DENIED"
     first = float((X @ W)[0, 0])

@@ -8,13 +8,15 @@ from pinnace.compat.v1.names import giver, lister
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.ops.array import identities
 from pinnace.ops.math import products
-from pinnace.ops.nn import biases, dropouts, embedding, rectifiers
+from pinnace.ops.nn import batch_norm, biases, dropouts, embedding, rectifiers
 from pinnace.ops.nn import losses as _losses
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 _STRATEGIES = ("mod", "div")
+
+fused_batch_norm = batch_norm.fused_batch_norm
 
 
 def dropout(

@@ -10,7 +10,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.control import branches
 from pinnace.functions.tracer import handle_spec
-from pinnace.ops.array import constants
+from pinnace.ops.array import constants, reshaping
 from pinnace.ops.execute import execute
 from pinnace.ops.functional.conditions import CASE, IF, STATELESS_CASE, STATELESS_IF
 from pinnace.ops.functional.loops import STATELESS_WHILE, WHILE
@@ -284,11 +284,13 @@ class _Loop:
         def run(*symbols: Any) -> Any:
             test = self._cond(*arguments(self.packed(symbols[self._extra :])))
             test = convert_to_tensor(test)
-            if test.shape.rank not in {None, 0} or test.dtype is not dtypes.bool:
+            if test.dtype is not dtypes.bool or test.shape.num_elements() not in {None, 1}:
                 raise TypeError(
                     "while_loop: cond must give a bool scalar, got "
                     f"{test.dtype.name}{test.shape.text}"
                 )
+            if test.shape.rank != 0:
+                test = reshaping.squeeze(test)
             if self._extra:
                 test = logic.logical_and(comparison.less(symbols[0], symbols[1]), test)
             return test

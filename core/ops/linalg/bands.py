@@ -12,7 +12,7 @@ from pinnace.framework.dtypes import ANY_VALUE, COMPLEX, FLOATS, INDEX, NUMBERS,
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
-from pinnace.ops.array import constants, joining, reshaping
+from pinnace.ops.array import casting, constants, joining, reshaping
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels.diagonals import (
@@ -445,8 +445,7 @@ def eye(
         array = np.broadcast_to(one, (*lead, *one.shape))
         return constants.constant(array, kind, name=name)
     rows, cols = (
-        convert_to_tensor(num_rows, dtype_hint=int32),
-        convert_to_tensor(columns, dtype_hint=int32),
+        casting.cast(convert_to_tensor(n, dtype_hint=int32), int32) for n in (num_rows, columns)
     )
     length = reduction.reduce_min(joining.stack([rows, cols]))
     sizes = reshaping.reshape(length, [1])

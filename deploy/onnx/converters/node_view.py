@@ -35,6 +35,7 @@ class NodeView:
         inline: converts a function into a graph: `inline(g, function, arguments) -> results`.
         values: what became of the values of the program.
         takers: the nodes that take each value; a result of the program is taken by None.
+        may_draw: whether the file may draw numbers of its own.
     """
 
     def __init__(
@@ -43,11 +44,13 @@ class NodeView:
         inline: Inline,
         values: Mapping[graph.Value, Value],
         takers: Mapping[graph.Value, Sequence[graph.Node | None]] = {},
+        may_draw: bool = False,
     ) -> None:
         self.node = node
         self.inline = inline
         self.values = values
         self.takers = takers
+        self.may_draw = may_draw
         self._packed = node.op.pack_inputs(node.inputs, node.attrs)
 
     @property

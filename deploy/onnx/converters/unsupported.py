@@ -83,10 +83,10 @@ _REASONS = {
         "draws other numbers in every run from the operating system or a state; an ONNX model has"
         " neither"
     ): """
-        Multinomial NonDeterministicInts ParameterizedTruncatedNormal RandomGamma RandomPoissonV2
-        RandomShuffle RandomStandardNormal RandomUniform RandomUniformInt RngReadAndSkip RngSkip
+        NonDeterministicInts ParameterizedTruncatedNormal RandomGamma RandomPoissonV2
+        RngReadAndSkip RngSkip
         StatefulRandomBinomial StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniform
-        StatefulUniformFullInt StatefulUniformInt TruncatedNormal
+        StatefulUniformFullInt StatefulUniformInt
     """,
     (
         "encrypts a number until it falls into a range: a loop over the bits of words of any "
@@ -313,11 +313,10 @@ _REASONS = {
     """,
     "works on rows of different length, which ONNX has not": """
         RaggedCountSparseOutput RaggedCross RaggedFillEmptyRows RaggedFillEmptyRowsGrad
-        RaggedGather RaggedRange RaggedTensorFromVariant
-        RaggedTensorToSparse RaggedTensorToVariant RaggedTensorToVariantGradient
+        RaggedTensorFromVariant RaggedTensorToVariant RaggedTensorToVariantGradient
     """,
-    "works on sets, which ONNX has not": """
-        DenseToDenseSetOperation DenseToSparseSetOperation SetSize SparseToSparseSetOperation
+    "works on sets in sparse tensors, which ONNX has not; dense ones it can compare": """
+        DenseToSparseSetOperation SetSize SparseToSparseSetOperation
     """,
     "works on the parts of a sparse tensor, whose number ONNX's dense tensors cannot follow": """
         SparseAdd SparseAddGrad SparseConcat SparseCountSparseOutput SparseFillEmptyRowsGrad

@@ -21,6 +21,7 @@ from pinnace.deploy.onnx.flow.options import Options, one_kind
 from pinnace.deploy.onnx.ir.mapped_weights import release_all, releasing, trim
 from pinnace.deploy.onnx.passes.pipeline import improve
 from pinnace.deploy.onnx.program.channels_first import with_channels_first
+from pinnace.deploy.onnx.program.draws import drawn_outputs
 from pinnace.deploy.onnx.program.freezing import freeze
 from pinnace.deploy.onnx.program.sources import Program, find_program, refuse_own_files
 from pinnace.deploy.onnx.program.states import with_states
@@ -76,6 +77,7 @@ def export(
     tags: str | Sequence[str] | None = None,
     shapes: Mapping[str, Any] | None = None,
     channels_first: str | Sequence[str] = (),
+    allow_random: bool = False,
 ) -> ExportReport:
     """Write a model as ONNX, checked by onnx.checker and against pinnace by ONNX Runtime.
 
@@ -120,6 +122,10 @@ def export(
         channels_first: names of inputs that the file takes as [batch, channels, …], where the model
             has [batch, …, channels]; `sample` and a calibration have them so too, `shapes` speaks
             of the model.
+        allow_random: whether ONNX Runtime may draw where the model draws numbers without a seed of
+            its own, as dropout does that was left in: other numbers of the same distribution, in
+            every run. Outputs that depend on them are compared by dtype and shape alone; the report
+            names them.
 
     Returns:
         What was written and how well it agrees.
@@ -157,6 +163,7 @@ def export(
         tags=[tags] if isinstance(tags, str) else tags,
         shapes=shapes,
         channels_first=(channels_first,) if isinstance(channels_first, str) else channels_first,
+        allow_random=allow_random,
     )
     refuse_own_files(model, path)  # a better reason than the ending of such a file
     options.check()
@@ -194,7 +201,7 @@ def _export(model: object, options: Options) -> ExportReport:
         comparison = None
         if options.verify:
             session = open_session(outline, lean=converted.weight_bytes > _LARGE)
-            comparison = compare(program, session, [*runs, *corners])
+            comparison = compare(program, session, [*runs, *corners], converted.drawn)
             del session
             release_all()
         variant = None
@@ -227,6 +234,7 @@ def _export(model: object, options: Options) -> ExportReport:
             if options.ort and options.path is not None
             else None,
             channels_first=tuple(options.channels_first),
+            drawn=tuple(names[name] for name in converted.drawn),
             tokenizer=None if cut is None else cut.document,
             tokenizer_path=None if cut is None else cut.path,
             _message=stage.message() if options.path is None else None,
@@ -254,6 +262,7 @@ class _Converted:
 
     Attributes:
         names: name of an output in the signature -> in the file.
+        drawn: outputs that depend on numbers that are drawn anew in each run.
     """
 
     names: Mapping[str, str]
@@ -264,13 +273,16 @@ class _Converted:
     improved: Change
     origins: dict[str, str]
     lines: dict[str, str]
+    drawn: tuple[str, ...]
 
 
 def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
     frozen = freeze(program)
     folded = replace(fold(frozen.graph), output_names=tuple(program.outputs))
     try:
-        g, source_counts = lower(folded, program.inputs, options.opset)
+        g, source_counts = lower(
+            folded, program.inputs, options.opset, may_draw=options.allow_random
+        )
     except ExportRefusedError as error:
         if options.cut_strings:
             raise
@@ -278,6 +290,9 @@ def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
 
         raise with_advice(error, program, folded) from None
     improved = applied(g, improve)
+    drawn = drawn_outputs(folded)
+    if drawn:
+        program = replace(program, facts={**program.facts, "random_outputs": "; ".join(drawn)})
     written = describe_model(g, program, options.ir_version, VERSION)
     converted = _Converted(
         written.output_names,
@@ -288,6 +303,7 @@ def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
         improved,
         {node.name: node.origin for node in g.all_nodes()},
         lines_of(folded),
+        drawn,
     )
     return converted, written.draft
 

@@ -21,7 +21,11 @@ from pinnace.graph.walk import ordered
 
 
 def lower(
-    program: graph.Graph, inputs: Mapping[str, TensorSpec], opset: int
+    program: graph.Graph,
+    inputs: Mapping[str, TensorSpec],
+    opset: int,
+    *,
+    may_draw: bool = False,
 ) -> tuple[GraphBuilder, dict[str, int]]:
     """The graph in ONNX operators, and how often each op of the program was converted.
 
@@ -29,12 +33,13 @@ def lower(
         program: frozen and folded.
         inputs: name -> spec, in the order of the graph's inputs.
         opset: version of the operators.
+        may_draw: whether the operators may draw numbers of their own.
 
     Raises:
         UnimplementedError: some nodes have no counterpart; the message names all of them.
     """
     g = GraphBuilder(opset)
-    lowering = _Lowering()
+    lowering = _Lowering(may_draw)
     _refuse_complex("input", {name: spec.dtype for name, spec in inputs.items()})
     arguments = [g.input(name, spec) for name, spec in inputs.items()]
     results = lowering.nodes(g, program, arguments)
@@ -65,7 +70,8 @@ class _Lowering:
         counts: op -> how often.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, may_draw: bool) -> None:
+        self.may_draw = may_draw
         self.refused: dict[tuple[str, str], list[graph.Node]] = {}
         self.counts: Counter[str] = Counter()
 
@@ -145,7 +151,7 @@ class _Lowering:
         packed = node.op.pack_inputs([values[value] for value in node.inputs], node.attrs)
         try:
             with g.scope(node.name):
-                view = NodeView(node, self.function, values, takers)
+                view = NodeView(node, self.function, values, takers, self.may_draw)
                 if function is not None:
                     result = function(g, view, *packed)
                 elif is_complex:

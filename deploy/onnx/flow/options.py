@@ -53,6 +53,7 @@ class Options:
     tags: Sequence[str] | None = None
     shapes: Mapping[str, Any] | None = None
     channels_first: Sequence[str] = ()
+    allow_random: bool = False
 
     @property
     def needs_runs(self) -> bool:
@@ -87,6 +88,11 @@ class Options:
             )
         if self.ort and self.path is None:
             raise InvalidArgumentError("export: ort=True writes a file beside `path`; path is None")
+        if self.allow_random and (self.kind is not None or self.ort or self.web is not None):
+            raise InvalidArgumentError(
+                "export: allow_random goes with float32 in an ONNX file alone: other forms are "
+                "compared with it, number by number"
+            )
         if self.external_data and self.path is None:
             raise InvalidArgumentError(
                 "export: external_data=True writes a file beside `path`; path is None"

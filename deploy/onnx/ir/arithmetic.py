@@ -103,14 +103,18 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Array]:
 
 _RULES: dict[str, Callable[..., Array | None]] = {
     "Add": _plain(np.add),
+    "And": _plain(np.logical_and),
     "Cast": _cast,
     "Concat": lambda attrs, *arrays: np.concatenate(arrays, attrs["axis"]),
     "Div": _divide,
     "Equal": _plain(np.equal),
     "Expand": _expand,
     "Gather": lambda attrs, x, indices: np.take(x, indices, attrs.get("axis", 0)),
+    "Greater": _plain(np.greater),
+    "GreaterOrEqual": _plain(np.greater_equal),
     "Identity": _plain(np.asarray),
     "Less": _plain(np.less),
+    "LessOrEqual": _plain(np.less_equal),
     "Max": _plain(lambda *xs: functools.reduce(np.maximum, xs)),
     "Min": _plain(lambda *xs: functools.reduce(np.minimum, xs)),
     "Mul": _plain(np.multiply),

@@ -13,6 +13,8 @@ from pinnace.framework.tensor import Array
 
 # What changes nothing as the other operand; of Sub and Div as the second.
 _NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
+# Two of them are not the same, though they look so.
+_DRAWS = frozenset({"RandomNormalLike", "RandomUniformLike"})
 _AFFINE = frozenset({"Add", "Sub", "Mul", "Div", "BatchNormalization"})
 # Operator -> the axis of its weights (input 1) that makes the channels of the output.
 _WEIGHTED = {"Conv": 0, "ConvTranspose": 1, "MatMul": 1, "Gemm": 1}
@@ -85,6 +87,8 @@ def _drop_idle(
     source = _stands_for(g, node)
     if source is None:
         return False
+    if node.kind == "Identity":
+        source.refine(target.shape)
     places[target] = source
     uses[source] += uses[target]
     return True
@@ -165,7 +169,7 @@ def _is_double(
     uses: Counter[Value],
 ) -> bool:
     """Whether an earlier node computes the same."""
-    if node.bodies or any(value in results for value in node.outputs):
+    if node.bodies or node.kind in _DRAWS or any(value in results for value in node.outputs):
         return False
     attrs = tuple((name, str(node.attrs[name])) for name in sorted(node.attrs))
     key = (node.kind, tuple(node.inputs), attrs, node.moved, len(node.outputs))

@@ -46,8 +46,9 @@ def with_states(program: Program) -> Program:
     places = {value: index for index, value in enumerate(graph.inputs[count:])}
     assigned: dict[int, None] = {}
     for node in ordered(graph):
-        if node.op.effect != "write" or not node.inputs:
-            if _assigns(*_functions_of(node)):
+        called = _functions_of(node)
+        if called or node.op.effect != "write" or not node.inputs:
+            if _assigns(*called):
                 return program
             continue
         root = root_of(node.inputs[0])

@@ -45,6 +45,8 @@ class ExportReport:
         ort_path: of the `.ort` file, None if none was asked for.
         channels_first: the inputs that the file takes with channels first, where the model has them
             last.
+        drawn: outputs that depend on numbers which are drawn anew in each run; they are compared by
+            dtype and shape, and are not among the differences.
         tokenizer: the program from the model's strings to `inputs`, as `tokenizer.js` and
             `tokenizer.py` are given it; None if nothing was cut off.
         tokenizer_path: of the file with it.
@@ -74,6 +76,7 @@ class ExportReport:
     variant: VariantReport | None = None
     ort_path: str | None = None
     channels_first: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
     tokenizer: Mapping[str, Any] | None = field(default=None, repr=False)
     tokenizer_path: str | None = None
     _message: Any = field(default=None, repr=False, compare=False)
@@ -137,6 +140,7 @@ class ExportReport:
             "variant": None if self.variant is None else self.variant.as_dict(),
             "ort_path": self.ort_path,
             "channels_first": list(self.channels_first),
+            "drawn": list(self.drawn),
             "tokenizer": None if self.tokenizer is None else _outline(self.tokenizer),
             "tokenizer_path": self.tokenizer_path,
         }

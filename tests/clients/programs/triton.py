@@ -10,6 +10,7 @@ import tritonclient.grpc as grpc
 import tritonclient.grpc.aio as grpc_aio
 import tritonclient.http as http
 import tritonclient.http.aio as http_aio
+import tritonclient.utils.shared_memory as shm
 from tritonclient.utils import InferenceServerException
 
 http_url, grpc_url = sys.argv[1:3]
@@ -110,5 +111,47 @@ async def both():
         answers["grpc many"] = found
 
 
+def in_memory(kind, client, name):
+    """Numbers in regions, as the client's examples have them."""
+    client.unregister_system_shared_memory()
+    client.unregister_cuda_shared_memory()
+    sizes = {"in": X.nbytes, "out": 256}
+    handles = {}
+    try:
+        for region, count in sizes.items():
+            key = f"/pinnace_{name}_{region}"
+            handles[region] = shm.create_shared_memory_region(f"{name}_{region}", key, count)
+            client.register_system_shared_memory(f"{name}_{region}", key, count)
+        shm.set_shared_memory_region(handles["in"], [X])
+        given = kind.InferInput("x", [2, 2], "FP32")
+        given.set_shared_memory(f"{name}_in", X.nbytes)
+        wanted = kind.InferRequestedOutput("y")
+        wanted.set_shared_memory(f"{name}_out", 24)
+        found = client.infer("m", [given], outputs=[wanted])
+        y = shm.get_contents_as_numpy(handles["out"], np.float32, [2, 3])
+        answers[f"{name} memory"] = y.tolist()
+        answers[f"{name} memory output"] = found.get_output("y") is not None
+        wanted.set_shared_memory(f"{name}_out", 8)
+        answers[f"{name} memory short"] = status(
+            lambda: client.infer("m", [given], outputs=[wanted])
+        )
+        told = client.get_system_shared_memory_status()
+        names = [row["name"] for row in told] if isinstance(told, list) else list(told.regions)
+        answers[f"{name} memory status"] = sorted(names)
+        client.unregister_system_shared_memory()
+        answers[f"{name} memory gone"] = status(lambda: client.infer("m", [given]))
+        key = f"/pinnace_{name}_in"
+        answers[f"{name} memory long"] = status(
+            lambda: client.register_system_shared_memory("long", key, X.nbytes + 2**20)
+        )
+    finally:
+        for handle in handles.values():
+            shm.destroy_shared_memory_region(handle)
+
+
 asyncio.run(both())
+with http.InferenceServerClient(http_url) as client:
+    in_memory(http, client, "http")
+with grpc.InferenceServerClient(grpc_url) as client:
+    in_memory(grpc, client, "grpc")
 print(json.dumps(answers))

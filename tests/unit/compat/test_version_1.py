@@ -97,6 +97,33 @@ def test_old_words_for_arguments_are_the_new_ones() -> None:
         v1.argmax(x, dimensions=1)
 
 
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("word", ["filter", "filters"])
+def test_the_gradient_of_a_convolution_has_a_name(padding: str, word: str) -> None:
+    rng = np.random.default_rng(3)
+    x, w = tf.constant(rng.normal(size=(2, 7, 6, 3))), tf.constant(rng.normal(size=(3, 2, 3, 4)))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.nn.conv2d(x, w, 2, padding)
+    dy = tf.constant(rng.normal(size=y.shape))
+    wanted = tape.gradient(y, x, dy)
+    options = {word: w, "out_backprop": dy, "strides": [1, 2, 2, 1], "padding": padding}
+    np.testing.assert_allclose(v1.nn.conv2d_backprop_input(x.shape, **options), wanted)
+
+
+def test_pictures_are_normalised_by_one_op() -> None:
+    x = np.random.default_rng(5).normal(2, 3, (4, 5, 6, 3)).astype(np.float32)
+    scale, offset = np.float32([1, 2, 3]), np.float32([0, -1, 1])
+    y, mean, variance = v1.nn.fused_batch_norm(x, scale, offset, epsilon=0.01)
+    moments = x.mean((0, 1, 2)), x.var((0, 1, 2))
+    wanted = (x - moments[0]) / np.sqrt(moments[1] + 0.01) * scale + offset
+    np.testing.assert_allclose(y, wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(mean, moments[0], rtol=1e-5)
+    np.testing.assert_allclose(variance, moments[1] * 120 / 119, rtol=1e-5)  # Bessel's
+    told = v1.nn.fused_batch_norm(x, scale, offset, *moments, 0.01, is_training=False)[0]
+    np.testing.assert_allclose(told, wanted, rtol=1e-4, atol=1e-4)
+
+
 def test_weights_of_losses_count_what_is_not_zero() -> None:
     labels, found = np.zeros((2, 2)), np.array([[1.0, 2.0], [3.0, 4.0]])
     assert float(v1.losses.mean_squared_error(labels, found, [[1.0], [0.0]])) == 2.5  # (1 + 4) / 2

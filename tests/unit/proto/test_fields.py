@@ -58,6 +58,10 @@ BEYOND_THE_TABLE = {
     *("ModelConfigRequest", "ModelConfigResponse", "ModelInput", "ModelOutput"),
     *("ModelStatistics", "ModelStatisticsRequest", "ModelStatisticsResponse"),
     "ModelStreamInferResponse",
+    *("SystemSharedMemoryStatusRequest", "SystemSharedMemoryStatusResponse"),
+    *("SystemSharedMemoryStatusResponse.RegionStatus", "SystemSharedMemoryRegisterRequest"),
+    *("SystemSharedMemoryRegisterResponse", "SystemSharedMemoryUnregisterRequest"),
+    "SystemSharedMemoryUnregisterResponse",
 }
 # Of proto2, in which ydf writes each number by itself; readers take both.
 UNPACKED = {"ForestModel.input_features", "GradientBoostedTreesHeader.initial_predictions"}

@@ -8,12 +8,13 @@ from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 
-@converts("Reverse", constants=("dims",))
+@converts("Reverse")
 def reverse(g: GraphBuilder, call: NodeView, x: Value, dims: Value) -> Value:
     """Slice with step -1 along the axes whose bool is true."""
-    del dims
-    turned = call.needed(1, "dims").tolist()
-    return permutations.turned(g, x, [axis for axis, yes in enumerate(turned) if yes])
+    known = call.constant(1)
+    if known is None:
+        return permutations.turned_where(g, x, g.as_int64(dims))
+    return permutations.turned(g, x, [axis for axis, yes in enumerate(known) if yes])
 
 
 @converts("TopK")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pinnace.deploy.onnx.converters.array.permutations import Moved
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
@@ -27,8 +28,15 @@ def gather_v2(
     g: GraphBuilder, call: NodeView, x: Value, indices: Value, axis: Value | None = None
 ) -> Value:
     """Gather; with batch axes GatherND."""
-    where = 0 if axis is None else call.needed_int(2, "axis") % x.rank
-    return gathered(g, x, indices, where, int(call.attr("batch_dims")))
+    batch = int(call.attr("batch_dims"))
+    known = [0] if axis is None else call.axes(2, x.rank)
+    if axis is None or known is not None:
+        return gathered(g, x, indices, known[0] if known else 0, batch)
+    if batch or indices.rank > 1:
+        call.fail("axis must be a constant: indices have several axes, or some go with those of x")
+    moved = Moved(g, axis, x.rank)
+    found = gathered(g, moved.there(x), indices, 0, 0)
+    return moved.back(found) if indices.rank else found
 
 
 def gathered(g: GraphBuilder, x: Value, indices: Value, where: int, batch: int) -> Value:

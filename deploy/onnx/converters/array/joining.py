@@ -1,27 +1,31 @@
 """Tensors joined, and taken apart."""
 
+from pinnace.deploy.onnx.converters.array.permutations import Moved
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
 
 
-@converts("ConcatV2", constants=("axis",))
+@converts("ConcatV2")
 def concat_v2(g: GraphBuilder, call: NodeView, xs: tuple[Value, ...], axis: Value) -> Value:
     """Concat, whose axis is an attribute."""
-    del axis
-    return _joined(g, xs, call.needed_int(1, "axis"))
+    return _joined(g, xs, axis, call.axes(1, xs[0].rank))
 
 
-@converts("Concat", constants=("concat_dim",))
+@converts("Concat")
 def concat(g: GraphBuilder, call: NodeView, axis: Value, xs: tuple[Value, ...]) -> Value:
     """Concat, the axis first."""
-    del axis
-    return _joined(g, xs, call.needed_int(0, "concat_dim"))
+    return _joined(g, xs, axis, call.axes(0, xs[0].rank))
 
 
-def _joined(g: GraphBuilder, xs: tuple[Value, ...], axis: int) -> Value:
-    return g.op("Concat", *xs, axis=axis % xs[0].rank) if len(xs) > 1 else g.op("Identity", xs[0])
+def _joined(g: GraphBuilder, xs: tuple[Value, ...], axis: Value, known: list[int] | None) -> Value:
+    if len(xs) == 1:
+        return g.op("Identity", xs[0])
+    if known is not None:
+        return g.op("Concat", *xs, axis=known[0])
+    moved = Moved(g, axis, xs[0].rank)
+    return moved.back(g.op("Concat", *map(moved.there, xs), axis=0))
 
 
 @converts("Pack")
@@ -39,12 +43,17 @@ def unpack(g: GraphBuilder, call: NodeView, x: Value) -> tuple[Value, ...]:
     return tuple(g.squeeze(piece, axis) for piece in pieces)
 
 
-@converts("Split", constants=("split_dim",))
+@converts("Split")
 def split(g: GraphBuilder, call: NodeView, axis: Value, x: Value) -> tuple[Value, ...]:
     """Split in equal pieces."""
-    del axis
-    where = call.needed_int(0, "split_dim") % x.rank
-    count = call.output_count
+    known = call.axes(0, x.rank)
+    if known is not None:
+        return _equal_pieces(g, x, known[0], call.output_count)
+    moved = Moved(g, axis, x.rank)
+    return tuple(map(moved.back, _equal_pieces(g, moved.there(x), 0, call.output_count)))
+
+
+def _equal_pieces(g: GraphBuilder, x: Value, where: int, count: int) -> tuple[Value, ...]:
     whole = x.size(where)
     if whole is not None:
         return _split(g, x, where, [whole // count] * count)

@@ -1,6 +1,7 @@
 """Tensors with something around them."""
 
-from pinnace.deploy.onnx.converters.array.slicing import FIRST
+import numpy as np
+
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
@@ -35,24 +36,28 @@ def padded(
     return g.op("Pad", x, amounts, number)
 
 
-@converts("MirrorPad", constants=("paddings",))
+@converts("MirrorPad")
 def mirror_pad(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -> Value:
-    """Pad in the mode `reflect`; SYMMETRIC, which ONNX has not, from reversed slices."""
+    """Pad in the mode `reflect`; SYMMETRIC, which ONNX has not, by Gather."""
+    if x.rank == 0:
+        return g.op("Identity", x)
+    known = call.constant(1)
+    pairs = g.as_int64(paddings) if known is None else g.constant(known.astype(np.int64))
     if call.attr("mode") == "REFLECT":
-        if x.shape.rank == 0:
-            return g.op("Identity", x)
-        known = call.constant(1)
-        if known is not None:
-            amounts = g.ints(*[int(n) for n in known.T.reshape(-1)])
-        else:
-            amounts = g.reshape(g.transpose(g.as_int64(paddings), [1, 0]), [-1])
-        return g.op("Pad", x, amounts, mode="reflect")
+        return g.op("Pad", x, g.reshape(g.transpose(pairs, [1, 0]), [-1]), mode="reflect")
     result = x
-    for axis, (before, after) in enumerate(call.needed(1, "paddings").tolist()):
-        parts = [result]
-        if before:
-            parts.insert(0, g.slice(result, axis, before - 1, FIRST, -1))
-        if after:
-            parts.append(g.slice(result, axis, -1, -after - 1, -1))
-        result = g.concat(parts, axis)
+    for axis in range(x.rank):
+        if known is None or known[axis].any():
+            amounts = g.reshape(g.slice(pairs, 0, axis, axis + 1), [2])
+            result = g.op("Gather", result, _mirrored(g, g.size_of(x, axis), amounts), axis=axis)
     return g.op("Identity", x) if result is x else result
+
+
+def _mirrored(g: GraphBuilder, size: Value, amounts: Value) -> Value:
+    """Which place of an axis stands where: those before the first and behind the last return."""
+    count = g.op("Add", size, g.op("ReduceSum", amounts, keepdims=1))
+    place = g.op("Sub", g.iota(g.scalar(count)), g.slice(amounts, 0, 0, 1))
+    place = g.op("Max", place, g.op("Sub", g.ints(-1), place))
+    return g.op(
+        "Min", place, g.op("Sub", g.op("Mul", size, g.ints(2)), g.op("Add", place, g.ints(1)))
+    )

@@ -27,22 +27,22 @@ def reshape(g: GraphBuilder, call: NodeView, x: Value, sizes: Value) -> Value:
     return g.reshape(x, g.as_int64(sizes))
 
 
-@converts("ExpandDims", constants=("dim",))
+@converts("ExpandDims")
 def expand_dims(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
     """Unsqueeze."""
-    del axis
-    return g.unsqueeze(x, call.needed_int(1, "dim") % (x.rank + 1))
+    known = call.constant(1)
+    if known is None:
+        return g.op("Unsqueeze", x, g.reshape(g.as_int64(axis), [1]))
+    return g.unsqueeze(x, int(known.reshape(-1)[0]) % (x.rank + 1))
 
 
 @converts("Squeeze")
 def squeeze(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Squeeze, of axes that are written down."""
+    """Squeeze, of axes that are written down if they are known."""
     axes = sorted({int(axis) % x.rank for axis in call.attr("squeeze_dims")}) if x.rank else []
     if not axes and x.rank:
         if None in list(x.shape):
-            call.fail(
-                "which axes have size 1 must be known; the op names none and the shape is not known"
-            )
+            return g.op("Squeeze", x)  # of those that have size 1 when it runs
         axes = [axis for axis, size in enumerate(x.shape) if size == 1]
     return g.squeeze(x, *axes) if axes else g.op("Identity", x)
 

@@ -6,6 +6,7 @@ from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
+from pinnace.framework import dtypes
 
 
 @converts("Shape")
@@ -22,8 +23,10 @@ def shape_n(g: GraphBuilder, call: NodeView, xs: tuple[Value, ...]) -> tuple[Val
 
 @converts("Rank")
 def rank(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The number of axes, which is known."""
+    """The number of axes."""
     del call
+    if x.shape.rank is None:
+        return g.cast(g.op("Size", g.op("Shape", x)), dtypes.int32)
     return g.constant(np.array(x.rank, np.int32))
 
 

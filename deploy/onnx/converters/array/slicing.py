@@ -20,17 +20,18 @@ class _Axis(NamedTuple):
     axis: int
     start: int | Value
     end: int | Value
-    step: int
+    step: int | Value
 
 
-@converts("StridedSlice", constants=("strides",))
+@converts("StridedSlice")
 def strided_slice(
     g: GraphBuilder, call: NodeView, x: Value, begin: Value, end: Value, strides: Value
 ) -> Value:
     """One Slice, then one Squeeze, then one Unsqueeze."""
-    del strides
-    steps = call.needed(3, "strides")
-    rank, count = x.rank, len(steps)
+    rank, count = x.rank, call.input_spec(3).shape.num_elements()
+    if count is None:
+        call.fail("how many axes are sliced must be known")
+    steps = _entries(g, call.constant(3), strides, count)
     masks = {
         name: int(call.attr(f"{name}_mask"))
         for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
@@ -55,23 +56,35 @@ def strided_slice(
             dropped.append(axis)
             axis += 1
         else:
-            step = int(steps[i])
-            start = (0 if step > 0 else LAST) if masks["begin"] & bit else first[i]
-            stop = (LAST if step > 0 else FIRST) if masks["end"] & bit else last[i]
-            parts.append(_backwards(call, x, _Axis(axis, start, stop, step)))
+            step = steps[i]
+            start = _by_sign(g, step, 0, LAST) if masks["begin"] & bit else first[i]
+            stop = _by_sign(g, step, LAST, FIRST) if masks["end"] & bit else last[i]
+            parts.append(_backwards(g, x, _Axis(axis, start, stop, step)))
             axis += 1
             place += 1
     return _cut(g, x, parts, dropped, added)
 
 
-def _backwards(call: NodeView, x: Value, part: _Axis) -> _Axis:
+def _by_sign(g: GraphBuilder, step: int | Value, forwards: int, backwards: int) -> int | Value:
+    if isinstance(step, int):
+        return forwards if step > 0 else backwards
+    return g.where(g.binary("Greater", step, 0), g.ints(forwards), g.ints(backwards))
+
+
+def _backwards(g: GraphBuilder, x: Value, part: _Axis) -> _Axis:
     """Backwards from before the first place there is nothing; ONNX begins at the first."""
-    if part.step > 0 or not isinstance(part.start, int) or part.start >= -1:
+    start, step = part.start, part.step
+    if isinstance(step, int) and step > 0:
         return part
-    size = x.size(part.axis)
-    if size is None:
-        call.fail("a slice backwards from a place counted from the end of an axis of unknown size")
-    return part._replace(start=0, end=0) if part.start < -size else part
+    if isinstance(start, int):
+        size = x.size(part.axis)
+        if start >= -1 or (size is not None and start >= -size):
+            return part
+    first, end = (g.ints(n) if isinstance(n, int) else n for n in (start, part.end))
+    nothing = g.op("Less", first, g.op("Neg", g.size_of(x, part.axis)))
+    if isinstance(step, Value):
+        nothing = g.op("And", nothing, g.binary("Less", step, 0))
+    return part._replace(end=g.where(nothing, g.ints(0), end))
 
 
 def _entries(g: GraphBuilder, known: Array | None, vector: Value, count: int) -> list[int | Value]:
@@ -109,7 +122,7 @@ def _cut(
             _vector(g, [p.start for p in parts]),
             _vector(g, [p.end for p in parts]),
             g.ints(*[p.axis for p in parts]),
-            g.ints(*[p.step for p in parts]) if any(p.step != 1 for p in parts) else None,
+            _vector(g, [p.step for p in parts]) if any(p.step != 1 for p in parts) else None,
         )
     if dropped:
         result = g.squeeze(result, *dropped)
@@ -150,7 +163,7 @@ def box(g: GraphBuilder, call: NodeView, x: Value, begin: Value, size: Value) ->
     return g.op("Slice", x, first, last, axes)
 
 
-@converts("StridedSliceGrad", constants=("strides",))
+@converts("StridedSliceGrad")
 def strided_slice_grad(
     g: GraphBuilder,
     call: NodeView,

@@ -1,6 +1,5 @@
 """Places to channels or batch, and back."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -63,41 +62,49 @@ def _as_format(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     return x if call.attr("data_format") == "NHWC" else g.transpose(x, [0, 3, 1, 2])
 
 
-@converts("SpaceToBatchND", constants=("block_shape",))
+@converts("SpaceToBatchND")
 def space_to_batch_nd(
     g: GraphBuilder, call: NodeView, x: Value, block: Value, paddings: Value
 ) -> Value:
     """Pad, then places within a block become part of the batch."""
-    del block
-    return _to_batch(g, x, _blocks(call), paddings)
+    return _to_batch(g, x, _blocks(g, call, block), paddings)
 
 
 @converts("SpaceToBatch")
 def space_to_batch(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -> Value:
     """The same, of pictures."""
-    return _to_batch(g, x, [int(call.attr("block_size"))] * 2, paddings)
+    return _to_batch(g, x, [g.ints(int(call.attr("block_size")))] * 2, paddings)
 
 
-@converts("BatchToSpaceND", constants=("block_shape",))
+@converts("BatchToSpaceND")
 def batch_to_space_nd(
     g: GraphBuilder, call: NodeView, x: Value, block: Value, crops: Value
 ) -> Value:
     """The other way, then Slice; around a convolution it is one with dilations."""
-    del block
-    return _dilated(g, call) or _to_space(g, x, _blocks(call), crops)
+    return _dilated(g, call) or _to_space(g, x, _blocks(g, call, block), crops)
 
 
 @converts("BatchToSpace")
 def batch_to_space(g: GraphBuilder, call: NodeView, x: Value, crops: Value) -> Value:
     """The same, of pictures."""
-    return _to_space(g, x, [int(call.attr("block_size"))] * 2, crops)
+    return _to_space(g, x, [g.ints(int(call.attr("block_size")))] * 2, crops)
 
 
-def _blocks(call: NodeView) -> list[int]:
-    return [int(size) for size in call.needed(1, "block_shape")]
+def _blocks(g: GraphBuilder, call: NodeView, block: Value) -> list[Value]:
+    known = call.constant(1)
+    count = call.input_spec(1).shape.num_elements()
+    if count is None:
+        call.fail("how many axes have blocks must be known")
+    sizes = g.as_int64(block) if known is None else g.ints(*known.tolist())
+    return [g.slice(sizes, 0, axis, axis + 1) for axis in range(count)]
 
 
-def _to_batch(g: GraphBuilder, x: Value, blocks: list[int], paddings: Value) -> Value:
+def _all(g: GraphBuilder, blocks: list[Value]) -> Value:
+    """How many places a block has."""
+    return g.op("ReduceProd", g.joined(*blocks), keepdims=1)
+
+
+def _to_batch(g: GraphBuilder, x: Value, blocks: list[Value], paddings: Value) -> Value:
     count = len(blocks)
     rows = g.transpose(g.as_int64(paddings), [1, 0])
     ahead, behind = g.slice(rows, 0, 0, 1), g.slice(rows, 0, 1, 2)
@@ -111,8 +118,8 @@ def _to_batch(g: GraphBuilder, x: Value, blocks: list[int], paddings: Value) -> 
     split = [sizes[0]]
     outer = []
     for axis, block in enumerate(blocks, 1):
-        outer.append(g.op("Div", sizes[axis], g.ints(block)))
-        split += [outer[-1], g.ints(block)]
+        outer.append(g.op("Div", sizes[axis], block))
+        split += [outer[-1], block]
     split += sizes[count + 1 :]
     inside = [2 * axis for axis in range(1, count + 1)]
     outside = [2 * axis - 1 for axis in range(1, count + 1)]
@@ -120,20 +127,20 @@ def _to_batch(g: GraphBuilder, x: Value, blocks: list[int], paddings: Value) -> 
         g.reshape(whole, g.joined(*split)),
         [*inside, 0, *outside, *range(2 * count + 1, x.rank + count)],
     )
-    batch = g.op("Mul", sizes[0], g.ints(math.prod(blocks)))
+    batch = g.op("Mul", sizes[0], _all(g, blocks))
     return g.reshape(moved, g.joined(batch, *outer, *sizes[count + 1 :]))
 
 
-def _to_space(g: GraphBuilder, x: Value, blocks: list[int], crops: Value) -> Value:
+def _to_space(g: GraphBuilder, x: Value, blocks: list[Value], crops: Value) -> Value:
     count = len(blocks)
     sizes = [g.size_of(x, axis) for axis in range(x.rank)]
-    batch = g.op("Div", sizes[0], g.ints(math.prod(blocks)))
-    wide = g.reshape(x, g.joined(*[g.ints(block) for block in blocks], batch, *sizes[1:]))
+    batch = g.op("Div", sizes[0], _all(g, blocks))
+    wide = g.reshape(x, g.joined(*blocks, batch, *sizes[1:]))
     order = [count]
     for axis in range(count):
         order += [count + 1 + axis, axis]
     order += range(2 * count + 1, x.rank + count)
-    space = [g.op("Mul", sizes[axis], g.ints(block)) for axis, block in enumerate(blocks, 1)]
+    space = [g.op("Mul", sizes[axis], block) for axis, block in enumerate(blocks, 1)]
     whole = g.reshape(g.transpose(wide, order), g.joined(batch, *space, *sizes[count + 1 :]))
     rows = g.transpose(g.as_int64(crops), [1, 0])
     start = g.reshape(g.slice(rows, 0, 0, 1), [count])

@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
@@ -21,18 +19,18 @@ class _Lines(NamedTuple):
     near: Value
 
 
-@converts("CropAndResize", constants=("crop_size",))
+@converts("CropAndResize")
 def crop_and_resize(
     g: GraphBuilder, call: NodeView, image: Value, boxes: Value, places: Value, size: Value
 ) -> Value:
     """The four neighbours of every point, gathered and mixed."""
-    del size
-    new = call.needed(3, "crop_size")
-    y = _lines(g, image, boxes, 0, int(new[0]))
-    x = _lines(g, image, boxes, 1, int(new[1]))
+    known = call.constant(3)
+    new = g.as_int64(size) if known is None else g.ints(*known.tolist())
+    y = _lines(g, image, boxes, 0, g.slice(new, 0, 0, 1))
+    x = _lines(g, image, boxes, 1, g.slice(new, 0, 1, 2))
     picture = g.cast(image, dtypes.float32)
     owner = g.unsqueeze(g.as_int64(places), 1, 2, 3)
-    full = g.joined(g.size_of(boxes, 0), g.ints(int(new[0]), int(new[1]), 1))
+    full = g.joined(g.size_of(boxes, 0), new, g.ints(1))
 
     def points(rows: Value, columns: Value) -> Value:
         parts = (owner, g.unsqueeze(rows, 2, 3), g.unsqueeze(columns, 1, 3))
@@ -55,17 +53,20 @@ def _mixed(g: GraphBuilder, a: Value, b: Value, share: Value) -> Value:
     return g.op("Add", a, g.op("Mul", g.op("Sub", b, a), share))
 
 
-def _lines(g: GraphBuilder, image: Value, boxes: Value, axis: int, count: int) -> _Lines:
+def _lines(g: GraphBuilder, image: Value, boxes: Value, axis: int, count: Value) -> _Lines:
     size = g.cast(g.scalar(g.size_of(image, axis + 1)), dtypes.float32)
     last = g.binary("Sub", size, 1)
     start = g.op("Gather", boxes, g.ints(axis), axis=1)
     end = g.op("Gather", boxes, g.ints(axis + 2), axis=1)
-    if count > 1:
-        step = g.binary("Div", g.op("Mul", g.op("Sub", end, start), last), count - 1)
-        numbers = g.constant(np.arange(count, dtype=np.float32))
-        where = g.op("Add", g.op("Mul", start, last), g.op("Mul", numbers, step))
+    middle = g.op("Mul", g.binary("Mul", g.op("Add", start, end), 0.5), last)
+    gaps = g.cast(g.op("Max", g.op("Sub", count, g.ints(1)), g.ints(1)), dtypes.float32)
+    step = g.op("Div", g.op("Mul", g.op("Sub", end, start), last), gaps)
+    numbers = g.cast(g.iota(g.scalar(count)), dtypes.float32)
+    spread = g.op("Add", g.op("Mul", start, last), g.op("Mul", numbers, step))
+    if count.array is not None:
+        where = spread if count.array[0] > 1 else middle
     else:
-        where = g.op("Mul", g.binary("Mul", g.op("Add", start, end), 0.5), last)
+        where = g.where(g.binary("Greater", count, 1), spread, middle)
     inside = g.op("And", g.binary("GreaterOrEqual", where, 0), g.op("LessOrEqual", where, last))
     safe = g.where(inside, where, g.like(where, 0))
     low = g.op("Floor", safe)

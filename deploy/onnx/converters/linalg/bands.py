@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
@@ -43,28 +45,51 @@ class Band(NamedTuple):
     """Which diagonals are meant.
 
     Attributes:
-        low: the lowest.
+        low: the lowest, a vector of one.
         high: the highest.
+        is_one: whether it is one diagonal, given or wanted without an axis for its number; None if
+            the numbers, which are computed, tell.
         align: where shorter ones stand in their rows, on and above the main diagonal, then below.
     """
 
-    low: int
-    high: int
+    low: Value
+    high: Value
+    is_one: bool | None
     align: str
 
-    def stands_left(self, offset: int) -> bool:
-        """Whether a diagonal stands at the left of its row."""
+    def members(self, g: GraphBuilder) -> Value:
+        """How many there are, a vector of one."""
+        return g.op("Add", g.op("Sub", self.high, self.low), g.ints(1))
+
+    def begin(self, g: GraphBuilder, away: Value, room: Value) -> Value:
+        """The first column of diagonals in their rows, which have room for some elements more."""
         above, below = (part == "LEFT" for part in self.align.split("_"))
-        return (offset >= 0 and above) or (offset <= 0 and below)
+        if above == below:
+            return g.like(room, 0) if above else room
+        left = g.binary("GreaterOrEqual" if above else "LessOrEqual", away, 0)
+        return g.where(left, g.like(room, 0), room)
 
 
-def band_of(call: NodeView, index: int, align: str) -> Band:
+def main_diagonal(g: GraphBuilder) -> Band:
+    """The one that begins in the corner."""
+    return Band(g.ints(0), g.ints(0), True, "LEFT_LEFT")
+
+
+def band_of(g: GraphBuilder, call: NodeView, index: int, k: Value, align: str) -> Band:
     """The diagonals that argument `index` names: one, or the ends of a range."""
-    k = call.needed(index, "k").reshape(-1)
-    return Band(int(k[0]), int(k[-1]), align)
+    known = call.constant(index)
+    if known is not None:
+        numbers = [int(number) for number in known.reshape(-1)]
+        return Band(g.ints(numbers[0]), g.ints(numbers[-1]), numbers[0] == numbers[-1], align)
+    count = call.input_spec(index).shape.num_elements()
+    if count is None:
+        call.fail("whether k is one diagonal or the ends of a range must be known")
+    told_ends = g.reshape(g.as_int64(k), [count])
+    ends = (g.slice(told_ends, 0, 0, 1), g.slice(told_ends, 0, count - 1, count))
+    return Band(*ends, True if count == 1 else None, align)
 
 
-@converts("MatrixDiagV3", constants=("k", "num_rows", "num_cols"))
+@converts("MatrixDiagV3")
 def matrix_diag(
     g: GraphBuilder,
     call: NodeView,
@@ -74,111 +99,154 @@ def matrix_diag(
     columns: Value,
     padding: Value,
 ) -> Value:
-    """Each diagonal spread over rows, chosen where the column less the row is its number."""
-    del k, rows, columns
-    height, width = call.needed_int(2, "num_rows"), call.needed_int(3, "num_cols")
-    return made(g, band_of(call, 1, call.attr("align")), diagonal, height, width, padding)
+    """Matrices of `padding` with the diagonals in their places."""
+    band = band_of(g, call, 1, k, call.attr("align"))
+    return made(g, band, diagonal, told(g, call, 2, rows), told(g, call, 3, columns), padding)
+
+
+def told(g: GraphBuilder, call: NodeView, index: int, number: Value) -> Value:
+    """A number of rows or columns as a vector of one."""
+    known = call.constant(index)
+    return (
+        g.reshape(g.as_int64(number), [1]) if known is None else g.ints(int(known.reshape(-1)[0]))
+    )
 
 
 def made(
-    g: GraphBuilder, band: Band, diagonal: Value, height: int, width: int, padding: Value
+    g: GraphBuilder,
+    band: Band,
+    diagonal: Value,
+    rows: Value,
+    columns: Value,
+    padding: Value,
 ) -> Value:
-    """Matrices with these diagonals; a height or width of -1 is the least that holds them."""
+    """Matrices with these diagonals; rows or columns of -1 are the least that hold them."""
     length = g.size_of(diagonal, diagonal.rank - 1)
-    least_high = g.op("Add", length, g.ints(max(-band.high, 0)))
-    least_wide = g.op("Add", length, g.ints(max(band.low, 0)))
-    high = g.ints(height) if height != -1 else least_high
-    wide = g.ints(width) if width != -1 else least_wide
-    if height == width == -1:
-        high = wide = g.op("Max", least_high, least_wide)
-    return _placed(g, band, diagonal, high, wide, padding)
+    zero = g.ints(0)
+    least_high = g.op("Add", length, g.op("Max", g.op("Neg", band.high), zero))
+    least_wide = g.op("Add", length, g.op("Max", band.low, zero))
+    square = g.op("Max", least_high, least_wide)
+    high = _if_least(g, rows, _if_least(g, columns, square, least_high), rows)
+    wide = _if_least(g, columns, _if_least(g, rows, square, least_wide), columns)
+    if band.is_one is not None:
+        return _placed(g, band, diagonal, high, wide, padding)
+    # An axis before the last is one of diagonals, or of matrices with one each.
+    count = band.members(g)
+    outer = _without_one(g, g.shape_of(diagonal, 0, diagonal.rank - 1), count, is_dropped=False)
+    matrices = g.op("ReduceProd", outer, keepdims=1)
+    rows_of_each = g.reshape(diagonal, g.joined(matrices, count, length))
+    found = _placed(g, band._replace(is_one=False), rows_of_each, high, wide, padding)
+    return g.reshape(found, g.joined(outer, high, wide))
+
+
+def _without_one(g: GraphBuilder, sizes: Value, count: Value, *, is_dropped: bool) -> Value:
+    """Sizes whose last is dropped, or kept, where there is one diagonal."""
+    is_one = g.op("Equal", count, g.ints(1))
+    kept = g.constant(np.ones((sizes.size(0) or 1) - 1, bool))
+    last = g.op("Not", is_one) if is_dropped else is_one
+    return g.op("Compress", sizes, g.joined(kept, last), axis=0)
+
+
+def _if_least(g: GraphBuilder, size: Value, least: Value, otherwise: Value) -> Value:
+    """`least` where a number of rows or columns is -1."""
+    if size.array is not None:
+        return least if size.array[0] == -1 else otherwise
+    return g.where(g.binary("Equal", size, -1), least, otherwise)
 
 
 def _placed(
     g: GraphBuilder, band: Band, diagonals: Value, high: Value, wide: Value, other: Value
 ) -> Value:
-    """`other` with the diagonals in their places."""
-    if band.low == band.high:
-        return _spread(g, diagonals, band.low, high, wide, other)
-    last = diagonals.rank - 1
-    width = g.size_of(diagonals, last)
-    for row, offset in enumerate(range(band.high, band.low - 1, -1)):
-        line = g.op("Gather", diagonals, g.index(row), axis=last - 1)
-        length = _length(g, offset, offset, high, wide)
-        if band.stands_left(offset):
-            line = g.slice(line, last - 1, 0, length)
-        else:
-            line = g.slice(line, last - 1, g.op("Sub", width, length), width)
-        other = _spread(g, line, offset, high, wide, other)
-    return other
+    """`other` with the diagonals in their places: a place above or left of none is of `other`."""
+    rows = g.unsqueeze(g.iota(g.scalar(high)), 1)
+    columns = g.unsqueeze(g.iota(g.scalar(wide)), 0)
+    away = g.op("Sub", columns, rows)
+    place = g.op("Min", rows, columns)
+    lead = diagonals.rank - (1 if band.is_one else 2)
+    width = g.size_of(diagonals, diagonals.rank - 1)
+    if not band.is_one:
+        room = g.op("Sub", width, _lengths(g, away, high, wide))
+        place = g.op("Add", place, band.begin(g, away, room))
+        row = g.op("Mul", g.op("Sub", band.high, away), width)
+        place = g.op("Add", row, place)
+        width = g.op("Mul", width, g.size_of(diagonals, lead))
+        diagonals = g.reshape(diagonals, g.joined(g.shape_of(diagonals, 0, lead), width))
+    inside = g.op(
+        "And", g.op("GreaterOrEqual", away, band.low), g.op("LessOrEqual", away, band.high)
+    )
+    place = g.where(inside, place, g.index(0))
+    # One element more, for places of `other` where there is no diagonal at all.
+    return g.where(inside, g.op("Gather", _with_end(g, diagonals), place, axis=lead), other)
 
 
-def _length(g: GraphBuilder, low: int, high: int, rows: Value, columns: Value) -> Value:
-    """Of the longest of the diagonals low to high of a matrix."""
-    down = g.op("Add", rows, g.ints(min(high, 0)))
-    across = g.op("Sub", columns, g.ints(max(low, 0)))
+def _with_end(g: GraphBuilder, x: Value) -> Value:
+    """`x`, or where its last axis may be empty, one more: what Gather has no use for."""
+    axis = x.rank - 1
+    if x.size(axis):
+        return x
+    amounts = g.ints(*[0] * (2 * x.rank - 1), 1)
+    return g.op("Pad", x, amounts)
+
+
+def _lengths(g: GraphBuilder, away: Value, rows: Value, columns: Value) -> Value:
+    """Of diagonals of a matrix."""
+    down = g.op("Add", rows, g.op("Min", away, g.ints(0)))
+    across = g.op("Sub", columns, g.op("Max", away, g.ints(0)))
     return g.op("Max", g.op("Min", down, across), g.ints(0))
 
 
-def _spread(
-    g: GraphBuilder, diagonal: Value, offset: int, high: Value, wide: Value, other: Value
-) -> Value:
-    """`other` with the diagonal in its place."""
-    rows, columns = g.iota(g.scalar(high)), g.iota(g.scalar(wide))
-    away = g.op("Sub", g.unsqueeze(columns, 0), g.unsqueeze(rows, 1))
-    axis = diagonal.rank - 1
-    last = g.op("Sub", g.size_of(diagonal, axis), g.ints(1))
-    along = g.op("Max", g.op("Min", rows if offset >= 0 else columns, last), g.ints(0))
-    lines = g.op("Gather", diagonal, along, axis=axis)
-    placed = g.unsqueeze(lines, axis + 1 if offset >= 0 else axis)
-    return g.where(g.binary("Equal", away, offset), placed, other)
-
-
-@converts("MatrixSetDiagV3", constants=("k",))
+@converts("MatrixSetDiagV3")
 def matrix_set_diag(g: GraphBuilder, call: NodeView, x: Value, diagonal: Value, k: Value) -> Value:
     """The same, over the matrix."""
-    del k
-    return put(g, band_of(call, 2, call.attr("align")), x, diagonal)
+    return put(g, band_of(g, call, 2, k, call.attr("align")), x, diagonal)
 
 
 def put(g: GraphBuilder, band: Band, x: Value, diagonal: Value) -> Value:
     """`x` with these diagonals."""
+    band = band._replace(is_one=diagonal.rank < x.rank)
     return _placed(g, band, diagonal, g.size_of(x, x.rank - 2), g.size_of(x, x.rank - 1), x)
 
 
-@converts("MatrixDiagPartV3", constants=("k",))
+@converts("MatrixDiagPartV3")
 def matrix_diag_part(g: GraphBuilder, call: NodeView, x: Value, k: Value, padding: Value) -> Value:
     """Every (columns + 1)st element from where each diagonal begins."""
-    del k
-    return taken(g, band_of(call, 1, call.attr("align")), x, padding)
+    return taken(g, band_of(g, call, 1, k, call.attr("align")), x, padding)
 
 
 def taken(g: GraphBuilder, band: Band, x: Value, padding: Value) -> Value:
     """[..., length] for one diagonal, [..., diagonals, longest] for several."""
-    if band.low == band.high:
-        return _line(g, x, band.low)
     high, wide = g.size_of(x, x.rank - 2), g.size_of(x, x.rank - 1)
-    width = _length(g, band.low, band.high, high, wide)
-    rows = []
-    for offset in range(band.high, band.low - 1, -1):
-        line = _line(g, x, offset)
-        room = g.op("Sub", width, g.size_of(line, x.rank - 2))
-        ends = (g.ints(0), room) if band.stands_left(offset) else (room, g.ints(0))
-        lead = [0] * (x.rank - 2)
-        pads = g.joined(g.ints(*lead), ends[0], g.ints(*lead), ends[1]) if lead else g.joined(*ends)
-        rows.append(g.unsqueeze(g.op("Pad", line, pads, padding), x.rank - 2))
-    return g.concat(rows, x.rank - 2)
+    lead = x.rank - 2
+    longest = _longest(g, band, high, wide)
+    column = g.iota(g.scalar(longest))
+    away = band.high
+    valid = None
+    if not band.is_one:
+        numbers = g.iota(g.scalar(band.members(g)))
+        away = g.unsqueeze(g.op("Sub", band.high, numbers), 1)
+        length = _lengths(g, away, high, wide)
+        column = g.op("Sub", column, band.begin(g, away, g.op("Sub", longest, length)))
+        valid = g.op("And", g.binary("GreaterOrEqual", column, 0), g.op("Less", column, length))
+        column = g.where(valid, column, g.index(0))
+    row = g.op("Add", column, g.op("Max", g.op("Neg", away), g.ints(0)))
+    place = g.op("Add", g.op("Mul", row, wide), g.op("Add", column, g.op("Max", away, g.ints(0))))
+    if valid is not None:
+        place = g.where(valid, place, g.index(0))
+    flat = g.reshape(x, g.joined(g.shape_of(x, 0, lead), g.op("Mul", high, wide)))
+    found = g.op("Gather", flat, place, axis=lead)
+    if valid is None:
+        return found
+    found = g.where(valid, found, padding)
+    if band.is_one is not None:
+        return found
+    outer = _without_one(g, g.shape_of(found, 0, lead + 1), band.members(g), is_dropped=True)
+    return g.reshape(found, g.joined(outer, longest))
 
 
-def _line(g: GraphBuilder, x: Value, offset: int) -> Value:
-    """One diagonal."""
-    high, wide = g.size_of(x, x.rank - 2), g.size_of(x, x.rank - 1)
-    down, right = g.ints(max(-offset, 0)), g.ints(max(offset, 0))
-    numbers = g.iota(g.scalar(_length(g, offset, offset, high, wide)))
-    rows = g.op("Mul", g.op("Add", numbers, down), wide)
-    places = g.op("Add", rows, g.op("Add", numbers, right))
-    flat = g.reshape(x, g.joined(g.shape_of(x, 0, x.rank - 2), g.op("Mul", high, wide)))
-    return g.op("Gather", flat, places, axis=x.rank - 2)
+def _longest(g: GraphBuilder, band: Band, rows: Value, columns: Value) -> Value:
+    """The length of the longest of the diagonals."""
+    nearest = g.op("Min", g.op("Max", band.low, g.ints(0)), band.high)
+    return _lengths(g, nearest, rows, columns)
 
 
 @converts("Diag")

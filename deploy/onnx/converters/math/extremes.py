@@ -1,5 +1,6 @@
 """Where the largest and the smallest elements are."""
 
+from pinnace.deploy.onnx.converters.array.permutations import Moved
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
@@ -8,13 +9,15 @@ from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 
 
-@converts("ArgMax", "ArgMin", constants=("dimension",))
+@converts("ArgMax", "ArgMin")
 def arg_extreme(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
     """ArgMax, ArgMin: the first of equal ones in both; always int64 in ONNX."""
-    del axis
     kind = call.node.op.name
-    where = call.needed_int(1, "dimension")
-    found = g.op(kind, comparable(g, x), axis=where % x.rank, keepdims=0)
+    known = call.axes(1, x.rank)
+    x = comparable(g, x)
+    if known is None:
+        x, known = Moved(g, axis, x.rank).there(x), [0]
+    found = g.op(kind, x, axis=known[0], keepdims=0)
     return g.cast(found, call.dtype("output_type"))
 
 

@@ -5,6 +5,7 @@ from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
+from pinnace.framework.shapes import Shape
 
 
 def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -> Value:
@@ -29,7 +30,11 @@ def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -
     listed = g.as_int64(axes)
     if listed.shape.rank == 0:
         listed = g.unsqueeze(listed, 0)
-    return g.op(kind, x, listed, keepdims=keep, noop_with_empty_axes=1)
+    made = g.op(kind, x, listed, keepdims=keep, noop_with_empty_axes=1)
+    count = listed.shape.num_elements()
+    if count is not None and x.shape.rank is not None and not keep:
+        made.refine(Shape([None] * (x.rank - count)))  # no axis may be named twice
+    return made
 
 
 _KINDS = {"Sum": "ReduceSum", "Prod": "ReduceProd"}

@@ -14,7 +14,15 @@ from pinnace.deploy.onnx.ir.size_origins import is_multiple
 @converts("Conv2D", "Conv3D")
 def convolution(g: GraphBuilder, call: NodeView, x: Value, weights: Value) -> Value:
     """Conv; [places..., in, out] becomes [out, in, places...]."""
-    taps = known(call, list(weights.shape)[:-2])
+    sizes = list(weights.shape)[:-2]
+    if None in sizes:
+        window = layouts.window_of(call, [None] * x.rank, [1] * len(sizes), call.attr("strides"))
+        if window.padding == "SAME":
+            if any(rate != 1 for rate in window.dilations):
+                call.fail("the size of a window with dilations must be known")
+            window = window._replace(pads=None)
+        return grouped(g, call, window, x, weights, ())
+    taps = known(call, sizes)
     window = layouts.window_of(call, list(x.shape), taps, call.attr("strides"))
     return grouped(g, call, window, x, weights, taps)
 
@@ -48,7 +56,8 @@ def convolved(
         x = layouts.padded_for_same(g, x, window, taps)
         window = window._replace(pads=((0, 0),) * len(taps))
     attrs = window.attributes
-    attrs["kernel_shape"] = list(taps)
+    if taps:  # else the weights tell
+        attrs["kernel_shape"] = list(taps)
     if group != 1:
         attrs["group"] = group
     return layouts.emit(g, window, "Conv", 1, x, weights, **attrs)[0]

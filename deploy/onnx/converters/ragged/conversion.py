@@ -8,7 +8,7 @@ from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
 
 
-class _Rows(NamedTuple):
+class Rows(NamedTuple):
     """How values stand in rows.
 
     Attributes:
@@ -61,8 +61,8 @@ def to_tensor(
     return g.reshape(flat, g.joined(*sizes, *inner))
 
 
-def _nested(g: GraphBuilder, call: NodeView, parts: tuple[Value, ...]) -> list[_Rows]:
-    found: list[_Rows] = []
+def _nested(g: GraphBuilder, call: NodeView, parts: tuple[Value, ...]) -> list[Rows]:
+    found: list[Rows] = []
     count: Value | None = None
     for part, kind in zip(parts, call.attr("row_partition_types"), strict=True):
         name = kind.decode() if isinstance(kind, bytes) else kind
@@ -71,7 +71,7 @@ def _nested(g: GraphBuilder, call: NodeView, parts: tuple[Value, ...]) -> list[_
             count = g.reshape(part, [1])
             continue
         if name == "ROW_SPLITS":
-            rows = _of_splits(g, part)
+            rows = rows_of_splits(g, part)
         elif count is not None:
             rows = _of_owners(g, part, count)
         else:
@@ -83,16 +83,47 @@ def _nested(g: GraphBuilder, call: NodeView, parts: tuple[Value, ...]) -> list[_
     return found
 
 
-def _of_splits(g: GraphBuilder, splits: Value) -> _Rows:
+def rows_of_splits(g: GraphBuilder, splits: Value) -> Rows:
+    """Rows by where each begins and the last ends, int64."""
     starts, ends = g.slice(splits, 0, 0, -1), g.slice(splits, 0, 1, (1 << 63) - 1)
-    index = g.iota(g.op("Gather", splits, g.index(-1), axis=0))
-    before = g.op("LessOrEqual", g.unsqueeze(ends, 0), g.unsqueeze(index, 1))
-    owners = g.op("ReduceSum", g.as_int64(before), g.ints(1), keepdims=0)
-    return _Rows(owners, starts, g.op("Sub", ends, starts))
+    count = g.op("Gather", splits, g.ints(-1), axis=0)
+    ones = g.expand(g.index(1), g.shape_of(ends))
+    none = g.fill(g.op("Add", count, g.ints(1)), g.index(0))
+    over = g.op("ScatterElements", none, ends, ones, axis=0, reduction="add")
+    owners = g.slice(g.op("CumSum", over, g.index(0)), 0, 0, count)
+    return Rows(owners, starts, g.op("Sub", ends, starts))
 
 
-def _of_owners(g: GraphBuilder, owners: Value, count: Value) -> _Rows:
+def _of_owners(g: GraphBuilder, owners: Value, count: Value) -> Rows:
     ones = g.expand(g.index(1), g.size_of(owners, 0))
     zeros = g.fill(count, g.index(0))
     lengths = g.op("ScatterElements", zeros, owners, ones, axis=0, reduction="add")
-    return _Rows(owners, g.op("CumSum", lengths, g.index(0), exclusive=1), lengths)
+    return Rows(owners, g.op("CumSum", lengths, g.index(0), exclusive=1), lengths)
+
+
+@converts("RaggedTensorToSparse")
+def to_sparse(
+    g: GraphBuilder, call: NodeView, nested: tuple[Value, ...], values: Value
+) -> tuple[Value, Value, Value]:
+    """The row and the place in it of each value, axis by axis."""
+    del call
+    sizes = [g.op("Sub", g.size_of(nested[0], 0), g.ints(1))]
+    columns = [g.iota(g.scalar(sizes[0]))]
+    for splits in nested:
+        rows = rows_of_splits(g, g.as_int64(splits))
+        sizes.append(g.op("ReduceMax", g.joined(rows.lengths, g.ints(0)), g.ints(0), keepdims=1))
+        index = g.iota(g.scalar(g.size_of(rows.owners, 0)))
+        columns = [g.op("Gather", column, rows.owners, axis=0) for column in columns]
+        columns.append(g.op("Sub", index, g.op("Gather", rows.starts, rows.owners, axis=0)))
+    if values.rank > 1:
+        inner = g.shape_of(values, 1, values.rank)
+        flat = g.iota(g.op("Size", values))
+        place = g.op("Div", flat, g.op("ReduceProd", inner, keepdims=1))
+        columns = [g.op("Gather", column, place, axis=0) for column in columns]
+        for axis in range(1, values.rank):
+            rest = g.shape_of(values, axis + 1, values.rank)
+            step = g.op("ReduceProd", rest, keepdims=1) if axis + 1 < values.rank else g.ints(1)
+            columns.append(g.op("Mod", g.op("Div", flat, step), g.size_of(values, axis)))
+        sizes.append(inner)
+    indices = g.concat([g.unsqueeze(column, 1) for column in columns], 1)
+    return indices, g.reshape(values, [-1]), g.joined(*sizes)

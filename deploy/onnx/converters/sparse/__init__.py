@@ -8,3 +8,4 @@ from pinnace.deploy.onnx.converters.sparse import order as order
 from pinnace.deploy.onnx.converters.sparse import products as products
 from pinnace.deploy.onnx.converters.sparse import reduction as reduction
 from pinnace.deploy.onnx.converters.sparse import segments as segments
+from pinnace.deploy.onnx.converters.sparse import sets as sets

@@ -23,7 +23,6 @@ REFUSALS = {
     "BroadcastGradientArgs": "how many axes the shapes have must be known",
     "Bincount": "whether there are weights must be known",
     "ConcatOffset": "how many axes the shapes have must be known",
-    "CropAndResize": "no more than a reason",
     "CTCGreedyDecoder": "the number of classes must be known",
     "Cumprod": "the size of the axis must be known",
     "Cumsum": "a scalar has no axis",
@@ -42,12 +41,9 @@ REFUSALS = {
     "MatrixTriangularSolve": "broadcast against the right sides|are as many as the right sides",
     "Mfcc": "how many frequencies there are must be known",
     "NotEqual": "strings needs opset 19",
-    "Squeeze": "which axes have size 1 must be known",
     "StringLower": "letters of other scripts",
     "StringSplitV2": "without a separator|means no limit",
     "StringUpper": "letters of other scripts",
-    "StridedSlice": "a slice backwards",
-    "StridedSliceGrad": "a slice backwards",
     "UnravelIndex": "how many axes there are must be known",
     "UpperBound": "ONNX has no order of",
 }
@@ -80,6 +76,19 @@ REFUSALS.update(
     )
 )
 # Ranks that the operators are chosen by; types that nobody computes with.
+REFUSALS.update(
+    dict.fromkeys(
+        (
+            "Multinomial",
+            "RandomShuffle",
+            "RandomStandardNormal",
+            "RandomUniform",
+            "RandomUniformInt",
+            "TruncatedNormal",
+        ),
+        "draws other numbers in every run",
+    )
+)
 FOR_ALL = "the rank of|needs opset|has no kernel of"
 
 

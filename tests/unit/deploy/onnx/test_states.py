@@ -94,6 +94,64 @@ def test_an_assignment_in_a_loop_is_refused() -> None:
         export(step.get_concrete_function(X))
 
 
+class Reading(tf.Module):
+    """A loop, or a branch, that reads variables beside one that is assigned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = tf.Variable([2.0], name="w")
+        self.last = tf.Variable([0.0], name="last")
+
+    @tf.function(input_signature=[TensorSpec([1], np.float32, name="x")])
+    def looped(self, x: Any) -> Any:
+        _, y = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * self.w), [0, x])
+        self.last.assign(y)
+        return {"y": y}
+
+    @tf.function(input_signature=[TensorSpec([1], np.float32, name="x")])
+    def reads_what_it_keeps(self, x: Any) -> Any:
+        before = tf.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, y + self.last), [0, x])[1]
+        self.last.assign(x)
+        after = tf.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, y + self.last), [0, x])[1]
+        return {"a": before, "b": after}
+
+    @tf.function(input_signature=[TensorSpec([1], np.float32, name="x")])
+    def branched(self, x: Any) -> Any:
+        y = tf.cond(x[0] > 0, lambda: x * self.w, lambda: x + self.last)
+        self.last.assign_add(y)
+        return {"y": y}
+
+
+@pytest.mark.parametrize("name", ["looped", "reads_what_it_keeps", "branched"])
+def test_what_a_loop_only_reads_is_no_state(name: str) -> None:
+    module = Reading()
+    function = getattr(module, name)
+    report = export(function.get_concrete_function())
+    assert list(report.inputs) == ["x", "state_in_last"]
+    assert list(report.outputs)[-1] == "state_out_last"
+    state = np.float32([0])
+    for number in (1.0, -2.0, 5.0, -0.5):
+        x = np.float32([number])
+        *found, state = run_model(report, [x, state])
+        wanted = function(x)
+        for got, key in zip(found, sorted(wanted), strict=True):
+            np.testing.assert_array_equal(got, wanted[key])
+        np.testing.assert_array_equal(state, module.last)
+
+
+def test_a_layer_that_keeps_its_states_over_any_time() -> None:
+    for kind in (tf.keras.layers.LSTM, tf.keras.layers.GRU, tf.keras.layers.SimpleRNN):
+        inputs = tf.keras.Input(batch_shape=(2, None, 3))
+        model = tf.keras.Model(inputs, kind(4, stateful=True)(inputs))
+        report = export(model)
+        rng = np.random.default_rng(0)
+        states = [np.zeros((2, 4), np.float32)] * (len(report.inputs) - 1)
+        for time in (3, 1, 6):
+            x = rng.standard_normal((2, time, 3)).astype("f4")
+            y, *states = run_model(report, [x, *states])
+            np.testing.assert_allclose(y, np.asarray(model(tf.constant(x))), atol=1e-5)
+
+
 def test_a_call_that_assigns_nothing_is_only_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     scale = tf.Variable(2.0)
 

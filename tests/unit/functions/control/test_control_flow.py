@@ -304,3 +304,22 @@ def test_loops_and_branches_survive_saving(tmp_path: Any) -> None:
     np.testing.assert_array_equal(again.numpy(), y.numpy())
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy())
+
+
+@pytest.mark.parametrize("shape", [[1], [1, 1], [None], None])
+def test_a_condition_of_one_element_is_a_scalar(shape: Any) -> None:
+    @tf.function(input_signature=[tf.TensorSpec(shape, tf.int32)])
+    def count(x: Any) -> Any:
+        return while_loop(lambda i: i < 3, lambda i: i + 1, (x,))
+
+    given = np.zeros([size or 1 for size in shape or [1]], np.int32)
+    np.testing.assert_array_equal(count(given)[0], given + 3)
+
+
+def test_a_condition_of_several_elements_is_refused() -> None:
+    @tf.function
+    def count(x: Any) -> Any:
+        return while_loop(lambda i: i < 3, lambda i: i + 1, (x,))
+
+    with pytest.raises(TypeError, match=r"cond must give a bool scalar, got bool\[2\]"):
+        count(np.zeros(2, np.int32))

@@ -115,6 +115,15 @@ def test_identity_matrices_come_in_batches_of_unknown_size() -> None:
     np.testing.assert_array_equal(np.asarray(pinnace.eye(rows)), np.eye(2))
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32])
+def test_identity_matrices_take_their_sizes_in_any_number(dtype: type[np.generic]) -> None:
+    n, m = pinnace.constant(3, dtype), pinnace.constant(2, dtype)
+    for sizes in ((n,), (n, m), (2, n), (n, 2)):
+        plain = [int(np.asarray(size)) for size in sizes]
+        np.testing.assert_array_equal(np.asarray(pinnace.eye(*sizes)), np.eye(*plain))
+    assert pinnace.eye(n, batch_shape=[2]).shape == [2, 3, 3]
+
+
 def test_a_norm_has_an_order() -> None:
     with pytest.raises(ValueError, match="ord must be"):
         pinnace.norm([1.0], ord="nuclear")

@@ -88,12 +88,18 @@ def serving(
     work: Callable[[Ask], Awaitable[None]],
     keys: str = "",
     servers: tuple[bool, ...] = (True, False),
+    *,
+    shared_memory: bool = False,
 ) -> None:
     """Ask a server on a port of its own: one on grpcio's core, and one on grpc.aio."""
     write_version(tmp_path / "m", 7)
     models = (ModelConfig("m", str(tmp_path / "m")),)
     settings = Settings(
-        models=models, file_system_poll_s=0, max_body_bytes=10**6, model_control=True
+        models=models,
+        file_system_poll_s=0,
+        max_body_bytes=10**6,
+        model_control=True,
+        shared_memory=shared_memory,
     )
 
     async def run(repository: Repository, on_core: bool) -> None:

@@ -108,10 +108,9 @@ def repeats_key(text: bytes) -> bool:
         (b"[1, 2, 3}", r"Expecting '\]' at offset: 8"),
         (b'[1, 2, "abc]', "Unterminated string"),
         (b"[1, [2, 3]", "1 brackets are never closed at offset: 10"),
-        (b"[1, 2, \xff]", "Invalid UTF-8 at offset: 7"),
-        (b"[1, 2, 3] \xff", "Invalid UTF-8 at offset: 10"),
+        (b"[1, 2, \xff]", r"Invalid UTF-8, .* at offset: 7"),
+        (b"[1, 2, 3] \xff", r"Invalid UTF-8, .* at offset: 10"),
         (b"[1, 2, 1e999]", "too big"),
-        (b"[" * 70 + b"1,2,3,4,5" + b"]" * 70, "nested too deeply"),
     ],
 )
 def test_errors_say_where(body: bytes, message: str) -> None:

@@ -68,18 +68,68 @@ def test_liberties_are_taken(text: str, value: object) -> None:
         (b"{'a': 1}", r"JSON Parse error: .* at offset: 1"),
         (b"hello", r"JSON Parse error: .* at offset: 0"),
         (b'["\x01"]', r"JSON Parse error: Invalid control character.* at offset: 2"),
-        (b'["\xff"]', r"JSON Parse error: Invalid UTF-8 at offset: 2"),
+        (b'["\xff"]', r'JSON Parse error: Invalid UTF-8, .*"b64".* at offset: 2'),
         (b"\xef\xbb\xbf[1]", r"JSON Parse error: .* at offset: 0"),
         (b"[1e400]", "JSON Parse error: Number too big to be stored in double: 1e400"),
         (b"[" + b"9" * 400 + b"]", "JSON Parse error: Number too big to be stored in double: 999"),
         (b"[" * 100_000, "JSON Parse error"),
         (b'{"a":' * 100_000, "JSON Parse error"),
-        (b"[" * 100_000 + b"]" * 100_000, "JSON Parse error: nested too deeply"),
+        (b"[" * 100_000 + b"}" + b"]" * 99_999, "JSON Parse error: Invalid value"),
+        (b"[" * 5000 + b"1 2" + b"]" * 5000, "JSON Parse error: Expecting ',' delimiter"),
+        (b'{"a":' * 5000 + b"," + b"}" * 5000, "JSON Parse error: "),
+        (b'["a", "' + b"[" * 5000, "JSON Parse error: "),
     ],
 )
 def test_what_is_not_json_has_an_offset(body: bytes, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         parse_json(body)
+
+
+def nested(count: int, inside: str) -> str:
+    return "[" * count + inside + "]" * count
+
+
+@pytest.mark.parametrize("before", ["", " " * 70_000, "[1, 2], " * 9000])
+@pytest.mark.parametrize(
+    "deep",
+    [
+        nested(200_000, ""),
+        nested(2000, "NaN"),
+        nested(2000, "[1], [2], {}"),
+        nested(1500, nested(1500, "1") + ', "' + "[" * 3000 + '"'),
+        '{"a": ' * 2000 + '"}]"' + "}" * 2000,
+        '["[[\\"", ' * 2000 + "1" + "]" * 2000,
+    ],
+)
+def test_what_is_nested_deep_stands_in_the_way_of_nothing_else(before: str, deep: str) -> None:
+    for parse in (parse_json, parse_json_tolerantly):
+        found = parse(
+            f'{{"w": [{before}0], "x": [1, 2.5], "deep": {deep}, "y": {{"z": 3}}}}'.encode()
+        )
+        assert isinstance(found, dict)
+        assert found["x"] == [1, 2.5]
+        assert found["y"] == {"z": 3}
+        inside = found["deep"]
+        for _ in range(50):
+            assert isinstance(inside, list | dict)
+            inside = inside[-1] if isinstance(inside, list) else inside["a"]
+
+
+@given(st.integers(0, 3), st.lists(st.sampled_from('[]{}",:1n \\'), max_size=40).map("".join))
+def test_texts_in_deep_lists_are_refused_as_they_are_alone(lists: int, text: str) -> None:
+    def is_json(body: str) -> bool:
+        try:
+            parse_json(body.encode())
+        except InvalidArgumentError:
+            return False
+        return True
+
+    try:
+        orjson.loads(f"[{text}]")
+        is_right = True
+    except orjson.JSONDecodeError:
+        is_right = False
+    assert is_json(nested(1500 + 20 * lists, text)) == is_right
 
 
 @given(st.binary(max_size=60))

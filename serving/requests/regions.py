@@ -1,0 +1,324 @@
+"""Shared memory of this machine that clients register by name: Triton's system shared memory.
+
+A region is read and written through its file, not mapped: a client that shortens the object of its
+memory would end a process that had it mapped.
+Source: docs/reference/serving_api.md 4.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pinnace.framework.errors import (
+    AlreadyExistsError,
+    InternalError,
+    InvalidArgumentError,
+    NotFoundError,
+    ResourceExhaustedError,
+    UnimplementedError,
+)
+from pinnace.serving.requests.expansion import ALLOWANCE, PIECE_BYTES, check_expansion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FOLDER = "/dev/shm"
+MOST_REGIONS = 256
+_MOST_BYTES = 2**63 - 1
+_MOST_NAME = 255
+# POSIX: one word, which a slash may stand before. What begins with a dot is no object of a client.
+_KEY = re.compile(r"/?([^/.\0][^/\0]{0,254})")
+_MEMORY = ("shared_memory_region", "shared_memory_byte_size", "shared_memory_offset")
+_SHOWN = 80
+
+
+class _Descriptor:
+    """An open file, closed when nobody reads or writes it any more."""
+
+    _close = staticmethod(os.close)  # at the end of the interpreter, `os` is gone before this
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        self._close(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of an object of shared memory.
+
+    Attributes:
+        name: that clients gave it.
+        key: name of the object.
+        offset: where it begins in the object.
+        byte_size: its length.
+        file: the object.
+    """
+
+    name: str
+    key: str
+    offset: int
+    byte_size: int
+    file: _Descriptor
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a request has a tensor.
+
+    Attributes:
+        region: name of the region.
+        offset: where it begins in the region.
+        byte_size: bytes that it has, or may have.
+    """
+
+    region: str
+    offset: int
+    byte_size: int
+
+    def parameters(self, size: int) -> dict[str, str | int]:
+        """What an answer says of a tensor of so many bytes that was written there."""
+        found: dict[str, str | int] = {
+            "shared_memory_region": self.region,
+            "shared_memory_byte_size": size,
+        }
+        return {**found, "shared_memory_offset": self.offset} if self.offset else found
+
+
+class Regions:
+    """The regions that are registered. Any thread may use it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._regions: dict[str, Region] = {}
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest region; 0 if there is none."""
+        return max((region.byte_size for region in self.named()), default=0)
+
+    def named(self, name: str = "") -> list[Region]:
+        """The region of a name, or all.
+
+        Raises:
+            NotFoundError: there is none of that name.
+        """
+        with self._lock:
+            if not name:
+                return list(self._regions.values())
+            if name not in self._regions:
+                raise NotFoundError(f"Unable to find system shared memory region: '{_shown(name)}'")
+            return [self._regions[name]]
+
+    def register(self, name: str, key: str, offset: int, byte_size: int) -> None:
+        """Open a part of an object of shared memory.
+
+        Raises:
+            AlreadyExistsError: there is a region of that name.
+            InvalidArgumentError: the object is shorter, or its name is none.
+            InternalError: it cannot be opened.
+            ResourceExhaustedError: there are too many regions.
+        """
+        if not name or len(name) > _MOST_NAME:
+            raise InvalidArgumentError(
+                f"the name of a shared memory region must have 1 to {_MOST_NAME} letters, "
+                f"got {len(name)}"
+            )
+        with self._lock:
+            if name in self._regions:
+                raise AlreadyExistsError(
+                    f"shared memory region '{_shown(name)}' already in manager"
+                )
+            if len(self._regions) >= MOST_REGIONS:
+                raise ResourceExhaustedError(
+                    f"{MOST_REGIONS} shared memory regions are registered, which is the limit\n"
+                    "  Try: unregister those that are not used"
+                )
+            file = _opened(key)
+            whole = os.fstat(file.number).st_size
+            is_part = offset >= 0 and byte_size > 0 and offset + byte_size <= whole
+            if not is_part:
+                raise InvalidArgumentError(
+                    f"failed to register shared memory region '{_shown(name)}': invalid args: "
+                    f"{byte_size} bytes at {offset} are not in an object of {whole} bytes"
+                )
+            self._regions[name] = Region(name, key, offset, byte_size, file)
+
+    def unregister(self, name: str = "") -> None:
+        """Forget a region, or all; one that is in use is read and written to the end."""
+        with self._lock:
+            if name:
+                self._regions.pop(name, None)
+            else:
+                self._regions.clear()
+
+    def read(self, place: Place) -> memoryview:
+        """A copy of the bytes at a place.
+
+        Raises:
+            NotFoundError: there is no such region.
+            InvalidArgumentError: the place is not in it.
+        """
+        region = self._around(place)
+        found = memoryview(bytearray(place.byte_size))
+        done = 0
+        while done < place.byte_size:
+            at = region.offset + place.offset + done
+            count = os.preadv(region.file.number, [found[done : done + PIECE_BYTES]], at)
+            if not count:
+                raise InvalidArgumentError(
+                    f"the object '{_shown(region.key)}' of shared memory region "
+                    f"'{_shown(region.name)}' has become shorter than the region"
+                )
+            done += count
+        return found
+
+    def write(self, output: str, place: Place, data: bytes) -> None:
+        """Put an output at a place.
+
+        Raises:
+            NotFoundError: there is no such region.
+            InvalidArgumentError: the place is not in it.
+            InternalError: the output is longer.
+        """
+        region = self._around(place)
+        if len(data) > place.byte_size:
+            raise InternalError(
+                "shared memory size specified with the request for output "
+                f"'{_shown(output)}' ({place.byte_size} bytes) should be at least {len(data)} "
+                "bytes to hold the results"
+            )
+        first = region.offset + place.offset
+        if os.fstat(region.file.number).st_size < first + len(data):  # writing would lengthen it
+            raise InvalidArgumentError(
+                f"the object '{_shown(region.key)}' of shared memory region "
+                f"'{_shown(region.name)}' has become shorter than the region"
+            )
+        view = memoryview(data)
+        done = 0
+        while done < len(view):
+            piece = view[done : done + PIECE_BYTES]
+            done += os.pwrite(region.file.number, piece, first + done)
+
+    def _around(self, place: Place) -> Region:
+        with self._lock:
+            region = self._regions.get(place.region)
+        if region is None:
+            raise NotFoundError(f"Unable to find shared memory region: '{_shown(place.region)}'")
+        if place.offset >= region.byte_size:
+            raise InvalidArgumentError(
+                f"Invalid offset for shared memory region: '{_shown(region.name)}'"
+            )
+        if place.offset + place.byte_size > region.byte_size:
+            raise InvalidArgumentError(
+                f"Invalid offset + byte size for shared memory region: '{_shown(region.name)}'"
+            )
+        return region
+
+
+def regions() -> Regions:
+    """The regions that the request which this thread works for may use.
+
+    Raises:
+        UnimplementedError: the server has none.
+    """
+    found: Regions | None = ALLOWANCE.regions
+    if found is None:
+        raise no_regions()
+    return found
+
+
+def no_regions() -> UnimplementedError:
+    """Why a server has none."""
+    return UnimplementedError(
+        "the server reads and writes no memory of its clients\n  Try: send the values as bytes, or "
+        "pinnace serve --shared_memory, for clients on its machine"
+    )
+
+
+def no_gpu(name: str) -> UnimplementedError:
+    """Why no memory of a GPU can be registered."""
+    return UnimplementedError(
+        f"failed to register CUDA shared memory region: '{_shown(name)}', GPUs not supported"
+    )
+
+
+def place_of(whose: str, parameters: Mapping[str, object]) -> Place | None:
+    """Where the parameters of a tensor say that it is; None if they do not.
+
+    Args:
+        whose: parameters they are, for messages.
+        parameters: of a tensor.
+
+    Raises:
+        InvalidArgumentError: they are of another kind.
+        UnimplementedError: the server has no regions.
+    """
+    if not any(name in parameters for name in _MEMORY):
+        return None
+    try:
+        regions()
+    except UnimplementedError as error:
+        named = next(name for name in _MEMORY if name in parameters)
+        raise UnimplementedError(
+            f"parameter '{named}' of {whose} is not supported: {error.message}"
+        ) from None
+    name, size, offset = _MEMORY
+    region = parameters.get(name)
+    if not isinstance(region, str):
+        raise InvalidArgumentError(f"'{name}' of {whose} must be a name")
+    begin = _bytes(f"'{offset}' of {whose}", parameters.get(offset, 0))
+    return Place(region, begin, _bytes(f"'{size}' of {whose}", parameters.get(size)))
+
+
+def _bytes(what: str, number: object) -> int:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _MOST_BYTES:
+        raise InvalidArgumentError(f"{what} must be a number of bytes, got {str(number)[:_SHOWN]}")
+    return number
+
+
+def read_places(places: Mapping[str, Place]) -> dict[str, memoryview]:
+    """The bytes of inputs, by their names.
+
+    Raises:
+        RequestTooLargeError: they are more than a request may take.
+    """
+    if not places:
+        return {}
+    check_expansion(
+        sum(place.byte_size for place in places.values()), "the inputs in shared memory"
+    )
+    return {name: regions().read(place) for name, place in places.items()}
+
+
+def _opened(key: str) -> _Descriptor:
+    """The object of a name.
+
+    Raises:
+        InvalidArgumentError: it is no name of an object.
+        InternalError: it cannot be opened.
+    """
+    match = _KEY.fullmatch(key)
+    if match is None:
+        raise InvalidArgumentError(
+            f"the key of shared memory must be the name of an object in {FOLDER}, without "
+            f"slashes but one before it, got '{_shown(key)}'"
+        )
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        file = _Descriptor(os.open(f"{FOLDER}/{match[1]}", flags))
+    except OSError:
+        raise InternalError(f"Unable to open shared memory region: '{_shown(key)}'") from None
+    if not stat.S_ISREG(os.fstat(file.number).st_mode):
+        raise InternalError(f"Unable to open shared memory region: '{_shown(key)}'")
+    return file
+
+
+def _shown(text: str) -> str:
+    return text[:_SHOWN]
