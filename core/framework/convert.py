@@ -137,7 +137,10 @@ def _nested_strings(value: object, strings: bool) -> Array:
         if not isinstance(item, (str, bytes)):
             kind = type(item).__name__
             beside = ", beside strings" if strings else ""
-            raise ValueError(f"cannot convert {_excerpt(item)} ({kind}) to a tensor{beside}")  # noqa: TRY004 (TensorFlow's class)
+            remedy = "\n  Try: its toarray()" if hasattr(item, "toarray") else ""
+            raise ValueError(  # noqa: TRY004 (TensorFlow's class)
+                f"cannot convert {_excerpt(item)} ({kind}) to a tensor{beside}{remedy}"
+            )
     return _strings(array)
 
 
