@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from pinnace.framework import structure
@@ -170,7 +171,7 @@ def check_how(steps: Any, jit_compile: Any) -> None:
     Raises:
         ValueError: fewer than one step in an execution, or another `jit_compile`.
     """
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+    if isinstance(steps, bool) or not isinstance(steps, Integral) or steps < 1:
         raise ValueError(
             f"compile: steps_per_execution must be an integer of at least 1, got {steps!r}"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,9 +68,9 @@ def batches_of(
     if _is_arrays(x):
         parts = array_parts(who, x, y, sample_weight, upright=upright)
         parts = _weighted(parts, class_weight)
-        if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
+        if batch_size is not None and (not isinstance(batch_size, Integral) or batch_size < 1):
             raise ValueError(f"{who}: batch_size must be at least 1, got {batch_size!r}")
-        arrays = ArrayBatches(parts, batch_size or 32, shuffle)
+        arrays = ArrayBatches(parts, int(batch_size or 32), shuffle)
         return arrays if steps is None else LimitedBatches(arrays, steps, who)
     if y is not None or sample_weight is not None:
         given = "`sample_weights`" if y is None else "`y`"

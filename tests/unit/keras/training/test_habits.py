@@ -1,6 +1,7 @@
 """Ordinary habits: an array in a list, and data that end before the epochs do."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,3 +124,40 @@ def test_data_that_never_gave_a_batch_are_an_error_and_enough_data_are_quiet():
         warnings.simplefilter("error")
         sequential().fit(DATA.repeat(), steps_per_epoch=3, epochs=3, verbose=0)
         sequential().fit(DATA, steps_per_epoch=1, epochs=3, verbose=0)
+
+
+def test_numbers_of_numpy_say_how_much() -> None:
+    def history(integer: Any) -> Any:
+        model = keras.Sequential(
+            [keras.Input((3,)), keras.layers.Dense(1, kernel_initializer="ones")]
+        )
+        model.compile(keras.optimizers.SGD(0.1), "mse", steps_per_execution=integer(2))
+        x = np.arange(30, dtype=np.float32).reshape(10, 3) / 30
+        options = {"batch_size": integer(4), "epochs": integer(4), "initial_epoch": integer(1)}
+        options |= {"validation_freq": integer(2), "steps_per_epoch": integer(3)}
+        options |= {"validation_batch_size": integer(3), "validation_steps": integer(2)}
+        fitted = model.fit(
+            x, x[:, :1], shuffle=False, verbose=0, validation_data=(x, x[:, :1]), **options
+        )
+        found = {"predicted": model.predict(x, batch_size=integer(3), steps=integer(2), verbose=0)}
+        return fitted.history | found
+
+    wanted = history(int)
+    for integer in (np.int64, np.uint8):
+        found = history(integer)
+        assert found.keys() == wanted.keys()
+        for name, values in wanted.items():
+            np.testing.assert_array_equal(found[name], values)
+
+
+def test_functions_are_called_in_logs_as_keras_calls_them() -> None:
+    def MeanTruth(y_true: Any, y_pred: Any) -> Any:  # noqa: N802 (a name that Keras changes)
+        del y_pred
+        return tf.reduce_mean(y_true, -1)
+
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=[lambda y_true, y_pred: y_true - y_pred, MeanTruth])
+    x = np.ones((4, 3), np.float32)
+    found = model.evaluate(x, x[:, :1], verbose=0, return_dict=True)
+    assert set(found) == {"loss", "lambda", "mean_truth"}  # Keras 3.15
+    assert found["mean_truth"] == 1.0
