@@ -18,7 +18,10 @@ PROGRAMS = dict(
     re.findall(r"^## (.+?)\n(?:.|\n)*?^```python\n((?:.|\n)*?)^```$", PAGE.read_text(), re.M)
 )
 # After what is installed here: tools must not replace its NumPy.
-RUN = "import sys; sys.path.append(sys.argv[1]); exec(compile(sys.argv[2], 'program', 'exec'), {'__name__': 'program'})"
+RUN = (
+    "import sys; sys.path.append(sys.argv[1]); "
+    "exec(compile(sys.argv[2], 'program', 'exec'), {'__name__': 'program'})"
+)
 
 
 @pytest.mark.parametrize("tool", PROGRAMS)

@@ -161,3 +161,33 @@ def test_functions_are_called_in_logs_as_keras_calls_them() -> None:
     found = model.evaluate(x, x[:, :1], verbose=0, return_dict=True)
     assert set(found) == {"loss", "lambda", "mean_truth"}  # Keras 3.15
     assert found["mean_truth"] == 1.0
+
+
+@pytest.mark.parametrize("rows", [5, 8, 12, 22])
+@pytest.mark.parametrize("method", ["evaluate", "fit", "test_on_batch"])
+def test_penalties_of_outputs_are_divided_by_every_batch(rows: int, method: str) -> None:
+    """Batches of other sizes than the first are traced with an open axis."""
+    x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3) / rows
+    model = keras.Sequential(
+        [
+            keras.Input((3,)),
+            keras.layers.Dense(2, kernel_initializer="ones", activity_regularizer="l1"),
+            keras.layers.ActivityRegularization(l2=0.5),
+        ]
+    )
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    y = np.tile(x.sum(1, keepdims=True), 2)
+    wanted = (0.01 * np.abs(y).sum() + 0.5 * np.square(y).sum()) / rows
+    if method == "test_on_batch":
+        for size in (8, 3, 5, 8):
+            part = slice(0, min(size, rows))
+            own = (0.01 * np.abs(y[part]).sum() + 0.5 * np.square(y[part]).sum()) / len(y[part])
+            model.reset_metrics()
+            found = model.test_on_batch(x[part], y[part])
+            np.testing.assert_allclose(found, own, rtol=1e-5)
+    elif method == "fit":
+        found = model.fit(x, y, batch_size=8, epochs=2, verbose=0).history["loss"]
+        np.testing.assert_allclose(found, [wanted] * 2, rtol=1e-5)
+    else:
+        found = model.evaluate(x, y, batch_size=8, verbose=0)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
