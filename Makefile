@@ -28,6 +28,10 @@ SERVING_API_PINS := tensorflow-serving-api==2.21.0
 PACKAGES_PINS := deepcut==0.7.0.0 mtcnn==1.0.0 SEFR-CUT==1.1 guesslang==2.2.1 naampy==0.6.0 \
   spliceai==1.3.1 fer==25.10.3 joblib==1.5.2 lz4==4.4.4 pandas==2.3.3 python-dateutil==2.9.0.post0 \
   scikit-learn==1.7.2 threadpoolctl==3.6.0 pytz==2025.2 six==1.17.0 python-crfsuite==0.9.11 pyahocorasick==2.2.0 tqdm==4.67.1 scipy==1.16.3
+# Searches and explanations, without what they would bring of Keras.
+COMPANIONS_PINS := keras-tuner==1.4.8 kt-legacy==1.0.5 optuna==5.0.0 colorlog==6.12.0 alembic==1.20.1 Mako==1.4.3 SQLAlchemy==2.1.9 \
+  tqdm==4.70.1 lime==0.2.0.1 shap==0.51.0 slicer==0.0.8 cloudpickle==3.1.3 joblib==1.6.0 threadpoolctl==3.8.0 \
+  scikit-image==0.26.0 lazy_loader==0.6 networkx==3.6.1 tifffile==2026.3.3 imageio==2.38.1 requests==2.34.2 six==1.17.0 packaging==26.4
 # Keras 2, whose SavedModels most people have; it stands beside TensorFlow's environment.
 KERAS2_PINS := tf_keras==2.21.0
 # Vision architectures that others wrote in Keras 2; they stand beside both.
@@ -89,6 +93,7 @@ TRITON := $(CACHE)/venvs/triton-$(call sum,$(TRITON_PINS))
 KSERVE := $(CACHE)/venvs/kserve-$(call sum,$(KSERVE_PINS))
 SERVING_API := $(CACHE)/venvs/serving-api-$(call sum,$(SERVING_API_PINS))
 KERAS2 := $(CACHE)/venvs/keras2-$(call sum,$(KERAS2_PINS))
+COMPANIONS := $(CACHE)/venvs/companions-$(call sum,$(COMPANIONS_PINS))
 PACKAGES := $(CACHE)/venvs/packages-$(call sum,$(PACKAGES_PINS))
 VISION := $(CACHE)/venvs/vision-$(call sum,$(VISION_PINS))
 # Also by what writes them.
@@ -272,6 +277,11 @@ $(VISION)/.installed: $(TENSORFLOW)/.installed $(KERAS2)/.installed
 $(ARCHITECTURES)/.written: $(VISION)/.installed
 	@echo "$(ARCHITECTURES): TensorFlow writes 26 vision architectures (about 2 GB; ten minutes)"
 	@PYTHONPATH=$(VISION):$(KERAS2) $(TENSORFLOW)/bin/python tests/hot/architectures.py $(ARCHITECTURES)
+	@touch $@
+
+$(COMPANIONS)/.installed: $(INSTALLED)
+	@echo "$(COMPANIONS): installing searches and explanations (about 150 MB)"
+	@$(VENV)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(COMPANIONS) $(COMPANIONS_PINS)
 	@touch $@
 
 $(PACKAGES)/.installed: $(TENSORFLOW)/.installed
@@ -473,6 +483,11 @@ interop: $(READY) $(TENSORFLOW)/.installed $(KERAS2)/.installed $(DIGITS)/saved_
 	$(VENV)/bin/python tests/interop/corpus.py --paths $(INTEROP_PATHS)
 	$(TENSORFLOW)/bin/python tests/tools/tf_check.py $(DIGITS) --paths $(INTEROP_PATHS)
 	PINNACE_TF_PATHS=$(INTEROP_PATHS) $(VENV)/bin/pytest -q -m interop $(ARGS)
+
+.PHONY: companions
+companions: export PINNACE_COMPANIONS = $(abspath $(COMPANIONS))
+companions: $(INSTALLED) $(COMPANIONS)/.installed ## KerasTuner, Optuna, scikit-learn, LIME and SHAP with pinnace
+	$(VENV)/bin/pytest -q -m companions tests/companions $(ARGS)
 
 .PHONY: packages
 packages: export PINNACE_PACKAGES = $(abspath $(PACKAGES))

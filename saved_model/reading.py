@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from pinnace.engine.ahead.table import FILE as KERNELS_FILE
 from pinnace.engine.ahead.table import FOLDER as KERNELS_FOLDER
+from pinnace.framework import tracebacks
 from pinnace.framework.context import init_scope
 from pinnace.framework.errors import (
     DataLossError,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _TRIES = 10
 
 
+@tracebacks.entry
 def load(
     export_dir: str | os.PathLike[str],
     tags: str | Iterable[str] | None = None,

@@ -40,7 +40,7 @@ from pinnace.data.numpy_iterator import NumpyIterator
 from pinnace.data.options import Options
 from pinnace.data.stage import SeedSource, Stage
 from pinnace.data.variants import variant_of
-from pinnace.framework import dtypes, structure
+from pinnace.framework import dtypes, structure, tracebacks
 from pinnace.framework.context import state
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.no_effect import ignored
@@ -349,6 +349,7 @@ class Dataset:
 
     # Functions of elements.
 
+    @tracebacks.entry
     def map(
         self,
         map_func: Callable[..., Any],
@@ -380,6 +381,7 @@ class Dataset:
             maps.Mapped(self._stage, function, parallel, self._in_order(deterministic))
         )
 
+    @tracebacks.entry
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """The elements for which `predicate` gives True."""
         del name
@@ -387,6 +389,7 @@ class Dataset:
         check_predicate(function, "filter")
         return self._with(maps.Filtered(self._stage, function))
 
+    @tracebacks.entry
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """The elements before the first for which `predicate` gives False."""
         del name
@@ -394,6 +397,7 @@ class Dataset:
         check_predicate(function, "take_while")
         return self._with(maps.TakenWhile(self._stage, function))
 
+    @tracebacks.entry
     def scan(
         self, initial_state: Nest, scan_func: Callable[..., Any], name: str | None = None
     ) -> Dataset:
@@ -402,6 +406,7 @@ class Dataset:
         step = maps.StateFunction(initial_state, scan_func, self.element_spec, "scan", gives=True)
         return self._with(maps.Scanned(self._stage, step))
 
+    @tracebacks.entry
     def reduce(
         self, initial_state: Nest, reduce_func: Callable[..., Any], name: str | None = None
     ) -> Any:
@@ -415,12 +420,14 @@ class Dataset:
             return reducing.traced_reduce(handle, self.element_spec, initial_state, reduce_func)
         return reducing.reduced(self._stage, initial_state, reduce_func)
 
+    @tracebacks.entry
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
         """The elements of map_func(element), a dataset, one dataset after the other."""
         del name
         maker = StageMaker(map_func, self.element_spec, "flat_map", Dataset)
         return self._with(interleave.FlatMapped(self._stage, maker))
 
+    @tracebacks.entry
     def interleave(
         self,
         map_func: Callable[..., Any],
@@ -639,6 +646,7 @@ class Dataset:
 
     # Batches, windows and groups.
 
+    @tracebacks.entry
     def batch(
         self,
         batch_size: Any,

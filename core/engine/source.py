@@ -19,7 +19,7 @@ from pinnace.graph.graph import Value, constant_of
 from pinnace.ops.array.constants import CONST
 from pinnace.ops.kernels import weights
 from pinnace.ops.kernels.poison import fill
-from pinnace.ops.opdef import explain
+from pinnace.ops.opdef import explain, out_of_memory
 from pinnace.ops.running import RunContext
 from pinnace.ops.state.variables import READ_VARIABLE
 
@@ -369,6 +369,11 @@ def locate(error: Exception, node: Node) -> None:
         error.message = visible(f"{error.message}{where}")
         error.args = (error.message, *error.args[1:])
         error.located = True  # type: ignore[attr-defined]
+    elif isinstance(error, MemoryError):
+        specs = node.op.pack_inputs([value.spec for value in node.inputs], node.attrs)
+        short = out_of_memory(error, node.op, specs, where)
+        short.located = True  # type: ignore[attr-defined]
+        raise short from error
     elif type(error) in {ValueError, IndexError, TypeError}:
         specs = node.op.pack_inputs([value.spec for value in node.inputs], node.attrs)
         made = errors.InvalidArgumentError(explain(node.op, str(error), specs) + where)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pinnace import late
-from pinnace.framework import dtypes
+from pinnace.framework import dtypes, tracebacks
 from pinnace.framework.columns import column_array, is_column
 from pinnace.framework.context import state
 from pinnace.framework.conversions import converted
@@ -38,16 +38,20 @@ def array_of(value: object, dtype: DType | None = None, hint: DType | None = Non
         TypeError: the value cannot become that type.
         ValueError: a nested sequence is ragged.
     """
-    if isinstance(value, Tensor):
-        value = np.asarray(value._array)
-    if dtype is None and hint is not None:
-        try:
-            return _as_dtype(value, hint, exact=True)
-        except (TypeError, ValueError):
-            return array_of(value)
-    if dtype is None:
-        return _natural(value)
-    return _as_dtype(value, dtype)
+    try:
+        if isinstance(value, Tensor):
+            value = np.asarray(value._array)
+        if dtype is None and hint is not None:
+            try:
+                return _as_dtype(value, hint, exact=True)
+            except (TypeError, ValueError):
+                return array_of(value)
+        if dtype is None:
+            return _natural(value)
+        return _as_dtype(value, dtype)
+    except Exception as error:
+        tracebacks.cut(error)
+        raise
 
 
 def _natural(value: object) -> Array:
@@ -137,7 +141,10 @@ def _nested_strings(value: object, strings: bool) -> Array:
         if not isinstance(item, (str, bytes)):
             kind = type(item).__name__
             beside = ", beside strings" if strings else ""
-            raise ValueError(f"cannot convert {_excerpt(item)} ({kind}) to a tensor{beside}")  # noqa: TRY004 (TensorFlow's class)
+            remedy = "\n  Try: its toarray()" if hasattr(item, "toarray") else ""
+            raise ValueError(  # noqa: TRY004 (TensorFlow's class)
+                f"cannot convert {_excerpt(item)} ({kind}) to a tensor{beside}{remedy}"
+            )
     return _strings(array)
 
 

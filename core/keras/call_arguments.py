@@ -11,7 +11,7 @@ from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
-from pinnace.keras import masks
+from pinnace.keras import masks, scipy_matrices
 from pinnace.keras.plain_lists import is_values
 from pinnace.keras.symbolic import KerasTensor
 from pinnace.ops.array import casting
@@ -75,6 +75,8 @@ def _as_float(layer: Layer, x: Any) -> Any:
 
 def _cast_other(layer: Layer, x: Any) -> Any:
     """A column as a tensor, the values of a ragged or sparse tensor cast; the rest as it is."""
+    if scipy_matrices.is_matrix(x):
+        x = scipy_matrices.sparse_tensor(x)
     if is_composite(x):
         return _cast_composite(layer, x)
     return _cast(layer, convert_to_tensor(x)) if is_column(x) else x

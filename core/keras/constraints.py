@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pinnace.keras import registry
+from pinnace.keras.constructed import Constructed
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.ops.array import casting
 from pinnace.ops.math import arithmetic, comparison, division, exponents, reduction
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 Axis: TypeAlias = int | Sequence[int]
 
 
-class Constraint:
+class Constraint(Constructed):
     """A function from the value of a weight to one that is allowed; of itself, every value is."""
 
     def __call__(self, w: Any) -> Tensor:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pinnace.keras.constructed import Constructed
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pinnace.framework.tensor import Tensor
 
 
-class Initializer:
+class Initializer(Constructed):
     """Gives the first value of a weight: `initializer(shape, dtype=None)`."""
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
-from pinnace.framework import dtypes, structure, tracebacks
+from pinnace.framework import dtypes, errors, structure, tracebacks
+from pinnace.framework.close_names import arguments_of, unknown_arguments
 from pinnace.framework.context import state
 from pinnace.framework.module import Module
 from pinnace.framework.no_effect import ignored
@@ -197,10 +197,9 @@ class Layer(LayerMembers, Module):
         self._given_input_shape = _first_layer_shape(kwargs)
         unknown = sorted(set(kwargs) - {*_FIRST_LAYER, "dynamic", "weights"})
         if unknown:
-            raise ValueError(
-                f"{type(self).__name__}: unknown arguments {', '.join(unknown)}\n"
-                f"  takes {', '.join(_constructor_names(type(self)))}"
-            )
+            known = _constructor_names(type(self))
+            said = unknown_arguments(type(self).__name__, unknown, known)
+            raise ValueError(f"{said}\n  takes {', '.join(known)}")
 
     # What subclasses define.
 
@@ -231,6 +230,9 @@ class Layer(LayerMembers, Module):
         """
         try:
             return self._called(args, kwargs)
+        except MemoryError as error:
+            tracebacks.cut(error)
+            raise errors.without_memory(error, self._described()) from error.__cause__
         except Exception as error:
             tracebacks.cut(error)
             raise
@@ -790,8 +792,8 @@ def _below(cls: type, base: type) -> tuple[type, ...]:
 
 
 def _constructor_names(cls: type) -> list[str]:
-    parameters = inspect.signature(cls.__init__).parameters.values()  # type: ignore[misc]
-    own = [p.name for p in parameters if p.kind not in {p.VAR_KEYWORD, p.VAR_POSITIONAL}]
+    own = arguments_of(cls.__init__)  # type: ignore[misc]
+    own[1:1] = vars(cls).get("_names_of_new", ())
     return [*own[1:], *(name for name in LayerOptions.__annotations__ if name not in own)]
 
 

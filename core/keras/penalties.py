@@ -8,7 +8,7 @@ from pinnace.framework import structure
 from pinnace.framework.tensor import Operands
 from pinnace.keras.call_context import calls
 from pinnace.keras.part import Part
-from pinnace.ops.array import casting
+from pinnace.ops.array import casting, shapes
 from pinnace.ops.math import division
 
 if TYPE_CHECKING:
@@ -53,7 +53,10 @@ class Penalties(Part):
         for output in structure.flatten(outputs):
             if isinstance(output, Operands):
                 penalty = regularizer(output)
-                size = casting.cast(output.shape[0] or 1, penalty.dtype)
+                # Of what is traced for batches of any size, only the tensor knows it.
+                known = output.shape[0]
+                size = shapes.shape(output)[0] if known is None else max(known, 1)
+                size = casting.cast(size, penalty.dtype)
                 self._owner.add_loss(division.divide(penalty, size))
 
     def losses(self) -> list[Any]:

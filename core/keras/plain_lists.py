@@ -11,6 +11,7 @@ from pinnace.framework.columns import column_array, is_column
 from pinnace.framework.convert import array_of
 from pinnace.framework.tensor import Array, Tensor
 from pinnace.framework.variable import Variable
+from pinnace.keras.dtype_policy import floatx
 
 _VALUES = (bool, int, float, str, bytes, np.generic)
 
@@ -39,3 +40,10 @@ def one_array(value: Any, what: str) -> Array:
         return array_of(value) if array.dtype.kind in "OUS" else array
     except ValueError as error:
         raise ValueError(f"{what} must be rectangular, of one kind: {error}") from None
+
+
+def in_floatx(array: Array) -> Array:
+    """The same, but NumPy's own floats become Keras's."""
+    if array.dtype != np.float64:
+        return array
+    return array.astype(floatx() if floatx() != "bfloat16" else "float32")

@@ -5,7 +5,6 @@ object → {"module", "class_name", "config", "registered_name"} → object
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import inspect
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from pinnace.framework.close_names import did_you_mean
 from pinnace.framework.dtypes import DType, as_dtype
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
@@ -551,9 +551,7 @@ def _not_in(what: str, name: str, table: Mapping[str, Any]) -> str:
     """That a table has no such name, and the one that was probably meant."""
     known = {str(key) for key in table}
     told = f"{what}: name must be one of {', '.join(sorted(known))}, got {name!r}"
-    lower = {key.lower(): key for key in sorted(known)}
-    close = difflib.get_close_matches(name.lower(), lower, n=1)
-    return f"{told}\n  Did you mean {lower[close[0]]!r}?" if close else told
+    return told + did_you_mean(name, known)
 
 
 def named(*classes: type, **aliases: Any) -> dict[str, Any]:

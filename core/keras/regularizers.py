@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pinnace.keras import registry
+from pinnace.keras.constructed import Constructed
 from pinnace.keras.dtype_policy import floatx
 from pinnace.ops.array import casting
 from pinnace.ops.linalg import bands
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 
-class Regularizer:
+class Regularizer(Constructed):
     """A function of a weight, called once per step; what it gives is added to the loss."""
 
     def __call__(self, x: Any) -> Tensor:

@@ -7,6 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pinnace import late
+from pinnace.framework import tracebacks
 from pinnace.keras.symbolic import KerasTensor
 
 if TYPE_CHECKING:
@@ -29,7 +30,11 @@ def of_symbols_too(function: F) -> F:
     @functools.wraps(function)
     def called(x: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(x, KerasTensor):
-            return function(x, *args, **kwargs)
+            try:
+                return function(x, *args, **kwargs)
+            except Exception as error:
+                tracebacks.cut(error)
+                raise
         bound = parameters.bind(x, *args, **kwargs)
         bound.apply_defaults()
         return late.apply_activation(function.__name__, **bound.arguments)

@@ -10,6 +10,7 @@ import functools
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from pinnace import late
+from pinnace.framework import tracebacks
 from pinnace.framework.composite import CompositeTensor
 from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
@@ -51,19 +52,23 @@ def takes_composites(
     def decorate(function: F) -> F:
         @functools.wraps(function)
         def taking(*args: Any, **kwargs: Any) -> Any:
-            for x in args:
-                if type(x) in _WHOLE:
-                    continue
-                if isinstance(x, CompositeTensor) or (
-                    type(x) in _LISTS and any(isinstance(y, CompositeTensor) for y in x)
-                ):
-                    return late.call_on_composites(function, composites, args, kwargs)
-            for x in kwargs.values():
-                if isinstance(x, CompositeTensor) or (
-                    type(x) in _LISTS and any(isinstance(y, CompositeTensor) for y in x)
-                ):
-                    return late.call_on_composites(function, composites, args, kwargs)
-            return function(*args, **kwargs)
+            try:
+                for x in args:
+                    if type(x) in _WHOLE:
+                        continue
+                    if isinstance(x, CompositeTensor) or (
+                        type(x) in _LISTS and any(isinstance(y, CompositeTensor) for y in x)
+                    ):
+                        return late.call_on_composites(function, composites, args, kwargs)
+                for x in kwargs.values():
+                    if isinstance(x, CompositeTensor) or (
+                        type(x) in _LISTS and any(isinstance(y, CompositeTensor) for y in x)
+                    ):
+                        return late.call_on_composites(function, composites, args, kwargs)
+                return function(*args, **kwargs)
+            except Exception as error:
+                tracebacks.cut(error)
+                raise
 
         return taking  # type: ignore[return-value] # of the same parameters
 

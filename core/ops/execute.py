@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from pinnace import late
-from pinnace.framework import denormals, dtypes, float_warnings, layouts
+from pinnace.framework import denormals, dtypes, float_warnings, layouts, tracebacks
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor, holds_tensor
 from pinnace.framework.dtype_advice import to_one_dtype
@@ -16,7 +16,7 @@ from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, OpaqueTensor, Operands, SymbolicTensor, Tensor, wrap
-from pinnace.ops.opdef import ArgDef, InferCall, OpDef, explain
+from pinnace.ops.opdef import ArgDef, InferCall, OpDef, explain, out_of_memory
 from pinnace.ops.running import RunContext
 
 if TYPE_CHECKING:
@@ -52,35 +52,39 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
         InvalidArgumentError: dtypes, shapes or values that the op does not take.
         TypeError, ValueError: a Python value that cannot become the tensor that is needed.
     """
-    tracer = state.tracer
-    key = None
-    if tracer is None and op.repeatable:
-        try:
-            key = (
-                *[(x.__class__, x._array.shape, x._array.dtype) for x in arguments],
-                *attrs.items(),
-            )
-            repeat = op.repeats.get(key)
-        except (
-            AttributeError,
-            TypeError,
-        ):  # not eager tensors all of them, or an attribute without a hash
-            key = repeat = None
-        if repeat is not None:
-            return _run_again(op, repeat, arguments)
     try:
-        inputs = resolve(op, arguments, attrs)
-    except CompositeGivenError:
-        return late.execute_on_composites(op, arguments, name, attrs)
-    if tracer is not None:
-        outputs = tracer.add(op, inputs, attrs, name)
-    else:
-        outputs = run_eagerly(op, inputs, attrs)
-        if key is not None:
-            _remember(op, key, attrs, outputs[0])
-    for tape in state.tapes:
-        tape.record(op, inputs, attrs, outputs)  # type: ignore[arg-type]
-    return shaped_result(op, outputs, attrs)  # type: ignore[arg-type]
+        tracer = state.tracer
+        key = None
+        if tracer is None and op.repeatable:
+            try:
+                key = (
+                    *[(x.__class__, x._array.shape, x._array.dtype) for x in arguments],
+                    *attrs.items(),
+                )
+                repeat = op.repeats.get(key)
+            except (
+                AttributeError,
+                TypeError,
+            ):  # not eager tensors all of them, or an attribute without a hash
+                key = repeat = None
+            if repeat is not None:
+                return _run_again(op, repeat, arguments)
+        try:
+            inputs = resolve(op, arguments, attrs)
+        except CompositeGivenError:
+            return late.execute_on_composites(op, arguments, name, attrs)
+        if tracer is not None:
+            outputs = tracer.add(op, inputs, attrs, name)
+        else:
+            outputs = run_eagerly(op, inputs, attrs)
+            if key is not None:
+                _remember(op, key, attrs, outputs[0])
+        for tape in state.tapes:
+            tape.record(op, inputs, attrs, outputs)  # type: ignore[arg-type]
+        return shaped_result(op, outputs, attrs)  # type: ignore[arg-type]
+    except Exception as error:
+        tracebacks.cut(error)
+        raise
 
 
 # `execute` of an op with one output that is no list: it gives that tensor.
@@ -336,6 +340,8 @@ def call_kernel(
         if type(error).__module__ == "builtins":
             _explain_failure(op, inputs, options, error)
         raise
+    except MemoryError as error:
+        raise out_of_memory(error, op, input_specs(inputs)) from error
     finally:
         if silence is not None:
             float_warnings.end(silence)

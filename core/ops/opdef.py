@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.errors import InvalidArgumentError, ResourceExhaustedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 
@@ -222,6 +222,15 @@ def explain(op: OpDef, problem: str, inputs: Sequence[Specs], facts: Sequence[st
         lines.append("  " + "   ".join(given))
     lines.extend(f"  {fact}" for fact in facts)
     return "\n".join(lines)
+
+
+def out_of_memory(
+    error: MemoryError, op: OpDef, inputs: Sequence[Specs], where: str = ""
+) -> ResourceExhaustedError:
+    """What says of an op that there was no memory for it; `error` itself, if that says so."""
+    if isinstance(error, ResourceExhaustedError):
+        return error
+    return ResourceExhaustedError(explain(op, str(error) or "there is no memory", inputs) + where)
 
 
 class OpCall:

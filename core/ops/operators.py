@@ -11,6 +11,7 @@ import contextlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework import tracebacks
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Operands, Tensor, TensorLike
@@ -73,7 +74,15 @@ def _not_equal(x: Operands, y: object) -> Tensor | bool:
 
 def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """The function of y and x: what y's operator does with x in front of it."""
-    return lambda y, x: function(x, y)
+
+    def reflected(y: Any, x: Any) -> Any:
+        try:
+            return function(x, y)
+        except Exception as error:
+            tracebacks.cut(error)
+            raise
+
+    return reflected
 
 
 def _giving_way(
@@ -97,22 +106,26 @@ def _giving_way(
     def operator(x: Any, y: Any) -> Any:
         try:
             return entry(x, y)
-        except (TypeError, ValueError):
+        except Exception as error:
+            if isinstance(error, (TypeError, ValueError)):
+                answer = otherwise(x, y)
+                if answer is not NotImplemented:
+                    return answer
+            tracebacks.cut(error)
+            raise
+
+    def otherwise(x: Any, y: Any) -> Any:
+        with contextlib.suppress(TypeError, ValueError):
             if function is not None and not isinstance(y, _PLAIN):
-                with contextlib.suppress(TypeError, ValueError):
-                    return function(x, y)
-            theirs = getattr(type(y), reflected, None)
-            if theirs is None or theirs is getattr(Operands, reflected):
-                raise
-            if keeps_variables and isinstance(y, Operands) and state.tracer is None:
-                raise
-            try:
-                answer = theirs(y, x)
-            except (TypeError, ValueError):
-                answer = NotImplemented
-            if answer is NotImplemented:
-                raise
-            return answer
+                return function(x, y)
+        theirs = getattr(type(y), reflected, None)
+        if theirs is None or theirs is getattr(Operands, reflected):
+            return NotImplemented
+        if keeps_variables and isinstance(y, Operands) and state.tracer is None:
+            return NotImplemented
+        with contextlib.suppress(TypeError, ValueError):
+            return theirs(y, x)
+        return NotImplemented
 
     return operator
 

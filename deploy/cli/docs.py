@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import typer
 
+from pinnace.deploy.cli.markdown_site import installed_folder, markdown_site
 from pinnace.framework.errors import NotFoundError
 
 _NAME = "site.tar.xz"  # `make release` puts it beside this file
@@ -24,7 +25,7 @@ def docs(
     browser: Annotated[bool, typer.Option(help="Open it in a browser.")] = True,
 ) -> None:
     """Show the documentation that came with this copy, on this machine only, until Ctrl-C."""
-    server = site_server(read_site(_packed(Path(__file__).resolve().parent)), port)
+    server = site_server(_site(Path(__file__).resolve().parent), port)
     address = f"http://127.0.0.1:{server.server_port}/"
     typer.echo(f"Documentation on {address} (Ctrl-C ends it)")
     if browser:
@@ -35,15 +36,19 @@ def docs(
         server.server_close()
 
 
-def _packed(folder: Path) -> Path:
-    """The site beside this file, else the one that `make docs` built in this checkout."""
-    for file in (folder / _NAME, folder.parent.parent / "build" / _NAME):
+def _site(folder: Path) -> dict[str, bytes]:
+    """The site beside this file, or that `make docs` built in this checkout; else its pages."""
+    checkout = folder.parent.parent
+    for file in (folder / _NAME, checkout / "build" / _NAME):
         if file.is_file():
-            return file
-    raise NotFoundError(
-        "this copy carries no documentation: it was not installed from a release\n"
-        "  Try: make docs, in a checkout, then pinnace docs there; or read its folder docs/"
-    )
+            return read_site(file)
+    pages = checkout if (checkout / "docs" / "index.md").is_file() else installed_folder()
+    if pages is None:
+        raise NotFoundError(
+            "this copy carries no documentation: its pages were not installed with it\n"
+            "  Try: pip install --force-reinstall --no-deps . in a checkout"
+        )
+    return markdown_site(pages)
 
 
 def read_site(file: Path) -> dict[str, bytes]:

@@ -16,6 +16,7 @@ from pinnace.deploy.score.reading.parquet import ParquetReader
 from pinnace.deploy.score.reading.pictures import PictureReader
 from pinnace.deploy.score.reading.reader import Opened
 from pinnace.deploy.score.stores import open_location
+from pinnace.deploy.score.writing.columns import ColumnsWriter, column_specs
 from pinnace.deploy.score.writing.examples import ExamplesWriter
 from pinnace.deploy.score.writing.lines import DelimitedWriter, JsonLinesWriter
 from pinnace.deploy.score.writing.parquet import ParquetWriter
@@ -129,7 +130,8 @@ def open_writer(
     """
     if kind == PARQUET:
         schema: Any = reader.schema_of(kept) if isinstance(reader, ParquetReader) else None
-        return ParquetWriter(file, list(kept), schema, outputs)
+        table = ParquetWriter(file, list(kept), schema, column_specs(outputs))
+        return ColumnsWriter(table, outputs)
     if kind == CSV:
-        return DelimitedWriter(file, [*kept, *outputs])
+        return ColumnsWriter(DelimitedWriter(file, [*kept, *outputs]), outputs)
     return ExamplesWriter(file) if kind == TFRECORD else JsonLinesWriter(file)

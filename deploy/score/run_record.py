@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pinnace.deploy.score.stores import Output
 
 RECORD = "_score.json"
-_VERSION = 1
+_VERSION = 2
 _TOLD = {"finite": "--refuse-nan", "model": "MODEL", "tags": "--tags", "outputs": "--outputs"}
 
 

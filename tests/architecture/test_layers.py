@@ -87,6 +87,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "apache_beam": ("integrations.beam",),
     "onnx": ("deploy.onnx", "deploy.cli"),
     "onnxruntime": ("deploy.onnx", "deploy.models", "serving.models.engines"),
+    "markdown_it": ("deploy.cli",),
     "typer": ("deploy.cli",),
     "scipy": ("keras.augmentation",),
     "sklearn": ("keras.wrappers",),

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from architecture.sources import ROOT
+from pinnace.framework.config import settings_from
 
 # Ops whose cases ran in ONNX Runtime, by what had to be known of their inputs: fewer is a converter
 # that has lost something.
@@ -87,3 +88,26 @@ def test_every_op_is_converted_or_refused_and_those_ran_that_did(tmp_path: Path)
     assert ran.total() - ran["-"] >= sum(RAN.values())
     ops = [row[0] for found in rows("ops.md", tmp_path).values() for row in found]
     assert set(ops) == names | refused
+
+
+def test_the_page_of_variables_has_all_that_the_code_reads() -> None:
+    """The tool fails where a name has no line, or a line no name."""
+    tool = ROOT / "tools" / "environment_page.py"
+    told = subprocess.run([sys.executable, tool], check=True, capture_output=True, text=True).stdout
+    page = ROOT / "docs" / "reference" / "environment.md"
+    assert page.read_text() == told, "Try: python tools/environment_page.py --write"
+    lines = re.findall(r"^\| `(\w+)` \| (.*?) \|", told, re.M)
+    assert len(lines) == len({name for name, _ in lines}) > 40
+    defaults = dict(lines)
+    plain = settings_from({})
+    for name, found in {
+        "PINNACE_THREADS": plain.intra_op_threads,
+        "PINNACE_TIER": plain.tier,
+        "PINNACE_FUSION": plain.fusion,
+        "PINNACE_EAGER": plain.run_eagerly,
+        "PINNACE_DETERMINISM": plain.deterministic,
+        "PINNACE_POISON": plain.poison,
+        "PINNACE_PROOFS": plain.proofs,
+    }.items():
+        said = defaults[name].strip("`").partition(":")[0]
+        assert said == (str(int(found)) if isinstance(found, int) else found), name

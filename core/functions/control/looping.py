@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework import structure
+from pinnace.framework import structure, tracebacks
 from pinnace.framework.context import state
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
@@ -21,6 +21,7 @@ __all__ = ["while_loop"]
 _TURNS = "turns run one after the other, and keep what a gradient asks for"
 
 
+@tracebacks.entry
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from pinnace.keras.constructed import Constructed
+
 BATCH_HOOKS = (
     *("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end"),
     *("on_test_batch_begin", "on_test_batch_end", "on_predict_batch_begin", "on_predict_batch_end"),
 )
 
 
-class Callback:
+class Callback(Constructed):
     """Does nothing at every occasion; a subclass says what it does.
 
     `logs` holds numbers by name: loss and metrics so far.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
-from pinnace.framework import dtypes, structure
+from pinnace.framework import dtypes, structure, tracebacks
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Operands, Tensor
 from pinnace.keras import registry, replicas
+from pinnace.keras.constructed import Constructed
 from pinnace.keras.dtype_policy import DTypePolicy, floatx
 from pinnace.keras.masks import mask_of
 from pinnace.keras.names import class_name_in_snake_case
@@ -35,7 +36,7 @@ class LossOptions(TypedDict, total=False):
     dtype: Any
 
 
-class Loss:
+class Loss(Constructed):
     """loss(y_true, y_pred, sample_weight=None); a subclass defines `call`.
 
     Args:
@@ -74,6 +75,7 @@ class Loss:
         """The loss of each sample."""
         raise NotImplementedError(f"{type(self).__name__} must define call(y_true, y_pred)")
 
+    @tracebacks.entry
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """The loss of a batch.
 

@@ -11,6 +11,7 @@ from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import initializers, registry, replicas, stateless
+from pinnace.keras.constructed import Constructed
 from pinnace.keras.dtype_policy import DTypePolicy, floatx
 from pinnace.keras.keras_variable import KerasVariable
 from pinnace.keras.names import class_name_in_snake_case, unique_name
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pinnace.framework.variable import Variable
 
 
-class Metric(AutoTrackable):
+class Metric(Constructed, AutoTrackable):
     """Keeps state in variables; a subclass defines `update_state` and `result`.
 
     Args:

@@ -90,6 +90,9 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
     _call_specs: Any
     _more_call_specs: tuple[Any, ...]
 
+    # What `Model` itself takes beside the arguments of its constructor.
+    _names_of_new = ("inputs", "outputs")
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A Functional for `Model(inputs, outputs)`."""
         kind: Any = cls
@@ -354,7 +357,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
             **kwargs: of older programs: without effect, and told so.
         """
         check_how(steps_per_execution, jit_compile)
-        for name, why in without_effect(kwargs):
+        for name, why in without_effect(Model.compile, kwargs):
             no_effect("compile", name, why)
         chosen: Any = None if optimizer is None else optimizers.get(optimizer)
         scales = auto_scale_loss and self.dtype_policy.name == "mixed_float16"
@@ -689,7 +692,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         Raises:
             ValueError: the model is not compiled; arrays that do not go together.
         """
-        without_effect_of_older("fit", kwargs)
+        without_effect_of_older(Model.fit, kwargs)
         return self._model_trainer.fit(
             x=x,
             y=y,
@@ -738,7 +741,7 @@ class Model(StepMembers, QuantizedMembers, Layer):  # type: ignore[misc]  # Kera
         Returns:
             The loss, a list of it and the metrics if there are any, or a dict.
         """
-        without_effect_of_older("evaluate", kwargs)
+        without_effect_of_older(Model.evaluate, kwargs)
         return self._model_evaluator.evaluate(
             x, y, batch_size, verbose, sample_weight, steps, callbacks, return_dict
         )

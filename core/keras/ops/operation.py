@@ -7,6 +7,7 @@ import inspect
 import itertools
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
+from pinnace.framework import tracebacks
 from pinnace.keras import registry
 from pinnace.keras.operation import Operation
 from pinnace.keras.ops.sparse_rules import takes_sparse
@@ -109,7 +110,11 @@ def operation(module: str, keras_name: str, *settings: str, sparse: str = "") ->
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
             if not is_symbolic(args, kwargs):
-                return function(*args, **kwargs)
+                try:
+                    return function(*args, **kwargs)
+                except Exception as error:
+                    tracebacks.cut(error)
+                    raise
             bound = parameters.bind(*args, **kwargs)
             given: list[Any] = []
             named: dict[str, Any] = {}

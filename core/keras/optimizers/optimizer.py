@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
+from pinnace.framework import tracebacks
+from pinnace.framework.close_names import arguments_of, unknown_arguments
 from pinnace.framework.context import init_scope
 from pinnace.framework.indexed_slices import IndexedSlices, dense
 from pinnace.framework.no_effect import no_effect
@@ -108,7 +110,8 @@ class Optimizer(OptimizerState):
         if kwargs.pop("decay", None):
             no_effect(who, "decay", "a schedule as learning_rate does what it did")
         if kwargs:
-            raise ValueError(f"{who}: unknown arguments {', '.join(sorted(kwargs))}")
+            known = [*arguments_of(type(self).__init__), *OptimizerOptions.__annotations__]
+            raise ValueError(unknown_arguments(who, kwargs, known))
         if sum(x is not None for x in (clipnorm, clipvalue, global_clipnorm)) > 1:
             raise ValueError(
                 f"{who}: Only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be given"
@@ -140,6 +143,7 @@ class Optimizer(OptimizerState):
 
     # A step.
 
+    @tracebacks.entry
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Variable]], name: str | None = None, **kwargs: Any
     ) -> Variable:
@@ -155,6 +159,7 @@ class Optimizer(OptimizerState):
         self.apply([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
         return self._iterations
 
+    @tracebacks.entry
     def apply(
         self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None
     ) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import registry
+from pinnace.keras.constructed import Constructed
 from pinnace.ops.array import casting, selecting
 from pinnace.ops.math import arithmetic, comparison, exponents, rounding, trigonometry
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class LearningRateSchedule:
+class LearningRateSchedule(Constructed):
     """A function of the step; a subclass defines `__call__` and `get_config`."""
 
     def __call__(self, step: Any) -> Any:

@@ -289,8 +289,9 @@ def _slice_of(array: Any, rows: slice | Array) -> Any:
     """The tensor of some rows of an array; None of none."""
     if array is None:
         return None
-    return _tensor_of(array[rows] if isinstance(rows, slice) else array.take(rows, axis=0))
+    return tensor_of(array[rows] if isinstance(rows, slice) else array.take(rows, axis=0))
 
 
-def _tensor_of(samples: Any) -> Any:
+def tensor_of(samples: Any) -> Any:
+    """The samples of an array, or of `CompositeRows`, as a tensor."""
     return samples.tensor() if isinstance(samples, CompositeRows) else wrap(samples)

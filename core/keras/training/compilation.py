@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from pinnace.framework import structure
+from pinnace.framework.close_names import arguments_of, unknown_arguments
 from pinnace.keras import registry, replicas
 from pinnace.keras.forms import samples_of
 from pinnace.keras.metrics.means import Mean
@@ -17,7 +19,7 @@ from pinnace.ops.array import casting
 from pinnace.ops.math import reduction
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pinnace.keras.models.model import Model
 
@@ -151,7 +153,7 @@ class Compilation(Part):
             self.tracker.update_state(replicas.whole(loss), sample_weight=weight)
 
 
-def without_effect(older: Mapping[str, Any]) -> list[tuple[str, str]]:
+def without_effect(method: Callable[..., Any], older: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The arguments of `compile` that were given and have no effect, and why.
 
     Raises:
@@ -159,7 +161,7 @@ def without_effect(older: Mapping[str, Any]) -> list[tuple[str, str]]:
     """
     unknown = sorted(set(older) - OlderCompileOptions.__optional_keys__)
     if unknown:
-        raise TypeError(f"compile: unknown arguments {', '.join(unknown)}")
+        raise TypeError(unknown_arguments("compile", unknown, arguments_of(method)))
     return [(name, "it is of Keras 2") for name, value in older.items() if value is not None]
 
 
@@ -169,7 +171,7 @@ def check_how(steps: Any, jit_compile: Any) -> None:
     Raises:
         ValueError: fewer than one step in an execution, or another `jit_compile`.
     """
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+    if isinstance(steps, bool) or not isinstance(steps, Integral) or steps < 1:
         raise ValueError(
             f"compile: steps_per_execution must be an integer of at least 1, got {steps!r}"
         )

@@ -10,6 +10,7 @@ from pinnace.keras import metrics as _metrics
 from pinnace.keras.losses.loss import Loss
 from pinnace.keras.metrics.means import MeanMetricWrapper
 from pinnace.keras.metrics.metric import Metric
+from pinnace.keras.names import class_name_in_snake_case
 from pinnace.keras.training.outputs import aligned, classes_as, outputs_by_name, spread_lists
 
 if TYPE_CHECKING:
@@ -150,7 +151,8 @@ def metric_of(identifier: Any, y: Any, y_pred: Any) -> Metric:
         return found
     if isinstance(found, Loss):
         return MeanMetricWrapper(found, name=found.name)
-    return MeanMetricWrapper(found)
+    called = getattr(found, "__name__", type(found).__name__)
+    return MeanMetricWrapper(found, name=class_name_in_snake_case(called))
 
 
 def _by_shape(name: str, y: Any, y_pred: Any) -> Metric:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from pinnace.framework import structure
 from pinnace.framework.composite import is_composite
 from pinnace.framework.no_effect import ignored
-from pinnace.framework.tensor import Operands, Tensor, wrap
-from pinnace.keras.dtype_policy import floatx
-from pinnace.keras.plain_lists import is_values, one_array
+from pinnace.framework.tensor import Operands, Tensor
+from pinnace.keras.plain_lists import in_floatx, is_values, one_array
+from pinnace.keras.scipy_matrices import dense_array, is_matrix, sparse_tensor
 from pinnace.keras.training.batches import (
     ArrayBatches,
     Batch,
@@ -21,6 +22,7 @@ from pinnace.keras.training.batches import (
     IterableBatches,
     LimitedBatches,
     SequenceBatches,
+    tensor_of,
 )
 from pinnace.keras.training.composite_rows import CompositeRows
 
@@ -66,9 +68,9 @@ def batches_of(
     if _is_arrays(x):
         parts = array_parts(who, x, y, sample_weight, upright=upright)
         parts = _weighted(parts, class_weight)
-        if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
+        if batch_size is not None and (not isinstance(batch_size, Integral) or batch_size < 1):
             raise ValueError(f"{who}: batch_size must be at least 1, got {batch_size!r}")
-        arrays = ArrayBatches(parts, batch_size or 32, shuffle)
+        arrays = ArrayBatches(parts, int(batch_size or 32), shuffle)
         return arrays if steps is None else LimitedBatches(arrays, steps, who)
     if y is not None or sample_weight is not None:
         given = "`sample_weights`" if y is None else "`y`"
@@ -184,7 +186,7 @@ def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> 
 
 
 def _is_arrays(x: Any) -> bool:
-    if isinstance(x, (np.ndarray, Operands, CompositeRows)) or is_composite(x):
+    if isinstance(x, (np.ndarray, Operands, CompositeRows)) or is_composite(x) or is_matrix(x):
         return True
     if isinstance(x, dict):
         return all(part is None or _is_arrays(part) for part in x.values())
@@ -197,13 +199,17 @@ def _arrays(who: str, name: str, part: Any, leaf: Callable[[str, str, Any], Any]
     """A structure of arrays, each by `leaf`; nested lists of numbers are one array."""
     if part is None:
         return None
+    if is_matrix(part):  # one format is a dict
+        return leaf(who, name, part)
     if isinstance(part, dict):
         return {key: _arrays(who, f"{name}[{key!r}]", value, leaf) for key, value in part.items()}
     if isinstance(part, (list, tuple)):
         leaves = structure.flatten(part)
         if not leaves:
             raise ValueError(f"{who}: {name} is empty")
-        if not isinstance(leaves[0], (bool, int, float, str, bytes, np.generic)):
+        if not isinstance(leaves[0], (bool, int, float, str, bytes, np.generic)) or any(
+            map(is_matrix, part)
+        ):
             made = getattr(part, "_make", type(part))  # a named tuple stays one
             return made([_arrays(who, name, value, leaf) for value in part])
     return leaf(who, name, part)
@@ -224,10 +230,12 @@ def _array(who: str, name: str, value: Any) -> Any:
         return value
     if is_composite(value):
         return CompositeRows(value)
-    array = one_array(value, f"{who}: {name}")
-    if array.dtype == np.float64:
-        return array.astype(floatx() if floatx() != "bfloat16" else "float32")
-    return array
+    if is_matrix(value):
+        # What a loss or a metric is told is dense.
+        if name.startswith(("y", "sample_weight")):
+            return dense_array(value)
+        return CompositeRows(sparse_tensor(value))
+    return in_floatx(one_array(value, f"{who}: {name}"))
 
 
 def as_batch(who: str, batch: Any) -> Batch:
@@ -240,12 +248,12 @@ def as_batch(who: str, batch: Any) -> Batch:
 def _tensors_in(who: str, name: str, part: Any) -> Any:
     if part is None or isinstance(part, Tensor) or is_composite(part):
         return part
-    if not is_values(part):
+    if not is_matrix(part) and not is_values(part):
         if type(part) is dict:
             return {key: _tensors_in(who, f"{name}[{key!r}]", value) for key, value in part.items()}
         if structure.is_nested(part):
             return structure.map_structure(lambda leaf: _tensors_in(who, name, leaf), part)
-    return wrap(_array(who, name, part))
+    return tensor_of(_array(who, name, part))
 
 
 def _weighted(parts: Batch, weights: ClassWeights | None) -> Batch:

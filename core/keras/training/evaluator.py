@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from pinnace.framework import structure
+from pinnace.framework.close_names import arguments_of, unknown_arguments
 from pinnace.framework.composite import is_composite
 from pinnace.framework.no_effect import no_effect
 from pinnace.keras.callbacks.callback_list import RunCallbacks
@@ -16,6 +17,8 @@ from pinnace.keras.training.step_functions import in_order, numbers_of, tensors_
 from pinnace.ops.array import joining
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pinnace.keras.models.model import Model
     from pinnace.keras.training.batches import Batches
 
@@ -164,10 +167,11 @@ class OlderOptions(TypedDict, total=False):
     max_queue_size: int
 
 
-def without_effect(who: str, kwargs: OlderOptions) -> None:
+def without_effect(method: Callable[..., Any], kwargs: OlderOptions) -> None:
     """Warn of arguments of older programs; TypeError for what never was one."""
+    who = method.__name__
     unknown = sorted(set(kwargs) - OlderOptions.__optional_keys__)
     if unknown:
-        raise TypeError(f"{who}: unknown arguments {', '.join(unknown)}")
+        raise TypeError(unknown_arguments(who, unknown, arguments_of(method)))
     for name in kwargs:
         no_effect(who, name, "a PyDataset has workers of its own")

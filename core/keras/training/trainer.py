@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from pinnace.keras.callbacks.callback_list import RunCallbacks
@@ -207,6 +208,6 @@ class Trainer(Part):
 
 def _is_due(epoch: int, frequency: Any) -> bool:
     """Whether to test after an epoch, which is counted from 0."""
-    if isinstance(frequency, int):
+    if isinstance(frequency, Integral):
         return (epoch + 1) % frequency == 0
     return epoch + 1 in frequency

@@ -58,6 +58,25 @@ ERRORS: dict[str, tuple[Callable[[], Any], str | None]] = {
     "a step": (wrong_step, "train_step"),
     "fit": (lambda: small().fit(X, X[:, :2], verbose=0), None),
     "predict": (lambda: small().predict(X[:, :2], verbose=0), None),
+    "an op": (lambda: tf.matmul(X, X), None),
+    "an operator": (lambda: tf.constant(X) + tf.ones([7]), None),
+    "a reflected operator": (lambda: "text" - tf.constant(X), None),
+    "a variable in an operator": (lambda: tf.Variable(X) @ tf.ones([7, 2]), None),
+    "an argument of no such name": (lambda: tf.reduce_sum(X, axes=0), None),  # type: ignore[call-arg]
+    "a value that is no tensor": (lambda: tf.cast([[1], [2, 3]], tf.int32), None),
+    "a function of Keras": (lambda: keras.ops.matmul(X, X), None),
+    "an activation": (lambda: keras.activations.softmax(tf.constant(1)), None),
+    "a loss": (lambda: keras.losses.MeanSquaredError()(X, tf.ones([4, 7])), None),
+    "an optimizer": (
+        lambda: keras.optimizers.SGD().apply_gradients([(tf.ones(3), tf.Variable(tf.ones(4)))]),
+        None,
+    ),
+    "a dataset's function": (
+        lambda: tf.data.Dataset.from_tensors(X).map(lambda x: tf.matmul(x, x)),
+        "<lambda>",
+    ),
+    "a loop": (lambda: tf.while_loop(lambda i: i < 3, lambda i: [i + "a"], [1]), "<lambda>"),
+    "a folder": (lambda: tf.saved_model.load("no/such/folder"), None),
 }
 
 
@@ -79,6 +98,28 @@ def test_a_traceback_shows_the_lines_of_the_user(kind: str) -> None:
     if last is not None:
         assert frames[-1].name == last
     assert "/core/" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.usefixtures("filtering")
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: tf.reshape(X, [5]),
+        lambda: tf.constant(X)[9, 9],
+        lambda: tf.nn.conv2d(X, X, 1, "SAME"),
+        lambda: tf.constant([[1], [2, 3]]),
+        lambda: tf.strings.to_number("word"),
+        lambda: tf.linalg.inv(tf.zeros([2, 2])),
+        lambda: tf.raw_ops.MatMul(a=X, b=X),
+        lambda: tf.io.read_file("no/such/file"),
+    ],
+)
+def test_what_runs_an_op_is_left_out_of_every_traceback(act: Callable[[], Any]) -> None:
+    with pytest.raises(Exception) as caught:  # noqa: PT011 (each has its own)
+        act()
+    names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert not {"execute", "run_eagerly", "run_kernel", "call_kernel", "array_of"} & set(names)
+    assert len(names) <= 5  # this test's two, and the function's own
 
 
 def test_every_line_is_shown_on_request() -> None:
@@ -233,3 +274,98 @@ def test_a_name_that_nobody_registered_is_no_class_of_this_library(told: dict[st
     with pytest.raises(ValueError, match="resolved to a Keras built-in"):
         keras.saving.deserialize_keras_object({**told, "registered_name": "package>Other"})
     assert keras.saving.deserialize_keras_object({**told, "registered_name": ""}) is not None
+
+
+MISSPELT: dict[str, tuple[Callable[[], Any], str]] = {
+    "Dense": (lambda: k.Dense(2, activaton="relu"), "activation"),
+    "LSTM": (lambda: k.LSTM(2, return_sequence=True), "return_sequences"),
+    "Model": (lambda: keras.Model(input=1, output=2), "inputs"),
+    "activation": (lambda: k.Dense(2, activation="rellu"), "relu"),
+    "initializer": (lambda: k.Dense(2, kernel_initializer="he_normla"), "he_normal"),
+    "regularizer": (lambda: k.Dense(2, kernel_regularizer="l22"), "l2"),
+    "constraint": (lambda: k.Dense(2, kernel_constraint="max_nrom"), "max_norm"),
+    "optimizer": (lambda: small().compile("adm", "mse"), "adam"),
+    "loss": (lambda: small().compile("sgd", "mean_sqared_error"), "mean_squared_error"),
+    "metric": (lambda: keras.metrics.get("acuracy"), "accuracy"),
+    "compile": (lambda: small().compile("sgd", "mse", metric=["mae"]), "metrics"),
+    "fit": (lambda: small().fit(X, X, epoch=2), "epochs"),
+    "evaluate": (lambda: small().evaluate(X, X, batchsize=2), "batch_size"),
+    "Adam": (lambda: keras.optimizers.Adam(lerning_rate=0.1), "learning_rate"),
+    "SGD": (lambda: keras.optimizers.SGD(clip_norm=1), "clipnorm"),
+    "CategoricalCrossentropy": (
+        lambda: keras.losses.CategoricalCrossentropy(from_logit=True),
+        "from_logits",
+    ),
+    "Huber": (lambda: keras.losses.Huber(delt=1), "delta"),
+    "CosineSimilarity": (lambda: keras.losses.CosineSimilarity(redution="sum"), "reduction"),
+    "AUC": (lambda: keras.metrics.AUC(num_threshold=3), "num_thresholds"),
+    "RandomNormal": (lambda: keras.initializers.RandomNormal(std=1), "stddev"),
+    "MaxNorm": (lambda: keras.constraints.MaxNorm(max_val=1), "max_value"),
+    "L2": (lambda: keras.regularizers.L2(l=1), "l2"),
+    "EarlyStopping": (lambda: keras.callbacks.EarlyStopping(patienc=2), "patience"),
+    "ExponentialDecay": (
+        lambda: keras.optimizers.schedules.ExponentialDecay(0.1, decay_step=1, decay_rate=1),
+        "decay_steps",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+def test_a_misspelt_name_is_told_the_right_one(name: str) -> None:
+    act, wanted = MISSPELT[name]
+    with pytest.raises((TypeError, ValueError), match=f"Did you mean '{wanted}'"):
+        act()
+
+
+@pytest.mark.parametrize(
+    "kind", [keras.constraints.NonNeg, keras.initializers.Zeros, keras.callbacks.Callback]
+)
+def test_a_constructor_without_arguments_takes_none(kind: Any) -> None:
+    for args, kwargs in (((1,), {}), ((), {"value": 1})):
+        with pytest.raises(TypeError, match=r"argument"):
+            kind(*args, **kwargs)
+
+
+def test_classes_of_ones_own_take_what_they_say() -> None:
+    class Loss(keras.losses.Loss):
+        def __init__(self, margin: float, **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+            self.margin = margin
+
+    class Callback(keras.callbacks.Callback):
+        pass
+
+    class Metric(keras.metrics.Metric):
+        def __init__(self, **others: Any) -> None:
+            self.others = others
+            super().__init__()
+
+    assert Loss(margin=2.0, name="mine").margin == 2.0
+    assert Metric(anything=3).others == {"anything": 3}
+    Callback()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nam'"):
+        Loss(margin=1.0, nam="mine")
+
+
+HUGE = 1 << 46  # of floats: more than addresses
+
+
+def test_memory_that_is_not_there_names_the_layer() -> None:
+    wide = k.Dense(HUGE, name="wide", use_bias=False, kernel_initializer="zeros")
+    with pytest.raises(MemoryError, match=r"in Dense 'wide'|Dense 'wide': "):
+        wide(X)
+    with pytest.raises(MemoryError, match="'words'"):
+        keras.Sequential([keras.Input((1,)), k.Embedding(HUGE, 3, name="words")])
+    padded = keras.Sequential([keras.Input((3, 1)), k.ZeroPadding1D(HUGE, name="around")])
+    x = X[:, :, np.newaxis]
+    with pytest.raises(MemoryError, match="in ZeroPadding1D 'around'") as caught:
+        padded(x)
+    assert str(caught.value).count("around") == 1
+    for run in (padded.predict, tf.function(padded)):
+        with pytest.raises(MemoryError, match=r"node '.*around/"):
+            run(x)
+
+
+def test_memory_that_is_not_there_names_the_op() -> None:
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=r"Tile: .*\n.*input: float32\[4"):
+        tf.tile(tf.constant(X), [HUGE, 1])

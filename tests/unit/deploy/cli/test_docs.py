@@ -1,17 +1,23 @@
 """`pinnace docs` serves the packed documentation, to this machine alone."""
 
 import io
+import posixpath
+import re
 import tarfile
 import threading
+import tomllib
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import httpx
 import pytest
 
 from pinnace.deploy.cli import docs as command
+from pinnace.deploy.cli.markdown_site import markdown_site
 from pinnace.framework.errors import NotFoundError
 
+ROOT = Path(__file__).resolve().parents[4]
 PAGES = {"index.html": "front", "api/tf.nn.html": "names", "404.html": "lost", "a/s.css": "p {}"}
 
 
@@ -56,12 +62,50 @@ def test_pages_have_their_types_and_nothing_else_is_read(client: httpx.Client) -
 def test_a_release_has_it_beside_the_code_and_a_checkout_where_it_was_built(
     packed: Path, tmp_path: Path
 ) -> None:
-    assert command._packed(tmp_path) == packed
+    assert command._site(tmp_path)["index.html"] == b"front"
     inside = tmp_path / "tree" / "deploy" / "cli"
     inside.mkdir(parents=True)
-    with pytest.raises(NotFoundError, match=r"carries no documentation(.|\n)*Try: make docs"):
-        command._packed(inside)
     built = tmp_path / "tree" / "build" / "site.tar.xz"
     built.parent.mkdir()
     packed.rename(built)
-    assert command._packed(inside) == built
+    assert command._site(inside)["index.html"] == b"front"
+
+
+def test_a_copy_without_pages_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "files", lambda _: [])
+    with pytest.raises(NotFoundError, match=r"carries no documentation(.|\n)*Try: pip install"):
+        command._site(tmp_path / "deploy" / "cli")
+
+
+def test_pages_of_a_checkout_are_shown_and_lead_to_each_other() -> None:
+    site = markdown_site(ROOT)
+    assert b"<h1" in site["index.html"]
+    assert b"<table>" in site["docs/reference/environment.html"]
+    links = 0
+    for name, page in site.items():
+        if not name.endswith(".html"):
+            continue
+        anchors = set(re.findall(r' id="([^"]+)"', page.decode()))
+        for target in re.findall(r'(?:href|src)="([^":]+)"', page.decode()):
+            path, _, place = target.partition("#")
+            joined = posixpath.join(posixpath.dirname(name), path) if path else name
+            found = posixpath.normpath(joined).lstrip("/")
+            if not found.endswith((".html", ".svg", ".png")) or found.startswith("build/"):
+                continue  # files of the checkout, and pages that `make pages` writes
+            assert found in site, (name, target)
+            if place and found == name:
+                assert place in anchors, (name, target)
+            links += 1
+    assert links > 200
+
+
+def test_every_folder_of_pages_is_installed() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        installed = tomllib.load(file)["tool"]["setuptools"]["data-files"]
+    held = {path for patterns in installed.values() for one in patterns for path in ROOT.glob(one)}
+    for path in (ROOT / "docs").rglob("*"):
+        if path.suffix in {".md", ".svg", ".png"}:
+            assert path in held, path
+    for folder, patterns in installed.items():
+        place = folder.removeprefix("share/pinnace").lstrip("/")
+        assert all(str(Path(one).parent) == (place or ".") for one in patterns), folder

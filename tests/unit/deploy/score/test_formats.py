@@ -115,8 +115,9 @@ def test_numbers_are_those_of_the_loaded_model(name: str, tmp_path: Path) -> Non
     found = read_results(tmp_path / "out" / "in.parquet")
     assert set(found[0]) == set(wanted)
     for key, value in wanted.items():
+        column = value[:, 0] if value.shape[1:] == [1] else value
         # Products of other batch sizes sum in another order.
-        np.testing.assert_allclose([one[key] for one in found], value.numpy(), 2e-5, 1e-6)
+        np.testing.assert_allclose([one[key] for one in found], column, 2e-5, 1e-6)
 
 
 def test_a_model_that_parses_examples_is_given_the_records(tmp_path: Path) -> None:
@@ -243,3 +244,51 @@ def test_numbers_are_as_short_as_they_are_exact(rowwise: Path, tmp_path: Path) -
     assert (tmp_path / "out" / "in.jsonl").read_text() == (
         '{"doubled":[0.2,0.0,0.0,0.0],"total":0.1}\n'
     )
+
+
+class OneEach(tf.Module):
+    """Outputs of one value for each row, and one of two."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32, name="x")])
+    def serve(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        total = tf.reduce_sum(x, axis=1, keepdims=True)
+        return {
+            "total": total,
+            "word": tf.strings.as_string(tf.cast(total, tf.int32)),
+            "large": total > 0,
+            "both": tf.concat([total, total], 1),
+        }
+
+
+@pytest.mark.parametrize("rows", [0, 37])
+def test_an_output_of_one_value_is_a_column_of_a_table(rows: int, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tf.saved_model.save(module := OneEach(), tmp_path / "model", signatures=module.serve)
+    x = rows_of(COUNT)[:rows, :3]
+    write_parquet(tmp_path / "in.parquet", {"x": x})
+    for out in ("parquet", "csv", "jsonl"):
+        answer = pinnace(
+            *("score", tmp_path / "model", "--input", tmp_path / "in.parquet", "--batch-size", "8"),
+            *("--output", tmp_path / out, "--format", out),
+        )
+        assert answer.code == 0, answer.err
+    totals = x.sum(1)
+    table = pq.read_table(tmp_path / "parquet" / "in.parquet")
+    kinds = {name: table.schema.field(name).type for name in table.column_names}
+    assert kinds == {
+        "both": pa.list_(pa.float32()),
+        "large": pa.bool_(),
+        "total": pa.float32(),
+        "word": pa.string(),
+    }
+    np.testing.assert_allclose(table["total"].to_numpy(), totals, rtol=1e-6)  # sums of three
+    assert table["word"].to_pylist() == [str(int(total)) for total in totals]
+    lines = (tmp_path / "csv" / "in.csv").read_text().splitlines()
+    assert lines[0].split(",") == ["both", "large", "total", "word"]
+    cells = [line.rsplit(",", 3) for line in lines[1:]]
+    np.testing.assert_allclose([float(cell[2]) for cell in cells], totals, rtol=1e-6)
+    assert [cell[1] for cell in cells] == ["true" if total > 0 else "false" for total in totals]
+    for line in read_results(tmp_path / "jsonl" / "in.jsonl"):
+        assert len(line["total"]) == 1  # as TF Serving's instances have it

@@ -1,6 +1,7 @@
 """Ordinary habits: an array in a list, and data that end before the epochs do."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,3 +124,70 @@ def test_data_that_never_gave_a_batch_are_an_error_and_enough_data_are_quiet():
         warnings.simplefilter("error")
         sequential().fit(DATA.repeat(), steps_per_epoch=3, epochs=3, verbose=0)
         sequential().fit(DATA, steps_per_epoch=1, epochs=3, verbose=0)
+
+
+def test_numbers_of_numpy_say_how_much() -> None:
+    def history(integer: Any) -> Any:
+        model = keras.Sequential(
+            [keras.Input((3,)), keras.layers.Dense(1, kernel_initializer="ones")]
+        )
+        model.compile(keras.optimizers.SGD(0.1), "mse", steps_per_execution=integer(2))
+        x = np.arange(30, dtype=np.float32).reshape(10, 3) / 30
+        options = {"batch_size": integer(4), "epochs": integer(4), "initial_epoch": integer(1)}
+        options |= {"validation_freq": integer(2), "steps_per_epoch": integer(3)}
+        options |= {"validation_batch_size": integer(3), "validation_steps": integer(2)}
+        fitted = model.fit(
+            x, x[:, :1], shuffle=False, verbose=0, validation_data=(x, x[:, :1]), **options
+        )
+        found = {"predicted": model.predict(x, batch_size=integer(3), steps=integer(2), verbose=0)}
+        return fitted.history | found
+
+    wanted = history(int)
+    for integer in (np.int64, np.uint8):
+        found = history(integer)
+        assert found.keys() == wanted.keys()
+        for name, values in wanted.items():
+            np.testing.assert_array_equal(found[name], values)
+
+
+def test_functions_are_called_in_logs_as_keras_calls_them() -> None:
+    def MeanTruth(y_true: Any, y_pred: Any) -> Any:  # noqa: N802 (a name that Keras changes)
+        del y_pred
+        return tf.reduce_mean(y_true, -1)
+
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=[lambda y_true, y_pred: y_true - y_pred, MeanTruth])
+    x = np.ones((4, 3), np.float32)
+    found = model.evaluate(x, x[:, :1], verbose=0, return_dict=True)
+    assert set(found) == {"loss", "lambda", "mean_truth"}  # Keras 3.15
+    assert found["mean_truth"] == 1.0
+
+
+@pytest.mark.parametrize("rows", [5, 8, 12, 22])
+@pytest.mark.parametrize("method", ["evaluate", "fit", "test_on_batch"])
+def test_penalties_of_outputs_are_divided_by_every_batch(rows: int, method: str) -> None:
+    """Batches of other sizes than the first are traced with an open axis."""
+    x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3) / rows
+    model = keras.Sequential(
+        [
+            keras.Input((3,)),
+            keras.layers.Dense(2, kernel_initializer="ones", activity_regularizer="l1"),
+            keras.layers.ActivityRegularization(l2=0.5),
+        ]
+    )
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    y = np.tile(x.sum(1, keepdims=True), 2)
+    wanted = (0.01 * np.abs(y).sum() + 0.5 * np.square(y).sum()) / rows
+    if method == "test_on_batch":
+        for size in (8, 3, 5, 8):
+            part = slice(0, min(size, rows))
+            own = (0.01 * np.abs(y[part]).sum() + 0.5 * np.square(y[part]).sum()) / len(y[part])
+            model.reset_metrics()
+            found = model.test_on_batch(x[part], y[part])
+            np.testing.assert_allclose(found, own, rtol=1e-5)
+    elif method == "fit":
+        found = model.fit(x, y, batch_size=8, epochs=2, verbose=0).history["loss"]
+        np.testing.assert_allclose(found, [wanted] * 2, rtol=1e-5)
+    else:
+        found = model.evaluate(x, y, batch_size=8, verbose=0)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)

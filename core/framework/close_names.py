@@ -1,0 +1,40 @@
+"""The name that was probably meant by one that is not known."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """A line of an error with the known name that is most like this one; nothing if none is.
+
+    Args:
+        name: what was given.
+        names: what is known.
+    """
+    lower = {known.lower(): known for known in sorted(names)}
+    close = difflib.get_close_matches(name.lower(), lower, n=1)
+    return f"\n  Did you mean {lower[close[0]]!r}?" if close else ""
+
+
+def unknown_arguments(who: str, unknown: Iterable[str], known: Iterable[str]) -> str:
+    """That there are arguments of no known name, and the one that was probably meant.
+
+    Args:
+        who: what was called.
+        unknown: the names that it does not take, at least one.
+        known: those that it takes.
+    """
+    names = sorted(unknown)
+    return f"{who}: unknown arguments {', '.join(names)}{did_you_mean(names[0], known)}"
+
+
+def arguments_of(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's arguments, `*args` and `**kwargs` left out."""
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind not in {p.VAR_KEYWORD, p.VAR_POSITIONAL}]

@@ -1,0 +1,53 @@
+"""Constructed: what is made with arguments by name, and says which was probably meant."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+from pinnace.framework.close_names import did_you_mean
+
+
+class Constructed:
+    """Base of losses, metrics and their like: a misspelt argument is told the right one."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Look at the names before `__init__` does."""
+        if cls.__init__ is object.__init__:
+            if args or kwargs:
+                raise TypeError(f"{cls.__name__}() takes no arguments")
+        elif kwargs:
+            _check_names(cls, kwargs)
+        return super().__new__(cls)
+
+
+def _check_names(cls: type, kwargs: dict[str, Any]) -> None:
+    """See that a constructor takes these names, if it says which it takes.
+
+    Raises:
+        TypeError: a name that it does not take.
+    """
+    known: list[str] = []
+    for parameter in list(inspect.signature(cls.__init__).parameters.values())[1:]:  # type: ignore[misc]  # as it is called
+        if parameter.kind is parameter.VAR_KEYWORD:
+            options = _options(cls, parameter.annotation)
+            if options is None:
+                return
+            known.extend(options)
+        else:
+            known.append(parameter.name)
+    for name in kwargs:
+        if name not in known:
+            raise TypeError(
+                f"{cls.__name__}.__init__() got an unexpected keyword argument {name!r}"
+                f"{did_you_mean(name, known)}"
+            )
+
+
+def _options(cls: type, annotation: Any) -> list[str] | None:
+    """The names of `**options: Unpack[Options]`; None if any name is taken."""
+    kind, _, options = str(annotation).rstrip("]").partition("[")
+    if kind != "Unpack":
+        return None
+    known = cls.__init__.__globals__[options].__annotations__  # type: ignore[misc]  # as it is called
+    return list(known)

@@ -1,0 +1,44 @@
+"""Sparse matrices of SciPy as sparse tensors; SciPy itself is never imported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.keras.plain_lists import in_floatx
+
+if TYPE_CHECKING:
+    from pinnace.framework.tensor import Array
+
+
+def is_matrix(value: Any) -> bool:
+    """Whether it is one of SciPy's sparse matrices or arrays, of whatever format."""
+    return hasattr(value, "tocoo") and any(
+        kind.__module__.startswith("scipy.sparse") for kind in type(value).__mro__
+    )
+
+
+def sparse_tensor(matrix: Any) -> Any:
+    """The same as a SparseTensor in the order of rows, where an element stands once.
+
+    Args:
+        matrix: what `is_matrix` knows; float64 becomes Keras's float.
+    """
+    from pinnace.ops.composites.sparse.tensor import SparseTensor
+
+    # A copy: adding up what stands twice changes the matrix.
+    elements = matrix.tocoo(copy=True)
+    elements.sum_duplicates()
+    # Before version 1.13 there were matrices alone.
+    places = getattr(elements, "coords", None) or (elements.row, elements.col)
+    order = np.lexsort(places[::-1])
+    indices = np.stack([place[order] for place in places], axis=1).astype(np.int64)
+    return SparseTensor(
+        indices, in_floatx(elements.data[order]), np.array(elements.shape, np.int64)
+    )
+
+
+def dense_array(matrix: Any) -> Array:
+    """The same as an array, zeros and all."""
+    return in_floatx(matrix.toarray())
