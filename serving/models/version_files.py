@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from pinnace.framework.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
+    NotFoundError,
+    OpError,
     PermissionDeniedError,
     UnavailableError,
 )
@@ -32,6 +34,8 @@ _MOST_ENTRIES = 100_000  # of folders that are links to one another there is no 
 _WEIGHTS = (".data", "_data", ".bin", ".weights")
 _BASE: ContextVar[Path | None] = ContextVar("base", default=None)
 _REPLACED = (errno.ELOOP, errno.ENOTDIR, errno.ENOENT, errno.ENXIO)
+# What a link is told that leads to no file.
+_NOWHERE = (errno.ELOOP, errno.ENOTDIR, errno.ENOENT, errno.ENAMETOOLONG)
 _NOT_REGULAR = "neither a file nor a folder"
 
 
@@ -79,8 +83,10 @@ def base_of(path: Path) -> Path:
     """
     base = _BASE.get()
     if base is None or base == path:
-        return Path(os.path.realpath(path if path.is_dir() else path.parent))
-    return Path(os.path.realpath(base))
+        facts = _facts_at(path)
+        is_folder = facts is not None and stat.S_ISDIR(facts.st_mode)
+        return _followed(path if is_folder else path.parent)
+    return _followed(base)
 
 
 def list_files(path: Path) -> Files:
@@ -93,22 +99,48 @@ def list_files(path: Path) -> Files:
     Raises:
         PermissionDeniedError: one is a link out of the model's base folder; it is named.
         FailedPreconditionError: one is a pipe, a socket or a device.
-        InvalidArgumentError: there are too many.
-        OSError: a folder cannot be read.
+        InvalidArgumentError: there are too many, or the path is none.
+        NotFoundError: there is nothing.
+        UnavailableError: it changes meanwhile, or cannot be looked at.
     """
-    base = base_of(path)
-    if not path.is_file():
+    try:
+        base = base_of(path)
+        named = _facts_at(path)
+        if named is None:
+            raise NotFoundError(f"{path}: there is nothing")
+        if stat.S_ISREG(named.st_mode):
+            return dict(_beside(path, base))
         return dict(_below(path, _resolved(path, base), base))
-    found: Files = {}
-    for file in sorted(path.parent.iterdir()):
-        if file == path:
-            # Named by the user, whatever it leads to.
-            real = Path(os.path.realpath(file))
-            found[Path(file.name)] = VersionFile(real, facts_of(real.stat()))
-        elif _is_beside(file.name, path) and file.is_file():
-            real = _resolved(file, base)
-            found[Path(file.name)] = VersionFile(real, facts_of(real.stat()))
-    return found
+    except OSError as error:
+        if isinstance(error, OpError):
+            raise
+        if error.errno in _REPLACED:  # a folder went, or became a file, between two looks
+            raise changing(path) from error
+        raise UnavailableError(
+            f"{error.filename or path}: cannot be looked at: {error.strerror}"
+        ) from error
+
+
+def _beside(path: Path, base: Path) -> Iterator[tuple[Path, VersionFile]]:
+    for name in sorted(os.listdir(path.parent)):  # noqa: PTH208 - names, not paths
+        file = path.parent / name
+        facts = _facts_at(file) if file == path or _is_beside(name, path) else None
+        if facts is not None and stat.S_ISREG(facts.st_mode):
+            # What the user names may lead to whatever it leads to.
+            real = _followed(file) if file == path else _resolved(file, base)
+            yield Path(name), VersionFile(real, facts_of(real.stat()))
+
+
+def _facts_at(path: Path) -> os.stat_result | None:
+    """What is at a path; None if it is nothing, or a link to nothing."""
+    try:
+        return path.stat()
+    except OSError as error:
+        if error.errno not in _NOWHERE:
+            raise
+    except ValueError as error:
+        raise InvalidArgumentError(f"{str(path)!r} is no path: {error}") from None
+    return None
 
 
 def _below(folder: Path, real: Path, base: Path) -> Iterator[tuple[Path, VersionFile]]:
@@ -123,9 +155,8 @@ def _below(folder: Path, real: Path, base: Path) -> Iterator[tuple[Path, Version
             inner, target = shown / name, where / name
             if target.is_symlink():
                 target = _resolved(inner, base)
-            try:
-                facts = target.stat()
-            except FileNotFoundError:  # a link to nothing, or gone already
+            facts = _facts_at(target)
+            if facts is None:  # a link to nothing, or gone already
                 continue
             if stat.S_ISDIR(facts.st_mode):
                 if target in above:
@@ -144,18 +175,30 @@ def _resolved(path: Path, base: Path) -> Path:
         PermissionDeniedError: out of the base folder.
         UnavailableError: a link was exchanged for a file just now.
     """
-    try:
-        real = Path(os.path.realpath(path))
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # what was a link when it was looked at is none now
-            raise
-        raise changing(path) from None
+    real = _followed(path)
     if not real.is_relative_to(base):
         raise PermissionDeniedError(
             f"{path}: a link to {str(real)!r}, outside of the model's folder {str(base)!r}\n"
             "  Try: copy the model with `cp -rL`, if you trust it, so that its files are its own"
         )
     return real
+
+
+def _followed(path: Path) -> Path:
+    """Where a path leads, with no link left in it.
+
+    Raises:
+        UnavailableError: a link was exchanged for a file just now.
+        InvalidArgumentError: it is no path.
+    """
+    try:
+        return Path(os.path.realpath(path))
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # what was a link when it was looked at is none now
+            raise
+        raise changing(path) from None
+    except ValueError as error:
+        raise InvalidArgumentError(f"{str(path)!r} is no path: {error}") from None
 
 
 def facts_of(facts: os.stat_result) -> tuple[int, ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pinnace.framework.errors import CODE_NAMES, OK, NotFoundError
+from pinnace.framework.errors import CODE_NAMES, OK, InvalidArgumentError, NotFoundError
 
 _MAX_VERSION = 2**63 - 1
 _KERAS_FILES = (".keras", ".h5", ".hdf5")
@@ -54,13 +55,18 @@ def find_versions(base_path: str) -> dict[int, Path]:
 
     Raises:
         NotFoundError: there is no such folder.
+        InvalidArgumentError: it is no path.
     """
     base = Path(base_path)
-    if is_saved_model(base) or (base.suffix == ".onnx" and base.is_file()):
+    if is_saved_model(base) or (base.suffix == ".onnx" and is_file(base)):
         return {1: base}
     try:
-        names = sorted(entry.name for entry in base.iterdir() if entry.is_dir())
-    except NotADirectoryError:
+        names = sorted(entry.name for entry in os.scandir(base) if _is_folder(entry))
+    except ValueError as error:
+        raise InvalidArgumentError(f"{base_path!r} is no path: {error}") from None
+    except OSError as error:
+        if not is_file(base):
+            raise NotFoundError(f"{base_path}: cannot be read: {error.strerror}") from None
         advice = ""
         if base.suffix in _KERAS_FILES:
             advice = f"\n  Try: pinnace edit {base} {base.with_suffix('') / '1'}"
@@ -68,8 +74,6 @@ def find_versions(base_path: str) -> dict[int, Path]:
             f"{base_path}: is a file; a model that is served is a SavedModel, a folder of numbered "
             f"ones, or a .onnx file{advice}"
         ) from None
-    except OSError as error:
-        raise NotFoundError(f"{base_path}: cannot be read: {error.strerror}") from None
     found: dict[int, Path] = {}
     for name in names:
         version = version_named(name)
@@ -80,7 +84,19 @@ def find_versions(base_path: str) -> dict[int, Path]:
 
 def is_saved_model(path: Path) -> bool:
     """Whether a folder is a SavedModel, in the binary or the text form."""
-    return any(file.is_file() for file in _messages(path))
+    return any(is_file(file) for file in _messages(path))
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path leads to a file. Of names that are too long Python raises, before 3.14."""
+    return os.path.isfile(path)  # noqa: PTH113 - for that
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle, or to a name that is too long
+        return False
 
 
 def _messages(path: Path) -> list[Path]:
@@ -96,8 +112,8 @@ def version_named(name: str) -> int | None:
 def take_fingerprint(path: Path) -> tuple[object, ...]:
     """A fingerprint that changes with the version's files: their sizes and times."""
     prints: list[object] = []
-    parts = [path] if path.is_file() else [*_messages(path), *sorted(path.glob("*.onnx"))]
-    for file in (*parts, *sorted((path / "variables").glob("*"))):
+    parts = [path] if is_file(path) else [*_messages(path), *_matching(path, "*.onnx")]
+    for file in (*parts, *_matching(path / "variables", "*")):
         try:
             stat = file.stat()
         except OSError:
@@ -105,3 +121,10 @@ def take_fingerprint(path: Path) -> tuple[object, ...]:
         else:
             prints.append((file.name, stat.st_size, stat.st_mtime_ns))
     return tuple(prints)
+
+
+def _matching(folder: Path, pattern: str) -> list[Path]:
+    try:
+        return sorted(folder.glob(pattern))
+    except OSError:  # a link to a name that is too long
+        return []

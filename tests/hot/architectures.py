@@ -2,8 +2,9 @@
 
     python architectures.py FOLDER [NAME...]
 
-FOLDER/NAME becomes a SavedModel (`model`), pictures in batches of several sizes (`asked.npz`) and
-what TensorFlow answers to them (`answers.npz`). Each is written by a process of its own and gets
+FOLDER/NAME becomes a SavedModel (`model`), pictures in batches of several sizes (`asked.npz`),
+what TensorFlow answers to them (`answers.npz`), and what it answers if all is computed in float64
+(`exact.npz`), so that its own error is known. Each is written by a process of its own and gets
 its name when it is whole, so that one that was interrupted is written again. It runs in an
 environment with TensorFlow, tf_keras and keras-cv-attention-models.
 """
@@ -42,7 +43,7 @@ ARCHITECTURES = {
     "HorNetTiny": "hornet",
     "InceptionNeXtTiny": "inceptionnext",
     "IFormerSmall": "iformer",
-    "LCNet050": "lcnet",
+    "LCNet050": "mobilenetv3_family",
 }
 BATCHES = (1, 2, 3)
 _SEED = 20
@@ -56,6 +57,7 @@ def write(name: str, target: Path) -> None:
 
     import numpy as np
     import tensorflow as tf
+    from float64 import answers_in_float64
 
     tf.keras.utils.set_random_seed(_SEED)
     random = np.random.default_rng(_SEED)
@@ -72,7 +74,8 @@ def write(name: str, target: Path) -> None:
     root = tf.Module()
     root.network, root.answer = model, answer
     tf.saved_model.save(root, str(target / "model"), signatures=answer)
-    signature = tf.saved_model.load(str(target / "model")).signatures["serving_default"]
+    loaded = tf.saved_model.load(str(target / "model"))
+    signature = loaded.signatures["serving_default"]
     asked, answers = {}, {}
     for batch in BATCHES:
         pictures = random.standard_normal((batch, *size)).astype(np.float32)
@@ -83,6 +86,7 @@ def write(name: str, target: Path) -> None:
     spread = np.std(largest.astype(np.float64), axis=0).max() / np.abs(largest).max()
     assert spread > _LEAST_SPREAD, (name, spread)
     np.savez(target / "asked.npz", **asked)
+    np.savez(target / "exact.npz", **answers_in_float64(signature, asked))
     np.savez(target / "answers.npz", **answers)
 
 

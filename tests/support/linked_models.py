@@ -104,6 +104,20 @@ def _round(model: Path, _: Path) -> None:
     (model / "assets" / "round").symlink_to("..")
 
 
+def _unlistable(change: Callable[[Path, Path], None], target: str) -> Callable[[Path, Path], None]:
+    """The same, and before it in each folder's order a link that the system does not follow."""
+
+    def change_and_add(model: Path, outside: Path) -> None:
+        change(model, outside)
+        (model / "assets" / "a").symlink_to(target)
+        (model / "a").symlink_to(target)
+
+    return change_and_add
+
+
+# Longer than a file's name may be.
+_TOO_LONG = "n" * 300
+
 # What is wrong -> the part of the model that is told, and how it comes to be.
 REFUSED: Mapping[str, tuple[str, Callable[[Path, Path], None]]] = {
     "a vocabulary elsewhere": ("assets/words.txt", _secret("")),
@@ -120,6 +134,9 @@ REFUSED: Mapping[str, tuple[str, Callable[[Path, Path], None]]] = {
     "a pipe": ("assets/words.txt", _pipe),
     "a folder in itself": ("assets/round", _round),
     "the whole version": ("", _whole_version),
+    "a vocabulary beside a link to itself": ("assets/words.txt", _unlistable(_secret(""), "a")),
+    "variables beside a link to itself": (DATA, _unlistable(_link(DATA), "a")),
+    "variables beside a name too long": (DATA, _unlistable(_link(DATA), _TOO_LONG)),
 }
 
 
@@ -161,10 +178,20 @@ def _dangling(model: Path, _: Path) -> None:
     (model / ".#saved_model.pb").symlink_to("nobody@nowhere")
 
 
+def _nothing(target: str) -> Callable[[Path, Path], None]:
+    def change(model: Path, _: Path) -> None:
+        (model / "assets" / "a").symlink_to(target)
+
+    return change
+
+
 SERVED: Mapping[str, Callable[[Path, Path], None]] = {
     "a mounted volume": _mounted,
     "a mounted version": _mounted_version,
     "shared weights": _shared,
     "a hard link": _hard,
     "a link to nothing": _dangling,
+    "a link to itself": _nothing("a"),
+    "a link to a name too long": _nothing(_TOO_LONG),
+    "a link through a file": _nothing("words.txt/a"),
 }

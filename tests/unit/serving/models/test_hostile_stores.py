@@ -170,6 +170,11 @@ def test_a_link_in_an_archive_is_no_link_here(store: Any, tmp_path: Path, is_out
         with pytest.raises(UnavailableError, match="not found"), place.fetched():
             pass
         return
+    if not fsspec.filesystem("tar", fo=io.BytesIO(file.getvalue())).size("m/1/saved_model.pb"):
+        # Older releases of fsspec say that a link has no bytes, and read those of its target.
+        with pytest.raises(DataLossError, match="has 0 bytes, and more came"), place.fetched():
+            pass
+        return
     with place.fetched() as path:
         assert not (path / "saved_model.pb").is_symlink()
         assert (path / "saved_model.pb").read_bytes() == b"data"
