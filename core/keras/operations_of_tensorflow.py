@@ -179,7 +179,7 @@ def _flat(specs: Any) -> list[Any]:
     return [(one.dtype, one.shape.text) for one in map(spec_of, structure.flatten(specs))]
 
 
-def _told(
+def _told(  # noqa: C901 (one question after the other)
     function: str, names: dict[str, str], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[dict[str, Any], list[Any]] | None:
     """The settings and the arguments of the operation; None if it does not know one of them."""
@@ -200,6 +200,8 @@ def _told(
         return None
     if function == "split" and not _cut(settings):
         return None
+    if function in {"stack", "concat"} and not all(map(is_symbolic, structure.flatten(args))):
+        return None  # numbers among tensors, which Keras 3 does not make any of
     if "key" in later:
         later["key"] = with_slices(key)
     if function == "math.l2_normalize":

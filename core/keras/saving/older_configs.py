@@ -70,7 +70,7 @@ def hard_sigmoid_of_keras_2(x: Any) -> Any:
 _HARD_SIGMOID = {
     "module": "builtins",
     "class_name": "function",
-    "config": "hard_sigmoid_of_keras_2",
+    "config": "pinnace>hard_sigmoid_of_keras_2",
     "registered_name": "pinnace>hard_sigmoid_of_keras_2",
 }
 
