@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
@@ -81,5 +81,6 @@ def _parsed(node_def: Any) -> NodeDef:
         raise ValueError(f"the node of a TensorFlowOpLayer is damaged: {error}") from None
 
 
-def _no_function(name: str) -> Any:
+def _no_function(name: str, where: str) -> NoReturn:
+    del where
     raise ValueError(f"a node of a model calls the function {name!r}, which no file of Keras holds")

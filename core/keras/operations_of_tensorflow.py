@@ -187,7 +187,7 @@ def _told(  # noqa: C901 (one question after the other)
     later: dict[str, Any] = {}
     for key, value in kwargs.items():
         target = names.get(key)
-        if target in _CALLED:
+        if target is not None and target in _CALLED:
             later[target] = value
         elif target:
             settings[target] = value.lower() if target == "mode" else value
@@ -195,15 +195,15 @@ def _told(  # noqa: C901 (one question after the other)
             return None
     if "condition" in later:
         args, later = (), {key: x for key, x in later.items() if x is not None}
-    key = later.get("key")
-    if is_symbolic([settings, key]) or (function == "where" and len(args) + len(later) != 3):
+    brackets = later.get("key")
+    if is_symbolic([settings, brackets]) or (function == "where" and len(args) + len(later) != 3):
         return None
     if function == "split" and not _cut(settings):
         return None
     if function in {"stack", "concat"} and not all(map(is_symbolic, structure.flatten(args))):
         return None  # numbers among tensors, which Keras 3 does not make any of
     if "key" in later:
-        later["key"] = with_slices(key)
+        later["key"] = with_slices(brackets)
     if function == "math.l2_normalize":
         settings["epsilon"] = settings["epsilon"] ** 0.5
     return settings, [*args, *(later[name] for name in _CALLED if name in later)]

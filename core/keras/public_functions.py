@@ -1,7 +1,7 @@
 """Functions of TensorFlow between the layers of Keras 2's models, found by their public names.
 
 Nothing here exists in Keras 3, whose files can name these classes all the same: what opens them
-there is a class of the same name (docs/guide/keras.md#models-of-other-versions).
+there is a class of the same name (docs/guide/keras.md#models-of-keras-2-in-keras-3).
 """
 
 from __future__ import annotations

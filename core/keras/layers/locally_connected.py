@@ -120,7 +120,8 @@ class _LocallyConnected(BaseConv):
             )
 
     def _convolved(self, x: Tensor) -> Tensor:
-        places, kernel = self._places, self.kernel
+        places = self._places
+        kernel: Any = self.kernel
         batch = shapes.shape(x)[0]
         flat = reshaping.reshape(x, [batch, -1])
         if places.is_cut:
