@@ -10,6 +10,7 @@ from pinnace.keras import activations as activations
 from pinnace.keras import callbacks as callbacks
 from pinnace.keras import config as config
 from pinnace.keras import constraints as constraints
+from pinnace.keras import graph_nodes as _graph_nodes  # noqa: F401 (registers its class)
 from pinnace.keras import initializers as initializers
 from pinnace.keras import layers as layers
 from pinnace.keras import losses as losses
@@ -18,6 +19,7 @@ from pinnace.keras import metrics as metrics
 from pinnace.keras import models as models
 from pinnace.keras import ops as ops
 from pinnace.keras import optimizers as optimizers
+from pinnace.keras import public_functions as _public_functions  # noqa: F401 (registers its classes)
 from pinnace.keras import random as random
 from pinnace.keras import regularizers as regularizers
 from pinnace.keras import saving as saving

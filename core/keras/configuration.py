@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 Made = TypeVar("Made", bound="Layer")
 # What every layer is told, whatever else its constructor takes.
 _OF_ALL = ("name", "trainable", "dtype")
+# What a first layer is told of its input: the model tells it, and Keras 3 knows few of these.
+_OF_FIRST = ("input_shape", "batch_input_shape", "input_dim", "input_length", "batch_size")
 _OF_LATER = ("lora_rank", "lora_alpha", "gptq_unpacked_column_size", "quantization_config")
 
 
@@ -26,11 +28,14 @@ def constructor_config(layer: Layer) -> dict[str, Any]:
     args, kwargs = layer._constructor
     bound = inspect.signature(type(layer).__init__).bind(layer, *args, **kwargs)
     bound.apply_defaults()
+    # What this library's layers keep under an argument's name is that argument, normalised.
+    ours = type(layer).__module__.startswith("pinnace.keras.")
     given: dict[str, Any] = {}
     for name, parameter in list(bound.signature.parameters.items())[1:]:
         value = bound.arguments[name]
         if parameter.kind is parameter.VAR_KEYWORD:
-            given.update(value)
+            told = _OF_FIRST if ours else ()
+            given.update({key: one for key, one in value.items() if key not in told})
         elif parameter.kind is not parameter.VAR_POSITIONAL:
             given[name] = value
         elif value:
@@ -44,8 +49,6 @@ def constructor_config(layer: Layer) -> dict[str, Any]:
     for name in _OF_LATER:
         if name in given and vars(layer).get(name, given[name]) is None:
             del given[name]
-    # What this library's layers keep under an argument's name is that argument, normalised.
-    ours = type(layer).__module__.startswith("pinnace.keras.")
     return {name: _stored(layer, name, value, ours) for name, value in given.items()}
 
 

@@ -10,6 +10,7 @@ from pinnace.keras.layers.embedding import Embedding
 from pinnace.keras.layers.masking import Masking
 from pinnace.keras.layers.recurrent.bidirectional import Bidirectional
 from pinnace.keras.layers.recurrent.rnn import RNN
+from pinnace.keras.names import unique_name
 from pinnace.keras.operation import Operation
 from pinnace.keras.symbolic import KerasTensor
 
@@ -57,9 +58,9 @@ def _of_operations(x: KerasTensor) -> Any:
         return None
     layer, source = node.layer, node.args[0]
     if type(layer) is Embedding and not source.sparse:
-        return ops.not_equal(source, 0)
+        return _named(ops.not_equal(source, 0))
     if type(layer) is Masking:
-        return ops.any(ops.not_equal(source, layer.mask_value), axis=-1)
+        return _named(ops.any(_named(ops.not_equal(source, layer.mask_value)), axis=-1))
     if source.mask_spec is None:
         return None
     kind = type(layer).compute_mask
@@ -70,3 +71,12 @@ def _of_operations(x: KerasTensor) -> Any:
     ):
         return source._keras_mask
     return None
+
+
+def _named(mask: Any) -> Any:
+    """A mask of an operation that is not called as Keras 3 would call the next of its kind.
+
+    That makes masks itself when it reads a model, which may then have one name twice.
+    """
+    mask.node.layer._name = unique_name(f"mask_{mask.node.layer.name}")
+    return mask

@@ -60,11 +60,13 @@ _MEANINGLESS = {"renorm_momentum"}
 _SHOWN_AS = {"GroupedQueryAttention": "GroupQueryAttention"}
 # Classes that Keras shows nowhere and its files name -> its modules that define them, and ours.
 _RESIDUAL = "pinnace.keras.applications.residual_layers"
+_OLDER = ("keras.layers", "pinnace.keras.layers.locally_connected")
 _FEATURES = ("keras.src.layers.preprocessing.feature_space", "pinnace.keras.feature_kinds")
 _HIDDEN = {
     "CustomScaleLayer": ("keras.src.applications.inception_resnet_v2", _RESIDUAL),
     "LayerScale": ("keras.src.applications.convnext", _RESIDUAL),
     "StochasticDepth": ("keras.src.applications.convnext", _RESIDUAL),
+    **dict.fromkeys(("LocallyConnected1D", "LocallyConnected2D"), _OLDER),
     **dict.fromkeys(("Cross", "Feature", "TFDConcat", "TFDIdentity"), _FEATURES),
 }
 # Classes of modules that are imported late -> the modules that Keras shows them in, and ours.
@@ -250,7 +252,7 @@ def _serialize_callable(thing: Any) -> Any:
         )
     kind = "class" if inspect.isclass(thing) else "function"
     ours = thing.__module__.startswith("pinnace.keras")
-    if ours and kind == "function":  # as Keras writes its own
+    if ours and kind == "function" and thing not in _names:  # as Keras writes its own
         return {
             "module": "builtins",
             "class_name": kind,
@@ -260,7 +262,8 @@ def _serialize_callable(thing: Any) -> Any:
     return {
         "module": "keras" if ours else thing.__module__,
         "class_name": kind,
-        "config": name,
+        # Keras looks for it under this name alone.
+        "config": get_registered_name(thing) if kind == "function" else name,
         "registered_name": None if ours else get_registered_name(thing),
     }
 
@@ -345,6 +348,11 @@ def _made(found: Any, config: dict[str, Any]) -> Any:
         )
     if found.__module__.startswith("pinnace.keras."):
         inner = _accepted(found, inner)
+    if config.get(RULES) == 2 and inner.get("trainable") is False and "layers" in inner:
+        # Keras 2 freezes the model alone: its layers keep what they say, by which weights stand.
+        made = found.from_config({**inner, "trainable": True})
+        made._weight_store.train(False)
+        return made
     return found.from_config(inner)
 
 

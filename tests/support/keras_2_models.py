@@ -1,8 +1,14 @@
 """Models of Keras 2 whose files say other things than those of Keras 3."""
 
-from typing import Any
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
 
 from support.keras_models import OLDER, case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _coder(keras: Any, words: Any, kind: str, **options: Any) -> Any:
@@ -114,3 +120,67 @@ def backwards_first(keras: Any) -> Any:
     model = keras.Sequential([keras.Input([7, 3]), layers.Bidirectional(inner), layers.Dense(1)])
     model.compile("sgd", "mse")
     return model
+
+
+@case(OLDER, inputs=((7, 3), (6, 5, 2)))
+def locally_connected(keras: Any) -> Any:
+    """Another kernel at each place, kept in each of three ways."""
+    layers = keras.layers
+    x, pictures = keras.Input([7, 3], name="x"), keras.Input([6, 5, 2], name="pictures")
+    outputs = []
+    for way, padding in ((1, "valid"), (2, "same"), (3, "same"), (3, "valid")):
+        options = {"padding": padding, "implementation": way, "bias_initializer": "random_normal"}
+        one = layers.LocallyConnected1D(4, 3, strides=2, activation="tanh", **options)(x)
+        two = layers.LocallyConnected2D(3, (2, 3), strides=(1, 2), **options)(pictures)
+        outputs += [layers.Flatten()(one), layers.Flatten()(two)]
+    first = layers.Permute((3, 1, 2))(pictures)
+    options = {"data_format": "channels_first", "bias_initializer": "random_normal"}
+    outputs.append(layers.Flatten()(layers.LocallyConnected2D(3, 2, **options)(first)))
+    model = keras.Model([x, pictures], layers.Dense(2)(layers.Concatenate()(outputs)))
+    model.compile("adam", "mse")
+    return model
+
+
+def _nested(keras: Any, choose: random.Random, depth: int = 0) -> Any:
+    """A model of layers and models that all take and give the same sizes, some of them frozen."""
+    layers = keras.layers
+    makers: list[Callable[[], Any]] = [
+        *[lambda: layers.Dense(4, activation="tanh", bias_initializer="random_normal")] * 3,
+        lambda: layers.BatchNormalization(gamma_initializer="random_normal"),
+        lambda: layers.LayerNormalization(beta_initializer="random_normal"),
+        *[lambda: _nested(keras, choose, depth + 1)] * (2 if depth < 3 else 0),
+    ]
+    parts = [choose.choice(makers)() for _ in range(choose.randint(2, 4))]
+    for part in parts:
+        part.trainable = choose.random() < 0.6
+    if choose.random() < 0.4:
+        model = keras.Sequential([keras.Input([4]), *parts])
+    else:
+        x = given = keras.Input([4])
+        for part in parts:
+            x = part(x)
+        if choose.random() < 0.5:  # the same weights once more
+            x = layers.Add()([parts[0](x), x])
+        model = keras.Model(given, x)
+    if choose.random() < 0.3:
+        model.trainable = False
+    return model
+
+
+def _case_of_nested(seed: int) -> None:
+    def make(keras: Any) -> Any:
+        model = _nested(keras, random.Random(seed))
+        model.trainable = True  # all of it
+        for layer in model.layers:
+            layer.trainable = random.Random(f"{seed} {layer.name}").random() < 0.5
+        model = keras.Sequential([keras.Input([4]), model, keras.layers.Dense(2)])
+        # Not Adam, which makes steps of what rounding leaves of biases before a normalization.
+        model.compile(keras.optimizers.SGD(0.01, momentum=0.9), "mse")
+        return model
+
+    make.__name__ = f"nested_{seed}"
+    case(OLDER)(make)
+
+
+for _seed in (1, 3, 5, 7, 9, 11):
+    _case_of_nested(_seed)

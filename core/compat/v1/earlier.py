@@ -48,6 +48,7 @@ class Earlier:
         call.__name__ = call.__qualname__ = self.name
         call.__doc__ = f"`tf.{self.of}`, with the arguments of version 1."
         call.__signature__ = signature  # type: ignore[attr-defined]
+        call.__wrapped__ = target  # type: ignore[attr-defined]
         return call
 
     def _now(self, given: dict[str, Any]) -> dict[str, Any]:

@@ -35,14 +35,18 @@ def is_made_of_tensors(kind: type) -> bool:
 
 def stored(topology: Topology, layers: Sequence[Layer]) -> dict[str, Any]:
     """The layers, their calls, inputs and outputs."""
-    places = _places(topology.nodes, topology.flat_inputs)
+    names = _unique_names(layers)
+    places = _places(topology.nodes, topology.flat_inputs, names)
     entries = []
     for layer in layers:
         own = [node for node in topology.nodes if node.layer is layer]
+        told = registry.serialize_keras_object(layer)
+        if names[id(layer)] != layer.name:
+            told["config"] = {**told["config"], "name": names[id(layer)]}
         entries.append(
             {
-                **registry.serialize_keras_object(layer),
-                "name": layer.name,
+                **told,
+                "name": names[id(layer)],
                 "inbound_nodes": [_stored_call(node, places) for node in own],
             }
         )
@@ -135,11 +139,27 @@ def _taken(layer: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
     return {key: x for key, x in kwargs.items() if x is not None or key in parameters}
 
 
-def _places(nodes: list[Node], inputs: list[KerasTensor]) -> dict[int, list[Any]]:
+def _unique_names(layers: Sequence[Layer]) -> dict[int, str]:
+    """Id of a layer -> its name; an operation that has a layer's name is told by another one."""
+    operations = [x for x in layers if getattr(x, "_is_operation", False)]
+    names = {id(x): x.name for x in layers}
+    taken = {x.name for x in layers if not getattr(x, "_is_operation", False)}
+    for x in operations:
+        number = 0
+        while names[id(x)] in taken:
+            number += 1
+            names[id(x)] = f"{x.name}_{number}"
+        taken.add(names[id(x)])
+    return names
+
+
+def _places(
+    nodes: list[Node], inputs: list[KerasTensor], names: Mapping[int, str]
+) -> dict[int, list[Any]]:
     """Id of a KerasTensor -> [layer's name, number of the call, number of the output]."""
     places: dict[int, list[Any]] = {}
     for x in inputs:
-        name = x.node.layer.name if x.node is not None else x.name
+        name = names.get(id(x.node.layer), x.node.layer.name) if x.node is not None else x.name
         places[id(x)] = [name, 0, 0]
     counts: dict[int, int] = {}
     for node in nodes:
@@ -147,7 +167,7 @@ def _places(nodes: list[Node], inputs: list[KerasTensor]) -> dict[int, list[Any]
         call = counts.get(id(node.layer), first)
         counts[id(node.layer)] = call + 1
         for i, x in enumerate(structure.flatten(node.outputs)):
-            places[id(x)] = [node.layer.name, call, i]
+            places[id(x)] = [names.get(id(node.layer), node.layer.name), call, i]
     return places
 
 

@@ -39,10 +39,11 @@ def weights_for(
     """
     names = hdf5_files.texts(group, "layer_names")
     groups = [(name, _group(group, name)) for name in names]
+    older = (hdf5_files.text(group, "keras_version") or "").startswith(("1.", "2."))
     found: list[tuple[Variable, Any]] = []
     for layer, name, inner in _pairs(model, groups, by_name):
         who = f"layer {layer.name!r}, in the file {name!r}"
-        variables = in_order_of(layer, hdf5_files.texts(inner, "weight_names"))
+        variables = in_order_of(layer, hdf5_files.texts(inner, "weight_names"), older=older)
         found += _listed(inner, variables, who, skip_mismatch, by_name and skip_mismatch)
     top = hdf5_files.entry(group, TOP)
     if top is not None:
@@ -67,10 +68,19 @@ def weights_of(layer: Any) -> list[Variable]:
     """The weights of a layer in the order of these files: trainable ones, then the others.
 
     Source:
-        Keras: what is trainable by itself, whether or not a layer around it is.
+        Keras: what is trainable by itself, whether or not a layer around it is; reading a model
+        that is frozen freezes all that is in it.
     """
+    frozen = {
+        id(variable)
+        for model in layer._flatten_layers()
+        if hasattr(model, "_topology") and not model.trainable
+        for variable in model.weights
+    }
     every = layer.weights
-    return [v for v in every if v.trainable] + [v for v in every if not v.trainable]
+    trained = [v for v in every if v.trainable and id(v) not in frozen]
+    own = {id(v) for v in trained}
+    return trained + [v for v in every if id(v) not in own]
 
 
 def own_weights(model: Any) -> list[Variable]:
@@ -83,17 +93,48 @@ def own_weights(model: Any) -> list[Variable]:
     return [v for v in own if v.trainable] + [v for v in own if not v.trainable]
 
 
-def in_order_of(layer: Any, names: list[str]) -> list[Variable]:
+def in_order_of(layer: Any, names: list[str], *, older: bool = False) -> list[Variable]:
     """The weights of a layer in the order of a file's names.
 
-    Keras writes a model inside a model that was frozen layer by layer, instead of what is trainable
-    first; arrays of one shape would then change places without a word.
+    Keras 3 writes a model inside a model that was frozen layer by layer, instead of what is
+    trainable first, and Keras 2 by who is frozen inside of it: arrays of one shape would change
+    places without a word.
+
+    Args:
+        layer: with weights.
+        names: of the file.
+        older: whether Keras 2 wrote it.
     """
-    first, other = weights_of(layer), list(layer.weights)
+    orders = [weights_of(layer), list(layer.weights)]
+    if older:
+        trained, others = _as_in_keras_2(layer)
+        orders.insert(0, list({id(v): v for v in [*trained, *others]}.values()))
     kinds = [_kind(name) for name in names]
-    if [_kind(v.node_name) for v in first] != kinds == [_kind(v.node_name) for v in other]:
-        return other
-    return first
+    fitting = (order for order in orders if [_kind(v.node_name) for v in order] == kinds)
+    return next(fitting, orders[0])
+
+
+def _as_in_keras_2(layer: Any) -> tuple[list[Variable], list[Variable]]:
+    """What is trained and what is not, each in the order in which Keras 2 lists it.
+
+    Source:
+        Keras 2: a layer lists its own weights before those of layers inside it, a model behind
+        them. What is frozen lists all of it as not trained: a layer whole by whole, a model what
+        is trained inside first.
+    """
+    own = [v for v in layer._weight_store.own_variables() if not is_seed_state(v)]
+    first = [v for v in own if v.is_watched]
+    rest = [v for v in own if not v.is_watched]
+    is_model = hasattr(layer, "_topology")
+    parts = [_as_in_keras_2(one) for one in (layer.layers if is_model else layer.layers_inside)]
+    trained = [v for part in parts for v in part[0]]
+    others = [v for part in parts for v in part[1]]
+    if is_model:
+        first, rest = [*trained, *first], [*others, *rest]
+        return (first, rest) if layer.trainable else ([], [*first, *rest])
+    if layer.trainable:
+        return [*first, *trained], [*rest, *others]
+    return [], [*first, *rest, *(v for part in parts for v in (*part[0], *part[1]))]
 
 
 def _kind(name: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pinnace.keras import registry
 from pinnace.keras.models import graph_config
-from pinnace.keras.saving.older_operations import operation_of
+from pinnace.keras.saving import older_functions
 from pinnace.ops.math import clipping
 
 _CLASSES = {
@@ -70,7 +70,7 @@ def hard_sigmoid_of_keras_2(x: Any) -> Any:
 _HARD_SIGMOID = {
     "module": "builtins",
     "class_name": "function",
-    "config": "hard_sigmoid_of_keras_2",
+    "config": "pinnace>hard_sigmoid_of_keras_2",
     "registered_name": "pinnace>hard_sigmoid_of_keras_2",
 }
 
@@ -234,11 +234,11 @@ def _layer(entry: Any, names: _Names) -> Any:
     nodes = entry["inbound_nodes"]
     if all(isinstance(node, dict) for node in nodes):  # Keras 3's form already
         return {**converted({**entry, "inbound_nodes": []}), "inbound_nodes": nodes}
+    if entry.get("class_name") in older_functions.KINDS and isinstance(entry.get("config"), dict):
+        return older_functions.layer(entry, [_call(node, names, keeps=True) for node in nodes])
     calls = [_call(node, names) for node in nodes]
     if entry.get("class_name") in _RECURRENT:
         calls = [_with_states(call) for call in calls]
-    if entry.get("class_name") in {"TFOpLambda", "SlicingOpLambda"}:
-        return operation_of(entry, calls)
     made: dict[str, Any] = {**converted({**entry, "inbound_nodes": []}), "inbound_nodes": calls}
     return made
 
@@ -258,35 +258,42 @@ def _with_states(call: dict[str, Any]) -> dict[str, Any]:
     return {"args": args, "kwargs": {**kwargs, "mask": graph_config.mask_of(args[0])}}
 
 
-def _call(node: Any, names: _Names) -> dict[str, Any]:
-    """One call: [[layer, call, output, keywords], …], or one such alone, as {args, kwargs}."""
-    if isinstance(node, dict):
+def _call(node: Any, names: _Names, *, keeps: bool = False) -> dict[str, Any]:
+    """One call as {args, kwargs}: of places [layer, call, output, keywords], nested or alone.
+
+    Args:
+        node: as the file has it.
+        names: the layers of the model.
+        keeps: whether a list of one place is a list to the layer.
+    """
+    if isinstance(node, dict) and "args" in node:
         return node
-    alone = bool(node) and isinstance(node[0], str)
-    places = [node] if alone else node
-    if isinstance(places, list) and places and isinstance(places[0], list) and _nested(places):
-        raise ValueError(f"a call of a layer has inputs in lists of lists: {node!r:.120}")
-    if not isinstance(places, list) or not all(
-        isinstance(place, list) and 3 <= len(place) <= 4 for place in places
-    ):
-        raise ValueError(f"a call of a layer must be a list of places, got {node!r:.120}")
-    inputs = [_tensor(names.counted(place)) for place in places]
-    keywords = places[-1][3] if places and len(places[-1]) == 4 else {}
-    if not isinstance(keywords, dict):
-        raise ValueError(f"the keywords of a call must be a dict, got {keywords!r:.80}")  # noqa: TRY004 (as above)
+    keywords: dict[str, Any] = {}
+    inputs = _inputs(node, names, keywords)
+    if isinstance(inputs, list) and len(inputs) == 1 and not keeps:
+        inputs = inputs[0]
     kwargs = {key: _with_tensors(x, names) for key, x in keywords.items() if key != "name"}
-    if not inputs:
-        return {"args": [], "kwargs": kwargs}
-    return {"args": [inputs[0] if len(inputs) == 1 else inputs], "kwargs": kwargs}
+    return {"args": [] if inputs == [] else [inputs], "kwargs": kwargs}
 
 
-def _nested(places: list[Any]) -> bool:
-    return all(isinstance(one, list) and one and isinstance(one[0], list) for one in places)
+def _inputs(node: Any, names: _Names, keywords: dict[str, Any]) -> Any:
+    """The first argument of a call; its other ones, which stand at each place, into `keywords`."""
+    if isinstance(node, dict):
+        return {key: _inputs(one, names, keywords) for key, one in node.items()}
+    if not isinstance(node, list):
+        raise ValueError(f"a call of a layer must be made of places, got {node!r:.120}")  # noqa: TRY004 (the file is wrong, not a type)
+    if not node or not isinstance(node[0], str):
+        return [_inputs(one, names, keywords) for one in node]
+    if not 3 <= len(node) <= 4 or not isinstance(node[-1], dict if len(node) == 4 else object):
+        raise ValueError(
+            "a place must be [layer, call, output], and a dict of keywords maybe, got "
+            f"{node!r:.120}"
+        )
+    keywords.update(node[3] if len(node) == 4 else {})
+    return _with_tensors(node[2], names) if node[0] == _CONSTANT else _tensor(names.counted(node))
 
 
 def _tensor(place: list[Any]) -> Any:
-    if place[0] == _CONSTANT:
-        return place[2]
     return {"class_name": "__keras_tensor__", "config": {"keras_history": list(place[:3])}}
 
 
@@ -300,9 +307,8 @@ def _with_tensors(value: Any, names: _Names) -> Any:
                 return _tensor(names.counted(value))
         return [_with_tensors(item, names) for item in value]
     if isinstance(value, dict):
-        if value.keys() == {"start", "stop", "step"}:
-            parts = {key: _with_tensors(part, names) for key, part in value.items()}
-            return {"class_name": "__slice__", "config": parts}
+        if value.get("class_name") == "__ellipsis__":
+            return {"config": {}, **value}
         if value.get("class_name") == "TensorShape":
             return value.get("items")
         if value.get("type") == "ndarray" or value.get("class_name") == "ndarray":

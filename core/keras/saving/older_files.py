@@ -63,6 +63,8 @@ def read(path: str, compiles: bool) -> Any:
                 found += _optimizer_values(model, hdf5_files.entry(file, "optimizer_weights"))
     for variable, value in found:
         variable.assign(value)
+    if not getattr(model, "trainable", True):
+        model.trainable = False  # all that is in it, which only the order above had to know
     return model
 
 

@@ -1,8 +1,13 @@
-"""TensorFlow's functions as nodes of Keras 2's models, told as operations of Keras 3."""
+"""TensorFlow's functions between the layers of Keras 2's models as operations of Keras 3."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from pinnace.framework import structure
+from pinnace.framework.errors import OpError
+from pinnace.keras.ops.operation import operation_class
+from pinnace.keras.symbolic import is_symbolic, spec_of
 
 _X = {"x": "x1", "y": "x2"}
 _AXIS = {"axis": "axis", "keepdims": "keepdims"}
@@ -117,11 +122,11 @@ _FUNCTIONS: dict[str, tuple[str, str, dict[str, str]]] = {
     "gather": (_NUMPY, "Take", {"indices": "indices", "axis": "axis"}),
     "one_hot": ("nn", "OneHot", {"depth": "num_classes", "axis": "axis", "dtype": "dtype"}),
     "math.cumsum": (_NUMPY, "Cumsum", {"axis": "axis"}),
-    "math.argmax": (_NUMPY, "Argmax", {"axis": "axis"}),
-    "math.argmin": (_NUMPY, "Argmin", {"axis": "axis"}),
     "zeros_like": (_NUMPY, "ZerosLike", {"dtype": "dtype"}),
     "ones_like": (_NUMPY, "OnesLike", {"dtype": "dtype"}),
     "broadcast_to": (_NUMPY, "BroadcastTo", {"shape": "shape"}),
+    "math.argmax": (_NUMPY, "Argmax", {"axis": "axis", "output_type": ""}),
+    "math.argmin": (_NUMPY, "Argmin", {"axis": "axis", "output_type": ""}),
     "stop_gradient": ("core", "StopGradient", {}),
     "identity": (_NUMPY, "Copy", {}),
     "pad": (_NUMPY, "Pad", {"paddings": "pad_width", "mode": "mode", "constant_values": ""}),
@@ -142,69 +147,80 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 _NOTHING: tuple[Any, ...] = (None, False, "channels_last")
 
 
-def operation_of(entry: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str, Any]:
-    """A layer around a function of TensorFlow, as an operation.
+def same_operation(
+    function: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], specs: Any
+) -> Any:
+    """KerasTensors from an operation that Keras 3 has and that does the same; None if none does.
 
     Args:
-        entry: its configuration.
-        calls: of it, in the form of Keras 3.
-
-    Raises:
-        ValueError: a function that is not known here, or an argument of it.
+        function: of TensorFlow, without `tf.`.
+        name: of the operation.
+        args: of the call, KerasTensors among them.
+        kwargs: likewise.
+        specs: what the function gives: one that gives another dtype is not the same.
     """
-    config = entry.get("config")
-    function = config.get("function") if isinstance(config, dict) else None
-    if isinstance(function, str):
-        function = function.removeprefix("compat.v1.")
-    if not isinstance(function, str) or function not in _FUNCTIONS:
-        known = ", ".join(sorted({name.rpartition(".")[2] for name in _FUNCTIONS}))
-        raise ValueError(
-            f"the model calls tf.{function}, which is not known in files of Keras 2\n"
-            f"  known: {known}\n"
-            "  Try: a Layer of your own around it, where the model was made; or a SavedModel"
-        )
-    if len(calls) != 1:
-        raise ValueError(f"tf.{function} is called {len(calls)} times by one layer, not once")
-    module, cls, arguments = _FUNCTIONS[function]
-    settings, args = _distributed(function, arguments, calls[0])
-    if function == "split":
-        _cut(settings)
-    if function == "math.l2_normalize":
-        settings["epsilon"] = settings["epsilon"] ** 0.5
-    name = entry.get("name")
-    return {
-        "module": f"keras.src.ops.{module}",
-        "class_name": cls,
-        "registered_name": cls,
-        "config": {"name": str(name).replace("/", "_"), **settings},
-        "name": name,
-        "inbound_nodes": [{"args": args, "kwargs": {}}],
-    }
+    function = function.removeprefix("compat.v1.")
+    known = _FUNCTIONS.get(function)
+    told = None if known is None else _told(function, known[2], args, kwargs)
+    if known is None or told is None:
+        return None
+    kind = operation_class(f"keras.src.ops.{known[0]}", known[1])
+    assert kind is not None, function  # noqa: S101 (the table names those that there are)
+    settings, first = told
+    operation = kind(name=name, **settings)
+    try:
+        found = operation.compute_output_spec(*first)
+    except (ValueError, TypeError, OpError, NotImplementedError):
+        return None  # sparse and ragged tensors, for instance
+    return operation(*first) if _flat(found) == _flat(specs) else None
 
 
-def _distributed(
-    function: str, names: dict[str, str], call: dict[str, Any]
-) -> tuple[dict[str, Any], list[Any]]:
-    """The settings and the arguments of a call."""
+def _flat(specs: Any) -> list[Any]:
+    return [(one.dtype, one.shape.text) for one in map(spec_of, structure.flatten(specs))]
+
+
+def _told(  # noqa: C901 (one question after the other)
+    function: str, names: dict[str, str], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[dict[str, Any], list[Any]] | None:
+    """The settings and the arguments of the operation; None if it does not know one of them."""
     settings: dict[str, Any] = dict(_DEFAULTS.get(function, {}))
     later: dict[str, Any] = {}
-    for key, value in call["kwargs"].items():
+    for key, value in kwargs.items():
         target = names.get(key)
-        if target in _CALLED:
+        if target is not None and target in _CALLED:
             later[target] = value
         elif target:
             settings[target] = value.lower() if target == "mode" else value
-        elif value not in _NOTHING and not (target == "" and value == 0):
-            raise ValueError(f"tf.{function}: argument {key}={value!r:.60} is not supported")
-    first = [] if "condition" in later else list(call["args"])
-    return settings, first + [later[name] for name in _CALLED if name in later]
+        elif not any(value is x for x in _NOTHING) and not (target == "" and value == 0):
+            return None
+    if "condition" in later:
+        args, later = (), {key: x for key, x in later.items() if x is not None}
+    brackets = later.get("key")
+    if is_symbolic([settings, brackets]) or (function == "where" and len(args) + len(later) != 3):
+        return None
+    if function == "split" and not _cut(settings):
+        return None
+    if function in {"stack", "concat"} and not all(map(is_symbolic, structure.flatten(args))):
+        return None  # numbers among tensors, which Keras 3 does not make any of
+    if "key" in later:
+        later["key"] = with_slices(brackets)
+    if function == "math.l2_normalize":
+        settings["epsilon"] = settings["epsilon"] ** 0.5
+    return settings, [*args, *(later[name] for name in _CALLED if name in later)]
 
 
-def _cut(settings: dict[str, Any]) -> None:
-    """Sizes of parts as the places to cut at."""
+def with_slices(key: Any) -> Any:
+    """What stands in brackets; in files of Keras 2 slices are dicts, in which tensors may stand."""
+    if isinstance(key, dict):
+        return slice(*(key.get(part) for part in ("start", "stop", "step")))
+    return tuple(map(with_slices, key)) if isinstance(key, (list, tuple)) else key
+
+
+def _cut(settings: dict[str, Any]) -> bool:
+    """Sizes of parts as the places to cut at; whether they are known."""
     sizes = settings.get("indices_or_sections")
-    if not isinstance(sizes, list):
-        return
-    if not all(type(size) is int and size >= 0 for size in sizes):
-        raise ValueError(f"tf.split: sizes must be known, got {sizes!r:.80}")
-    settings["indices_or_sections"] = [sum(sizes[: i + 1]) for i in range(len(sizes) - 1)]
+    if isinstance(sizes, list):
+        if not all(type(size) is int and size >= 0 for size in sizes):
+            return False
+        settings["indices_or_sections"] = [sum(sizes[: i + 1]) for i in range(len(sizes) - 1)]
+    return True
