@@ -47,7 +47,7 @@ def _walk(g: GraphBuilder, *, with_weights: bool) -> None:
         if _is_double(node, places, seen, results, uses):
             continue
         if node.kind in _AFFINE and _into_weights(g, node, uses, places, own):
-            # What it takes now holds what it gave: a node after it that is written alike is another.
+            # What it takes now holds what it gave: a later node that is written alike is another.
             seen.pop(_key(node), None)
             continue
         if node.kind == "Conv":
