@@ -9,13 +9,13 @@ from pinnace.framework.shapes import Shape
 from pinnace.functions.control.conditional import cond, switch_case
 from pinnace.functions.control.looping import while_loop
 from pinnace.saved_model.stablehlo.lowering.elementwise import as_type
+from pinnace.saved_model.stablehlo.lowering.operands import Operand
 from pinnace.saved_model.stablehlo.lowering.registry import LOWERINGS, Call, lowers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pinnace.framework.tensor import Tensor
-    from pinnace.saved_model.stablehlo.lowering.operands import Operand
     from pinnace.saved_model.stablehlo.module import Block
 
 
@@ -35,22 +35,24 @@ def lower_composite(call: Call) -> Sequence[Tensor | Operand] | Tensor | Operand
 
 
 @lowers("while")
-def lower_while(call: Call) -> Sequence[Tensor]:
+def lower_while(call: Call) -> Sequence[Operand]:
     """A body as long as a condition holds."""
     condition, body = call.operation.region(0), call.operation.region(1)
+    # Sizes are those of the first turn: what JAX carries has the same in every one.
+    sizes = [operand.shape for operand in call.operands]
 
     def goes_on(*xs: Tensor) -> Tensor:
-        return call.translation.tensors(condition, xs)[0]
+        return call.translation.tensors(condition, xs, sizes)[0]
 
     def turn(*xs: Tensor) -> list[Tensor]:
-        return call.translation.tensors(body, xs)
+        return call.translation.tensors(body, xs, sizes)
 
     variables = [operand.full for operand in call.operands]
     shapes = [Shape(value.tensor.shape) for value in body.arguments]
     if not variables:
         call.refuse("a loop without variables does nothing or never ends")
     results: Sequence[Tensor] = while_loop(goes_on, turn, variables, shapes)
-    return results
+    return [Operand(one, shape) for one, shape in zip(results, sizes, strict=True)]
 
 
 def _branch(call: Call, block: Block) -> Callable[[], Any]:

@@ -103,6 +103,10 @@ def lower_dynamic_update_slice(call: Call) -> Tensor | Operand:
     if x.rank == 0:
         return update
     places = _starts(call, x, update.shape, call.operands[2:])
+    if update.shape[0] == 1 and update.shape[1:] == x.shape[1:]:
+        # One row, as a loop writes its results: the op that other formats have, too.
+        place = op("Reshape", places[0], [1, 1])
+        return op("TensorScatterUpdate", x.full, place, update.full)
     ends = op("AddV2", places, shape_tensor(update.shape))
     ones = constant([1] * x.rank, dtypes.int32)
     return op("TensorStridedSliceUpdate", x.full, places, ends, ones, update.full)

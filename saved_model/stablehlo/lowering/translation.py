@@ -70,12 +70,31 @@ class Translation:
             self._values.update(zip(operation.results, self._operation(operation), strict=True))
         return [self._values[value] for value in returned]
 
-    def tensors(self, block: Block, arguments: Sequence[Tensor]) -> list[Tensor]:
-        """Likewise, on tensors."""
+    def tensors(
+        self,
+        block: Block,
+        arguments: Sequence[Tensor],
+        shapes: Sequence[Sequence[Dim]] | None = None,
+    ) -> list[Tensor]:
+        """Likewise, on tensors.
+
+        Args:
+            block: the block.
+            arguments: what it takes.
+            shapes: of the arguments, where more is known than the tensors tell.
+        """
         given = [
             self._as(value, tensor)
             for value, tensor in zip(block.arguments, arguments, strict=True)
         ]
+        if shapes is not None:
+            given = [
+                Operand(
+                    one.small,
+                    [n if isinstance(n, int) else m for n, m in zip(one.shape, shape, strict=True)],
+                )
+                for one, shape in zip(given, shapes, strict=True)
+            ]
         return [operand.full for operand in self.block(block, given)]
 
     def on_arrays(self, block: Block, arguments: Sequence[Operand]) -> list[Operand]:

@@ -168,7 +168,8 @@ def _pooled(call: Call, x: Operand, windows: Windows, kind: str) -> Tensor | Non
     image = Operand(op("Transpose", x.full, order), [x.shape[axis] for axis in order])
     if order == sorted(order):
         image = x
-    if any(pair != (0, 0) for pair in padding):
+    named = "SAME" if kind == "maximum" and _is_same(x, windows) else "VALID"
+    if named == "VALID" and any(pair != (0, 0) for pair in padding):
         edge = Operand(start_of(kind, x.dtype), ())
         low, high = zip(*padding, strict=True)
         image = padded(call.translation.sizes, image, edge, low, high, [0] * x.rank)
@@ -176,7 +177,7 @@ def _pooled(call: Call, x: Operand, windows: Windows, kind: str) -> Tensor | Non
     size = [1, windows.size[axes[0]], windows.size[axes[1]], 1]
     stride = [1, windows.stride[axes[0]], windows.stride[axes[1]], 1]
     name = "MaxPool" if kind == "maximum" else "AvgPool"
-    pooled = op(name, tensor, ksize=tuple(size), strides=tuple(stride), padding="VALID")
+    pooled = op(name, tensor, ksize=tuple(size), strides=tuple(stride), padding=named)
     if kind == "add":
         pooled = op("Mul", pooled, constant(math.prod(size), x.dtype))
     if x.rank == 3:
@@ -184,6 +185,19 @@ def _pooled(call: Call, x: Operand, windows: Windows, kind: str) -> Tensor | Non
     if order == sorted(order):
         return pooled
     return op("Transpose", pooled, np.argsort(order).tolist())
+
+
+def _is_same(x: Operand, windows: Windows) -> bool:
+    """Whether the padding is what TensorFlow calls SAME: as many windows as steps fit."""
+    for n, k, s, pair in zip(x.shape, windows.size, windows.stride, windows.padding, strict=True):
+        if k == s == 1 and pair == (0, 0):
+            continue
+        if not isinstance(n, int):
+            return False
+        more = max(0, (-(-n // s) - 1) * s + k - n)
+        if pair != (more // 2, more - more // 2):
+            return False
+    return True
 
 
 def _spread_out(call: Call, x: Operand, edge: Operand, windows: Windows) -> Operand:
