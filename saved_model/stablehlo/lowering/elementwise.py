@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.graph.graph import constant_of
 from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op
 from pinnace.saved_model.stablehlo.lowering.regions import neutral, start_value
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
@@ -263,12 +265,30 @@ def _divisor(y: Tensor) -> tuple[Tensor, Tensor]:
     return zero, op("SelectV2", zero, constant(1, y.dtype), y)
 
 
+def _mean(total: Operand, count: Operand) -> Operand | None:
+    """A sum that is divided by how many there are is a mean."""
+    number = start_value(count) if count.is_uniform and total.dtype.is_floating else None
+    node: Any = getattr(getattr(total.small, "value", None), "node", None)
+    if number is None or node is None or node.op.name != "Sum" or node.attrs["keep_dims"]:
+        return None
+    axes, data = constant_of(node.inputs[1]), node.inputs[0]
+    if axes is None or data.tensor is None:
+        return None
+    sizes = [data.shape[int(axis)] for axis in axes.ravel()]
+    if any(size is None for size in sizes) or math.prod(sizes) != number:
+        return None
+    return total.like(op("Mean", data.tensor, node.inputs[1].tensor))
+
+
 @lowers("divide", elementwise=True)
 def lower_divide(call: Call) -> Operand:
     """Whole numbers toward zero; by zero it is all bits, as XLA has it."""
     sizes = call.translation.sizes.arithmetic("divide", call.operand(0), call.operand(1))
     if sizes is not None:
         return sizes
+    mean = _mean(call.operand(0), call.operand(1))
+    if mean is not None:
+        return mean
 
     def compute(x: Tensor, y: Tensor) -> Tensor:
         if not x.dtype.is_integer:

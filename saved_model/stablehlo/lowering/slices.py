@@ -163,7 +163,14 @@ def padded(
             else op("Pack", [shape_tensor(pair) for pair in outer])
         )
         tensor = op("PadV2", tensor, amounts, value.full)
-    if any(not isinstance(n, int) or n < 0 for n in (*low, *high)):
+    if all(isinstance(n, int) for n in (*low, *high)):
+        cut = [
+            slice(-int(n) if n < 0 else 0, int(m) if m < 0 else None)  # type: ignore[operator, arg-type]
+            for n, m in zip(low, high, strict=True)
+        ]
+        if cut != [slice(0, None)] * len(cut):
+            tensor = tensor[tuple(cut)]
+    else:
         starts = [_negated(_part(n, "Minimum")) for n in low]
         tensor = op("Slice", tensor, shape_tensor(starts), shape_tensor(shape))
     return Operand(tensor, shape)
