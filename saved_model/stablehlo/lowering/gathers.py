@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pinnace.framework.shapes import Shape
 from pinnace.saved_model.stablehlo.lowering.indices import Indices, check_axes, with_axes
-from pinnace.saved_model.stablehlo.lowering.operands import Operand, op, shape_tensor
+from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op, shape_tensor
 from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
+from pinnace.saved_model.stablehlo.lowering.shapes import reshaped
 from pinnace.saved_model.stablehlo.lowering.sizes import known_dims
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ def _gather(call: Call, window: Sequence[Dim]) -> Operand:
     result = _Result(indices.batch, [window[axis] for axis in kept], offsets)
     if _is_take(x, window, mapped, batching):
         return _take(call, x, indices, mapped[0], kept, result)
+    if not indices.batch and not batching:
+        return _slice(call, x, indices, window, mapped, result)
     return _general(call, x, indices, window, (mapped, batching, along, kept), result)
 
 
@@ -110,6 +114,31 @@ def _take(
     if axis in kept:
         slices = [n if n < axis else n + count for n in kept]
     return result.of(taken, [*range(axis, axis + count), *slices])
+
+
+def _slice(
+    call: Call,
+    x: Operand,
+    indices: Indices,
+    window: Sequence[Dim],
+    mapped: Sequence[int],
+    result: _Result,
+) -> Operand:
+    """One slice, from where one vector of indices says."""
+    sizes, zero = call.translation.sizes, constant(0, indices.dtype)
+    starts = []
+    for axis in range(x.rank):
+        if axis in mapped:
+            most = sizes.combined("subtract", x.shape[axis], window[axis])
+            starts.append(indices.clamped(mapped.index(axis), most))
+        else:
+            starts.append(zero)
+    size = op("Cast", shape_tensor(window), DstT=indices.dtype)
+    part = op("Slice", x.full, op("Pack", starts), size)
+    known = [n if isinstance(n, int) else None for n in window]
+    if part.shape != Shape(known):
+        part = op("EnsureShape", part, shape=Shape(known))
+    return Operand(reshaped(part, result.shape), result.shape)
 
 
 def _general(
