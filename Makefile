@@ -39,6 +39,7 @@ VISION_PINS := keras-cv-attention-models==1.4.3 tqdm==4.67.1 pillow==12.0.0 ftfy
 TEXT_PINS := tensorflow-text==2.21.1
 # Libraries that write SavedModels of their own; they stand beside TensorFlow's environment.
 FORESTS_PINS := ydf==0.16.1 ydf-tf==2.21.0.post1
+JAX_EXPORTS_PINS := jax==0.10.2 jaxlib==0.10.2 scipy==1.16.3
 SCHEMATHESIS_PINS := schemathesis==4.32.5
 # The site is built and its links are followed without a network. Later versions of zensical need a
 # package that not every index has.
@@ -104,6 +105,7 @@ VISION := $(CACHE)/venvs/vision-$(call sum,$(VISION_PINS))
 ARCHITECTURES := $(CACHE)/architectures-$(call sum,$(VISION_PINS) $(KERAS2_PINS) $(TENSORFLOW_PINS) $(shell cat tests/hot/architectures.py tests/hot/float64.py | cksum))
 TEXT := $(CACHE)/venvs/text-$(call sum,$(TEXT_PINS))
 FORESTS := $(CACHE)/venvs/forests-$(call sum,$(FORESTS_PINS))
+JAX_EXPORTS := $(CACHE)/venvs/jax-exports-$(call sum,$(JAX_EXPORTS_PINS))
 SCHEMATHESIS := $(CACHE)/venvs/schemathesis-$(call sum,$(SCHEMATHESIS_PINS))
 PAGE := $(CACHE)/venvs/page-$(call sum,$(PAGE_PINS))
 EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
@@ -297,6 +299,17 @@ $(COMPANIONS)/.installed: $(INSTALLED)
 $(PACKAGES)/.installed: $(TENSORFLOW)/.installed
 	@echo "$(PACKAGES): installing packages that were written for TensorFlow (about 100 MB)"
 	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(PACKAGES) $(PACKAGES_PINS)
+	@touch $@
+
+# jax2tf writes its SavedModels with TensorFlow; Keras comes with that.
+$(JAX_EXPORTS)/.installed: $(TENSORFLOW)/.installed
+	@echo "$(JAX_EXPORTS): installing $(JAX_EXPORTS_PINS)"
+	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(JAX_EXPORTS) $(JAX_EXPORTS_PINS)
+	@touch $@
+
+$(JAX_EXPORTS)/corpus/.written: tests/producers/write_jax.py $(JAX_EXPORTS)/.installed
+	@rm -rf $(JAX_EXPORTS)/corpus
+	PYTHONPATH=$(JAX_EXPORTS) $(TENSORFLOW)/bin/python tests/producers/write_jax.py $(JAX_EXPORTS)/corpus
 	@touch $@
 
 # Its ops load into TensorFlow, too; the corpus is written once.
@@ -512,7 +525,8 @@ packages: $(READY) $(TENSORFLOW)/.installed $(PACKAGES)/.installed ## packages t
 # Two minutes; the first time the models are written, three more.
 .PHONY: producers
 producers: export PINNACE_FORESTS = $(abspath $(FORESTS))/corpus
-producers: $(READY) $(FORESTS)/corpus/.written ## forests that ydf wrote: loaded, saved again, exported
+producers: export PINNACE_JAX = $(abspath $(JAX_EXPORTS))/corpus
+producers: $(READY) $(FORESTS)/corpus/.written $(JAX_EXPORTS)/corpus/.written ## models of ydf, JAX and Keras on JAX: loaded, saved again, exported
 	$(VENV)/bin/pytest -q -m producers tests/producers $(ARGS)
 
 # ARGS="-k class_weight" runs some; ARGS="-k c03" one.

@@ -67,6 +67,8 @@ TABLE: dict[str, str] = {
     "encode_node_whole": "pinnace.graph.codec.graphs:encode_node_whole",
     "encode_whole": "pinnace.graph.codec.graphs:encode_whole",
     "encode_op": "pinnace.graph.codec.op_definitions:encode_op",
+    # graph: a module of StableHLO in a file becomes functions of this library's ops.
+    "decode_xla_call": "pinnace.saved_model.stablehlo.xla_call:decode_xla_call",
     # framework: `config.threading` reaches BLAS.
     "limit_threads": "pinnace.engine.threads:limit_threads",
     # ops: an op, or a function, that was given ragged or sparse arguments.
@@ -185,6 +187,7 @@ if TYPE_CHECKING:  # the table again
     from pinnace.ops.state.variables import assign_sub as assign_sub
     from pinnace.ops.state.variables import read_variable as read_variable
     from pinnace.saved_model.keras_objects import load_keras_objects as load_keras_objects
+    from pinnace.saved_model.stablehlo.xla_call import decode_xla_call as decode_xla_call
 
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 

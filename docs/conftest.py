@@ -1,6 +1,7 @@
 """What every page of docs/ has when pytest runs it: a folder and settings of its own."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +11,18 @@ import pytest
 
 import pinnace as tf
 
+# What a page speaks of and could not make: its folder there -> a model of tests/golden.
+MODELS = {"jax.md": {"mlp": "jax/jax_mlp/model"}}
+GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
+
 
 @pytest.fixture(autouse=True)
-def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def fresh(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     """A page starts in an empty folder, and leaves no setting to the next one."""
+    for name, model in MODELS.get(request.path.name, {}).items():
+        shutil.copytree(GOLDEN / model, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     # `pinnace` is the program beside this interpreter.
     programs = str(Path(sys.executable).parent)

@@ -23,7 +23,10 @@ BUILD = ROOT / "build"
 SITE = BUILD / "site"
 API = TABLES / "api"
 # What tables are written from: one is kept until something there is newer.
-SOURCES = {"onnx_coverage.md": ("core/ops", "deploy/onnx", "tests/cases")}  # it takes a minute
+SOURCES = {
+    "onnx_coverage.md": ("core/ops", "deploy/onnx", "tests/cases"),  # it takes a minute
+    "stablehlo_ops.md": ("saved_model/stablehlo",),
+}
 OTHERS = ("core", "deploy", "serving")
 
 

@@ -9,6 +9,7 @@ import flag_table
 import missing_names
 import onnx_coverage
 import op_table
+import stablehlo_ops
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "docs"
 PAGES = {
@@ -16,6 +17,7 @@ PAGES = {
     "flags.md": flag_table.page,
     "not_here.md": missing_names.page,
     "ops.md": op_table.page,
+    "stablehlo_ops.md": stablehlo_ops.page,
     "onnx_coverage.md": onnx_coverage.page,  # the last: it imports tests
 }
 

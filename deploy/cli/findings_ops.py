@@ -80,7 +80,7 @@ _list(
     "medium",
     "carries compiled code",
     _COMPILED,
-    "XlaCallModule XlaLaunch XlaCustomCallV2 XlaHostCompute XlaRecvFromHost XlaSendToHost "
+    "XlaLaunch XlaCustomCallV2 XlaHostCompute XlaRecvFromHost XlaSendToHost "
     "TRTEngineOp RemoteFusedGraphExecute TPUExecute TPUCompile TPUPartitionedCall",
 )
 _list(

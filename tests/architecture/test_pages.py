@@ -68,6 +68,15 @@ def test_every_op_has_a_row_with_its_signature(tmp_path: Path) -> None:
     assert {"math/arithmetic", "nn/smooth"} <= set(page)
 
 
+def test_every_op_of_stablehlo_is_translated_or_refused_with_a_reason(tmp_path: Path) -> None:
+    page = rows("stablehlo_ops.md", tmp_path)
+    said = [row for found in page.values() for row in found]
+    assert [row for row in said if len(row) != 2 or not all(row)] == []
+    names = [row[0] for part in ("Translated", "Refused") for row in page[part]]
+    assert len(names) == len(set(names)) == 118
+    assert {"`dot_general`", "`dynamic_gather`"} <= {row[0] for row in page["Translated"]}
+
+
 def test_every_flag_says_what_it_does(tmp_path: Path) -> None:
     page = rows("flags.md", tmp_path)
     said = [row for found in page.values() for row in found]

@@ -24,6 +24,7 @@ from pinnace.proto.bundle_pb2 import BundleEntryProto, BundleHeaderProto
 from pinnace.proto.checkpoint_pb2 import TrackableObjectGraph
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.inspection import inspect
+from pinnace.saved_model.stablehlo.xla_call import traced_module
 from pinnace.storage.bundle import BundleReader
 from pinnace.storage.bundle_writer import BundleWriter
 from pinnace.storage.record import RecordWriter, read_records
@@ -446,7 +447,31 @@ def _change_object(draw: random.Random, file: Any, name: str) -> None:
         file.create_dataset(name, [1], "f4", external=outside)
 
 
+class Modules(Target):
+    """Modules of StableHLO: their bytes are read, and what can be read is made a graph."""
+
+    weight = 4
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._data = []
+        for path in sorted((GOLDEN / "jax").glob("*/model/saved_model.pb")):
+            message = SavedModel.FromString(path.read_bytes())
+            for function in message.meta_graphs[0].graph_def.library.function:
+                for node in function.node_def:
+                    if node.op == "XlaCallModule":
+                        self._data.append(node.attr["module"].s)
+        self._damaged = b""
+
+    def damage(self, draw: random.Random) -> int:
+        self._damaged = damaged(draw, draw.choice(self._data), draw.choice(self._data))
+        return len(self._damaged)
+
+    def use(self) -> None:
+        traced_module(self._damaged, (), ())
+
+
 TARGETS: tuple[Callable[[Path], Target], ...] = (
-    *(Messages, Index, Data, Checkpoint, KerasFile, OlderKerasFile),
+    *(Messages, Index, Data, Checkpoint, KerasFile, OlderKerasFile, Modules),
     Records,
 )

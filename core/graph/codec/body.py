@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from pinnace import late
 from pinnace.framework.errors import InvalidArgumentError, OpError
 from pinnace.graph.codec.attrs import decode_attr
 from pinnace.graph.codec.gradients import Within, mark, mark_of
@@ -14,7 +15,7 @@ from pinnace.graph.codec.nodes import (
     likely_dtype,
     note_handles,
 )
-from pinnace.graph.codec.opaque import INPUTS, op_from_uses, output_types_attr
+from pinnace.graph.codec.opaque import INPUTS, XLA_CALL, op_from_uses, output_types_attr
 from pinnace.graph.gradients import ATTRIBUTE
 from pinnace.ops import gate, registry
 from pinnace.ops.functional.calls import BATCH_FUNCTION, PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
@@ -330,6 +331,8 @@ class Body:
         self, message: NodeDef, inputs: Sequence[Value], where: str
     ) -> tuple[OpDef, dict[str, Any], tuple[tuple[str, int], ...] | None]:
         """The op, its attributes, and the names of its outputs if the op does not have them."""
+        if message.op == XLA_CALL:
+            return late.decode_xla_call(message.attr, self._library, where)
         # A reference is treated as its value: ops that assign to one were replaced before.
         name = "Identity" if message.op == "RefIdentity" else message.op
         op = registry.find(name) or self._library.opaque_op(message.op)
@@ -400,6 +403,8 @@ class Body:
     def _check_call(self, attrs: Mapping[str, Any], where: str) -> None:
         """Check that a call's input and output dtypes are those of the function's signature."""
         name = attrs["f"].name
+        if name not in self._library:  # translated, and checked where that was done
+            return
         for what, wanted, given in (
             (
                 "takes",

@@ -32,12 +32,10 @@ _WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _KINDS = frozenset({"int", "float", "bool", "string", "type", "shape", "tensor", "func"})
 
 
+# The op that holds a module of StableHLO: it is decoded into a call of what that is translated to.
+XLA_CALL = "XlaCallModule"
 # Why an op will never have a kernel, and what to do instead.
 WITHOUT_KERNEL = {
-    "XlaCallModule": (
-        "it holds a whole program compiled for XLA, as jax2tf writes it, which is not run\n"
-        "  Try: jax2tf.convert(..., native_serialization=False), which writes TensorFlow's ops"
-    ),
     **dict.fromkeys(
         ("FastWordpieceTokenizeWithOffsets", "TFText>FastWordpieceDetokenize", "FastBertNormalize"),
         "a Fast… tokenizer of TensorFlow Text keeps its vocabulary compiled into bytes of its own\n"

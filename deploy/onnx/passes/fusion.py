@@ -44,11 +44,13 @@ def _walk(g: GraphBuilder, *, with_weights: bool) -> None:
             body.replace(places)
             _walk(body, with_weights=with_weights)
         node.inputs = [None if v is None else _resolved(v, places) for v in node.inputs]
-        if (
-            _drop_idle(g, node, places, results, uses)
-            or _is_double(node, places, seen, results, uses)
-            or (node.kind in _AFFINE and _into_weights(g, node, uses, places, own))
-        ):
+        if _drop_idle(g, node, places, results, uses):
+            continue
+        if _is_double(node, places, seen, results, uses):
+            continue
+        if node.kind in _AFFINE and _into_weights(g, node, uses, places, own):
+            # What it takes now holds what it gave: a later node that is written alike is another.
+            seen.pop(_key(node), None)
             continue
         if node.kind == "Conv":
             _take_padding(node, uses, own)
@@ -171,15 +173,19 @@ def _is_double(
     """Whether an earlier node computes the same."""
     if node.bodies or node.kind in _DRAWS or any(value in results for value in node.outputs):
         return False
-    attrs = tuple((name, str(node.attrs[name])) for name in sorted(node.attrs))
-    key = (node.kind, tuple(node.inputs), attrs, node.moved, len(node.outputs))
-    first = seen.setdefault(key, node)
+    first = seen.setdefault(_key(node), node)
     if first is node:
         return False
     for double, value in zip(node.outputs, first.outputs, strict=True):
         places[double] = value
         uses[value] += uses[double]
     return True
+
+
+def _key(node: Node) -> object:
+    """What two nodes that compute the same have in common."""
+    attrs = tuple((name, str(node.attrs[name])) for name in sorted(node.attrs))
+    return node.kind, tuple(node.inputs), attrs, node.moved, len(node.outputs)
 
 
 def _multiplies(node: Node) -> bool:

@@ -162,7 +162,6 @@ def test_errors_of_a_model_cannot_steer_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("op", "remedy"),
     [
-        ("XlaCallModule", "native_serialization"),
         ("FastWordpieceTokenizeWithOffsets", "text.BertTokenizer"),
         ("SentencepieceTokenizeOp", "the package sentencepiece"),
         ("SimpleMLInferenceOp", "to_tensorflow_saved_model"),

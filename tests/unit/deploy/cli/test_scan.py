@@ -66,7 +66,7 @@ def test_what_tensorflow_wrote_without_files_is_harmless(name: str) -> None:
         ("EagerPyFunc", "runs Python", "high"),
         ("DataServiceDatasetV4", "uses the network", "high"),
         ("Vendor>Thing", "custom ops", "high"),
-        ("XlaCallModule", "carries compiled code", "medium"),
+        ("XlaLaunch", "carries compiled code", "medium"),
         ("NobodyKnowsThis", "ops unknown here", "medium"),
         ("PrintV2", "prints", "low"),
     ],

@@ -128,6 +128,20 @@ def test_sizes_are_not_cast_to_and_fro() -> None:
 
 
 @pytest.mark.parametrize(
+    "after",
+    [
+        lambda y, c: op("AddV2", op("Mul", op("AddV2", y, c), np.float32(3)), c),
+        lambda y, c: op("Mul", op("AddV2", op("Mul", y, c), np.float32(1)), c),
+        lambda y, c: op("AddV2", op("Mul", op("Sub", op("AddV2", y, c), c), np.float32(3)), c),
+        lambda y, c: op("AddV2", op("AddV2", op("AddV2", y, c), c), c),
+    ],
+)
+def test_one_constant_goes_into_a_product_as_often_as_it_stands_there(after: Any) -> None:
+    constant = np.linspace(1, 2, 5).astype("f4")
+    assert kinds(lambda x: after(op("MatMul", x, weights(6, 5)), constant), ROWS) == ["Gemm"]
+
+
+@pytest.mark.parametrize(
     "idle",
     [
         lambda y: op("Mul", np.float32(1), y),

@@ -1,0 +1,294 @@
+"""Attributes of a module: numbers, texts, lists, constants, words."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from pinnace.saved_model.stablehlo.cursor import refuse
+from pinnace.saved_model.stablehlo.types import TensorType, width_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pinnace.framework.tensor import Array
+    from pinnace.saved_model.stablehlo.cursor import Cursor
+    from pinnace.saved_model.stablehlo.tables import Tables
+    from pinnace.saved_model.stablehlo.types import Type
+
+# A list is a tuple; a dictionary has texts as keys; what nobody asks for is None.
+Attribute: TypeAlias = (
+    "bool | int | float | str | tuple[Any, ...] | dict[str, Any] | Constant | Type | None"
+)
+
+_MOST_ELEMENTS = 1 << 62
+# More than any list of axes or sizes has.
+_MOST_NUMBERS = 4096
+# The words of each enumeration of VHLO.
+_WORDS: dict[int, tuple[str, ...]] = {
+    3: ("EQ", "NE", "GE", "GT", "LE", "LT"),
+    4: ("NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
+    5: ("0", "1", "2", "3", "4"),
+    7: ("FFT", "IFFT", "RFFT", "IRFFT"),
+    11: ("DEFAULT", "HIGH", "HIGHEST"),
+    12: ("DEFAULT", "THREE_FRY", "PHILOX"),
+    13: ("", "UNIFORM", "NORMAL"),
+    16: ("INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"),
+    19: ("DEFAULT", "HIGHEST", "TOLERANCE"),
+}
+_FLOATS = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "tf32": "<f4"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """The value of a tensor.
+
+    Attributes:
+        type: its type.
+        content: its elements, a view of the file where that can be; a scalar for one value that
+            fills the tensor, which may be of any size.
+    """
+
+    type: TensorType
+    content: Array
+
+    @property
+    def is_splat(self) -> bool:
+        """Whether one value fills the tensor."""
+        return self.content.ndim == 0
+
+    def integers(self) -> tuple[int, ...]:
+        """The elements, of which there are few, as numbers."""
+        count = math.prod(n or 0 for n in self.type.shape)
+        if count > _MOST_NUMBERS:
+            refuse(f"a list of {count} numbers is too long")
+        shape = tuple(n or 0 for n in self.type.shape)
+        return tuple(int(n) for n in np.broadcast_to(self.content, shape).ravel())
+
+
+def decode_vhlo_attribute(tables: Tables, cursor: Cursor, depth: int) -> Attribute:
+    """An attribute of the dialect VHLO."""
+    code = cursor.number()
+    words = _WORDS.get(code)
+    if words is not None:
+        index = cursor.number()
+        if index >= len(words):
+            refuse("a word of an enumeration is unknown")
+        return words[index]
+    read = _VHLO.get(code)
+    if read is None:
+        refuse(f"attribute {code} of VHLO is unknown")
+    return read(_Entry(tables, cursor, depth))
+
+
+def decode_builtin_attribute(tables: Tables, cursor: Cursor, depth: int) -> Attribute:
+    """An attribute of MLIR's own dialect."""
+    code = cursor.number()
+    read = _BUILTIN.get(code)
+    if read is None:
+        refuse(f"attribute {code} of MLIR is unknown")
+    return read(_Entry(tables, cursor, depth))
+
+
+class _Entry:
+    """An attribute that is being read."""
+
+    def __init__(self, tables: Tables, cursor: Cursor, depth: int) -> None:
+        self.tables = tables
+        self.cursor = cursor
+        self.depth = depth
+
+    def attribute(self) -> Attribute:
+        """An attribute inside it."""
+        return self.tables.attribute(self.cursor.number(), self.depth)
+
+    def type(self) -> Type:
+        """A type inside it."""
+        return self.tables.type(self.cursor.number(), self.depth)
+
+    def text(self) -> str:
+        """A string."""
+        return self.tables.text(self.cursor.number())
+
+    def list(self) -> tuple[Attribute, ...]:
+        """Several attributes."""
+        return tuple(self.cursor.several(self.attribute))
+
+    def dictionary(self) -> dict[str, Attribute]:
+        """Attributes with names."""
+        pairs = self.cursor.several(lambda: (self.attribute(), self.attribute()))
+        found = {}
+        for key, value in pairs:
+            if not isinstance(key, str):
+                refuse("a key of a dictionary is no text")
+            found[key] = value
+        return found
+
+    def integer(self, width: int) -> int:
+        """A whole number of so many bits: a byte for eight or fewer."""
+        if width > 8:
+            return self.cursor.signed()
+        value = self.cursor.byte() & ((1 << width) - 1)
+        return value - (1 << width) if value >> (width - 1) else value
+
+    def number(self, element: Type) -> float | None:
+        """A floating-point number, None for a type whose numbers nobody asks for."""
+        width = width_of(element)
+        bits = self.integer(width) & ((1 << width) - 1)
+        kind = _FLOATS.get(element if isinstance(element, str) else "")
+        if kind is None:
+            return None
+        return float(np.array(bits, f"<u{np.dtype(kind).itemsize}").view(kind))
+
+    def constant(self) -> Constant:
+        """A tensor: its type, and its bytes."""
+        kind = self.type()
+        content = self.cursor.take(self.cursor.number())
+        if not isinstance(kind, TensorType) or None in kind.shape:
+            refuse("a constant is no tensor of a known size")
+        # Without the zeros, too: NumPy multiplies the sizes.
+        if math.prod(n or 1 for n in kind.shape) > _MOST_ELEMENTS:
+            refuse("a constant has too many elements")
+        return Constant(kind, _elements(kind, math.prod(n or 0 for n in kind.shape), content))
+
+
+def _elements(kind: TensorType, count: int, content: bytes) -> Array:
+    """The elements of a constant; a scalar if the file has one for all."""
+    shape = tuple(n or 0 for n in kind.shape)
+    if kind.element == "i1":
+        if len(content) == 1 and content[0] in {0, 0xFF} and count != 1:
+            return np.array(content[0] != 0)
+        if len(content) == count:
+            bytewise: Array = np.frombuffer(content, np.uint8) != 0
+            return bytewise.reshape(shape)
+        if len(content) != -(-count // 8):
+            refuse("a constant's bytes are not those of its type")
+        bits: Array = np.unpackbits(
+            np.frombuffer(content, np.uint8), count=count, bitorder="little"
+        )
+        truths: Array = bits.astype(bool).reshape(shape)
+        return truths
+    dtype = np.dtype(kind.dtype.as_numpy_dtype)
+    if len(content) == count * dtype.itemsize:
+        return np.frombuffer(content, dtype).reshape(shape)
+    if len(content) != dtype.itemsize:
+        refuse("a constant's bytes are not those of its type")
+    return np.frombuffer(content, dtype).reshape(())
+
+
+def _integer(entry: _Entry) -> Attribute:
+    element = entry.type()
+    value = entry.integer(width_of(element))
+    return bool(value) if element == "i1" else value
+
+
+def _numbers(entry: _Entry) -> Attribute:
+    """A plain list of numbers: its type, how many, their bytes."""
+    element = entry.type()
+    count = entry.cursor.number()
+    content = entry.cursor.take(entry.cursor.number())
+    if not isinstance(element, str):
+        refuse("a list of numbers has a type that is none of theirs")
+    elements = _elements(TensorType((count,), element), count, content)
+    if elements.ndim != 1:
+        refuse("a list of numbers has not as many as it announces")
+    return tuple(elements.tolist())
+
+
+def _signed_numbers(entry: _Entry) -> Attribute:
+    return tuple(entry.cursor.several(entry.cursor.signed))
+
+
+def _alias(entry: _Entry) -> Attribute:
+    return _signed_numbers(entry), entry.cursor.signed(), _signed_numbers(entry)
+
+
+def _accuracy(entry: _Entry) -> Attribute:
+    for _ in range(3):
+        entry.cursor.signed()
+    entry.attribute()
+    return None
+
+
+def _pair_of_numbers(entry: _Entry) -> Attribute:
+    return entry.cursor.signed(), entry.cursor.signed()
+
+
+def _sub_axis(entry: _Entry) -> Attribute:
+    entry.attribute()
+    if entry.cursor.number():
+        entry.attribute()
+    return None
+
+
+def _nothing_of(count: int) -> Callable[[_Entry], Attribute]:
+    def read(entry: _Entry) -> Attribute:
+        for _ in range(count):
+            entry.attribute()
+        return None
+
+    return read
+
+
+def _mesh_axis(entry: _Entry) -> Attribute:
+    entry.attribute()
+    entry.cursor.signed()
+    return None
+
+
+def _mesh(entry: _Entry) -> Attribute:
+    entry.attribute()
+    index, has_ids = entry.cursor.flagged()
+    if has_ids:
+        entry.tables.attribute(index, entry.depth)
+    return None
+
+
+def _typed_text(entry: _Entry) -> Attribute:
+    text = entry.text()
+    entry.type()
+    return text
+
+
+def _symbol(entry: _Entry) -> Attribute:
+    root = entry.attribute()
+    entry.list()
+    return root
+
+
+_VHLO: dict[int, Callable[[_Entry], Attribute]] = {
+    1: _Entry.list,
+    2: lambda entry: bool(entry.cursor.number()),
+    6: _Entry.dictionary,
+    8: lambda entry: entry.number(entry.type()),
+    9: _integer,
+    10: _alias,
+    14: _Entry.text,
+    15: _Entry.constant,
+    17: _Entry.type,
+    18: _signed_numbers,
+    20: _accuracy,
+    21: _pair_of_numbers,
+    22: _sub_axis,
+    23: _nothing_of(2),
+    24: _mesh_axis,
+    25: _mesh,
+}
+# Places in the source (10 to 15 and 22) are not asked for: ops name them by number alone.
+_BUILTIN: dict[int, Callable[[_Entry], Attribute]] = {
+    0: _Entry.list,
+    1: _Entry.dictionary,
+    2: _Entry.text,
+    3: _typed_text,
+    4: _Entry.attribute,
+    5: _symbol,
+    6: _Entry.type,
+    7: lambda entry: True,  # noqa: ARG005 (an attribute that is there, and no more)
+    8: _integer,
+    9: lambda entry: entry.number(entry.type()),
+    17: _numbers,
+    18: _Entry.constant,
+}

@@ -1,0 +1,112 @@
+"""Numbers, counts and sections of MLIR's bytecode, read one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from pinnace.framework.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_T = TypeVar("_T")
+_PADDING = 0xCB
+_MOST_ALIGNMENT = 1 << 16
+
+
+def refuse(why: str) -> NoReturn:
+    """Say that the bytes are no module of StableHLO.
+
+    Raises:
+        InvalidArgumentError: always.
+    """
+    raise InvalidArgumentError(f"StableHLO module: {why}")
+
+
+class Cursor:
+    """A place in a part of the file. Every length is checked against what is left of the part.
+
+    Args:
+        data: the file.
+        start: where the part begins.
+        end: where it ends; the file's end if None.
+    """
+
+    __slots__ = ("data", "end", "position")
+
+    def __init__(self, data: bytes, start: int = 0, end: int | None = None) -> None:
+        self.data = data
+        self.position = start
+        self.end = len(data) if end is None else end
+
+    @property
+    def left(self) -> int:
+        """How many bytes are left."""
+        return self.end - self.position
+
+    def byte(self) -> int:
+        """The next byte."""
+        if self.position >= self.end:
+            refuse("it ends within a section")
+        self.position += 1
+        return self.data[self.position - 1]
+
+    def take(self, size: int) -> bytes:
+        """The next bytes."""
+        return self.data[self.skip(size) : self.position]
+
+    def skip(self, size: int) -> int:
+        """Go past some bytes; where they begin."""
+        if size > self.left:
+            refuse(f"{size} bytes are announced where {self.left} are left")
+        self.position += size
+        return self.position - size
+
+    def part(self, size: int) -> Cursor:
+        """The next bytes as a part of its own."""
+        start = self.skip(size)
+        return Cursor(self.data, start, start + size)
+
+    def number(self) -> int:
+        """An unsigned number: the zeros below its first byte's lowest one count further bytes."""
+        first = self.byte()
+        if first & 1:
+            return first >> 1
+        if first == 0:
+            return int.from_bytes(self.take(8), "little")
+        more = (first & -first).bit_length() - 1
+        return (first | int.from_bytes(self.take(more), "little") << 8) >> (more + 1)
+
+    def signed(self) -> int:
+        """A signed number, whose lowest bit is its sign."""
+        value = self.number()
+        return (value >> 1) ^ -(value & 1)
+
+    def flagged(self) -> tuple[int, bool]:
+        """A number and the flag below it."""
+        value = self.number()
+        return value >> 1, bool(value & 1)
+
+    def count(self) -> int:
+        """A number of things that take a byte each at least."""
+        count = self.number()
+        if count > self.left:
+            refuse(f"{count} entries are announced where {self.left} bytes are left")
+        return count
+
+    def several(self, one: Callable[[], _T]) -> list[_T]:
+        """A count, and so many things."""
+        return [one() for _ in range(self.count())]
+
+    def section(self) -> tuple[int, Cursor]:
+        """The kind of the section that begins here, and what is in it."""
+        kind = self.byte()
+        size = self.number()
+        if kind & 0x80:
+            alignment = self.number()
+            if alignment.bit_count() != 1 or alignment > _MOST_ALIGNMENT:
+                refuse(f"a section is aligned to {alignment}")
+            while self.position % alignment:
+                if self.byte() != _PADDING:
+                    refuse("a section's padding holds data")
+        return kind & 0x7F, self.part(size)

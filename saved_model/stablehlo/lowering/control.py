@@ -1,0 +1,80 @@
+"""Loops, branches and calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import dtypes
+from pinnace.framework.shapes import Shape
+from pinnace.functions.control.conditional import cond, switch_case
+from pinnace.functions.control.looping import while_loop
+from pinnace.saved_model.stablehlo.lowering.elementwise import as_type
+from pinnace.saved_model.stablehlo.lowering.operands import Operand
+from pinnace.saved_model.stablehlo.lowering.registry import LOWERINGS, Call, lowers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.tensor import Tensor
+    from pinnace.saved_model.stablehlo.module import Block
+
+
+@lowers("call", elementwise=False)
+def lower_call(call: Call) -> Sequence[Operand]:
+    """A function of the module."""
+    return call.translation.call(call.operation.text("callee"), call.operands)
+
+
+@lowers("composite")
+def lower_composite(call: Call) -> Sequence[Tensor | Operand] | Tensor | Operand:
+    """An op that is no op of StableHLO: by its name, else by what it is made of."""
+    own = LOWERINGS.get(f"composite {call.operation.text('name')}")
+    if own is not None:
+        return own(call)
+    return call.translation.call(call.operation.text("decomposition"), call.operands)
+
+
+@lowers("while")
+def lower_while(call: Call) -> Sequence[Operand]:
+    """A body as long as a condition holds."""
+    condition, body = call.operation.region(0), call.operation.region(1)
+    # Sizes are those of the first turn: what JAX carries has the same in every one.
+    sizes = [operand.shape for operand in call.operands]
+
+    def goes_on(*xs: Tensor) -> Tensor:
+        return call.translation.tensors(condition, xs, sizes)[0]
+
+    def turn(*xs: Tensor) -> list[Tensor]:
+        return call.translation.tensors(body, xs, sizes)
+
+    variables = [operand.full for operand in call.operands]
+    shapes = [Shape(value.tensor.shape) for value in body.arguments]
+    if not variables:
+        call.refuse("a loop without variables does nothing or never ends")
+    results: Sequence[Tensor] = while_loop(goes_on, turn, variables, shapes)
+    return [Operand(one, shape) for one, shape in zip(results, sizes, strict=True)]
+
+
+def _branch(call: Call, block: Block) -> Callable[[], Any]:
+    return lambda: list(call.translation.tensors(block, ()))
+
+
+@lowers("case")
+def lower_case(call: Call) -> Sequence[Tensor]:
+    """One of several branches; a number that none has takes the last."""
+    if not call.operation.regions:
+        call.refuse("it has no branches")
+    index = as_type(call.full(0), dtypes.int32)
+    if not call.operation.results:
+        call.refuse("branches without results have effects")
+    branches = [_branch(call, block) for block in call.operation.regions]
+    results: Sequence[Tensor] = switch_case(index, branches)
+    return results
+
+
+@lowers("if")
+def lower_if(call: Call) -> Sequence[Tensor]:
+    """One of two branches."""
+    holds, fails = (_branch(call, call.operation.region(index)) for index in range(2))
+    results: Sequence[Tensor] = cond(call.full(0), holds, fails)
+    return results

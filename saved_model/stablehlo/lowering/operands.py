@@ -1,0 +1,226 @@
+"""Values while a module is translated: tensors that are not broadcast yet, and sizes.
+
+Half of what a module holds are broadcasts and arithmetic on sizes. An `Operand` keeps the tensor as
+small as it is and says how large it stands for, so that element-wise ops let NumPy's rules do the
+rest; whole numbers that are sizes are kept as sizes, so that a size that is known stays a number.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from pinnace.framework import dtypes
+from pinnace.framework.context import state
+from pinnace.ops import registry
+from pinnace.ops.array.constants import constant as constant_of
+from pinnace.ops.execute import execute, execute_one
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Array, Tensor
+
+_numbers = itertools.count()
+# Sizes that are made of one another, one at a time.
+_MOST_DEPTH = 16
+_MOST_INT32 = (1 << 31) - 1
+
+
+def op(name: str, *arguments: Any, **attrs: Any) -> Tensor:
+    """The output of a node of TensorFlow's op of that name."""
+    return execute_one(registry.lookup(name), *arguments, **attrs)
+
+
+def ops(name: str, *arguments: Any, **attrs: Any) -> tuple[Tensor, ...]:
+    """The outputs of a node that has several, or none."""
+    return execute(registry.lookup(name), *arguments, **attrs) or ()
+
+
+def constant(value: Any, dtype: DType) -> Tensor:
+    """A constant of that dtype."""
+    array = np.asarray(value)
+    return constant_of(array.astype(dtype.as_numpy_dtype), dtype)
+
+
+def _made_here(made: dict[Any, Tensor]) -> Tensor | None:
+    """What was made in the graph that is being built, or in one around it."""
+    tracer: Any = state.tracer
+    while tracer is not None:
+        if tracer in made:
+            return made[tracer]
+        tracer = tracer.outer
+    return None
+
+
+class Size:
+    """A size that is known when the graph runs.
+
+    Args:
+        make: gives it as an int32 scalar.
+        *parts: the sizes that it is made of.
+
+    Two are the same size only if they are the same object; arithmetic on the same sizes gives the
+    same object (`sizes.combined`).
+    """
+
+    __slots__ = ("_base", "_made", "_make", "depth", "number", "offset")
+
+    def __init__(self, make: Callable[[], Tensor], *parts: Dim) -> None:
+        self.number = next(_numbers)
+        self.depth: int = 1 + max((one.depth for one in parts if isinstance(one, Size)), default=0)
+        self._make = make
+        self._made: dict[Any, Tensor] = {}
+        self._base: Size | None = None
+        self.offset = 0
+        if self.depth % _MOST_DEPTH == 0:
+            _ = self.tensor  # now: what is made of it later asks for no more than some others
+
+    def beyond(self, base: Size, offset: int) -> Size:
+        """Note that it is another size and a number."""
+        self._base, self.offset = base, offset
+        return self
+
+    @property
+    def base(self) -> Size:
+        """The size that it is, with `offset` added."""
+        return self if self._base is None else self._base
+
+    @property
+    def tensor(self) -> Tensor:
+        """It as an int32 scalar of the graph that is being built."""
+        made = _made_here(self._made)
+        if made is None:
+            made = self._made[state.tracer] = self._make()
+        return made
+
+
+Dim: TypeAlias = "int | Size"
+
+
+def size_tensor(dim: Dim) -> Tensor:
+    """A size as an int32 scalar."""
+    return dim.tensor if isinstance(dim, Size) else constant(dim, dtypes.int32)
+
+
+def shape_tensor(shape: Sequence[Dim]) -> Tensor:
+    """A shape as a vector."""
+    if all(isinstance(n, int) for n in shape):
+        wide = any(isinstance(n, int) and n > _MOST_INT32 for n in shape)
+        return constant(np.array(shape, np.int64), dtypes.int64 if wide else dtypes.int32)
+    return op("Pack", [size_tensor(n) for n in shape])
+
+
+def dims_of(tensor: Tensor) -> tuple[Dim, ...]:
+    """The shape of a tensor, as far as it is known, sizes for the rest."""
+
+    def dim(axis: int, known: int | None) -> Dim:
+        return known if known is not None else Size(lambda: op("Shape", tensor)[axis])
+
+    return tuple(dim(axis, known) for axis, known in enumerate(tensor.shape))
+
+
+def count_of(shape: Sequence[Dim]) -> int | None:
+    """How many elements a shape has, None if that is not known."""
+    sizes = [n for n in shape if isinstance(n, int)]
+    return math.prod(sizes) if len(sizes) == len(shape) else None
+
+
+class Operand:
+    """A value of the module.
+
+    Args:
+        tensor: what it is, or what it is once it was broadcast to `shape` by NumPy's rules.
+        shape: its sizes.
+        spread: the axes along which the tensor may be of size 1, or which it may lack.
+
+    Attributes:
+        shape: likewise.
+        known: its elements as sizes, for a whole number or a short list of them.
+    """
+
+    __slots__ = ("_dtype", "_full", "_tensor", "known", "shape", "spread")
+
+    def __init__(
+        self,
+        tensor: Tensor | None,
+        shape: Sequence[Dim],
+        spread: frozenset[int] = frozenset(),
+        known: Array | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        self._tensor = tensor
+        self._dtype = dtype
+        self._full: dict[Any, Tensor] = {}
+        self.shape = tuple(shape)
+        self.spread = spread
+        self.known = known
+
+    @staticmethod
+    def of(tensor: Tensor) -> Operand:
+        """A tensor as it is."""
+        return Operand(tensor, dims_of(tensor))
+
+    @staticmethod
+    def of_sizes(known: Array, dtype: DType) -> Operand:
+        """Whole numbers of which it is known which sizes they are."""
+        return Operand(None, known.shape, known=known, dtype=dtype)
+
+    @property
+    def rank(self) -> int:
+        """How many axes it has."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of its elements."""
+        return self._dtype if self._tensor is None else self._tensor.dtype  # type: ignore[return-value]
+
+    @property
+    def small(self) -> Tensor:
+        """It before it is broadcast."""
+        if self._tensor is not None:
+            return self._tensor
+        made = _made_here(self._full)
+        if made is None:
+            made = self._full[state.tracer] = self._from_sizes()
+        return made
+
+    @property
+    def full(self) -> Tensor:
+        """It as large as it is."""
+        small = self.small
+        if not self.spread and len(small.shape) == len(self.shape):
+            return small
+        made = _made_here(self._full)
+        if made is None:
+            made = op("BroadcastTo", small, shape_tensor(self.shape))
+            self._full[state.tracer] = made
+        return made
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether the tensor is a scalar that fills it."""
+        return self._tensor is not None and len(self._tensor.shape) == 0
+
+    def like(self, tensor: Tensor) -> Operand:
+        """The result of an op that goes element by element over `small`."""
+        return Operand(tensor, self.shape, self.spread)
+
+    def _from_sizes(self) -> Tensor:
+        known = self.known
+        assert known is not None  # noqa: S101 (there is no tensor)
+        flat = list(known.ravel())
+        if all(isinstance(n, int) for n in flat):
+            return constant(np.array(flat, np.int64).reshape(known.shape), self.dtype)
+        if known.ndim == 0:
+            tensor = size_tensor(flat[0])
+        else:
+            tensor = op("Pack", [size_tensor(n) for n in flat])
+            if known.ndim > 1:
+                tensor = op("Reshape", tensor, list(known.shape))
+        return tensor if self.dtype is dtypes.int32 else op("Cast", tensor, DstT=self.dtype)

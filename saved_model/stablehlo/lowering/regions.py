@@ -1,0 +1,88 @@
+"""What a region computes, where that is one op that TensorFlow has whole: a sum, a maximum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.framework import dtypes
+from pinnace.saved_model.stablehlo.lowering.operands import Operand, constant, op
+
+if TYPE_CHECKING:
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Tensor
+    from pinnace.saved_model.stablehlo.module import Block
+
+_KINDS = frozenset({"add", "multiply", "maximum", "minimum", "and", "or"})
+# Reducers -> what joins two values; of truth values, sums and products are or and and.
+JOINS = {
+    "add": "AddV2",
+    "multiply": "Mul",
+    "maximum": "Maximum",
+    "minimum": "Minimum",
+    "and": "LogicalAnd",
+    "or": "LogicalOr",
+}
+_OF_TRUTHS = {"add": "or", "multiply": "and", "maximum": "or", "minimum": "and"}
+
+
+def reducer_of(block: Block) -> str | None:
+    """The op that a region of two arguments is, None if it is another thing.
+
+    `second` for a region that gives its second argument.
+    """
+    if len(block.arguments) != 2 or not block.operations:
+        return None
+    returned = block.returned
+    if len(returned) != 1:
+        return None
+    if len(block.operations) == 1:
+        return "second" if returned[0] is block.arguments[1] else None
+    operation = block.operations[0]
+    if len(block.operations) != 2 or operation.name not in _KINDS:
+        return None
+    if returned[0] is not operation.results[0] or len(operation.operands) != 2:
+        return None
+    if set(operation.operands) != set(block.arguments):
+        return None
+    dtype = block.arguments[0].tensor.dtype
+    if dtype is dtypes.bool:
+        return _OF_TRUTHS.get(operation.name, operation.name)
+    return None if operation.name in {"and", "or"} else operation.name
+
+
+def neutral(kind: str, dtype: DType) -> float | int | bool | None:
+    """What a reducer leaves as it is: the start of a sum, of a maximum."""
+    if kind in {"and", "or"}:
+        return kind == "and"
+    if kind in {"add", "multiply"}:
+        return 0 if kind == "add" else 1
+    if dtype.is_floating:
+        return float("-inf") if kind == "maximum" else float("inf")
+    if dtype.is_integer:
+        return int(dtype.min if kind == "maximum" else dtype.max)
+    return None
+
+
+def joined_with(kind: str, tensor: Tensor, start: Operand) -> Tensor:
+    """A result joined with where the reduction starts; left out where that changes nothing."""
+    value = start_value(start)
+    if value is not None and value == neutral(kind, tensor.dtype):
+        return tensor
+    return op(JOINS[kind], tensor, start.full)
+
+
+def start_value(start: Operand) -> float | int | bool | None:
+    """The value of an operand, if it is a constant scalar."""
+    if start.known is not None:
+        number = start.known[()] if start.known.ndim == 0 else None
+        return number if isinstance(number, int) else None
+    node = getattr(getattr(start.small, "value", None), "node", None)
+    if node is None or node.op.name != "Const" or len(start.small.shape):
+        return None
+    value: float | int | bool = node.attrs["value"].item()
+    return value
+
+
+def start_of(kind: str, dtype: DType) -> Tensor:
+    """What a reducer leaves as it is, as a tensor."""
+    return constant(neutral(kind, dtype), dtype)

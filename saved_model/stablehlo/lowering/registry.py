@@ -1,0 +1,90 @@
+"""Which function translates which op, and what such a function is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+from pinnace.framework.errors import UnimplementedError
+from pinnace.saved_model.stablehlo.cursor import refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.tensor import Tensor
+    from pinnace.saved_model.stablehlo.lowering.operands import Operand
+    from pinnace.saved_model.stablehlo.lowering.translation import Translation
+    from pinnace.saved_model.stablehlo.module import Operation
+    from pinnace.saved_model.stablehlo.types import TensorType
+
+    Result: TypeAlias = "Tensor | Operand | Sequence[Tensor | Operand]"
+    Lowering: TypeAlias = "Callable[[Call], Result]"
+
+# An op's name, or `custom_call NAME`, or `composite NAME` -> what translates it.
+LOWERINGS: dict[str, Lowering] = {}
+# Ops, of those above, that go element by element: a region of them alone runs on whole arrays.
+ELEMENTWISE: set[str] = set()
+# Ops that give another shape: of a scalar, the scalar.
+SHAPING = frozenset({"broadcast_in_dim", "reshape"})
+
+
+class Call:
+    """An op that is being translated.
+
+    Args:
+        translation: of the module.
+        operation: the op.
+        operands: what it takes.
+    """
+
+    __slots__ = ("operands", "operation", "translation")
+
+    def __init__(
+        self, translation: Translation, operation: Operation, operands: Sequence[Operand]
+    ) -> None:
+        self.translation = translation
+        self.operation = operation
+        self.operands = tuple(operands)
+
+    def operand(self, index: int) -> Operand:
+        """What it takes as argument `index`."""
+        if index >= len(self.operands):
+            refuse(f"op {self.operation.name} lacks operands")
+        return self.operands[index]
+
+    def full(self, index: int) -> Tensor:
+        """Argument `index` as large as it is."""
+        return self.operand(index).full
+
+    def result(self, index: int = 0) -> TensorType:
+        """The type of a result."""
+        if index >= len(self.operation.results):
+            refuse(f"op {self.operation.name} lacks results")
+        return self.operation.results[index].tensor
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of its first result."""
+        return self.result().dtype
+
+    def refuse(self, why: str) -> NoReturn:
+        """Say that there is no translation.
+
+        Raises:
+            UnimplementedError: always.
+        """
+        raise UnimplementedError(f"StableHLO op {self.operation.name}: {why}")
+
+
+def lowers(*names: str, elementwise: bool = False) -> Callable[[Lowering], Lowering]:
+    """Register a function as the translation of ops."""
+
+    def register(function: Lowering) -> Lowering:
+        for name in names:
+            assert name not in LOWERINGS, name  # noqa: S101 (two files have one op)
+            LOWERINGS[name] = function
+            if elementwise:
+                ELEMENTWISE.add(name)
+        return function
+
+    return register

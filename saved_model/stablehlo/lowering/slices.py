@@ -1,0 +1,219 @@
+"""Parts of tensors, and tensors with more around or between: slice, pad."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pinnace.framework import dtypes
+from pinnace.saved_model.stablehlo.lowering.elementwise import as_type
+from pinnace.saved_model.stablehlo.lowering.operands import (
+    Operand,
+    Size,
+    constant,
+    op,
+    shape_tensor,
+)
+from pinnace.saved_model.stablehlo.lowering.registry import Call, lowers
+from pinnace.saved_model.stablehlo.lowering.shapes import reshaped
+from pinnace.saved_model.stablehlo.lowering.sizes import known_dims, with_sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pinnace.framework.tensor import Tensor
+    from pinnace.saved_model.stablehlo.lowering.operands import Dim
+    from pinnace.saved_model.stablehlo.lowering.sizes import Sizes
+
+
+@lowers("slice")
+def lower_slice(call: Call) -> Tensor | Operand:
+    """From a start to a limit in steps, along each axis."""
+    x = call.operand(0)
+    starts = call.operation.integers("start_indices")
+    limits = call.operation.integers("limit_indices")
+    steps = call.operation.integers("strides")
+    if not len(starts) == len(limits) == len(steps) == x.rank or any(n < 1 for n in steps):
+        call.refuse("its starts, limits and steps are none of its operand")
+    if x.known is not None and x.known.ndim == 1:
+        return with_sizes(x, x.known[starts[0] : limits[0] : steps[0]])
+    if x.is_uniform:
+        shape = [n or 0 for n in call.result().shape]
+        return Operand(x.small, shape, frozenset(range(x.rank)))
+    vectors = (constant(one, dtypes.int32) for one in (starts, limits, steps))
+    return op("StridedSlice", x.full, *vectors)
+
+
+@lowers("real_dynamic_slice")
+def lower_real_dynamic_slice(call: Call) -> Tensor | Operand:
+    """As `slice`, where operands tell the places."""
+    x = call.operand(0)
+    places = [known_dims(one) for one in call.operands[1:]]
+    if x.known is not None and x.known.ndim == 1 and None not in places:
+        start, limit, step = (one[0] for one in places if one is not None)
+        if isinstance(start, int) and isinstance(limit, int) and isinstance(step, int):
+            return with_sizes(x, x.known[start:limit:step])
+    return op("StridedSlice", x.full, *(one.full for one in call.operands[1:]))
+
+
+def clamped(sizes: Sizes, start: Operand, most: Dim) -> Tensor:
+    """A start, moved to where the window lies within; an int32 scalar."""
+    if isinstance(most, int) and start.known is not None:
+        number = start.known[()]
+        if isinstance(number, int):
+            return constant(max(0, min(number, most)), dtypes.int32)
+    del sizes
+    place = start.full
+    if place.dtype.is_unsigned or place.dtype is dtypes.int64:
+        # Large numbers first: what is beyond int32 is beyond every tensor.
+        bound = constant((1 << 31) - 1, place.dtype)
+        place = op("Minimum", place, bound)
+        if not place.dtype.is_unsigned:
+            place = op("Maximum", place, constant(-1, place.dtype))
+    place = as_type(place, dtypes.int32)
+    limit = constant(most, dtypes.int32) if isinstance(most, int) else most.tensor
+    # As XLA clamps: the lower bound counts more where the window is larger than the tensor.
+    return op("Maximum", op("Minimum", place, limit), constant(0, dtypes.int32))
+
+
+def _starts(call: Call, x: Operand, window: Sequence[Dim], starts: Sequence[Operand]) -> Tensor:
+    if not len(window) == len(starts) == x.rank:
+        call.refuse("its window is none of its operand")
+    sizes = call.translation.sizes
+    places = []
+    for start, size, width in zip(starts, x.shape, window, strict=True):
+        most = sizes.combined("subtract", size, width)
+        places.append(clamped(sizes, start, 0 if most is None else most))
+    return op("Pack", places)
+
+
+@lowers("dynamic_slice")
+def lower_dynamic_slice(call: Call) -> Tensor | Operand:
+    """A window of a given size, from where operands say, moved to lie within."""
+    x, window = call.operand(0), call.operation.integers("slice_sizes")
+    if not window or x.is_uniform:
+        return Operand(x.small, window, x.spread)
+    places = _starts(call, x, window, call.operands[1:])
+    return op("Slice", x.full, places, constant(window, dtypes.int32))
+
+
+@lowers("dynamic_update_slice")
+def lower_dynamic_update_slice(call: Call) -> Tensor | Operand:
+    """A tensor with a window replaced, which is moved to lie within."""
+    x, update = call.operand(0), call.operand(1)
+    if x.rank == 0:
+        return update
+    places = _starts(call, x, update.shape, call.operands[2:])
+    if update.shape[0] == 1 and update.shape[1:] == x.shape[1:]:
+        # One row, as a loop writes its results: the op that other formats have, too.
+        place = op("Reshape", places[0], [1, 1])
+        return op("TensorScatterUpdate", x.full, place, update.full)
+    ends = op("AddV2", places, shape_tensor(update.shape))
+    ones = constant([1] * x.rank, dtypes.int32)
+    return op("TensorStridedSliceUpdate", x.full, places, ends, ones, update.full)
+
+
+@lowers("pad")
+def lower_pad(call: Call) -> Tensor | Operand:
+    """A value around and between elements; negative amounts take away."""
+    x, low = call.operand(0), call.operation.integers("edge_padding_low")
+    high = call.operation.integers("edge_padding_high")
+    inner = call.operation.integers("interior_padding")
+    if not len(low) == len(high) == len(inner) == x.rank or any(n < 0 for n in inner):
+        call.refuse("its amounts are none of its operand")
+    return padded(call.translation.sizes, x, call.operand(1), low, high, inner)
+
+
+@lowers("dynamic_pad")
+def lower_dynamic_pad(call: Call) -> Tensor | Operand:
+    """As `pad`, where operands tell the amounts."""
+    x = call.operand(0)
+    low, high, inner = (known_dims(one) for one in call.operands[2:5])
+    if low is None or high is None or inner is None:
+        call.refuse("amounts that are not sizes are not translated")
+    if any(isinstance(n, Size) for n in inner):
+        call.refuse("amounts between elements that are not known are not translated")
+    between = [n for n in inner if isinstance(n, int)]
+    return padded(call.translation.sizes, x, call.operand(1), low, high, between)
+
+
+def padded(
+    sizes: Sizes,
+    x: Operand,
+    value: Operand,
+    low: Sequence[Dim],
+    high: Sequence[Dim],
+    inner: Sequence[int],
+) -> Operand:
+    """An operand with a value around and between its elements."""
+    shape: list[Dim] = []
+    for n, before, after, between in zip(x.shape, low, high, inner, strict=True):
+        gaps = sizes.combined("maximum", sizes.combined("subtract", n, 1) or 0, 0) or 0
+        wide = sizes.total("add", [n, sizes.combined("multiply", gaps, between) or 0], 0)
+        shape.append(sizes.total("add", [wide, before, after], 0))
+    if x.is_uniform and value.is_uniform and x.small is value.small:
+        return Operand(x.small, shape, frozenset(range(x.rank)))
+    tensor = x.full
+    if any(inner):
+        tensor = _spaced(x, value.full, inner)
+    outer = [(_part(n, "Maximum"), _part(m, "Maximum")) for n, m in zip(low, high, strict=True)]
+    if any(n != 0 for pair in outer for n in pair):
+        amounts = (
+            constant(outer, dtypes.int32)
+            if all(isinstance(n, int) for pair in outer for n in pair)
+            else op("Pack", [shape_tensor(pair) for pair in outer])
+        )
+        tensor = op("PadV2", tensor, amounts, value.full)
+    if all(isinstance(n, int) for n in (*low, *high)):
+        cut = [
+            slice(-int(n) if n < 0 else 0, int(m) if m < 0 else None)  # type: ignore[operator, arg-type]
+            for n, m in zip(low, high, strict=True)
+        ]
+        if cut != [slice(0, None)] * len(cut):
+            tensor = tensor[tuple(cut)]
+    else:
+        starts = [_negated(_part(n, "Minimum")) for n in low]
+        tensor = op("Slice", tensor, shape_tensor(starts), shape_tensor(shape))
+    return Operand(tensor, shape)
+
+
+def _part(amount: Dim, tensorflow_op: str) -> Dim:
+    """The positive, or the negative, part of an amount."""
+    if isinstance(amount, int):
+        return max(amount, 0) if tensorflow_op == "Maximum" else min(amount, 0)
+    return Size(lambda: op(tensorflow_op, amount.tensor, constant(0, dtypes.int32)))
+
+
+def _negated(amount: Dim) -> Dim:
+    return -amount if isinstance(amount, int) else Size(lambda: op("Neg", amount.tensor))
+
+
+def _spaced(x: Operand, value: Tensor, inner: Sequence[int]) -> Tensor:
+    """Elements with a value between them: it is put behind each, then the last ones are cut."""
+    tensor = x.full
+    shape = list(x.shape)
+    rank = x.rank
+    for axis, between in enumerate(inner):
+        if not between or shape[axis] == 0:
+            continue
+        amounts = [[0, 0] for _ in range(rank + 1)]
+        amounts[axis + 1] = [0, between]
+        wide = op("PadV2", op("ExpandDims", tensor, axis + 1), amounts, value)
+        size = shape[axis]
+        if isinstance(size, int):
+            shape[axis] = size * (between + 1)
+        else:
+            shape[axis] = _times(size, between + 1)
+        tensor = reshaped(wide, shape)
+        cut = [slice(None)] * axis + [slice(None, -between)]
+        tensor = tensor[tuple(cut)]
+        last = shape[axis]
+        shape[axis] = last - between if isinstance(last, int) else _less(last, between)
+    return tensor
+
+
+def _times(size: Size, factor: int) -> Size:
+    return Size(lambda: op("Mul", size.tensor, constant(factor, dtypes.int32)))
+
+
+def _less(size: Size, amount: int) -> Size:
+    return Size(lambda: op("Sub", size.tensor, constant(amount, dtypes.int32)))

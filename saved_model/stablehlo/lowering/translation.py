@@ -1,0 +1,247 @@
+"""A module made a graph: its functions, blocks and ops, in order."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from pinnace.framework.context import state
+from pinnace.framework.errors import OpError, ResourceExhaustedError, UnimplementedError
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Tensor
+from pinnace.functions.control.branches import trace_branch
+from pinnace.ops.functional.calls import PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
+from pinnace.saved_model.stablehlo.cursor import refuse
+from pinnace.saved_model.stablehlo.lowering.operands import Operand, Size, op, ops
+from pinnace.saved_model.stablehlo.lowering.registry import ELEMENTWISE, LOWERINGS, SHAPING, Call
+from pinnace.saved_model.stablehlo.lowering.sizes import Sizes
+from pinnace.saved_model.stablehlo.module import operations_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pinnace.functions.control.branches import Branch
+    from pinnace.graph.graph import FunctionRef
+    from pinnace.saved_model.stablehlo.lowering.operands import Dim
+    from pinnace.saved_model.stablehlo.module import Block, Module, Operation, Value
+
+# Ops that are translated in all, and in functions that stand where they are called.
+_MOST_OPS = 1 << 19
+_INLINED = 1 << 11
+_MOST_INLINED = 1 << 16
+# How deep calls nest.
+_DEPTH = 64
+# Ops that call a function -> the attribute that names it.
+CALLEES = {"call": "callee", "composite": "decomposition"}
+
+
+class Translation:
+    """Makes nodes of a module in the graph that is being traced.
+
+    Args:
+        module: the module.
+        functions: TensorFlow's functions that it calls, by number.
+    """
+
+    def __init__(self, module: Module, functions: Sequence[FunctionRef] = ()) -> None:
+        self.module = module
+        self.functions = tuple(functions)
+        self.sizes = Sizes()
+        self._values: dict[Value, Operand] = {}
+        self._weights: dict[str, int] = {}
+        self._bodies: dict[str, Branch] = {}
+        self._active: list[str] = []
+        self._others: dict[str, str | None] = {}
+        self._spent = 0
+        self._on_arrays = 0
+
+    def block(self, block: Block, arguments: Sequence[Operand]) -> list[Operand]:
+        """What a block gives for these arguments."""
+        if len(arguments) != len(block.arguments):
+            refuse("a region takes another number of arguments than it is given")
+        self._values.update(zip(block.arguments, arguments, strict=True))
+        returned = block.returned
+        for operation in block.operations[:-1]:
+            self._spent += 1
+            if self._spent > _MOST_OPS:
+                raise ResourceExhaustedError(
+                    f"StableHLO module: more than {_MOST_OPS} ops come of its calls"
+                )
+            self._values.update(zip(operation.results, self._operation(operation), strict=True))
+        return [self._values[value] for value in returned]
+
+    def tensors(
+        self,
+        block: Block,
+        arguments: Sequence[Tensor],
+        shapes: Sequence[Sequence[Dim]] | None = None,
+    ) -> list[Tensor]:
+        """Likewise, on tensors.
+
+        Args:
+            block: the block.
+            arguments: what it takes.
+            shapes: of the arguments, where more is known than the tensors tell.
+        """
+        given = [
+            self._as(value, tensor)
+            for value, tensor in zip(block.arguments, arguments, strict=True)
+        ]
+        if shapes is not None:
+            given = [
+                Operand(
+                    one.small,
+                    [n if isinstance(n, int) else m for n, m in zip(one.shape, shape, strict=True)],
+                )
+                for one, shape in zip(given, shapes, strict=True)
+            ]
+        return [operand.full for operand in self.block(block, given)]
+
+    def on_arrays(self, block: Block, arguments: Sequence[Operand]) -> list[Operand]:
+        """What a block of scalars gives, element by element, for arrays of one shape."""
+        other = self._not_elementwise(block)
+        if other is not None:
+            raise UnimplementedError(
+                f"StableHLO op {other}: inside of a region that is run on each element of an "
+                "array, only element-wise ops are translated"
+            )
+        self._on_arrays += 1
+        try:
+            return self.block(block, arguments)
+        finally:
+            self._on_arrays -= 1
+
+    def _not_elementwise(self, block: Block) -> str | None:
+        """An op of a block of scalars that cannot run on arrays, if there is one."""
+        for operation in block.operations:
+            other: str | None = None
+            if operation.name in CALLEES:
+                other = self._not_elementwise_in(operation.text(CALLEES[operation.name]))
+            elif operation.name not in ELEMENTWISE and not _keeps_scalars(operation):
+                other = operation.name
+            if other is not None:
+                return other
+        return None
+
+    def _not_elementwise_in(self, name: str) -> str | None:
+        """Likewise, of a function."""
+        if name not in self._others:
+            self._others[name] = "call"  # for one that calls itself
+            self._others[name] = self._not_elementwise(self.module.function(name))
+        return self._others[name]
+
+    def some(
+        self, operations: Sequence[Operation], given: Mapping[Value, Operand], wanted: Value
+    ) -> Operand:
+        """One value of a region, of which only these ops are run, on arrays."""
+        self._values.update(given)
+        for operation in operations:
+            self._values.update(zip(operation.results, self._operation(operation), strict=True))
+        return self._values[wanted]
+
+    def call(self, name: str, arguments: Sequence[Operand]) -> list[Operand]:
+        """What a function of the module gives: its ops if it is small, else a call of it."""
+        function = self.module.function(name)
+        if name in self._active or len(self._active) >= _DEPTH:
+            refuse(f"function {name[:200]!r} calls itself, or calls nest too deeply")
+        self._active.append(name)
+        try:
+            weight = self._weight(name)
+            is_small = weight <= _INLINED and self._spent + weight <= _MOST_INLINED
+            if is_small or self._on_arrays:
+                return self.block(function, arguments)
+            body = self._bodies.get(name)
+            if body is None:
+                specs = [
+                    TensorSpec(value.tensor.shape, value.tensor.dtype)
+                    for value in function.arguments
+                ]
+                body = trace_branch(
+                    lambda *xs: tuple(self.tensors(function, xs)), "stablehlo_call", specs
+                )
+                if body.captured:
+                    refuse(f"function {name[:200]!r} takes values from outside")
+                self._bodies[name] = body
+            kind = STATEFUL_PARTITIONED_CALL if body.stateful else PARTITIONED_CALL
+            results = ops(
+                kind.name,
+                [operand.full for operand in arguments],
+                f=body.ref,
+                Tout=tuple(value.dtype for value in body.outputs),
+            )
+            return [
+                self._as(value, tensor)
+                for value, tensor in zip(function.returned, results, strict=True)
+            ]
+        finally:
+            self._active.pop()
+
+    def _weight(self, name: str) -> int:
+        """How many ops come of a function, with what it calls."""
+        if name not in self._weights:
+            self._weights[name] = _MOST_OPS  # for one that calls itself
+            total = 0
+            for operation in operations_of(self.module.function(name)):
+                total += 1
+                if operation.name in CALLEES:
+                    total += self._weight(operation.text(CALLEES[operation.name]))
+            self._weights[name] = min(total, _MOST_OPS)
+        return self._weights[name]
+
+    def _operation(self, operation: Operation) -> list[Operand]:
+        lowering = LOWERINGS.get(operation.name)
+        if lowering is None:
+            raise UnimplementedError(f"StableHLO op {operation.name}: it is not translated")
+        for value in operation.results:
+            _ = value.tensor.dtype  # refuses what is no tensor
+        given = [self._values[value] for value in operation.operands]
+        try:
+            found = lowering(Call(self, operation, given))
+        except OpError as error:
+            if error.message.startswith("StableHLO"):
+                raise
+            raise type(error)(f"StableHLO op {operation.name}: {error.message}") from error
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            refuse(f"op {operation.name}: {error}")
+        results = [found] if isinstance(found, (Tensor, Operand)) else list(found)
+        if len(results) != len(operation.results):
+            refuse(f"op {operation.name} gives {len(operation.results)} results")
+        return [
+            one if isinstance(one, Operand) else self._as(value, one)
+            for value, one in zip(operation.results, results, strict=True)
+        ]
+
+    @staticmethod
+    def _as(value: Value, tensor: Tensor) -> Operand:
+        """A tensor as a value of the module: sizes that the module knows are known."""
+        kind = value.tensor
+        if tensor.dtype is not kind.dtype:
+            refuse(f"a {kind.dtype.name} is wanted where there is a {tensor.dtype.name}")
+        if len(tensor.shape) != len(kind.shape):
+            refuse(f"{len(kind.shape)} axes are wanted where there are {len(tensor.shape)}")
+
+        def dim(axis: int) -> Dim:
+            known = kind.shape[axis]
+            known = tensor.shape[axis] if known is None else known
+            return known if known is not None else Size(lambda: op("Shape", tensor)[axis])
+
+        return Operand(tensor, [dim(axis) for axis in range(len(kind.shape))])
+
+
+def _keeps_scalars(operation: Operation) -> bool:
+    """Whether an op gives the scalar that it takes, or is the end of a block."""
+    if operation.name == "return":
+        return True
+    values = (*operation.operands, *operation.results)
+    return operation.name in SHAPING and not any(value.tensor.shape for value in values)
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Nothing outside traces, records or converts what is made inside."""
+    saved = state.tracer, state.tapes, state.scope, state.convert
+    state.tracer, state.tapes, state.scope, state.convert = None, (), "", None
+    try:
+        yield
+    finally:
+        state.tracer, state.tapes, state.scope, state.convert = saved

@@ -1,0 +1,545 @@
+"""Write SavedModels of JAX and of Keras on JAX, with the answers of their own libraries.
+
+    KERAS_BACKEND=jax python write_jax.py FOLDER [--only NAME ...]
+
+Each has a folder NAME with `model/` and `io.npz`, whose keys are `in/NAME` and `out/NAME`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("KERAS_BACKEND", "jax")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+import tensorflow as tf
+from jax import lax
+from jax.experimental import jax2tf
+
+# Modules name source files: without the folders of this machine.
+jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
+RNG = np.random.default_rng(2026)
+
+
+def draw(*shape: int, dtype: str = "float32", high: int = 5) -> Any:
+    if dtype.startswith(("int", "uint")):
+        return RNG.integers(0, high, shape).astype(dtype)
+    if dtype == "bool":
+        return RNG.random(shape) > 0.5
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def weights(*shape: int) -> Any:
+    return draw(*shape) / np.sqrt(shape[0])
+
+
+W1, W2 = weights(6, 8), weights(8, 3)
+KERNEL, DEEP = weights(3, 3, 3, 4), weights(3, 3, 1, 6)
+IMAGE = ("NHWC", "HWIO", "NHWC")
+
+
+def mlp(x: Any) -> Any:
+    return jax.nn.softmax(jax.nn.gelu(x @ W1) @ W2)
+
+
+def conv(x: Any, kernel: Any, **options: Any) -> Any:
+    return lax.conv_general_dilated(x, kernel, dimension_numbers=IMAGE, **options)
+
+
+def pool(x: Any, kind: Any, start: float, size: int = 2) -> Any:
+    return lax.reduce_window(x, start, kind, (1, size, size, 1), (1, 2, 2, 1), "SAME")
+
+
+def attention(x: Any) -> Any:
+    q, k, v = (x @ weight for weight in QKV)
+    scores = jnp.einsum("btd,bsd->bts", q, k) / np.sqrt(6.0)
+    mask = jnp.tril(jnp.ones((x.shape[1], x.shape[1]), bool))
+    y = jnp.einsum("bts,bsd->btd", jax.nn.softmax(jnp.where(mask, scores, -1e9)), v)
+    mean = y.mean(-1, keepdims=True)
+    return (y - mean) * lax.rsqrt(y.var(-1, keepdims=True) + 1e-5)
+
+
+QKV = [weights(6, 6) for _ in range(3)]
+
+
+def lstm(xs: Any) -> Any:
+    def step(carry: Any, x: Any) -> Any:
+        h, c = carry
+        i, f, g, o = jnp.split(x @ GATES[0] + h @ GATES[1], 4, -1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        return (h, c), h
+
+    start = jnp.zeros((xs.shape[0], 4)), jnp.zeros((xs.shape[0], 4))
+    (h, _), ys = lax.scan(step, start, jnp.swapaxes(xs, 0, 1))
+    return h, jnp.swapaxes(ys, 0, 1)
+
+
+GATES = (weights(6, 16), weights(4, 16))
+
+
+def reducer(x: Any) -> Any:
+    """A region of its own: the longest pair."""
+    start = (jnp.float32(0), jnp.int32(0))
+    places = lax.broadcasted_iota(jnp.int32, x.shape, 1)
+
+    def longer(a: Any, b: Any) -> Any:
+        first = jnp.abs(a[0]) >= jnp.abs(b[0])
+        return jnp.where(first, a[0], b[0]), jnp.where(first, a[1], b[1])
+
+    return lax.reduce((x, places), start, longer, (1,))
+
+
+def gathered(x: Any, i: Any) -> Any:
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=(1, 2), collapsed_slice_dims=(), start_index_map=(0, 1)
+    )
+    windows = lax.gather(x, jnp.stack([i, i], -1), numbers, (2, 3), mode="clip")
+    return x[i], jnp.take_along_axis(x[:3], i[:, None], 1), windows
+
+
+def scattered(x: Any, i: Any) -> Any:
+    ones = jnp.ones((i.shape[0], x.shape[1]))
+    return (
+        x.at[i].set(ones),
+        x.at[i].add(ones),
+        x.at[:, 1].multiply(3.0),
+        x.at[i, i].max(7.0),
+        x.at[i + 3].min(-2.0, mode="drop"),
+        x.at[i].apply(jnp.cos),
+    )
+
+
+def random_numbers(seed: Any) -> Any:
+    key = jax.random.wrap_key_data(seed)
+    first, second = jax.random.split(key)
+    return (
+        jax.random.normal(first, (3, 5)),
+        jax.random.bits(second, (7,), jnp.uint32),
+        jax.random.permutation(second, 9),
+    )
+
+
+def generated(state: Any) -> Any:
+    bits = lax.rng_bit_generator
+    return (
+        *bits(state, (3, 5), algorithm=lax.RandomAlgorithm.RNG_THREE_FRY),
+        *bits(state, (4, 3), algorithm=lax.RandomAlgorithm.RNG_THREE_FRY),
+        *bits(state, (2, 7), algorithm=lax.RandomAlgorithm.RNG_PHILOX),
+        *bits(state, (5,), jnp.uint8, algorithm=lax.RandomAlgorithm.RNG_DEFAULT),
+    )
+
+
+def whole_numbers(x: Any, y: Any) -> Any:
+    return (
+        *(x + y, x * y, x - y, x & y, x | y, x ^ y, ~x),
+        *(lax.div(x, y), lax.rem(x, y), x // jnp.maximum(y, 1), x % jnp.maximum(y, 1)),
+        *(x << y, x >> y, lax.shift_right_logical(x, y)),
+        *(lax.population_count(x), lax.clz(x), x.astype(jnp.float32), x.astype(jnp.uint8)),
+        *(jnp.sign(x - 2), jnp.abs(-x), x**2, lax.integer_pow(x, 3)),
+    )
+
+
+def to_whole(x: Any) -> Any:
+    big = x * jnp.float32(1e9)
+    return [
+        (big * scale).astype(kind)
+        for scale in (1.0, 1e3)
+        for kind in (jnp.int32, jnp.int8, jnp.uint8, jnp.uint32)
+    ] + [jnp.where(x > 0, jnp.nan, x).astype(jnp.int32)]
+
+
+def special(x: Any) -> Any:
+    s = jax.scipy.special
+    y = jnp.abs(x) + 0.3
+    return (
+        *(s.erf(x), s.erfc(x), s.gammaln(y), s.digamma(y), s.erfinv(jnp.tanh(x))),
+        *(jnp.arcsinh(x), jnp.arctanh(jnp.tanh(x)), jnp.arccosh(y + 1), jnp.sinh(x), jnp.cosh(x)),
+        *(jnp.arcsin(jnp.tanh(x)), jnp.arccos(jnp.tanh(x)), jnp.arctan2(x, y), jnp.cbrt(x)),
+        *(
+            jnp.expm1(x),
+            jnp.log1p(y),
+            jnp.round(x * 3),
+            jnp.sign(x),
+            jnp.tan(x),
+            jnp.nextafter(x, y),
+        ),
+        *(
+            jnp.logaddexp(x, y),
+            jax.nn.silu(x),
+            s.i1e(x),
+            jnp.floor(x),
+            jnp.ceil(x),
+            jnp.isfinite(x),
+        ),
+    )
+
+
+def sorted_ways(x: Any) -> Any:
+    return (
+        *(jnp.sort(x, 0), jnp.sort(x, 1), -jnp.sort(-x, 1), jnp.argsort(x, 1)),
+        *lax.sort((jnp.round(x), x, x * 2), dimension=1, num_keys=2),
+        *(jnp.median(x, 1), jnp.quantile(x, 0.3), *lax.top_k(x, 3)),
+        jnp.searchsorted(jnp.sort(x[0]), x[1]),
+    )
+
+
+def cumulated(x: Any) -> Any:
+    return (
+        *(jnp.cumsum(x, 1), jnp.cumprod(x, 0), lax.cummax(x, 1), lax.cummin(x, 0)),
+        *(lax.cumlogsumexp(x, 1), lax.cumsum(x, 1, reverse=True), jnp.diff(x, axis=1)),
+        lax.associative_scan(jnp.maximum, x, axis=1),
+    )
+
+
+def looped(x: Any, n: Any) -> Any:
+    grown = lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * 1.1), (0, x))[1]
+    added = lax.fori_loop(0, 5, lambda i, y: y + i * x, x)
+    chosen = lax.cond(n > 3, lambda: x + 1, lambda: x - 1)
+    branch = lax.switch(n, [lambda: x, lambda: x * 2, lambda: x.T.reshape(x.shape)])
+    return grown, added, chosen, branch, lax.map(lambda row: row.sum() * row, x)
+
+
+def decoded(cache: Any, token: Any, at: Any) -> Any:
+    cache = lax.dynamic_update_slice(cache, token, (0, at, 0))
+    return cache, lax.dynamic_slice(cache, (0, at - 1, 1), (2, 3, 2)), cache[:, at]
+
+
+def linear_algebra(x: Any) -> Any:
+    square = x @ jnp.swapaxes(x, -1, -2) + 3 * jnp.eye(x.shape[-2])
+    lower = jnp.linalg.cholesky(square)
+    solve = jax.scipy.linalg.solve_triangular
+    return (
+        *(lower, solve(lower, x, lower=True), solve(lower, x, lower=True, trans=1)),
+        *(jnp.linalg.inv(square), jnp.linalg.det(square), jnp.linalg.solve(square, x)),
+        *(jnp.linalg.eigvalsh(square), jnp.linalg.svd(x, compute_uv=False)),
+        jnp.linalg.slogdet(square)[1],
+    )
+
+
+def qr(x: Any) -> Any:
+    q, r = jnp.linalg.qr(x)
+    whole, _ = jnp.linalg.qr(x, mode="complete")
+    return q, r, whole
+
+
+def halves(x: Any) -> Any:
+    small = x.astype(jnp.bfloat16)
+    half = x.astype(jnp.float16)
+    return (
+        (small * 2 + 1).astype(jnp.float32),
+        (half @ half.T).astype(jnp.float32),
+        x.astype(jnp.float8_e4m3fn).astype(jnp.float32),
+        lax.reduce_precision(x, 5, 7),
+    )
+
+
+def products(x: Any, y: Any) -> Any:
+    dot = lax.dot_general
+    return (
+        *(dot(x, y, (((2,), (2,)), ((0,), (0,)))), dot(x, y, (((1, 2), (1, 2)), ((), ())))),
+        *(dot(x, y, (((1,), (1,)), ((0,), (0,)))), jnp.einsum("bij,bkj->bik", x, y)),
+        *(jnp.einsum("bij,bkj->", x, y), jnp.tensordot(x, y, 0)[0, 0, 0], x @ W1[:4]),
+        dot(
+            (x * 9).astype(jnp.int8),
+            (y * 9).astype(jnp.int8),
+            (((2,), (2,)), ((0,), (0,))),
+            preferred_element_type=jnp.int32,
+        ),
+    )
+
+
+def convolutions(x: Any) -> Any:
+    return (
+        *(conv(x, KERNEL, window_strides=(1, 1), padding="SAME"),),
+        *(conv(x, KERNEL, window_strides=(2, 1), padding=((1, 2), (0, 1))),),
+        *(conv(x, KERNEL, window_strides=(1, 1), padding="VALID", rhs_dilation=(2, 2)),),
+        *(conv(x, KERNEL, window_strides=(1, 1), padding=((2, 2), (2, 2)), lhs_dilation=(2, 2)),),
+        *(conv(x, DEEP, window_strides=(1, 1), padding="SAME", feature_group_count=3),),
+        lax.conv_transpose(x, KERNEL, (2, 2), "SAME", dimension_numbers=IMAGE),
+        lax.conv(jnp.moveaxis(x, 3, 1), jnp.transpose(KERNEL, (3, 2, 0, 1)), (1, 1), "SAME"),
+        lax.conv_general_dilated(
+            x[:, :, 0], KERNEL[0], (2,), "SAME", dimension_numbers=("NWC", "WIO", "NWC")
+        ),
+        lax.conv_general_dilated(
+            x[..., None, :],
+            KERNEL[..., None, :, :].reshape(3, 3, 1, 3, 4),
+            (1, 1, 1),
+            "SAME",
+            dimension_numbers=("NHWDC", "HWDIO", "NHWDC"),
+        ),
+    )
+
+
+def convolutions_backwards(x: Any) -> Any:
+    def loss(x: Any, kernel: Any) -> Any:
+        y = conv(x, kernel, window_strides=(2, 2), padding="SAME")
+        return jnp.sum(jnp.sin(pool(y, lax.max, -jnp.inf)))
+
+    return jax.grad(loss, (0, 1))(x, KERNEL)
+
+
+def pools(x: Any) -> Any:
+    return (
+        *(pool(x, lax.max, -jnp.inf), pool(x, lax.add, 0.0, 3), pool(x, lax.min, jnp.inf)),
+        lax.reduce_window(x, 1.0, lax.mul, (1, 2, 1, 2), (1, 1, 1, 1), "VALID"),
+        lax.reduce_window(
+            x, 0.0, lax.add, (1, 2, 2, 1), (1, 1, 1, 1), "VALID", window_dilation=(1, 2, 2, 1)
+        ),
+        lax.reduce_window(
+            x, 0.0, lambda a, b: jnp.maximum(a, b * 0.5), (1, 2, 2, 1), (1, 1, 1, 1), "VALID"
+        ),
+        jax.grad(lambda y: jnp.sum(jnp.cos(pool(y, lax.max, -jnp.inf, 3))))(x),
+        jax.image.resize(x, (x.shape[0], 10, 9, 3), "bilinear"),
+    )
+
+
+def shaped(x: Any) -> Any:
+    zero = jnp.float32(0)
+    return (
+        *(x.reshape(x.shape[0] * 3, 2), x.T, x[::-1], jnp.concatenate([x, x * 2], 1)),
+        *(jnp.broadcast_to(x[:, None], (x.shape[0], 2, 6)), jnp.pad(x, 1), jnp.tile(x, (2, 1))),
+        *(lax.pad(x, zero, ((0, 0, 1), (-1, 2, 2))), lax.pad(x, x[0, 0], ((1, 0, 2), (0, 0, 0)))),
+        *(jnp.stack([x, x]), jnp.arange(6.0) + x, jnp.eye(6) @ x.T, jnp.triu(x @ x.T)),
+        *(jnp.clip(x, -0.5, 0.5), jnp.where(x > 0, x, 0), x.mean(), x.std(1), jnp.argmax(x, 1)),
+        *(jnp.argmin(x, 0), jnp.any(x > 2), jnp.all(x > -9, 0), jnp.prod(x, 1), jnp.ptp(x, 0)),
+        jax.nn.one_hot(jnp.argmax(x, 1), 6),
+    )
+
+
+def dynamic(x: Any) -> Any:
+    rows = x.shape[0]
+    return (
+        *(jnp.cumsum(x, 0), x[: rows - 1], jnp.arange(rows) * 2, jnp.ones((rows, 2)) + rows),
+        *(
+            x.reshape(-1),
+            jnp.concatenate([x, x], 0),
+            x.sum(0),
+            x.mean(),
+            jnp.pad(x, ((1, 2), (0, 0))),
+        ),
+        *(x[::-1], x @ x.T, jax.nn.softmax(x, 0), jnp.repeat(x, 2, 0)),
+        lax.dynamic_slice(x, (1, 0), (rows - 1, 2)),
+    )
+
+
+def fourier(x: Any) -> Any:
+    z = jnp.fft.fft(x)
+    y = jnp.fft.rfft2(x)
+    return (
+        *(jnp.real(z), jnp.abs(jnp.fft.ifft(z)), jnp.fft.irfft2(y, x.shape), jnp.imag(y)),
+        *(jnp.real(z * (1 + 2j) / (z + 3)), jnp.angle(z), jnp.real(jnp.conj(z) @ z.T)),
+    )
+
+
+def nested(x: Any) -> Any:
+    @jax.jit
+    def inner(y: Any) -> Any:
+        return jnp.tanh(y) * 2
+
+    @jax.checkpoint
+    def outer(y: Any) -> Any:
+        return inner(inner(y)) + inner(y + 1)
+
+    return {
+        "first": outer(x),
+        "second": [jax.vmap(outer)(x), jax.grad(lambda y: outer(y).sum())(x)],
+    }
+
+
+def gradient(x: Any) -> Any:
+    return jax.value_and_grad(lambda y: -jnp.log(mlp(y)[:, 0]).mean())(x)
+
+
+BATCH = "b, ..."
+# name -> function, inputs, polymorphic shapes (None: all sizes are known).
+FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
+    "mlp": (mlp, (draw(3, 6),), (BATCH,)),
+    "attention": (attention, (draw(2, 5, 6),), ("b, t, ...",)),
+    "lstm": (lstm, (draw(2, 5, 6),), (BATCH,)),
+    "reducer": (reducer, (draw(4, 21),), (BATCH,)),
+    "gathered": (gathered, (draw(5, 6), draw(3, dtype="int32")), None),
+    "gathered_rows": (lambda x, i: x[i], (draw(5, 6), draw(3, dtype="int32")), (None, "b")),
+    "scattered": (scattered, (draw(5, 6), draw(3, dtype="int32")), None),
+    "random": (random_numbers, (draw(2, dtype="uint32", high=1 << 31),), None),
+    "generated": (generated, (draw(4, dtype="uint32", high=1 << 31),), None),
+    "whole_numbers": (
+        whole_numbers,
+        (draw(4, 5, dtype="int32", high=99), draw(4, 5, dtype="int32")),
+        None,
+    ),
+    "small_numbers": (
+        whole_numbers,
+        (draw(4, 5, dtype="uint8", high=99), draw(4, 5, dtype="uint8")),
+        None,
+    ),
+    "to_whole": (to_whole, (draw(5, 7),), (BATCH,)),
+    "special": (special, (draw(4, 6),), (BATCH,)),
+    "sorted": (sorted_ways, (draw(4, 9),), None),
+    "cumulated": (cumulated, (draw(4, 9),), None),
+    "looped": (looped, (draw(4, 4), np.int32(4)), None),
+    "decoded": (decoded, (draw(2, 8, 3), draw(2, 1, 3), np.int32(6)), None),
+    "linear_algebra": (linear_algebra, (draw(2, 4, 4),), None),
+    "qr": (qr, (draw(5, 3),), None),
+    "halves": (halves, (draw(4, 4),), None),
+    "products": (products, (draw(2, 3, 4), draw(2, 3, 4)), None),
+    "convolutions": (convolutions, (draw(2, 8, 9, 3),), None),
+    "convolutions_of_batches": (
+        lambda x: conv(x, KERNEL, window_strides=(1, 1), padding="SAME"),
+        (draw(2, 8, 9, 3),),
+        (BATCH,),
+    ),
+    "convolutions_backwards": (convolutions_backwards, (draw(2, 8, 9, 3),), None),
+    "pools": (pools, (draw(2, 8, 9, 3),), None),
+    "pools_of_batches": (lambda x: pool(x, lax.max, -jnp.inf), (draw(2, 8, 9, 3),), (BATCH,)),
+    "shaped": (shaped, (draw(6, 6),), None),
+    "dynamic": (dynamic, (draw(4, 3),), (BATCH,)),
+    "fourier": (fourier, (draw(4, 8),), None),
+    "nested": (nested, (draw(3, 4),), (BATCH,)),
+    "gradient": (gradient, (draw(3, 6),), None),
+}
+
+L = keras.layers
+# name -> the shape of an example, and the layers behind the input.
+LAYERS: dict[str, tuple[tuple[int, ...], list[Any]]] = {
+    "dense": ((6,), [L.Dense(8, "gelu"), L.Dropout(0.5), L.Dense(3, "softmax")]),
+    "activations": (
+        (6,),
+        [L.Dense(8, "silu"), L.LeakyReLU(), L.PReLU(), L.ELU(), L.Dense(4, "selu"), L.Softmax()],
+    ),
+    "normalisations": (
+        (5, 6),
+        [
+            L.BatchNormalization(),
+            L.LayerNormalization(),
+            L.GroupNormalization(2),
+            L.UnitNormalization(),
+        ],
+    ),
+    "image": (
+        (9, 8, 3),
+        [
+            L.Conv2D(4, 3, padding="same", activation="relu"),
+            L.BatchNormalization(),
+            L.MaxPooling2D(),
+            L.DepthwiseConv2D(3),
+            L.GlobalAveragePooling2D(),
+            L.Dense(3),
+        ],
+    ),
+    "images": (
+        (9, 8, 3),
+        [
+            L.Conv2DTranspose(4, 3, 2),
+            L.SeparableConv2D(5, 3),
+            L.AveragePooling2D(2),
+            L.UpSampling2D(),
+            L.ZeroPadding2D(1),
+            L.Cropping2D(1),
+            L.Conv2D(4, 3, dilation_rate=2),
+            L.GlobalMaxPooling2D(),
+        ],
+    ),
+    "rows": (
+        (9, 3),
+        [
+            L.Conv1D(4, 3, padding="causal"),
+            L.MaxPooling1D(),
+            L.Conv1DTranspose(3, 2),
+            L.AveragePooling1D(2),
+            L.UpSampling1D(),
+            L.ZeroPadding1D(),
+            L.Cropping1D(),
+            L.GlobalMaxPooling1D(),
+        ],
+    ),
+    "volumes": ((5, 6, 7, 2), [L.Conv3D(3, 2), L.MaxPooling3D(), L.GlobalAveragePooling3D()]),
+    "lstm": (
+        (5, 3),
+        [L.LSTM(4, return_sequences=True), L.GRU(3, return_sequences=True), L.SimpleRNN(4)],
+    ),
+    "bidirectional": (
+        (5, 3),
+        [L.Bidirectional(L.LSTM(4)), L.RepeatVector(3), L.TimeDistributed(L.Dense(2))],
+    ),
+    "convolutional_lstm": ((3, 6, 6, 2), [L.ConvLSTM2D(3, 3)]),
+    "shapes": (
+        (4, 6),
+        [L.Reshape((6, 4)), L.Permute((2, 1)), L.Flatten(), L.Dense(6), L.Rescaling(0.5, 1.0)],
+    ),
+    "noise": (
+        (6,),
+        [
+            L.GaussianNoise(0.3),
+            L.GaussianDropout(0.2),
+            L.AlphaDropout(0.1),
+            L.ActivityRegularization(0.1),
+        ],
+    ),
+}
+
+
+def write_function(folder: Path, name: str) -> None:
+    function, inputs, shapes = FUNCTIONS[name]
+    answers = [np.asarray(one) for one in jax.tree.leaves(function(*map(jnp.asarray, inputs)))]
+    converted = jax2tf.convert(function, polymorphic_shapes=shapes, with_gradient=False)
+    specs = []
+    for index, one in enumerate(inputs):
+        shape = list(np.shape(one))
+        text = None if shapes is None else shapes[index]
+        for axis, word in enumerate((text or "").split(",")):
+            if word.strip().isalpha():
+                shape[axis] = None
+        specs.append(tf.TensorSpec(shape, np.asarray(one).dtype, f"x{index}"))
+
+    def serve(*xs: Any) -> Any:
+        return {f"y{i}": y for i, y in enumerate(tf.nest.flatten(converted(*xs)))}
+
+    module = tf.Module()
+    module.serve = tf.function(serve, input_signature=specs, autograph=False)
+    tf.saved_model.save(module, str(folder / "model"), signatures=module.serve)
+    arrays = {f"in/x{i}": np.asarray(one) for i, one in enumerate(inputs)}
+    np.savez_compressed(
+        folder / "io.npz", **arrays, **{f"out/y{i}": y for i, y in enumerate(answers)}
+    )
+
+
+def write_layers(folder: Path, name: str) -> None:
+    keras.utils.set_random_seed(7)
+    shape, layers = LAYERS[name]
+    model = keras.Sequential([keras.Input(shape, name="x"), *layers])
+    for variable in model.variables:  # moving means of zeros would hide half of a normalisation
+        if variable.dtype == "float32":
+            change = RNG.random(variable.shape).astype("float32") * 0.2
+            variable.assign(np.asarray(variable) + change)
+    x = draw(3, *shape)
+    answer = np.asarray(model(x, training=False))
+    model.export(str(folder / "model"), verbose=False)
+    (given,) = model.inputs
+    np.savez_compressed(folder / "io.npz", **{f"in/{given.name}": x, "out/output_0": answer})
+
+
+def main(folder: Path, only: list[str]) -> None:
+    for group, names, write in (
+        ("jax", FUNCTIONS, write_function),
+        ("keras", LAYERS, write_layers),
+    ):
+        for name in names:
+            if only and f"{group}_{name}" not in only:
+                continue
+            place = folder / f"{group}_{name}"
+            place.mkdir(parents=True, exist_ok=True)
+            write(place, name)
+
+            print(place.name, flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[3:])

@@ -1,0 +1,172 @@
+"""SavedModels of JAX and of Keras on JAX answer as their own libraries do, as other models do."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.deploy import onnx
+from pinnace.proto.saved_model_pb2 import SavedModel
+from pinnace.saved_model.inspection import inspect
+from support.changed_models import write_changed
+from support.golden import golden
+
+GOLDEN = Path(__file__).parents[3] / "golden" / "jax"
+NAMES = sorted(path.name for path in GOLDEN.iterdir())
+
+
+def arrays_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    with np.load(golden(f"jax/{name}") / "io.npz") as arrays:
+        content = dict(arrays)
+    given = {key[3:]: value for key, value in content.items() if key.startswith("in/")}
+    return given, {key[4:]: value for key, value in content.items() if key.startswith("out/")}
+
+
+def asked(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
+    serve = tf.saved_model.load(folder).signatures["serving_default"]
+    found = serve(**{key: tf.constant(value) for key, value in given.items()})
+    return {key: value.numpy() for key, value in found.items()}
+
+
+def check(found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    assert found.keys() == wanted.keys()
+    for key, value in wanted.items():
+        assert found[key].dtype == value.dtype, key
+        if value.dtype.kind == "f":
+            np.testing.assert_allclose(found[key], value, rtol=1e-4, atol=1e-5, err_msg=key)
+        else:
+            np.testing.assert_array_equal(found[key], value, err_msg=key)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_answers_are_those_of_jax_also_when_saved_again(name: str, tmp_path: Path) -> None:
+    given, wanted = arrays_of(name)
+    loaded = tf.saved_model.load(GOLDEN / name / "model")
+    tf.saved_model.save(loaded, tmp_path / "again", signatures=dict(loaded.signatures))
+    check(asked(GOLDEN / name / "model", given), wanted)
+    check(asked(tmp_path / "again", given), wanted)
+    again = SavedModel.FromString((tmp_path / "again" / "saved_model.pb").read_bytes())
+    functions = again.meta_graphs[0].graph_def.library.function
+    assert "XlaCallModule" not in {node.op for one in functions for node in one.node_def}
+    report = inspect(GOLDEN / name / "model")
+    assert (report.load_error, list(report.unsupported)) == ("", [])
+
+
+def test_batches_of_any_size_are_taken() -> None:
+    serve = tf.saved_model.load(GOLDEN / "jax_attention" / "model").signatures["serving_default"]
+    rows = np.random.default_rng(0).standard_normal((5, 7, 6)).astype("f4")
+    whole = serve(x0=tf.constant(rows))["y0"]
+    assert whole.shape == [5, 7, 6]
+    alone = serve(x0=tf.constant(rows[3:4]))["y0"]
+    np.testing.assert_allclose(whole[3:4], alone, rtol=1e-4, atol=1e-5)
+
+
+def test_a_shape_that_jax_refuses_is_refused_with_its_words() -> None:
+    serve = tf.saved_model.load(GOLDEN / "jax_dynamic" / "model").signatures["serving_default"]
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="Expected value >= 1 for dimension variable 'b'"
+    ):
+        serve(x0=tf.zeros([0, 3]))
+
+
+def test_layers_become_the_nodes_that_they_become_of_tensorflow(tmp_path: Path) -> None:
+    report = onnx.export(GOLDEN / "jax_mlp" / "model", tmp_path / "mlp.onnx")
+    assert report.op_counts["MatMul"] == 2
+    assert not {"Expand", "Where", "Loop", "Einsum"} & set(report.op_counts)
+    loaded = tf.saved_model.load(GOLDEN / "keras_image" / "model")
+    ops: set[str] = set()
+    waiting = [loaded.signatures["serving_default"].graph]
+    while waiting:
+        graph = waiting.pop()
+        ops.update(node.op.name for node in graph.nodes)
+        waiting += [ref.graph for ref in graph.functions()]
+    assert {"Conv2D", "MaxPool", "DepthwiseConv2dNative", "MatMul", "Relu"} <= ops
+    assert not ops & {"BroadcastTo", "GatherNd", "Einsum", "While"}
+
+
+def test_a_gradient_goes_through_a_module() -> None:
+    loaded = tf.saved_model.load(GOLDEN / "keras_dense" / "model")
+    x = tf.constant(np.random.default_rng(1).standard_normal((2, 6)).astype("f4"))
+    serve = loaded.signatures["serving_default"]
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(serve(x=x)["output_0"][:, 0])
+    found = tape.gradient(y, x).numpy()
+    step, numeric = 1e-3, np.zeros((2, 6))
+    for place in np.ndindex(2, 6):
+        ahead = x.numpy()
+        ahead[place] += step
+        behind = x.numpy()
+        behind[place] -= step
+        ys = [
+            float(tf.reduce_sum(serve(x=tf.constant(one))["output_0"][:, 0]))
+            for one in (ahead, behind)
+        ]
+        numeric[place] = (ys[0] - ys[1]) / (2 * step)
+    np.testing.assert_allclose(found, numeric, rtol=2e-2, atol=1e-3)
+
+
+def changed(tmp_path: Path, name: str, old: bytes, new: bytes) -> Path:
+    """A copy of a model in whose module some bytes are others, of as many."""
+    folder = tmp_path / name
+    shutil.copytree(GOLDEN / name / "model", folder)
+    message = SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    count = 0
+    for function in message.meta_graphs[0].graph_def.library.function:
+        for node in function.node_def:
+            if node.op == "XlaCallModule":
+                count += node.attr["module"].s.count(old)
+                node.attr["module"].s = node.attr["module"].s.replace(old, new)
+    assert count, old
+    write_changed(folder / "saved_model.pb", message)
+    return folder
+
+
+def test_a_call_of_code_from_outside_is_refused_by_its_name(tmp_path: Path) -> None:
+    folder = changed(tmp_path, "jax_linear_algebra", b"lapack_spotrf_ffi", b"somebody_elses_op")
+    with pytest.raises(
+        tf.errors.UnimplementedError,
+        match=r"(?s)saved_model.pb: function .*'somebody_elses_op' is code outside of the module",
+    ):
+        asked(folder, arrays_of("jax_linear_algebra")[0])
+
+
+def test_an_op_of_another_dialect_is_refused_by_its_name(tmp_path: Path) -> None:
+    folder = changed(tmp_path, "jax_mlp", b"tanh_v2", b"tanz_v2")
+    with pytest.raises(tf.errors.UnimplementedError, match=re.escape("'vhlo.tanz_v2'")):
+        asked(folder, arrays_of("jax_mlp")[0])
+
+
+@pytest.mark.parametrize(
+    ("attribute", "error"),
+    [
+        ("version", "version 3; 4 is the oldest"),
+        ("dim_args_spec", "sizes as arguments"),
+        ("Tin", r"the module takes \['float32'\], its node says \['int32'\]"),
+        ("module", "the bytes are no MLIR bytecode"),
+    ],
+)
+def test_another_node_is_refused(tmp_path: Path, attribute: str, error: str) -> None:
+    shutil.copytree(GOLDEN / "jax_mlp" / "model", tmp_path / "model")
+    path = tmp_path / "model" / "saved_model.pb"
+    message = SavedModel.FromString(path.read_bytes())
+    for function in message.meta_graphs[0].graph_def.library.function:
+        for node in function.node_def:
+            if node.op == "XlaCallModule":
+                if attribute == "version":
+                    node.attr["version"].i = 3
+                elif attribute == "dim_args_spec":
+                    node.attr["dim_args_spec"].list.s.append(b"0.0")
+                elif attribute == "Tin":
+                    node.attr["Tin"].list.type[:] = [3]
+                else:
+                    node.attr["module"].s = b"nothing"
+    write_changed(path, message)
+    with pytest.raises(tf.errors.OpError, match=error):
+        asked(tmp_path / "model", arrays_of("jax_mlp")[0])
