@@ -139,26 +139,6 @@ class ResourceExhaustedError(OpError, MemoryError):
     error_code = RESOURCE_EXHAUSTED
 
 
-def without_memory(error: MemoryError, where: str) -> ResourceExhaustedError:
-    """The error with the place where memory was used up, which is told once: the innermost.
-
-    Args:
-        error: what was raised there.
-        where: a node, a layer.
-    """
-    if not isinstance(error, ResourceExhaustedError):
-        made = ResourceExhaustedError(f"{where}: {str(error) or 'there is no memory'}")
-        made.__cause__ = error
-    elif getattr(error, "located", False):
-        return error
-    else:
-        made = error
-        made.message = f"{error.message}\n  in {where}"
-        made.args = (made.message,)
-    made.located = True  # type: ignore[attr-defined]
-    return made
-
-
 class FailedPreconditionError(OpError, RuntimeError):
     """The call is right, the state is not: a variable without a value, a closed writer."""
 

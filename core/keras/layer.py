@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
-from pinnace.framework import dtypes, errors, structure, tracebacks
+from pinnace.framework import dtypes, structure, tracebacks
 from pinnace.framework.close_names import arguments_of, unknown_arguments
 from pinnace.framework.context import state
 from pinnace.framework.module import Module
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
+from pinnace.framework.shortage import without_memory
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor
 from pinnace.functions.autograph.conversion import callback
@@ -232,7 +233,7 @@ class Layer(LayerMembers, Module):
             return self._called(args, kwargs)
         except MemoryError as error:
             tracebacks.cut(error)
-            raise errors.without_memory(error, self._described()) from error.__cause__
+            raise without_memory(error, self._described()) from error.__cause__
         except Exception as error:
             tracebacks.cut(error)
             raise

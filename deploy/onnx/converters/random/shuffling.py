@@ -3,7 +3,7 @@
 import numpy as np
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
-from pinnace.deploy.onnx.converters.random import philox
+from pinnace.deploy.onnx.converters.random import philox, stateful
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
@@ -40,3 +40,14 @@ def shuffle(
     specs = [TensorSpec.of(first.shape, dtypes.int64)]
     found = g.with_bodies("Loop", specs, turns, None, first, body=body)[0]
     return g.op("Gather", value, found, axis=0)
+
+
+@converts("RandomShuffle")
+def shuffle_by_state(g: GraphBuilder, call: NodeView, x: Value) -> Value:
+    """Rows in the order of numbers that are drawn for them."""
+    if not x.rank:
+        return g.op("Identity", x)
+    count = g.size_of(x, 0)
+    keys = stateful.uniform_numbers(g, call, count)
+    order = g.ops("TopK", 2, keys, count, axis=0, largest=1, sorted=1)[1]
+    return g.op("Gather", x, order, axis=0)

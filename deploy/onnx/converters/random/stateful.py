@@ -15,7 +15,7 @@ _FLOAT = dtypes.float32.onnx
 _TRIES = 12
 
 
-def _uniform(g: GraphBuilder, call: NodeView, sizes: Value) -> Value:
+def uniform_numbers(g: GraphBuilder, call: NodeView, sizes: Value) -> Value:
     """Numbers in [0, 1), float32."""
     blank = g.op("Expand", g.constant(np.float32(0)), sizes)
     drawn = g.op("RandomUniformLike", blank, dtype=_FLOAT, low=0.0, high=1.0, seed=_seed(call))
@@ -41,14 +41,14 @@ def _seed(call: NodeView) -> float | None:
 @converts("RandomUniform")
 def uniform(g: GraphBuilder, call: NodeView, sizes: Value) -> Value:
     """RandomUniformLike."""
-    return g.cast(_uniform(g, call, g.as_int64(sizes)), call.dtype("dtype"))
+    return g.cast(uniform_numbers(g, call, g.as_int64(sizes)), call.dtype("dtype"))
 
 
 @converts("RandomUniformInt")
 def uniform_int(g: GraphBuilder, call: NodeView, sizes: Value, least: Value, most: Value) -> Value:
     """The whole part of a number between the bounds."""
     low, high = (g.cast(x, dtypes.float64) for x in (least, most))
-    share = g.cast(_uniform(g, call, g.as_int64(sizes)), dtypes.float64)
+    share = g.cast(uniform_numbers(g, call, g.as_int64(sizes)), dtypes.float64)
     drawn = g.op("Floor", g.op("Mul", share, g.op("Sub", high, low)))
     return g.op("Add", g.cast(drawn, least.dtype), least)
 
@@ -72,23 +72,12 @@ def truncated_normal(g: GraphBuilder, call: NodeView, sizes: Value) -> Value:
     return g.cast(g.squeeze(clipped, 0), call.dtype("dtype"))
 
 
-@converts("RandomShuffle")
-def shuffle(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Rows in the order of numbers that are drawn for them."""
-    if not x.rank:
-        return g.op("Identity", x)
-    count = g.size_of(x, 0)
-    keys = _uniform(g, call, count)
-    order = g.ops("TopK", 2, keys, count, axis=0, largest=1, sorted=1)[1]
-    return g.op("Gather", x, order, axis=0)
-
-
 @converts("Multinomial")
 def multinomial(g: GraphBuilder, call: NodeView, logits: Value, count: Value) -> Value:
     """The largest of the logits plus noise of Gumbel, for each number."""
     samples = g.reshape(g.as_int64(count), [1])
     rows, classes = (g.size_of(logits, axis) for axis in range(2))
-    drawn = _uniform(g, call, g.joined(rows, samples, classes))
+    drawn = uniform_numbers(g, call, g.joined(rows, samples, classes))
     share = g.op("Max", drawn, g.constant(np.float32(math.ldexp(1, -60))))
     noise = g.op("Neg", g.op("Log", g.op("Neg", g.op("Log", share))))
     scores = g.op("Add", g.unsqueeze(g.cast(logits, dtypes.float32), 1), noise)
