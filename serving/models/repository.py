@@ -8,9 +8,7 @@ replaced lives until the last request that holds it is answered.
 
 from __future__ import annotations
 
-import gc
 import threading
-import time
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -25,8 +23,7 @@ from pinnace.framework.errors import (
     NotFoundError,
     OpError,
 )
-from pinnace.serving.config.model_config import Latest, ModelConfig, check_models, read_model_config
-from pinnace.serving.config.urls import public_url
+from pinnace.serving.config.model_config import ModelConfig, check_models, read_model_config
 from pinnace.serving.errors import LOG, UnservedError, one_line
 from pinnace.serving.models.availability import check_available, is_answering, look_at
 from pinnace.serving.models.load_queue import LoadQueue
@@ -36,9 +33,7 @@ from pinnace.serving.models.polling import Timer
 from pinnace.serving.models.sources import find_places, is_remote
 from pinnace.serving.models.tables import Table
 from pinnace.serving.models.tables import Which as Which
-from pinnace.serving.models.version_loader import VersionLoader
-from pinnace.serving.models.versions import State, VersionStatus
-from pinnace.serving.observing.load_metrics import LoadMetrics
+from pinnace.serving.models.version_updater import VersionUpdater
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -47,10 +42,10 @@ if TYPE_CHECKING:
 
     from pinnace.serving.config.settings import Settings
     from pinnace.serving.models.servable import Servable
-    from pinnace.serving.models.sources import Place
     from pinnace.serving.models.version_loader import Loader
+    from pinnace.serving.models.versions import VersionStatus
+    from pinnace.serving.observing.load_metrics import LoadMetrics
 
-_COLLECT_EVERY = 200  # times as long as it takes
 # Of the time that a load may take: others are loaded beside it then, and the start goes on.
 _SLOW = 1 / 30
 _TOO_SLOW_FOR_START = 1 / 5
@@ -67,29 +62,34 @@ class Repository:
     Attributes:
         unopened_ports: ways in, as gRPC's port, that are to open and are not open yet.
         is_leaving: whether the server is to end: it answers, and is not ready.
-        loads: counts what is loaded and warmed.
     """
 
     def __init__(self, settings: Settings, loader: Loader = load_model) -> None:
         self.unopened_ports = 0
         self.is_leaving = False
-        self.loads = LoadMetrics()
         self._settings = settings
-        self._versions = VersionLoader(settings, loader)
         self._queue = LoadQueue(settings.max_load_s * _SLOW)
         self._models: dict[str, ServedModel] = {}
         self._splits = {split.model: split for split in settings.version_weights}
         self._shadows = {(shadow.model, shadow.version) for shadow in settings.shadows}
         self._replacing = threading.RLock()  # held while a list of models is loaded
         self._writing = threading.RLock()  # held for moments
+        self._updater = VersionUpdater(settings, loader, self._queue, self._writing)
         self._staged_names: AbstractSet[str] = frozenset()
         self._was_staged = threading.Condition(self._writing)
         self._timers: list[Timer] = []
-        self._has_garbage = False
-        self._collect_at = 0.0
         self._started = False
         self._config_text: bytes | None = None
         self._refused_config: tuple[bytes, list[object]] | None = None
+
+    @property
+    def loads(self) -> LoadMetrics:
+        """Counts what is loaded and warmed."""
+        return self._updater.loads
+
+    @loads.setter
+    def loads(self, metrics: LoadMetrics) -> None:
+        self._updater.loads = metrics
 
     def start(self) -> None:
         """Load every model, then look for changes in a thread. Does nothing the second time.
@@ -110,6 +110,7 @@ class Repository:
                 self._unload_all()
                 raise
             self._started = True
+            self._updater.is_starting = False
             for model in self._models.values():
                 for version in model.failures:
                     model.log_failure(version)
@@ -222,9 +223,8 @@ class Repository:
                 others = {} if other is None else other.table.servables
                 for version, servable in model.table.servables.items():
                     if others.get(version) is not servable:
-                        servable.close()
-                        self._has_garbage = True
-            self._collect()
+                        self._updater.close(servable)
+            self._updater.collect()
 
     def _retire(self, model: ServedModel) -> None:
         """Keep nothing of what a model loads now."""
@@ -248,7 +248,7 @@ class Repository:
         for model in list(self._models.values()):
             if not is_remote(model.config.base_path):
                 self._look_at(model)
-        self._collect()
+        self._updater.collect()
 
     def _look_at(self, model: ServedModel) -> None:
         """Look for versions of a model when it is its turn, unless it has one already."""
@@ -270,7 +270,8 @@ class Repository:
                 continue
             try:
                 found = find_places(model.config.base_path)
-                for version in self._wanted(model, found.keys()) - model.table.servables.keys():
+                wanted = self._updater.wanted_of(model, found.keys())
+                for version in wanted - model.table.servables.keys():
                     if version not in model.failures:
                         with found[version].fetched():
                             pass
@@ -312,8 +313,8 @@ class Repository:
             model.is_wanted = False
             self._queue.end(name, AbortedError(f"model '{name}' was unloaded"))
             for version in list(model.table.servables):
-                self._unload(model, version)
-            self._collect()
+                self._updater.unload(model, version)
+            self._updater.collect()
 
     def all_statuses(self, name: str) -> list[VersionStatus]:
         """Where the versions of a model stand, newest first; empty if there is none."""
@@ -490,7 +491,7 @@ class Repository:
         if old is not None and old.config.base_path == model.config.base_path:
             model.table = old.table
             model.is_wanted = old.is_wanted
-        gone = set(self._load_wanted(model))
+        gone = set(self._updater.load_wanted(model))
         with self._writing:
             kept = {v: s for v, s in model.table.servables.items() if v not in gone}
             model.table = model.table.with_servables(kept)
@@ -508,136 +509,19 @@ class Repository:
         """Make what is loaded agree with what is on the disk and what is asked for."""
         if model.is_retired or model.config.name in self._staged_names:
             return
-        gone = self._load_wanted(model)
+        gone = self._updater.load_wanted(model)
         with self._writing:
             for version in gone:
-                if self._unload(model, version):
+                if self._updater.unload(model, version):
                     LOG.info("model '%s' version %d was unloaded", model.config.name, version)
-        self._collect()
-
-    def _load_wanted(self, model: ServedModel) -> list[int]:
-        """Load the versions that are asked for and there; the loaded ones that are to go."""
-        if not self._is_wanted(model):
-            return []
-        try:
-            found = find_places(model.config.base_path)
-        except OpError as error:
-            if model.problem is None and model.table.newest is not None:
-                LOG.warning("model '%s': %s; what is loaded stays", model.config.name, error)
-            model.problem = error
-            return []
-        model.problem = None
-        with self._writing:
-            model.forget_failures(found.keys())
-        aside = model.table.aside
-        wanted = self._wanted(model, found.keys())
-        for version in sorted(wanted, reverse=True):
-            self._try_load(model, version, found[version])
-        if isinstance(model.config.policy, Latest) and model.table.newest is None:
-            # TensorFlow: serves nothing then. A restart must not lose what stayed without it.
-            for version in sorted(found.keys() - wanted, reverse=True):
-                if self._try_load(model, version, found[version]):
-                    break
-        # What is no longer wanted goes once something wanted answers.
-        answering = wanted - aside
-        if answering and not answering & model.table.servables.keys():
-            return []
-        return sorted(model.table.servables.keys() - wanted)
-
-    @staticmethod
-    def _is_wanted(model: ServedModel) -> bool:
-        return model.is_wanted and not model.is_retired
-
-    def _wanted(self, model: ServedModel, found: AbstractSet[int]) -> set[int]:
-        """The versions to serve of those found."""
-        split = self._splits.get(model.config.name)
-        named = split.versions() if split is not None else frozenset()
-        # A shadow is beside what the policy chooses: the newest is often the one to try.
-        aside = model.table.aside
-        return model.config.policy.choose(found - aside) | (found & (aside | named))
-
-    def _try_load(self, model: ServedModel, version: int, place: Place) -> bool:
-        """Whether the version answers, now or already."""
-        if version in model.table.servables:
-            return True
-        settings = self._settings
-        fingerprint = place.fingerprint()
-        if not model.may_try(
-            version, fingerprint, settings.max_load_retries, settings.load_retry_s
-        ):
-            return False
-        name = model.config.name
-        where = f"{public_url(model.config.base_path).rstrip('/')}/{version}"
-        try:
-            with ExitStack() as loading:
-                with self._writing:
-                    if not self._is_wanted(model):
-                        return False
-                    status = VersionStatus(version, State.LOADING)
-                    model.table = model.table.with_status(status)
-                    stop = loading.enter_context(self._queue.loading(name, where))
-                servable = self._versions.load(
-                    name,
-                    version,
-                    place,
-                    where,
-                    stop=stop,
-                    metrics=self.loads,
-                    is_urgent=not self._started,
-                )
-        except Exception as error:  # whatever a model does, the server and the old version go on
-            with self._writing:
-                if self._is_wanted(model):
-                    model.note_failure(version, fingerprint, error)
-                    if self._started:  # else `start` says it, or raises
-                        model.log_failure(version)
-                else:
-                    model.note_end(version)
-            return False
-        with self._writing:
-            if not self._is_wanted(model):
-                servable.close()
-                model.note_end(version)
-                return False
-            model.failures.pop(version, None)
-            table = model.table.with_status(VersionStatus(version, State.AVAILABLE))
-            model.table = table.with_servables({**table.servables, version: servable})
-        LOG.info("model '%s' version %d is available", name, version)
-        return True
-
-    def _unload(self, model: ServedModel, version: int) -> bool:
-        """Whether a version was there and is unloaded. Whoever calls holds the lock."""
-        servables = dict(model.table.servables)
-        servable = servables.pop(version, None)
-        if servable is None:
-            return False
-        table = model.table.with_status(VersionStatus(version, State.UNLOADING))
-        model.table = table.with_servables(servables)
-        servable.close()
-        self._has_garbage = True
-        model.note_end(version)
-        return True
-
-    def _collect(self) -> None:
-        """Give back the memory of versions that were unloaded, as far as it waits for Python.
-
-        Weights go with the last request. Graphs and their constants are full of cycles, and Python
-        looks for these when enough small objects were made, not when much memory is held. While it
-        looks nothing else runs, so that it may do so for a small part of the time only.
-        """
-        if not self._has_garbage or time.monotonic() < self._collect_at:
-            return
-        self._has_garbage = False
-        begin = time.thread_time()
-        gc.collect()
-        self._collect_at = time.monotonic() + _COLLECT_EVERY * (time.thread_time() - begin)
+        self._updater.collect()
 
     def _unload_all(self) -> None:
         with self._writing:
             for model in self._models.values():
                 self._retire(model)
                 for version in list(model.table.servables):
-                    self._unload(model, version)
+                    self._updater.unload(model, version)
 
     def _set_labels(self, model: ServedModel, *, is_late: bool) -> None:
         labels = dict(model.config.labels)

@@ -14,6 +14,7 @@ import pytest
 from architecture.sources import ROOT, modules
 
 SHIPPED_BESIDE_CODE = ("*.pyi", "*.proto", "py.typed")
+SHIPPED_DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,11 @@ def test_the_wheel_holds_every_file(tmp_path: Path) -> None:
         assert count, f"no {pattern} in the tree"
         assert sum(Path(name).match(pattern) for name in held) == count, f"{pattern} in the wheel"
     foreign = {name.split("/")[0] for name in held} - {"pinnace"}
-    assert all(name.endswith(".dist-info") for name in foreign), f"also installs {foreign}"
+    assert all(name.endswith((".dist-info", ".data")) for name in foreign), (
+        f"also installs {foreign}"
+    )
+    for file in SHIPPED_DOCUMENTS:
+        assert any(name.endswith(f".data/data/share/pinnace/{file}") for name in held), file
 
 
 def build_wheel(folder: Path) -> Path:
@@ -69,9 +74,8 @@ def build_wheel(folder: Path) -> Path:
     copy.mkdir()
     for top in tops():
         shutil.copytree(ROOT / top, copy / top, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "LICENSE", "README.md"):
-        if (ROOT / file).exists():
-            shutil.copy(ROOT / file, copy)
+    for file in ("pyproject.toml", "LICENSE", *SHIPPED_DOCUMENTS):
+        shutil.copy(ROOT / file, copy)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
     command += ["--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(copy)]
     subprocess.run(command, check=True)

@@ -179,7 +179,7 @@ def test_a_version_goes_with_the_last_who_holds_it_and_its_weights_with_it(
 def test_python_looks_for_the_rest_a_small_part_of_the_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pinnace.serving.models.repository._COLLECT_EVERY", 1e9)
+    monkeypatch.setattr("pinnace.serving.models.version_updater._COLLECT_EVERY", 1e9)
     looked: list[int] = []
     collect = gc.collect
     monkeypatch.setattr(gc, "collect", lambda: looked.append(collect()))
@@ -189,7 +189,7 @@ def test_python_looks_for_the_rest_a_small_part_of_the_time(
         write_version(tmp_path, version)
         models.refresh()
     assert len(looked) == 1
-    models._collect_at = 0.0
+    models._updater._collect_at = 0.0
     models.refresh()
     models.refresh()
     assert len(looked) == 2

@@ -181,7 +181,7 @@ def test_a_first_run_that_would_fail_for_every_request_fails_the_load(
     repository.start()
     try:
         write_version(tmp_path, 2)
-        repository._versions._loader = lambda _: failing_at_first(error)
+        repository._updater._versions._loader = lambda _: failing_at_first(error)
         repository.refresh()
         assert repository.get(M).version == (2 if is_served else 1)
     finally:

@@ -1,0 +1,188 @@
+"""One model's versions: those that are wanted and there are loaded, the others are unloaded.
+
+Called in the turns of a `LoadQueue`. What is loaded goes into the model's table in a moment under
+the repository's lock; requests that hold a version keep it until they are answered.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from pinnace.framework.errors import OpError
+from pinnace.serving.config.model_config import Latest
+from pinnace.serving.config.urls import public_url
+from pinnace.serving.errors import LOG
+from pinnace.serving.models.sources import find_places
+from pinnace.serving.models.version_loader import VersionLoader
+from pinnace.serving.models.versions import State, VersionStatus
+from pinnace.serving.observing.load_metrics import LoadMetrics
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+    from contextlib import AbstractContextManager
+
+    from pinnace.serving.config.settings import Settings
+    from pinnace.serving.models.load_queue import LoadQueue
+    from pinnace.serving.models.model_state import ServedModel
+    from pinnace.serving.models.servable import Servable
+    from pinnace.serving.models.sources import Place
+    from pinnace.serving.models.version_loader import Loader
+
+_COLLECT_EVERY = 200  # times as long as it takes
+
+
+class VersionUpdater:
+    """Loads and unloads the versions of models.
+
+    Args:
+        settings: how often a load is tried, and what versions have weights.
+        loader: gives the model in a folder.
+        queue: in whose turns models are loaded.
+        writing: held while a model's table is replaced; whoever calls may hold it already.
+
+    Attributes:
+        is_starting: whether the server has not started yet: loads are urgent then, and failures
+            are told by the start.
+        loads: counts what is loaded and warmed.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        loader: Loader,
+        queue: LoadQueue,
+        writing: AbstractContextManager[bool],
+    ) -> None:
+        self.is_starting = True
+        self.loads = LoadMetrics()
+        self._settings = settings
+        self._versions = VersionLoader(settings, loader)
+        self._queue = queue
+        self._writing = writing
+        self._splits = {split.model: split for split in settings.version_weights}
+        self._has_garbage = False
+        self._collect_at = 0.0
+
+    def load_wanted(self, model: ServedModel) -> list[int]:
+        """Load the versions that are asked for and there; the loaded ones that are to go."""
+        if not self._is_wanted(model):
+            return []
+        try:
+            found = find_places(model.config.base_path)
+        except OpError as error:
+            if model.problem is None and model.table.newest is not None:
+                LOG.warning("model '%s': %s; what is loaded stays", model.config.name, error)
+            model.problem = error
+            return []
+        model.problem = None
+        with self._writing:
+            model.forget_failures(found.keys())
+        aside = model.table.aside
+        wanted = self.wanted_of(model, found.keys())
+        for version in sorted(wanted, reverse=True):
+            self._try_load(model, version, found[version])
+        if isinstance(model.config.policy, Latest) and model.table.newest is None:
+            # TensorFlow: serves nothing then. A restart must not lose what stayed without it.
+            for version in sorted(found.keys() - wanted, reverse=True):
+                if self._try_load(model, version, found[version]):
+                    break
+        # What is no longer wanted goes once something wanted answers.
+        answering = wanted - aside
+        if answering and not answering & model.table.servables.keys():
+            return []
+        return sorted(model.table.servables.keys() - wanted)
+
+    @staticmethod
+    def _is_wanted(model: ServedModel) -> bool:
+        return model.is_wanted and not model.is_retired
+
+    def wanted_of(self, model: ServedModel, found: AbstractSet[int]) -> set[int]:
+        """The versions to serve of those found."""
+        split = self._splits.get(model.config.name)
+        named = split.versions() if split is not None else frozenset()
+        # A shadow is beside what the policy chooses: the newest is often the one to try.
+        aside = model.table.aside
+        return model.config.policy.choose(found - aside) | (found & (aside | named))
+
+    def _try_load(self, model: ServedModel, version: int, place: Place) -> bool:
+        """Whether the version answers, now or already."""
+        if version in model.table.servables:
+            return True
+        settings = self._settings
+        fingerprint = place.fingerprint()
+        if not model.may_try(
+            version, fingerprint, settings.max_load_retries, settings.load_retry_s
+        ):
+            return False
+        name = model.config.name
+        where = f"{public_url(model.config.base_path).rstrip('/')}/{version}"
+        try:
+            with ExitStack() as loading:
+                with self._writing:
+                    if not self._is_wanted(model):
+                        return False
+                    status = VersionStatus(version, State.LOADING)
+                    model.table = model.table.with_status(status)
+                    stop = loading.enter_context(self._queue.loading(name, where))
+                servable = self._versions.load(
+                    name,
+                    version,
+                    place,
+                    where,
+                    stop=stop,
+                    metrics=self.loads,
+                    is_urgent=self.is_starting,
+                )
+        except Exception as error:  # whatever a model does, the server and the old version go on
+            with self._writing:
+                if self._is_wanted(model):
+                    model.note_failure(version, fingerprint, error)
+                    if not self.is_starting:  # else `start` says it, or raises
+                        model.log_failure(version)
+                else:
+                    model.note_end(version)
+            return False
+        with self._writing:
+            if not self._is_wanted(model):
+                servable.close()
+                model.note_end(version)
+                return False
+            model.failures.pop(version, None)
+            table = model.table.with_status(VersionStatus(version, State.AVAILABLE))
+            model.table = table.with_servables({**table.servables, version: servable})
+        LOG.info("model '%s' version %d is available", name, version)
+        return True
+
+    def unload(self, model: ServedModel, version: int) -> bool:
+        """Whether a version was there and is unloaded. Whoever calls holds the lock."""
+        servables = dict(model.table.servables)
+        servable = servables.pop(version, None)
+        if servable is None:
+            return False
+        table = model.table.with_status(VersionStatus(version, State.UNLOADING))
+        model.table = table.with_servables(servables)
+        self.close(servable)
+        model.note_end(version)
+        return True
+
+    def close(self, servable: Servable) -> None:
+        """Give up a version; its memory is given back once nobody holds it."""
+        servable.close()
+        self._has_garbage = True
+
+    def collect(self) -> None:
+        """Give back the memory of versions that were unloaded, as far as it waits for Python.
+
+        Weights go with the last request. Graphs and their constants are full of cycles, and Python
+        looks for these when enough small objects were made, not when much memory is held. While it
+        looks nothing else runs, so that it may do so for a small part of the time only.
+        """
+        if not self._has_garbage or time.monotonic() < self._collect_at:
+            return
+        self._has_garbage = False
+        begin = time.thread_time()
+        gc.collect()
+        self._collect_at = time.monotonic() + _COLLECT_EVERY * (time.thread_time() - begin)
