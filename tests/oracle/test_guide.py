@@ -22,6 +22,8 @@ OTHERWISE = {
     "DenseFeatures": "Keras 3 has no layer for feature columns",
     'features({"age"': "likewise",
     "texts.quantize": "Keras draws a bar for the layers",
+    "scipy.sparse": "SciPy is not in TensorFlow's environment",
+    "linear.predict(words": "likewise",
     "counter(1)": "tf.print writes past Python's sys.stdout there",
 }
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
