@@ -1,13 +1,16 @@
-"""Makes what is uploaded: sdist and wheel, built twice and compared, with what they stand on.
+"""Makes what is uploaded: sdist and wheels, built twice and compared, with what they stand on.
 
-Everything is built from the commit, not from the working tree, and lands in dist/. Without a tag
-`vVERSION` on the commit it is a rehearsal, and says so.
+One wheel is for this kind of machine and holds the machine code of the kernels that all programs
+share; the other one is for every machine and holds none. Everything is built from the commit, not
+from the working tree, and lands in dist/. Without a tag `vVERSION` on the commit it is a rehearsal,
+and says so.
 """
 
 import argparse
 import io
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -25,6 +28,11 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 SMOKE = ROOT / "tests" / "end_to_end" / "wheel_smoke.py"
 SITE = "deploy/cli/site.tar.xz"  # where the package has the documentation
+LIBRARY = "core/engine/library"  # where the package has its machine code
+# What a wheel of a kind of machine is compiled for. An older processor runs NumPy's kernels, or
+# those of its own Numba.
+PROCESSORS = {"x86_64": "x86-64-v3,x86-64-v4", "aarch64": "generic"}
+GLIBC = 28  # of version 2: Debian 10, Ubuntu 18.10, RHEL 8 and later
 PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
 MIB = 2**20
 # Budgets: what a release may weigh, and how long its import may take beside NumPy's, which it
@@ -71,17 +79,20 @@ def release(programs: Path, site: Path | None, pythons: Sequence[str] | None) ->
     _check_commit(version)
     seconds = int(_git("log", "-1", "--format=%ct"))
     with tempfile.TemporaryDirectory() as scratch:
+        library = _compiled(Path(scratch, "library"))
         first, second = (
-            _built(Path(scratch, name), programs, seconds, site) for name in ("one", "another")
+            _built(Path(scratch, name), programs, seconds, site, library)
+            for name in ("one", "another")
         )
         _compare(first, second)
         shutil.rmtree(DIST, ignore_errors=True)
         shutil.copytree(first, DIST)
     files = sorted(DIST.iterdir())
     _run([programs / "twine", "check", "--strict", *files])
-    (wheel,) = DIST.glob("*.whl")
-    _run([programs / "check-wheel-contents", wheel])
-    _weigh(wheel)
+    for wheel in DIST.glob("*.whl"):
+        _run([programs / "check-wheel-contents", wheel])
+        _weigh(wheel)
+    (wheel,) = DIST.glob(f"*{platform.machine()}.whl")
     with tempfile.TemporaryDirectory() as scratch:
         tried = [
             _tried(Path(scratch, Path(python).name), python, wheel)
@@ -109,8 +120,20 @@ def _check_commit(version: str) -> None:
         raise ReleaseError(f"CHANGELOG.md has no heading for {version}")
 
 
-def _built(folder: Path, programs: Path, seconds: int, site: Path | None) -> Path:
-    """A folder with sdist and wheel, the latter made of the former."""
+def _compiled(folder: Path) -> Path:
+    """The machine code for the processors of a wheel, which runs where glibc is as old as said."""
+    names = PROCESSORS[platform.machine()]
+    module = ["-m", "pinnace.engine.ahead.installing", "--must", "--processors", names]
+    print(_run([sys.executable, *module, "--folder", folder]).strip())
+    for file in folder.glob("*.so"):
+        newest = max(int(found) for found in re.findall(rb"GLIBC_2\.(\d+)", file.read_bytes()))
+        if newest > GLIBC:
+            raise ReleaseError(f"{file.name} wants glibc 2.{newest}, and is to run with 2.{GLIBC}")
+    return folder
+
+
+def _built(folder: Path, programs: Path, seconds: int, site: Path | None, library: Path) -> Path:
+    """A folder with sdist and wheels, the latter made of the former."""
     tree = folder / "tree"
     tree.mkdir(parents=True)
     packed = subprocess.run(
@@ -128,6 +151,13 @@ def _built(folder: Path, programs: Path, seconds: int, site: Path | None) -> Pat
     _run(command, environment)
     (sdist,) = target.glob("*.tar.gz")
     archives.repack(sdist, seconds)
+    with tarfile.open(sdist) as packed_tree:
+        packed_tree.extractall(folder / "native", filter="data")
+    (native,) = (folder / "native").iterdir()
+    shutil.copytree(library, native / LIBRARY)
+    tag = f"manylinux_2_{GLIBC}_{platform.machine()}"
+    command[-1] = f"--config-setting=--build-option=--plat-name={tag}"
+    _run([*command, "--wheel", native], environment)
     return target
 
 

@@ -77,6 +77,19 @@ def test_a_budget_that_is_passed_and_a_tag_of_another_version_stop_a_release(
         release._check_commit("0.1")
 
 
+def test_machine_code_that_wants_a_newer_libc_than_the_wheel_says_stops_a_release(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import release
+
+    (tmp_path / "x86-64-v3.so").write_bytes(b"\0GLIBC_2.2.5\0GLIBC_2.27\0")
+    monkeypatch.setattr(release, "_run", lambda _: "")
+    assert release._compiled(tmp_path) == tmp_path
+    (tmp_path / "x86-64-v4.so").write_bytes(b"\0GLIBC_2.14\0GLIBC_2.34\0")
+    with pytest.raises(release.ReleaseError, match=r"x86-64-v4\.so wants glibc 2\.34.* 2\.28"):
+        release._compiled(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("licence", "free"),
     [
