@@ -46,7 +46,7 @@ def _site(folder: Path) -> dict[str, bytes]:
     if pages is None:
         raise NotFoundError(
             "this copy carries no documentation: its pages were not installed with it\n"
-            "  Try: pip install --force-reinstall --no-deps . in a checkout"
+            "  Try, in a checkout: pip install --force-reinstall --no-deps ."
         )
     return markdown_site(pages)
 

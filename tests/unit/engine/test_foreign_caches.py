@@ -62,8 +62,10 @@ print(json.dumps([found, rejections.count(), sorted(kinds)]))
 OTHER_VERSION = """
 from pinnace.framework import versions
 versions.VERSION = "0.0.1"
-from pinnace.engine.ahead import table
+import pathlib
+from pinnace.engine.ahead import reading, table
 table.version = lambda: "of another version"
+reading.INSTALLED = pathlib.Path("its own kernels, which are not there")
 """
 # The superuser may write anywhere, until its capabilities are gone.
 PLAIN_USER = """

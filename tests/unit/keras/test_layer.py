@@ -281,7 +281,7 @@ def test_floats_are_cast_and_integers_are_not() -> None:
         ),
         (
             lambda: layers.Dense(2, units_=3),
-            "Dense: unknown arguments units_\n  takes units, activation",
+            "Dense: unknown arguments units_\n  Did you mean 'units'\\?\n  takes units, activation",
         ),
         (lambda: layers.Dense(2, name="a/b"), "name must not hold a slash, got 'a/b'"),
         (lambda: layers.Conv2D(4, 3, padding="full"), "padding must be valid or same, got 'full'"),

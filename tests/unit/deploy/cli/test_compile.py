@@ -34,9 +34,11 @@ general.every = dict
 from pinnace.deploy.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
-# Calls each signature, and tells what ran. With "without", nothing can import Numba.
+# Calls each signature, and tells what ran. With "without", nothing can import Numba; with "alone",
+# the installation has no kernels either.
 CALLS = """
 import json
+import pathlib
 import sys
 
 folder, results, how = sys.argv[1:]
@@ -46,15 +48,18 @@ class Refused:
         if name.split(".")[0] in {"numba", "llvmlite"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-if how == "without":
+if how != "with":
     sys.meta_path.insert(0, Refused())
 
 import numpy as np
 import pinnace as tf
 from pinnace.engine import contests, warming
+from pinnace.engine.ahead import reading
 from pinnace.engine.codegen import compiler
 
 contests.TIMED, contests._SLACK = 0, 1e9
+if how == "alone":
+    reading.INSTALLED = pathlib.Path("nowhere")
 loaded = tf.saved_model.load(folder)
 found, tiers, notes = {}, [], []
 for name, function in loaded.signatures.items():
@@ -200,7 +205,7 @@ def test_without_numba_the_bits_are_the_same(
 
 
 def test_a_process_without_a_note_runs_the_plan(model: Path, tmp_path: Path, cache: Path) -> None:
-    told = json.loads(run(CALLS, tmp_path, model, tmp_path / "plan.npz", "without"))
+    told = json.loads(run(CALLS, tmp_path, model, tmp_path / "plan.npz", "alone"))
     assert told["made"] == 0
     assert any("nobody vouches for them" in note for note in told["notes"])
     run(CALLS, cache, model, tmp_path / "ahead.npz", "without")

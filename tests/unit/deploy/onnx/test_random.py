@@ -115,9 +115,11 @@ def test_a_model_that_draws_nothing_is_compared_as_ever() -> None:
 
 
 def test_the_form_of_what_is_drawn_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = stateful._uniform
+    right = stateful.uniform_numbers
     monkeypatch.setattr(
-        stateful, "_uniform", lambda g, call, sizes: right(g, call, g.op("Add", sizes, g.ints(1)))
+        stateful,
+        "uniform_numbers",
+        lambda g, call, sizes: right(g, call, g.op("Add", sizes, g.ints(1))),
     )
     with pytest.raises(InternalError, match="the signature says"):
         export(concrete(lambda: tf.random.uniform([2, 3])), allow_random=True)
