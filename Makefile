@@ -423,6 +423,15 @@ crash oracle interop packages profile-demo bench bench-zoo bench-special bench-g
 test: $(READY) $(PROTOC)/.installed ## the fast tests, in parallel
 	$(VENV)/bin/pytest -n $(JOBS) -q $(ARGS)
 
+.PHONY: slow
+slow: $(READY) $(PROTOC)/.installed ## the tests that take more than two seconds, in parallel
+	$(VENV)/bin/pytest -n $(JOBS) -q -m slow $(ARGS)
+
+.PHONY: durations
+durations: $(READY) $(PROTOC)/.installed ## run fast and slow tests, and write tests/slow.txt: which are slow
+	PINNACE_RECORD_DURATIONS=1 $(VENV)/bin/pytest -n $(JOBS) -q $(ARGS)
+	PINNACE_RECORD_DURATIONS=1 $(VENV)/bin/pytest -n $(JOBS) -q -m slow $(ARGS)
+
 # What old releases say of newer ones is theirs: their warnings are no errors.
 .PHONY: lowest
 lowest: $(LOWEST)/.installed ## the fast tests with the lowest versions that pyproject.toml allows

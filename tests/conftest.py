@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 # What one run of the tests proved must not leave the next one with less to test.
 os.environ["PINNACE_PROOFS"] = "0"
 
+import slow_tests
 from pinnace.framework import tracebacks
 from pinnace.ops.random.seeds import global_seed, set_seed
 
@@ -47,6 +48,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             folder = item.path.relative_to(TESTS).parts[0]
             if folder in MARKED_FOLDERS:
                 item.add_marker(MARKED_FOLDERS[folder])
+    slow_tests.mark(items)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """See `slow_tests`; with xdist, in the process that all reports come to."""
+    slow_tests.note(report)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """See `slow_tests`."""
+    if not hasattr(session.config, "workerinput"):
+        slow_tests.record()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -1,0 +1,67 @@
+"""Which tests are slow: those that `make durations` saw take more than two seconds.
+
+`tests/slow.txt` has a line for each: the seconds of its longest case, and its name without
+parameters; or the name of a file, whose fixture takes more than ten. What is in the list gets the
+mark `slow`, so that `make test` stays a habit. `make slow` runs them, and CI at least once a week.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+LIST = Path(__file__).with_name("slow.txt")
+LIMIT_S = 2.0
+FIXTURE_LIMIT_S = 10.0
+RECORDING = "PINNACE_RECORD_DURATIONS"
+
+_longest: dict[str, float] = {}
+
+
+def listed() -> dict[str, float]:
+    """The seconds of the slow tests, by name."""
+    lines = LIST.read_text().splitlines() if LIST.exists() else []
+    pairs = (line.split(maxsplit=1) for line in lines if not line.startswith("#"))
+    return {name: float(seconds) for seconds, name in pairs}
+
+
+def function_of(node: str) -> str:
+    """The name of a test without its parameters."""
+    return node.partition("[")[0]
+
+
+def file_of(node: str) -> str:
+    """The file of a test."""
+    return node.partition("::")[0]
+
+
+def mark(items: list[pytest.Item]) -> None:
+    """Mark the tests in the list."""
+    slow = listed()
+    for item in items:
+        if not slow.keys().isdisjoint((function_of(item.nodeid), file_of(item.nodeid))):
+            item.add_marker(pytest.mark.slow)
+
+
+def note(report: pytest.TestReport) -> None:
+    """Keep how long a case took; a fixture that takes long is its file's."""
+    if report.when == "call":
+        name = function_of(report.nodeid)
+    elif report.when == "setup" and report.duration > FIXTURE_LIMIT_S:
+        name = file_of(report.nodeid)
+    else:
+        return
+    _longest[name] = max(_longest.get(name, 0.0), report.duration)
+
+
+def record() -> None:
+    """Write the list anew, of what was run; nothing where it is not asked for."""
+    if RECORDING not in os.environ or not _longest:
+        return
+    slow = {name: seconds for name, seconds in listed().items() if name not in _longest}
+    slow |= {name: seconds for name, seconds in _longest.items() if seconds > LIMIT_S}
+    head = "# Written by `make durations`: seconds of the longest case, and the test.\n"
+    lines = (f"{seconds:5.1f} {name}\n" for name, seconds in sorted(slow.items()))
+    LIST.write_text(head + "".join(lines))
