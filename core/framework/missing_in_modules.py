@@ -22,7 +22,6 @@ NAMESPACES = {
     "pinnace.data.experimental": "tf.data.experimental",
     "pinnace.distribute": "tf.distribute",
     "pinnace.distribute.cluster_resolver": "tf.distribute.cluster_resolver",
-    "pinnace.distribute.dtensor": "tf.experimental.dtensor",
     "pinnace.distribute.experimental": "tf.distribute.experimental",
     "pinnace.experimental": "tf.experimental",
     "pinnace.feature_column": "tf.feature_column",

@@ -31,16 +31,6 @@ _ORDER = "effects run in the order of the program, with or without it"
 
 # Part of the qualified name -> parameters and why nothing is told.
 DECLARED: dict[str, tuple[set[str], str]] = {
-    "dtensor.api.copy_to_mesh": ({"source_layout"}, "without effect in TensorFlow too"),
-    "dtensor.checkpoint.": ({"mesh"}, "tensors and variables have theirs"),
-    "dtensor.meshes.barrier": (
-        {"barrier_name", "timeout_in_ms"},
-        "ops run one by one: there is nothing to wait for",
-    ),
-    "dtensor.meshes.initialize_accelerator_system": (
-        {"enable_coordination_service", "experimental_reset_context"},
-        "there is one process, and nothing that must be undone first",
-    ),
     "preemption.PreemptionCheckpointHandler.__init__": (
         {"cluster_resolver"},
         "each process watches for itself",
