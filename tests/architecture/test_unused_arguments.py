@@ -67,8 +67,6 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".StepMembers.compiled_loss": ({"regularization_losses"}, "losses of layers are added anyway"),
     ".Model.compute_loss": ({"x", "training"}, _OVERRIDDEN),
     ".DTypePolicy.": ({"path"}, "a policy that is no map is the same for every layer"),
-    ".Distiller.compile_from_config": ({"config"}, _OVERRIDDEN),
-    ".Distiller.compute_loss": ({"sample_weight"}, "Keras' gives no weights to its losses either"),
     ".Model.compute_metrics": ({"x"}, _OVERRIDDEN),
     ".RowPartition.__init__": (
         {"row_lengths", "value_rowids", "nrows", "nvals"},
