@@ -1,4 +1,4 @@
-"""Images cropped, zoomed and seen in perspective, with boxes and masks; see `both`.
+"""Images cropped and zoomed, with boxes and masks; see `both`.
 
 python keras_crop_programs.py tensorflow|pinnace FOLDER
 """
@@ -81,27 +81,6 @@ def zoomed_boxes() -> Any:
     return found
 
 
-def seen_in_perspective() -> Any:
-    """Boxes by given corners, as what Keras draws tells them."""
-    found = []
-    start = [[[0.0, 0.0], [4.0, 0.0], [0.0, 5.0], [4.0, 5.0]]] * 2
-    for end in (start[0], [[0.0, 0.0], [5.0, 0.0], [0.5, 4.0], [4.0, 6.0]]):
-        told = {
-            "apply_perspective": np.array([True, False]),
-            "start_points": np.array(start, "float32"),
-            "end_points": np.array([end, end], "float32"),
-            "input_shape": np.array((2, 6, 5, 1)),
-        }
-        layer = layers.RandomPerspective(seed=4, bounding_box_format="xyxy")
-        found.append(layer.transform_bounding_boxes(boxes(), told))
-    drawn = layers.RandomPerspective(seed=4).get_random_transformation(X)
-    half = layers.RandomPerspective(seed=4, dtype="float16", scale=0.5)
-    told["apply_perspective"] = np.array([True])
-    one = {name: x[:1] if len(x) == 2 else x for name, x in told.items()}
-    found.append(layers.RandomPerspective(seed=4).transform_images(X[0], one))
-    return [*found, sorted(drawn), drawn["end_points"], half(X, training=True).shape.as_list()]
-
-
 def cropped() -> Any:
     found = {}
     for sizes in ((3, 3), (6, 5), (8, 3), (3, 5), (3, 4), (7, 9)):
@@ -141,7 +120,6 @@ PROGRAMS = {
     "rescaled": rescaled,
     "zoomed": zoomed,
     "zoomed_boxes": zoomed_boxes,
-    "seen_in_perspective": seen_in_perspective,
     "cropped": cropped,
 }
 

@@ -98,10 +98,10 @@ def test_a_model_is_trained_and_asked_with_one_shape(tmp_path):
 LAYERS = [
     *(layers.RandomCrop(4, 6), layers.CenterCrop(4, 6), layers.Resizing(4, 6)),
     *(layers.RandomZoom(0.3), layers.RandomRotation(0.3), layers.RandomTranslation(0.2, 0.2)),
-    *(layers.RandomFlip(), layers.RandomShear(0.2, 0.2), layers.RandomPerspective()),
-    *(layers.RandomBrightness(0.2), layers.RandomContrast(0.2), layers.RandomErasing()),
-    *(layers.RandAugment(), layers.AugMix(), layers.RandomElasticTransform(0.5)),
-    *(layers.RandomGrayscale(), layers.Solarization(), layers.AutoContrast()),
+    *(layers.RandomFlip(), layers.RandomShear(0.2, 0.2)),
+    *(layers.RandomBrightness(0.2), layers.RandomContrast(0.2)),
+    *(layers.RandAugment(),),
+    *(layers.Solarization(), layers.AutoContrast()),
 ]
 
 
