@@ -59,7 +59,6 @@ NAMESPACES = {
     "pinnace.keras.applications.vgg19": "tf.keras.applications.vgg19",
     "pinnace.keras.applications.xception": "tf.keras.applications.xception",
     "pinnace.keras.backend": "tf.keras.backend",
-    "pinnace.keras.bounding_boxes": "tf.keras.utils.bounding_boxes",
     "pinnace.keras.callbacks": "tf.keras.callbacks",
     "pinnace.keras.config": "tf.keras.config",
     "pinnace.keras.constraints": "tf.keras.constraints",

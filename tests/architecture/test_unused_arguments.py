@@ -52,7 +52,6 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".transform_images": ({"transformation", "training"}, _OVERRIDDEN),
     ".transform_labels": ({"transformation", "training"}, _OVERRIDDEN),
     ".transform_segmentation_masks": ({"transformation", "training"}, _OVERRIDDEN),
-    ".transform_bounding_boxes": ({"transformation", "training"}, _OVERRIDDEN),
     ".build": ({"input_shape", "x", "initial_state_shape"}, _OVERRIDDEN),
     ".call": ({"training"}, _OVERRIDDEN),
     ".compute_output_shape": ({"initial_state_shape"}, _OVERRIDDEN),

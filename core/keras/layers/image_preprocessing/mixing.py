@@ -63,21 +63,6 @@ class MixUp(ImageLayer):
         """The mixed labels, [batch, classes]."""
         return _mixed(self._computed(labels), transformation) if training else labels
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: dict[str, Any], transformation: Any, training: bool = True
-    ) -> dict[str, Any]:
-        """The boxes of both images."""
-        if not training:
-            return bounding_boxes
-        order = transformation["permutation_order"]
-        both = {
-            name: ops.concatenate(
-                [bounding_boxes[name], ops.take(bounding_boxes[name], order, 0)], 1
-            )
-            for name in ("boxes", "labels")
-        }
-        return {**bounding_boxes, **both}
-
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any, training: bool = True
     ) -> Any:
@@ -183,12 +168,6 @@ class CutMix(_PartLayer):
         if not training or transformation is None:
             return labels
         return _mixed(self._computed(labels), transformation)
-
-    def transform_bounding_boxes(
-        self, bounding_boxes: dict[str, Any], transformation: Any, training: bool = True
-    ) -> dict[str, Any]:
-        """Raise NotImplementedError: what of a box a rectangle leaves is no box."""
-        raise NotImplementedError("CutMix: bounding boxes cannot be cut; leave them out")
 
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any, training: bool = True

@@ -177,21 +177,3 @@ class RandAugment(_ChoosingLayer):
             index = transformation["layer_idxes"][place]
             masks = self._applied(index, masks, transformation["transforms"], _masks)
         return masks
-
-    def transform_bounding_boxes(
-        self, bounding_boxes: dict[str, Any], transformation: Any, training: bool = True
-    ) -> dict[str, Any]:
-        """The boxes, moved as the images."""
-        if not training or transformation is None:
-            return bounding_boxes
-        kinds = {name: bounding_boxes[name].dtype for name in ("boxes", "labels")}
-
-        def boxes(layer: ImageLayer, given: list[Tensor], drawn: Any) -> list[Tensor]:
-            made = layer.transform_bounding_boxes({"boxes": given[0], "labels": given[1]}, drawn)
-            return [ops.cast(made[name], kind) for name, kind in kinds.items()]
-
-        pair = [bounding_boxes["boxes"], bounding_boxes["labels"]]
-        for place in range(self.num_ops):
-            index = transformation["layer_idxes"][place]
-            pair = self._applied(index, pair, transformation["transforms"], boxes)
-        return {**bounding_boxes, "boxes": pair[0], "labels": pair[1]}

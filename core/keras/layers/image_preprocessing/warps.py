@@ -1,11 +1,10 @@
-"""Images flipped, with their boxes and masks; what layers that move pixels share."""
+"""Images flipped, with their masks; what layers that move pixels share."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import ops
-from pinnace.keras.bounding_boxes.changes import clip_to_image_size
 from pinnace.keras.layers.image_preprocessing.image_layer import (
     ImageLayer,
     ImageLayerOptions,
@@ -57,20 +56,6 @@ class MovingLayer(ImageLayer):
         moved = self._moved_all(self._computed(masks), transformation, "nearest")
         return ops.cast(moved, masks.dtype)
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: dict[str, Any], transformation: Any, training: bool = True
-    ) -> dict[str, Any]:
-        """The boxes around what the boxes held, inside of the image; label -1 for what left it."""
-        if not training or transformation is None:
-            return bounding_boxes
-        size = self._size_told(transformation)
-        form = self._box_format
-        boxes = self._boxes_as(bounding_boxes, None, form, size)
-        boxes = {**boxes, "boxes": self._moved_boxes(boxes["boxes"], transformation)}
-        return self._boxes_as(clip_to_image_size(boxes, size[0], size[1], form), form, None, size)
-
-    _box_format = "xyxy"
-
     def _size_told(self, transformation: Any) -> tuple[Any, Any]:
         """Height and width of the images that a transformation was drawn for."""
         if "size" in transformation:
@@ -78,10 +63,6 @@ class MovingLayer(ImageLayer):
             return size
         sizes = transformation["input_shape"]  # as Keras' transformations tell it
         return sizes[self._axes[0]], sizes[self._axes[1]]
-
-    def _moved_boxes(self, boxes: Tensor, transformation: Any) -> Tensor:
-        """Boxes [batch, n, 4] in the format `_box_format` after a transformation."""
-        raise NotImplementedError
 
 
 class RandomFlip(MovingLayer):
@@ -96,8 +77,6 @@ class RandomFlip(MovingLayer):
     Raises:
         ValueError: another mode.
     """
-
-    _box_format = "rel_xyxy"
 
     def __init__(
         self,
@@ -131,12 +110,3 @@ class RandomFlip(MovingLayer):
             if name in self.mode:
                 images = ops.where(transformation["flips"], ops.flip(images, axis), images)
         return images
-
-    def _moved_boxes(self, boxes: Tensor, transformation: Any) -> Tensor:
-        x1, y1, x2, y2 = ops.split(boxes, 4, -1)
-        if "horizontal" in self.mode:
-            x1, x2 = 1 - x2, 1 - x1
-        if "vertical" in self.mode:
-            y1, y2 = 1 - y2, 1 - y1
-        flips = ops.squeeze(transformation["flips"], -1)
-        return ops.where(flips, ops.concatenate([x1, y1, x2, y2], -1), boxes)

@@ -16,30 +16,26 @@ if TYPE_CHECKING:
 
 RNG = np.random.default_rng(2)
 X = (RNG.random((4, 12, 10, 3)) * 255).astype(np.float32)
-BOXES = np.array([[1, 2, 6, 8], [4, 0, 9, 5]], np.float32) + np.zeros((4, 1, 1), np.float32)
-KINDS = np.tile(np.array([3, 1], np.float32), (4, 1))
 MAKERS: dict[str, Callable[..., Any]] = {
     "AutoContrast": lambda: layers.AutoContrast(),
     "CutMix": lambda: layers.CutMix(seed=1),
     "Equalization": lambda: layers.Equalization(),
     "MixUp": lambda: layers.MixUp(seed=1),
-    "RandAugment": lambda: layers.RandAugment(seed=1, bounding_box_format="xyxy"),
+    "RandAugment": lambda: layers.RandAugment(seed=1),
     "RandomBrightness": lambda: layers.RandomBrightness(0.4, seed=1),
     "RandomColorDegeneration": lambda: layers.RandomColorDegeneration(0.9, seed=1),
     "RandomContrast": lambda: layers.RandomContrast(0.4, seed=1),
-    "RandomFlip": lambda: layers.RandomFlip(seed=1, bounding_box_format="xyxy"),
+    "RandomFlip": lambda: layers.RandomFlip(seed=1),
     "RandomPosterization": lambda: layers.RandomPosterization(5, seed=1),
-    "RandomRotation": lambda: layers.RandomRotation(0.2, seed=1, bounding_box_format="xyxy"),
+    "RandomRotation": lambda: layers.RandomRotation(0.2, seed=1),
     "RandomSharpness": lambda: layers.RandomSharpness(0.9, seed=1),
-    "RandomShear": lambda: layers.RandomShear(0.2, 0.1, seed=1, bounding_box_format="xyxy"),
-    "RandomTranslation": lambda: layers.RandomTranslation(
-        0.2, 0.3, seed=1, bounding_box_format="xyxy"
-    ),
+    "RandomShear": lambda: layers.RandomShear(0.2, 0.1, seed=1),
+    "RandomTranslation": lambda: layers.RandomTranslation(0.2, 0.3, seed=1),
     "Solarization": lambda: layers.Solarization(0.3, 0.6, seed=1),
 }
 # They do what they do whether training or not.
 ALWAYS = {"AutoContrast"}
-BOXED = [name for name, make in MAKERS.items() if getattr(make(), "bounding_box_format", None)]
+MOVING = ["RandAugment", "RandomFlip", "RandomRotation", "RandomShear", "RandomTranslation"]
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -84,66 +80,21 @@ def test_a_layer_comes_back_from_its_configuration_and_files(name: str, tmp_path
     np.testing.assert_allclose(next(iter(found.values())), plain, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", BOXED)
+@pytest.mark.parametrize("name", MOVING)
 @pytest.mark.parametrize("traced", [False, True])
-def test_boxes_labels_and_masks_follow(name: str, traced: bool) -> None:
+def test_labels_and_masks_follow(name: str, traced: bool) -> None:
     layer = MAKERS[name]()
     data = {
         "images": tf.constant(X),
         "labels": tf.eye(4),
-        "bounding_boxes": {"boxes": tf.constant(BOXES), "labels": tf.constant(KINDS)},
         "segmentation_masks": tf.cast(X[..., :1] > 128, tf.int32),
     }
     call = tf.function(layer) if traced else layer
     found = call(data, training=True)
     np.testing.assert_array_equal(found["labels"], np.eye(4))
-    boxes = found["bounding_boxes"]["boxes"].numpy()
-    assert boxes.shape == BOXES.shape
-    assert boxes.min() >= 0
-    assert np.all(boxes <= [10, 12, 10, 12])
-    kinds = found["bounding_boxes"]["labels"].numpy()
-    assert set(kinds.ravel()) <= {3, 1, -1}
     masks = found["segmentation_masks"].numpy()
     assert masks.shape == (4, 12, 10, 1)
     assert set(masks.ravel()) <= {0, 1}
-
-
-@pytest.mark.parametrize("name", ["RandomFlip", "RandomTranslation", "RandomRotation"])
-def test_a_box_holds_what_it_held(name: str) -> None:
-    """A bright rectangle stays in its box."""
-    images = np.zeros((4, 24, 20, 1), np.float32)
-    images[:, 8:14, 6:12] = 100
-    make = {
-        "RandomFlip": lambda: layers.RandomFlip(seed=3, bounding_box_format="xyxy"),
-        "RandomTranslation": lambda: layers.RandomTranslation(
-            0.2, 0.2, "constant", seed=3, bounding_box_format="xyxy"
-        ),
-        "RandomRotation": lambda: layers.RandomRotation(
-            0.1, "constant", seed=3, bounding_box_format="xyxy"
-        ),
-    }[name]
-    boxes = np.tile(np.array([6, 8, 12, 14], np.float32), (4, 1, 1))
-    given = {"images": images, "bounding_boxes": {"boxes": boxes, "labels": np.ones((4, 1), "f")}}
-    found = make()(given, training=True)
-    moved = found["bounding_boxes"]["boxes"].numpy()[:, 0]
-    for image, (x1, y1, x2, y2) in zip(found["images"].numpy(), moved, strict=True):
-        rows, columns = np.nonzero(image[..., 0] > 60)
-        assert y1 - 1 <= rows.min() <= rows.max() <= y2 + 1
-        assert x1 - 1 <= columns.min() <= columns.max() <= x2 + 1
-
-
-def test_ragged_and_listed_boxes_are_filled_up() -> None:
-    rows = [[[1.0, 2, 6, 8]], [], [[4.0, 0, 9, 5], [0, 0, 3, 3]], [[1.0, 1, 2, 2]]]
-    kinds = [[3], [], [1, 2], [5]]
-    layer = layers.RandomFlip("horizontal", seed=1, bounding_box_format="xyxy")
-    ragged = {
-        "boxes": tf.ragged.constant(rows, ragged_rank=1, inner_shape=(4,), dtype="float32"),
-        "labels": tf.ragged.constant(kinds),
-    }
-    for boxes in (ragged, {"boxes": rows, "labels": kinds}):
-        found = layer({"images": X, "bounding_boxes": boxes}, training=True)["bounding_boxes"]
-        assert found["boxes"].shape == (4, 2, 4)
-        np.testing.assert_array_equal(found["labels"], [[3, -1], [-1, -1], [1, 2], [5, -1]])
 
 
 def test_mixed_labels_are_shares_of_both() -> None:
@@ -213,15 +164,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "mode": (lambda: layers.RandomFlip("sideways"), ValueError, "got 'sideways'"),
     "rank": (lambda: layers.RandomFlip()(X[0, 0]), ValueError, "rank 3 .* or 4"),
-    "format": (
-        lambda: layers.RandomFlip()({"images": X, "bounding_boxes": {}}),
-        ValueError,
-        "didn't specify a bounding box format",
-    ),
     "boxes": (
-        lambda: layers.RandomFlip(bounding_box_format="xyxy")({"images": X, "bounding_boxes": {}}),
-        ValueError,
-        "keys 'boxes' and",
+        lambda: layers.RandomFlip()({"images": X, "bounding_boxes": {}}),
+        NotImplementedError,
+        "bounding boxes do not follow",
     ),
     "pipeline": (lambda: layers.Pipeline.from_config({}), ValueError, "`layers` key"),
     "crossing": (
