@@ -2,7 +2,6 @@
 
 from pinnace import numpy_names as numpy
 from pinnace.data.optionals import Optional as Optional
-from pinnace.distribute import dtensor as dtensor
 from pinnace.framework import dlpack as dlpack
 from pinnace.framework.asynchronous import async_clear_error as async_clear_error
 from pinnace.framework.asynchronous import async_scope as async_scope
@@ -52,7 +51,6 @@ __all__ = [
     "dispatch_for_binary_elementwise_assert_apis",
     "dispatch_for_unary_elementwise_apis",
     "dlpack",
-    "dtensor",
     "extension_type",
     "float4_e2m1fn",
     "float8_e4m3b11fnuz",

@@ -86,11 +86,6 @@ TABLE: dict[str, str] = {
     "jacobian": "pinnace.functions.jacobian:jacobian",
     "batch_jacobian": "pinnace.functions.jacobian:batch_jacobian",
     "mark_gradient": "pinnace.functions.customised:mark_gradient",
-    # ops, functions: what runs on tensors that are laid out over a mesh (`experimental.dtensor`).
-    "run_op_laid_out": "pinnace.distribute.dtensor.running:run_op_laid_out",
-    "run_graph_laid_out": "pinnace.distribute.dtensor.running:run_graph_laid_out",
-    "call_with_layout": "pinnace.distribute.dtensor.api:call_with_layout",
-    "on_present_mesh": "pinnace.distribute.dtensor.scopes:on_present_mesh",
     # linear_operators: what the methods of the base class give.
     "LinearOperatorAdjoint": "pinnace.linear_operators.wrapped:LinearOperatorAdjoint",
     "LinearOperatorComposition": "pinnace.linear_operators.composition:LinearOperatorComposition",
@@ -123,10 +118,6 @@ if TYPE_CHECKING:  # the table again
     from pinnace.compat.v1.names import of_version_1 as of_version_1
     from pinnace.data.dataset import Dataset as Dataset
     from pinnace.deploy import onnx as onnx
-    from pinnace.distribute.dtensor.api import call_with_layout as call_with_layout
-    from pinnace.distribute.dtensor.running import run_graph_laid_out as run_graph_laid_out
-    from pinnace.distribute.dtensor.running import run_op_laid_out as run_op_laid_out
-    from pinnace.distribute.dtensor.scopes import on_present_mesh as on_present_mesh
     from pinnace.engine.build import bind_function as bind_function
     from pinnace.engine.build import call_function as call_function
     from pinnace.engine.build import finish_loop as finish_loop

@@ -5,11 +5,6 @@ from pinnace.distribute.options import CollectiveCommunication as CollectiveComm
 from pinnace.distribute.options import CollectiveHints as CollectiveHints
 from pinnace.distribute.options import CommunicationImplementation as CommunicationImplementation
 from pinnace.distribute.options import CommunicationOptions as CommunicationOptions
-from pinnace.distribute.preemption import (
-    PreemptionCheckpointHandler as PreemptionCheckpointHandler,
-)
-from pinnace.distribute.preemption import PreemptionWatcher as PreemptionWatcher
-from pinnace.distribute.preemption import TerminationConfig as TerminationConfig
 from pinnace.distribute.strategies import CentralStorageStrategy as CentralStorageStrategy
 from pinnace.distribute.workers import OlderMultiWorkerMirroredStrategy
 

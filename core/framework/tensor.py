@@ -132,11 +132,10 @@ class Tensor(Operands, TensorMembers):
             *("lt", "le", "gt", "ge", "eq", "ne"),
         )
     )
-    # A mask is what Keras layers hang on their outputs; a layout, what a DTensor has.
-    __slots__ = ("__weakref__", "_array", "_keras_mask", "_layout")
+    # A mask is what Keras layers hang on their outputs.
+    __slots__ = ("__weakref__", "_array", "_keras_mask")
     _array: Array
     _keras_mask: Tensor
-    _layout: Any
 
     @property
     def dtype(self) -> DType:

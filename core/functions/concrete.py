@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace import late
 from pinnace.engine.build import drop_plan, plan_of
-from pinnace.framework import dtypes, layouts, structure
+from pinnace.framework import dtypes, structure
 from pinnace.framework.columns import column_array
 from pinnace.framework.composite import CompositeSpec, components_of
 from pinnace.framework.context import state
@@ -200,8 +199,6 @@ class ConcreteFunction(Trackable):
             outputs = call_recorded(self.graph, (*tensors, *self.captured), self._stateful)
         elif state.tracer is not None:
             outputs = call_graph(self.graph, (*tensors, *self.captured), self._stateful)
-        elif layouts.used:
-            outputs = late.run_graph_laid_out(self.run, self.graph, (*tensors, *self.captured))
         else:
             arrays = [t._array for t in tensors]
             results = self.run([*arrays, *self._captured_arrays])

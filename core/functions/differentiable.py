@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace import late
 from pinnace.autodiff.tape import carries_gradient
 from pinnace.engine.build import plan_of
-from pinnace.framework import dtypes, layouts
+from pinnace.framework import dtypes
 from pinnace.framework.context import state, tapes_hidden
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.graph.graph import FunctionRef, Graph, Value
@@ -61,8 +60,6 @@ class Differentiated:
 def call_graph(graph: Graph, inputs: Sequence[Tensor], stateful: bool) -> tuple[Tensor, ...]:
     """Call a graph: a node while tracing, its plan otherwise. No tape sees it."""
     if state.tracer is None:
-        if layouts.used:
-            return late.run_graph_laid_out(plan_of(graph), graph, inputs)
         results = plan_of(graph)([np.asarray(t._array) for t in inputs])
         return tuple(
             wrap(array, value.spec.dtype)

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from pinnace.keras import applications as applications
     from pinnace.keras import backend as backend
     from pinnace.keras import datasets as datasets
-    from pinnace.keras import distillation as distillation
     from pinnace.keras import dtype_policies as dtype_policies
     from pinnace.keras import experimental as experimental
     from pinnace.keras import export as export
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
     from pinnace.keras import mixed_precision as mixed_precision
     from pinnace.keras import preprocessing as preprocessing
     from pinnace.keras import quantizers as quantizers
-    from pinnace.keras import visualization as visualization
     from pinnace.keras import wrappers as wrappers
     from pinnace.keras.quantizers import Quantizer as Quantizer
 
@@ -73,7 +71,6 @@ _LATE = (
     "applications",
     "backend",
     "datasets",
-    "distillation",
     "dtype_policies",
     "experimental",
     "export",
@@ -81,7 +78,6 @@ _LATE = (
     "mixed_precision",
     "preprocessing",
     "quantizers",
-    "visualization",
     "wrappers",
 )
 

@@ -9,8 +9,6 @@ from pinnace.keras.dtype_policy import DTypePolicy as DTypePolicy
 from pinnace.keras.dtype_policy import DTypePolicy as FloatDTypePolicy
 from pinnace.keras.dtype_policy import get as get
 from pinnace.keras.policy_map import DTypePolicyMap as DTypePolicyMap
-from pinnace.keras.quantized_policies import AWQDTypePolicy as AWQDTypePolicy
-from pinnace.keras.quantized_policies import GPTQDTypePolicy as GPTQDTypePolicy
 from pinnace.keras.quantized_policies import Int4DTypePolicy as Int4DTypePolicy
 from pinnace.keras.quantized_policies import QuantizedDTypePolicy as QuantizedDTypePolicy
 from pinnace.keras.quantized_policies import (
@@ -18,11 +16,9 @@ from pinnace.keras.quantized_policies import (
 )
 
 __all__ = [
-    "AWQDTypePolicy",
     "DTypePolicy",
     "DTypePolicyMap",
     "FloatDTypePolicy",
-    "GPTQDTypePolicy",
     "Int4DTypePolicy",
     "QuantizedDTypePolicy",
     "QuantizedFloat8DTypePolicy",

@@ -60,12 +60,6 @@ class LayerMembers:
         policy = policies.get(value)
         mode, present = policy.quantization_mode, self._policy
         if mode is not None and self.built and present.quantization_mode is None:
-            if mode in ("gptq", "awq"):
-                raise ValueError(
-                    f"Layer.dtype_policy: Implicitly enabling {mode.upper()} quantization by "
-                    f"setting `dtype_policy` to {policy.name!r} is not supported: it looks at "
-                    f"samples\n  Try: quantize({mode!r}, config=...) of the layer or the model"
-                )
             self.quantize(mode)
         self._policy = present.with_policy(self.path, policy)  # type: ignore[attr-defined]  # Layer's
 

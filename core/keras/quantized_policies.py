@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from pinnace.keras.dtype_policy import DTypePolicy, add_policies, dtype_policy
 
-_MODES = ("int8", "float8", "int4", "gptq", "awq")
+_MODES = ("int8", "float8", "int4")
+# Modes of Keras that round weights by samples.
+SAMPLED = ("gptq", "awq")
+
+
+def refusal(mode: str) -> str:
+    """Why there is no mode that looks at samples, and what to use."""
+    return (
+        f"{mode.upper()}, which rounds weights by samples, is not in pinnace\n"
+        "  Try: 'int4' with Int4QuantizationConfig(block_size=128), which needs no samples"
+    )
 
 
 class QuantizedDTypePolicy(DTypePolicy):
     """Weights in few bits, computation as in another policy.
 
     Args:
-        mode: "int8", "int4", "float8", "gptq" or "awq".
+        mode: "int8", "int4" or "float8".
         source_name: the name of the other policy; that of layers that are given none if None.
 
     Raises:
@@ -41,7 +51,7 @@ class QuantizedDTypePolicy(DTypePolicy):
 
     @property
     def quantization_mode(self) -> str:
-        """`int8`, `int4`, `float8`, `gptq` or `awq`."""
+        """`int8`, `int4` or `float8`."""
         return self._mode
 
     def get_config(self) -> dict[str, Any]:
@@ -97,92 +107,6 @@ class Int4DTypePolicy(QuantizedDTypePolicy):
         return {"mode": f"int4/{self.block_size}", "source_name": self._source_name}
 
 
-class CalibratedDTypePolicy(QuantizedDTypePolicy):
-    """Weights that were quantized with a look at what goes through them.
-
-    Args:
-        mode: "METHOD/BITS/ROWS": bits of a weight, and rows in a group or -1 for all.
-        source_name: the name of the policy of what is computed.
-
-    Raises:
-        ValueError: another form, or a number that is out of its range.
-    """
-
-    __slots__ = ("group_size", "weight_bits")
-
-    _method: ClassVar[str]
-    _bits: ClassVar[tuple[int, ...]]
-
-    def __init__(self, mode: str, source_name: str | None = None) -> None:
-        who = type(self).__name__
-        method, *numbers = mode.split("/")
-        form = f"Expected format '{self._method}/<weight_bits>/<group_size>', but got {mode!r}"
-        if method != self._method or len(numbers) != 2:
-            raise ValueError(f"{who}: Invalid mode for {who}. {form}")
-        try:
-            bits, size = map(int, numbers)
-        except ValueError:
-            raise ValueError(
-                f"{who}: Invalid mode for {who}. <weight_bits> and <group_size> must be integers. "
-                f"{form}"
-            ) from None
-        if bits not in self._bits:
-            supported = ", ".join(map(str, self._bits))
-            raise ValueError(
-                f"{who}: Invalid weight_bits in mode: {method.upper()} only supports {supported}"
-                f"{'-bit quantization' if len(self._bits) == 1 else ''}, got {mode!r}"
-            )
-        if size < -1 or not size:
-            raise ValueError(
-                f"{who}: Invalid group_size in mode: must be -1 or a positive integer, got {mode!r}"
-            )
-        super().__init__(method, source_name)
-        self.weight_bits = bits
-        self.group_size = size
-        self._name = f"{mode}_from_{self._source_name}"
-
-    @classmethod
-    def method(cls) -> str:
-        """`gptq` or `awq`, for which it is the policy."""
-        return cls._method
-
-    @property
-    def mode(self) -> str:
-        """`gptq` or `awq`."""
-        return self._mode
-
-    def get_config(self) -> dict[str, Any]:
-        """What the constructor takes."""
-        mode = f"{self._mode}/{self.weight_bits}/{self.group_size}"
-        return {"mode": mode, "source_name": self._source_name}
-
-
-class GPTQDTypePolicy(CalibratedDTypePolicy):
-    """Weights that GPTQ quantized.
-
-    Args:
-        mode: "gptq/BITS/ROWS": 2, 3, 4 or 8 bits; rows in a group, or -1 for all.
-        source_name: the name of the policy of what is computed.
-    """
-
-    __slots__ = ()
-    _method = "gptq"
-    _bits = (2, 3, 4, 8)
-
-
-class AWQDTypePolicy(CalibratedDTypePolicy):
-    """Weights that AWQ quantized.
-
-    Args:
-        mode: "awq/4/ROWS": rows in a group, or -1 for all.
-        source_name: the name of the policy of what is computed.
-    """
-
-    __slots__ = ()
-    _method = "awq"
-    _bits = (4,)
-
-
 class QuantizedFloat8DTypePolicy(QuantizedDTypePolicy):
     """Training in float8.
 
@@ -216,22 +140,20 @@ class QuantizedFloat8DTypePolicy(QuantizedDTypePolicy):
 
 
 def of_name(name: str) -> QuantizedDTypePolicy | None:
-    """The policy that a name such as `int8_from_float32` means; None if it is no such name."""
+    """The policy that a name such as `int8_from_float32` means; None if it is no such name.
+
+    Raises:
+        NotImplementedError: a policy of GPTQ or AWQ.
+    """
     mode, parted, source = name.partition("_from_")
     if not parted:
         return None
     if mode == "float8":
         return QuantizedFloat8DTypePolicy(mode, source)
-    for kind in (GPTQDTypePolicy, AWQDTypePolicy):
-        if mode.startswith(kind.method()):
-            return kind(mode, source)
+    method = mode.partition("/")[0]
+    if method in SAMPLED:
+        raise NotImplementedError(f"dtype policy {name!r}: {refusal(method)}")
     return Int4DTypePolicy(mode, source) if "/" in mode else QuantizedDTypePolicy(mode, source)
 
 
-add_policies(
-    (
-        *(QuantizedDTypePolicy, QuantizedFloat8DTypePolicy),
-        *(Int4DTypePolicy, GPTQDTypePolicy, AWQDTypePolicy),
-    ),
-    of_name,
-)
+add_policies((QuantizedDTypePolicy, QuantizedFloat8DTypePolicy, Int4DTypePolicy), of_name)

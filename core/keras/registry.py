@@ -70,12 +70,8 @@ _HIDDEN = {
     **dict.fromkeys(("Cross", "Feature", "TFDConcat", "TFDIdentity"), _FEATURES),
 }
 # Classes of modules that are imported late -> the modules that Keras shows them in, and ours.
-_DISTILLED = ("keras.distillation", "pinnace.keras.distillation.distillation_losses")
 _LATE = {
-    "Distiller": ("keras.distillation", "pinnace.keras.distillation.distiller"),
-    "FeatureDistillation": _DISTILLED,
     "FeatureSpace": ("keras.utils", "pinnace.keras.feature_space"),
-    "LogitsDistillation": _DISTILLED,
 }
 
 _registered: dict[str, Any] = {}

@@ -39,7 +39,6 @@ from pinnace.keras.training.data_adapter import pack_x_y_sample_weight as pack_x
 from pinnace.keras.training.data_adapter import unpack_x_y_sample_weight as unpack_x_y_sample_weight
 
 if TYPE_CHECKING:
-    from pinnace.keras import bounding_boxes as bounding_boxes
     from pinnace.keras.audio_folders import (
         audio_dataset_from_directory as audio_dataset_from_directory,
     )
@@ -69,12 +68,10 @@ _LATE = {
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
     def __getattr__(name: str) -> Any:
-        if name == "bounding_boxes":
-            return importlib.import_module("pinnace.keras.bounding_boxes")
         if name not in _LATE:
             raise AttributeError(f"module 'pinnace.keras.utils' has no attribute {name!r}")
         return getattr(importlib.import_module(_LATE[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE, "bounding_boxes"})
+    return sorted({*globals(), *_LATE})

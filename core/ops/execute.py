@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from pinnace import late
-from pinnace.framework import denormals, dtypes, float_warnings, layouts, tracebacks
+from pinnace.framework import denormals, dtypes, float_warnings, tracebacks
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor, holds_tensor
 from pinnace.framework.dtype_advice import to_one_dtype
@@ -100,12 +100,10 @@ class Repeat(NamedTuple):
 
 def _remember(op: OpDef, key: tuple[Any, ...], attrs: dict[str, Any], output: Tensor) -> None:
     kinds = [(kind, dtype.kind) for kind, _, dtype in key[: len(op.inputs)]]
-    if type(output) is not Tensor or any(
+    if type(output) is OpaqueTensor or any(
         kind is OpaqueTensor or letter == "O" for kind, letter in kinds
     ):
-        # A string, a handle, a list, a quantised number: NumPy's dtype does not tell which. Or a
-        # tensor with a layout.
-        return
+        return  # a string, a handle, a list, a quantised number: NumPy's dtype does not tell which
     if len(op.repeats) >= _CHECKED_LIMIT:
         op.repeats.clear()
     options = {name: attrs[name] if name in attrs else op.default(name) for name in op.kernel_attrs}
@@ -296,13 +294,6 @@ def _wrong_type(op: OpDef, arg: ArgDef, dtype: DType) -> NoReturn:
 
 def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
     """The outputs of the kernel, flat."""
-    if layouts.used:
-        return late.run_op_laid_out(run_kernel, op, inputs, attrs)
-    return run_kernel(op, inputs, attrs)
-
-
-def run_kernel(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
-    """The outputs of the kernel, flat, as tensors without layouts."""
     kernel = op.kernel
     if kernel is None:
         raise UnimplementedError(

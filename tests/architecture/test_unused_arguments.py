@@ -31,20 +31,6 @@ _ORDER = "effects run in the order of the program, with or without it"
 
 # Part of the qualified name -> parameters and why nothing is told.
 DECLARED: dict[str, tuple[set[str], str]] = {
-    "dtensor.api.copy_to_mesh": ({"source_layout"}, "without effect in TensorFlow too"),
-    "dtensor.checkpoint.": ({"mesh"}, "tensors and variables have theirs"),
-    "dtensor.meshes.barrier": (
-        {"barrier_name", "timeout_in_ms"},
-        "ops run one by one: there is nothing to wait for",
-    ),
-    "dtensor.meshes.initialize_accelerator_system": (
-        {"enable_coordination_service", "experimental_reset_context"},
-        "there is one process, and nothing that must be undone first",
-    ),
-    "preemption.PreemptionCheckpointHandler.__init__": (
-        {"cluster_resolver"},
-        "each process watches for itself",
-    ),
     "row_partition.RowPartition.__init__": (
         {"nrows", "nvals", "row_lengths", "value_rowids"},
         "the constructor is refused, in TensorFlow too",
@@ -66,7 +52,6 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".transform_images": ({"transformation", "training"}, _OVERRIDDEN),
     ".transform_labels": ({"transformation", "training"}, _OVERRIDDEN),
     ".transform_segmentation_masks": ({"transformation", "training"}, _OVERRIDDEN),
-    ".transform_bounding_boxes": ({"transformation", "training"}, _OVERRIDDEN),
     ".build": ({"input_shape", "x", "initial_state_shape"}, _OVERRIDDEN),
     ".call": ({"training"}, _OVERRIDDEN),
     ".compute_output_shape": ({"initial_state_shape"}, _OVERRIDDEN),
@@ -81,8 +66,6 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".StepMembers.compiled_loss": ({"regularization_losses"}, "losses of layers are added anyway"),
     ".Model.compute_loss": ({"x", "training"}, _OVERRIDDEN),
     ".DTypePolicy.": ({"path"}, "a policy that is no map is the same for every layer"),
-    ".Distiller.compile_from_config": ({"config"}, _OVERRIDDEN),
-    ".Distiller.compute_loss": ({"sample_weight"}, "Keras' gives no weights to its losses either"),
     ".Model.compute_metrics": ({"x"}, _OVERRIDDEN),
     ".RowPartition.__init__": (
         {"row_lengths", "value_rowids", "nrows", "nvals"},

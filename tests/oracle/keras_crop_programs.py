@@ -1,4 +1,4 @@
-"""Images cropped, zoomed and seen in perspective, with boxes and masks; see `both`.
+"""Images cropped and zoomed, with masks; see `both`.
 
 python keras_crop_programs.py tensorflow|pinnace FOLDER
 """
@@ -18,7 +18,6 @@ layers = keras.layers
 
 X = np.arange(60, dtype="float32").reshape(2, 6, 5, 1)
 FILLS = ("reflect", "constant", "nearest", "wrap")
-BOXES = [[[0.0, 0.0, 2.0, 3.0], [1.0, 2.0, 4.0, 5.0]], [[3.0, 1.0, 5.0, 6.0], [0.0, 4.0, 1.0, 6.0]]]
 
 
 def plain(x: Any) -> Any:
@@ -30,10 +29,6 @@ def plain(x: Any) -> Any:
         return x
     array = np.asarray(x)
     return [str(array.dtype), list(array.shape), array.astype("float64").tolist()]
-
-
-def boxes() -> Any:
-    return {"boxes": tf.constant(BOXES), "labels": tf.constant([[1, 2], [3, 4]])}
 
 
 def data() -> Any:
@@ -61,45 +56,6 @@ def zoomed() -> Any:
         name: value for name, value in layer.get_config().items() if name not in {"dtype", "name"}
     }
     return found
-
-
-def zoomed_boxes() -> Any:
-    """By given shares, of boxes with and without a batch."""
-    found = []
-    for share in (0.5, 0.8, 1.0, 1.25):
-        told = {
-            "height_zoom": tf.constant([[share], [1.0]]),
-            "width_zoom": tf.constant([[1.0], [share]]),
-            "input_shape": (2, 6, 5, 1),
-        }
-        for form in ("xyxy", "xywh", "rel_xyxy", "center_xywh"):
-            layer = layers.RandomZoom(0.5, bounding_box_format=form)
-            given = keras.utils.bounding_boxes.convert_format(
-                boxes(), source="xyxy", target=form, height=6, width=5
-            )
-            found.append(layer.transform_bounding_boxes(given, told))
-    return found
-
-
-def seen_in_perspective() -> Any:
-    """Boxes by given corners, as what Keras draws tells them."""
-    found = []
-    start = [[[0.0, 0.0], [4.0, 0.0], [0.0, 5.0], [4.0, 5.0]]] * 2
-    for end in (start[0], [[0.0, 0.0], [5.0, 0.0], [0.5, 4.0], [4.0, 6.0]]):
-        told = {
-            "apply_perspective": np.array([True, False]),
-            "start_points": np.array(start, "float32"),
-            "end_points": np.array([end, end], "float32"),
-            "input_shape": np.array((2, 6, 5, 1)),
-        }
-        layer = layers.RandomPerspective(seed=4, bounding_box_format="xyxy")
-        found.append(layer.transform_bounding_boxes(boxes(), told))
-    drawn = layers.RandomPerspective(seed=4).get_random_transformation(X)
-    half = layers.RandomPerspective(seed=4, dtype="float16", scale=0.5)
-    told["apply_perspective"] = np.array([True])
-    one = {name: x[:1] if len(x) == 2 else x for name, x in told.items()}
-    found.append(layers.RandomPerspective(seed=4).transform_images(X[0], one))
-    return [*found, sorted(drawn), drawn["end_points"], half(X, training=True).shape.as_list()]
 
 
 def cropped() -> Any:
@@ -140,8 +96,6 @@ def rescaled() -> Any:
 PROGRAMS = {
     "rescaled": rescaled,
     "zoomed": zoomed,
-    "zoomed_boxes": zoomed_boxes,
-    "seen_in_perspective": seen_in_perspective,
     "cropped": cropped,
 }
 

@@ -26,8 +26,8 @@ ACTIVATIONS = [
     *("squareplus", "swish", "tanh", "tanh_shrink"),
 ]
 CROPS = [
-    *(("RandomCrop", 3, 3), ("CenterCrop", 3, 3), ("RandAugment",), ("AugMix",), ("AutoContrast",)),
-    *(("Equalization",), ("Solarization",), ("RandomFlip",), ("MaxNumBoundingBoxes", 3)),
+    *(("RandomCrop", 3, 3), ("CenterCrop", 3, 3), ("RandAugment",), ("AutoContrast",)),
+    *(("Equalization",), ("Solarization",), ("RandomFlip",)),
 ]
 
 

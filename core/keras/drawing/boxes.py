@@ -11,8 +11,6 @@ from pinnace.keras.models.model import Model
 from pinnace.keras.models.sequential import Sequential
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pinnace.keras.models.topology import Topology
     from pinnace.keras.symbolic import KerasTensor, Node
 
@@ -85,14 +83,6 @@ class Frame:
     name: str
     parts: list[Box | Frame] = field(default_factory=list)
     edges: dict[tuple[int, int], None] = field(default_factory=dict)
-
-    def all_edges(self) -> Iterator[tuple[int, int]]:
-        """Its own, and those of the frames in it; each once."""
-        found = dict(self.edges)
-        for part in self.parts:
-            if isinstance(part, Frame):
-                found.update(dict.fromkeys(part.all_edges()))
-        return iter(found)
 
 
 def frame_of(model: Any, shown: Shown, expand_nested: bool) -> Frame:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _LAID_OUT_S = 300.0
 # What Graphviz reads, as it is.
 TEXTS = ("dot", "gv", "raw")
+INSTALL = "apt install graphviz, or https://graphviz.org/download"
 _FONT = "Helvetica"
 _INDENT = "  "
 
@@ -125,10 +126,7 @@ def laid_out(
     """
     found = shutil.which(program)
     if found is None:
-        raise FileNotFoundError(
-            f"Graphviz's program {program!r} is not there\n  Try: apt install graphviz, or "
-            "https://graphviz.org/download; or to_file='model.svg', which needs none"
-        )
+        raise FileNotFoundError(f"Graphviz's program {program!r} is not there\n  Try: {INSTALL}")
     run = subprocess.run(
         [found, f"-T{form}", *(arguments or ())],
         input=text.encode(),

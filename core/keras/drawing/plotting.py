@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import importlib
-import io
 import shutil
 import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework.extras import install_command
 from pinnace.keras.drawing import dot
-from pinnace.keras.drawing.boxes import Frame, Shown, frame_of
-from pinnace.keras.drawing.pixels import as_image
-from pinnace.keras.drawing.scene import scene_of
-from pinnace.keras.drawing.svg import as_svg
-from pinnace.storage.atomic import write_file
+from pinnace.keras.drawing.boxes import Shown, frame_of
 
 if TYPE_CHECKING:
     import os
+
+_DIRECTIONS = ("TB", "BT", "LR", "RL")
 
 
 def model_to_dot(
@@ -85,9 +81,8 @@ def plot_model(
 ) -> Any:
     """Draw a model into a file.
 
-    Graphviz draws if its program `dot` is there. Without it, this library does: SVG, and with
-    Pillow what Pillow can write, such as PNG and PDF; without Pillow, an SVG file beside the wanted
-    one, and a warning that says so.
+    Graphviz's program `dot` draws. Without it the graph is written as text, into a `.dot` file
+    beside the wanted one, and a warning says so and what to install.
 
     Args:
         model: that was built.
@@ -101,15 +96,14 @@ def plot_model(
         dpi: likewise.
         show_layer_activations: likewise.
         show_trainable: likewise.
-        splines: likewise; without Graphviz `line` and `polyline` are straight, all others curved.
+        splines: likewise.
         **kwargs: none.
 
     Returns:
         The picture for a notebook, where one runs; else None.
 
     Raises:
-        ValueError: the model is not built, an argument is unknown, or nothing here writes that
-            kind of file.
+        ValueError: the model is not built, or an argument is unknown.
         OSError: it cannot be written, or Graphviz refuses.
     """
     _check("plot_model", model, kwargs)
@@ -117,12 +111,17 @@ def plot_model(
     frame = frame_of(model, shown, expand_nested)
     path = Path(to_file)
     kind = path.suffix[1:].lower() or "png"
-    settings = _settings(rankdir, dpi, splines)
-    graph = dot.Dot(frame, settings)
-    if kind in dot.TEXTS or shutil.which("dot") is not None:
-        graph.write(path, format=kind)
-    else:
-        path, kind = _drawn(frame, path, kind, settings)
+    graph = dot.Dot(frame, _settings(rankdir, dpi, splines))
+    if kind not in dot.TEXTS and shutil.which("dot") is None:
+        beside = path.with_suffix(".dot")
+        warnings.warn(
+            f"plot_model: {path.name} needs Graphviz's program 'dot', which is not there; the "
+            f"graph is in {beside.name}, as text\n  Try: {dot.INSTALL}",
+            UserWarning,
+            stacklevel=2,
+        )
+        path, kind = beside, "dot"
+    graph.write(path, format=kind)
     return None if kind in (*dot.TEXTS, "pdf") else _shown(path, kind)
 
 
@@ -142,6 +141,10 @@ def _check(who: str, model: Any, more: dict[str, Any]) -> None:
 
 
 def _settings(rankdir: str, dpi: int, splines: str) -> dict[str, Any]:
+    if rankdir not in _DIRECTIONS:
+        raise ValueError(
+            f"model_to_dot: rankdir must be one of {', '.join(_DIRECTIONS)}, got {rankdir!r}"
+        )
     return {"rankdir": rankdir, "concentrate": True, "dpi": dpi, "splines": splines}
 
 
@@ -150,38 +153,6 @@ def _pydot() -> Any:
         return importlib.import_module("pydot")
     except ImportError:
         return None
-
-
-def _drawn(frame: Frame, path: Path, kind: str, settings: dict[str, Any]) -> tuple[Path, str]:
-    """Draw without Graphviz; where it went, and what it is."""
-    scene = scene_of(frame, settings["rankdir"], settings["splines"])
-    if kind != "svg":
-        try:
-            from PIL import Image
-        except ImportError:
-            beside = path.with_suffix(".svg")
-            warnings.warn(
-                f"plot_model: {path.name} needs Graphviz or Pillow, and neither is there; the "
-                f"picture is in {beside.name}\n  Try: {install_command('image')}",
-                UserWarning,
-                stacklevel=3,
-            )
-            path, kind = beside, "svg"
-        else:
-            form = Image.registered_extensions().get(f".{kind}")
-            if form not in Image.SAVE:
-                raise ValueError(
-                    f"plot_model: to_file must end in what Pillow writes, or in .svg or .dot, got "
-                    f"{path.name!r}; Graphviz, which writes more, is not there"
-                )
-            out = io.BytesIO()
-            as_image(Image, scene, settings["dpi"]).save(
-                out, form, dpi=(settings["dpi"], settings["dpi"])
-            )
-            write_file(path, out.getvalue())
-            return path, kind
-    write_file(path, as_svg(scene, frame.name).encode())
-    return path, kind
 
 
 def _shown(path: Path, kind: str) -> Any:

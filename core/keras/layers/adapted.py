@@ -8,13 +8,16 @@ import numpy as np
 
 from pinnace.keras import initializers, ops
 from pinnace.keras.layer import Layer
-from pinnace.keras.layers import calibrated, quantized
+from pinnace.keras.layers import quantized
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping
 
     from pinnace.framework.tensor import Tensor
     from pinnace.framework.variable import Variable
+
+# The modes that keep a weight in few bits.
+_MODES = ("int8", "int4")
 
 
 class Adapted:
@@ -30,9 +33,6 @@ class Adapted:
     def __get__(self, layer: AdaptableLayer | None, owner: type) -> Any:
         if layer is None:
             return self
-        few = layer._calibrated
-        if few is not None and few.is_done:
-            return few.integers(layer.__dict__[layer._part_name("main")])
         try:
             weight = layer.__dict__[self._name]
         except KeyError:
@@ -55,7 +55,7 @@ class AdaptableLayer(Layer):
     added to it. Quantized, the weight is kept in 8 or 4 bits, and is no longer trained.
     """
 
-    _untracked = frozenset({"_stored", "_forms", "_calibrated"})
+    _untracked = frozenset({"_stored", "_forms"})
     # The name of the large weight.
     _main: ClassVar[str] = "kernel"
 
@@ -65,10 +65,6 @@ class AdaptableLayer(Layer):
     quantization_config: Any
     # How the weight is kept in few bits; None if it is not.
     _stored: quantized.Stored | None = None
-    # How it is kept if samples are looked at before; None if they are not.
-    _calibrated: calibrated.Calibrated | None = None
-    # Whether such modes are for this kind of layer.
-    _can_be_calibrated: ClassVar[bool] = False
 
     def _set_adapters(
         self, lora_rank: int | None, lora_alpha: float | None, quantization_config: Any
@@ -91,7 +87,7 @@ class AdaptableLayer(Layer):
 
     def _make_main(self, shape: tuple[int, ...], initializer: Any) -> None:
         """Make the large weight, in few bits if the policy says so."""
-        if self.quantization_mode in ("int8", "int4", *calibrated.METHODS):
+        if self.quantization_mode in _MODES:
             self.quantized_build(shape, self.quantization_mode, self.quantization_config)
             return
         main = self._main
@@ -142,11 +138,6 @@ class AdaptableLayer(Layer):
                 f"{who}: Cannot enable lora on a layer that isn't yet built\n"
                 "  Try: call it on data, or build(shape)"
             )
-        if self._calibrated is not None:
-            raise NotImplementedError(
-                f"{who}: lora is not currently supported with "
-                f"{self._calibrated.method.upper()} quantization."
-            )
         if self.lora_enabled:
             raise ValueError(f"{who}: lora is already enabled, which is done once per layer")
         weight = self.__dict__[self._main]
@@ -190,10 +181,8 @@ class AdaptableLayer(Layer):
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
         """Keep the weight in few bits from now on; it is no longer trained.
 
-        With "gptq" and "awq" it stays as it is until `Model.quantize` has looked at samples.
-
         Args:
-            mode: "int8", "int4", "gptq" or "awq"; that of `config` if None.
+            mode: "int8" or "int4"; that of `config` if None.
             type_check: whether subclasses, which may compute something else, are refused.
             config: which quantizers are used; see `keras.quantizers`.
 
@@ -211,7 +200,7 @@ class AdaptableLayer(Layer):
             )
         if not self.built:
             raise ValueError(f"{who}: Cannot quantize a layer that isn't yet built: {self.name!r}")
-        if self._stored is not None or self._calibrated is not None:
+        if self._stored is not None:
             raise ValueError(
                 f"{who}: Layer {self.name!r} is already quantized with "
                 f"dtype_policy={self._policy.name!r}"
@@ -221,10 +210,6 @@ class AdaptableLayer(Layer):
         policy = quantized.policy_of(chosen, self._policy)
         weight = self.__dict__[self._main]
         value, shape = weight.numpy(), tuple(weight.shape)
-        if chosen.mode in calibrated.METHODS:
-            self.quantized_build(shape, chosen.mode, chosen)
-            self.quantization_config, self._policy = chosen, policy
-            return
         self._drop_floats()
         self.quantization_config = chosen
         self.quantized_build(shape, chosen.mode, chosen)
@@ -238,11 +223,10 @@ class AdaptableLayer(Layer):
         Raises:
             NotImplementedError: it is not.
         """
-        known = ("int8", "int4", *(calibrated.METHODS if self._can_be_calibrated else ()))
-        if mode not in known:
+        if mode not in _MODES:
             raise NotImplementedError(
                 f"{type(self).__name__}.{method}: Invalid quantization mode: must be one of "
-                f"{', '.join(map(repr, known))}, got {mode!r}"
+                f"{', '.join(map(repr, _MODES))}, got {mode!r}"
             )
 
     def _drop_floats(self) -> None:
@@ -257,7 +241,7 @@ class AdaptableLayer(Layer):
 
         Args:
             kernel_shape: of the weight as floats.
-            mode: "int8", "int4", "gptq" or "awq".
+            mode: "int8" or "int4".
             config: which quantizers are used; those of the mode if None.
 
         Raises:
@@ -265,11 +249,7 @@ class AdaptableLayer(Layer):
         """
         self._check_mode("quantized_build", mode)
         form = self._form(tuple(kernel_shape))
-        stored: quantized.Stored | calibrated.Calibrated
-        if mode in calibrated.METHODS:
-            stored = self._calibrated = calibrated.calibrated(form, mode, config, self._policy)
-        else:
-            stored = self._stored = quantized.stored(form, mode, config, self._policy)
+        stored = self._stored = quantized.stored(form, mode, config, self._policy)
         for name, (shape, dtype, initial) in stored.variables().items():
             full = self._part_name(name)
             part = self.add_weight(full, shape, initial, dtype=dtype, trainable=False)
@@ -283,12 +263,12 @@ class AdaptableLayer(Layer):
     def _part_name(self, part: str) -> str:
         """The attribute of a part of a quantized weight."""
         if part == "main":
-            return self._main if self._calibrated is None else f"quantized_{self._main}"
-        return part if part in ("g_idx", "awq_scales") else f"{self._main}_{part}"
+            return self._main
+        return part if part == "g_idx" else f"{self._main}_{part}"
 
     def _parts(self) -> dict[str, Any]:
         """The variables of the quantized weight."""
-        stored = self._calibrated or self._stored
+        stored = self._stored
         assert stored is not None  # noqa: S101 (for the type checker: only then)
         return {name: self.__dict__[self._part_name(name)] for name in stored.variables()}
 
@@ -296,48 +276,6 @@ class AdaptableLayer(Layer):
         for name, variable in self._parts().items():
             if name in values:
                 variable.assign(values[name])
-
-    # Few bits, after a look at samples.
-
-    @property
-    def is_gptq_calibrated(self) -> bool:
-        """Whether GPTQ's integers stand for the weight; the floats do until then."""
-        return self._is_calibrated("gptq")
-
-    @is_gptq_calibrated.setter
-    def is_gptq_calibrated(self, value: bool) -> None:
-        self._set_calibrated("gptq", value)
-
-    @property
-    def is_awq_calibrated(self) -> bool:
-        """Whether AWQ's integers stand for the weight; the floats do until then."""
-        return self._is_calibrated("awq")
-
-    @is_awq_calibrated.setter
-    def is_awq_calibrated(self, value: bool) -> None:
-        self._set_calibrated("awq", value)
-
-    def _is_calibrated(self, method: str) -> bool:
-        found = self._calibrated
-        return found is not None and found.method == method and found.is_done
-
-    def _set_calibrated(self, method: str, value: bool) -> None:
-        found = self._calibrated
-        if found is None or found.method != method:
-            raise AttributeError(f"{self._described()} is not quantized by {method}")
-        found.is_done = bool(value)
-
-    def _float_matrix(self) -> Any:
-        """The weight, rows that are summed over by columns."""
-        assert self._calibrated is not None  # noqa: S101 (for the type checker: only then)
-        return self.__dict__[self._main].numpy().reshape(self._calibrated.form.matrix)
-
-    def _take_calibrated(self, parts: Mapping[str, Any]) -> None:
-        """From now on these stand for the weight."""
-        assert self._calibrated is not None  # noqa: S101 (for the type checker: only then)
-        self._assign_parts(parts)
-        self._drop_floats()
-        self._calibrated.is_done = True
 
     # What files keep.
 
@@ -347,17 +285,12 @@ class AdaptableLayer(Layer):
         main = self._main
         own = [main, "bias"] if main == "kernel" else [main]
         grouped = [f"{main}_scale", f"{main}_zero", "g_idx"]
-        found = {None: own, "int8": [*own, f"{main}_scale"], "int4": [*own, *grouped]}
-        if self._can_be_calibrated:
-            first = ["bias", f"quantized_{main}", *grouped[:2]]
-            found.update(gptq=[*first, "g_idx"], awq=[*first, "awq_scales", "g_idx"])
-        return found
+        return {None: own, "int8": [*own, f"{main}_scale"], "int4": [*own, *grouped]}
 
     @property
     def _is_adapted(self) -> bool:
         """Whether files keep something else than its variables in their order."""
-        few = self._stored is not None or self._calibrated is not None
-        return self.lora_enabled or few
+        return self.lora_enabled or self._stored is not None
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
         """See Layer; the adapter is added to the weight, which is quantized again.
@@ -407,8 +340,6 @@ class AdaptableLayer(Layer):
         from pinnace.keras.weights import load_numbered
 
         load_numbered(f"Layer {self.name!r}", [variable for variable, _ in self._kept()], store)
-        if self._calibrated is not None:
-            self._calibrated.is_done = True  # nothing else is stored
         for name in self._adapter_names if self.lora_enabled else ():
             part = getattr(self, name)
             part.assign(np.zeros(tuple(part.shape), np.float32))

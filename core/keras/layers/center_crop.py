@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras.image_format import checked_format
-from pinnace.keras.layers.followed import FollowedLayer, FollowedOptions, Move
+from pinnace.keras.layers.followed import FollowedLayer, FollowedOptions
 from pinnace.keras.layers.preprocessing import Resizing
 from pinnace.ops.array import casting, shapes
 
@@ -46,23 +46,6 @@ class CenterCrop(FollowedLayer):
         kind = self._policy._compute
         x = x if x.dtype is kind else casting.cast(x, kind)
         return cut_or_fitted(self, x)
-
-    def _move(self, rows: Any, columns: Any) -> Move:
-        if not (isinstance(rows, int) and isinstance(columns, int)):
-            raise ValueError(  # noqa: TRY004 (a size is no matter of types)
-                f"{self._described()}: the size of pictures with boxes must be known, got "
-                f"{rows} and {columns}"
-            )
-        high, wide = self.height, self.width
-        if rows < high or columns < wide:  # what has the right ratio in the middle
-            high = max(min(rows, int(columns * self.height / self.width)), 1)
-            wide = max(min(columns, int(rows * self.width / self.height)), 1)
-        left, top = (columns - wide) // 2, (rows - high) // 2
-        return {
-            "window": (left, top, left + wide, top + high),
-            "scale": (self.width / wide, self.height / high),
-            "shift": (0.0, 0.0),
-        }
 
 
 def _picture_axes(layer: Any, x: Tensor) -> tuple[int, int]:

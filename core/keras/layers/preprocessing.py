@@ -14,14 +14,14 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.image_format import checked_format, image_data_format
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.keras.layers.followed import FollowedLayer, FollowedOptions, Move
+from pinnace.keras.layers.followed import FollowedLayer, FollowedOptions
 from pinnace.keras.ops.formats import images_last, images_restored
 from pinnace.keras.ops.image_sizes import cropped_to_ratio, padded_to_ratio
 from pinnace.keras.plain_lists import one_array
 from pinnace.keras.py_dataset import PyDataset
 from pinnace.ops.array import casting, reshaping
 from pinnace.ops.image import resizing
-from pinnace.ops.math import arithmetic, exponents, rounding
+from pinnace.ops.math import arithmetic, exponents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -133,19 +133,6 @@ class Resizing(FollowedLayer):
         way = "nearest" if is_mask else self.interpolation
         y = resizing.resize(y, size, method=way, antialias=self.antialias)
         return images_restored(casting.cast(y, self._policy._compute), first, single)
-
-    def _move(self, rows: Any, columns: Any) -> Move:
-        down = self.height / casting.cast(rows, "float32")
-        across = self.width / casting.cast(columns, "float32")
-        if not (self.pad_to_aspect_ratio or self.crop_to_aspect_ratio):
-            return {"window": None, "scale": (across, down), "shift": (0.0, 0.0)}
-        pick = arithmetic.minimum if self.pad_to_aspect_ratio else arithmetic.maximum
-        scale = pick(down, across)
-        # Half of what is left beside the picture; where it is cut, less than nothing.
-        sign = 1.0 if self.pad_to_aspect_ratio else -1.0
-        left = sign * rounding.floor(sign * (self.width - columns * scale) / 2.0)
-        top = sign * rounding.floor(sign * (self.height - rows * scale) / 2.0)
-        return {"window": None, "scale": (scale, scale), "shift": (left, top)}
 
 
 class Normalization(Layer):

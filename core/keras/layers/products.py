@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 class ProductLayer(AdaptableLayer):
     """activation(a product of inputs and kernel + bias): the base of Dense and EinsumDense."""
 
-    _can_be_calibrated = True
-
     activation: Any
     bias: Any
 
@@ -61,8 +59,6 @@ class ProductLayer(AdaptableLayer):
     def _quantized_product(self, x: Any) -> Tensor:
         """The product; its gradient is that of the floats that the kernel stands for."""
         stored, dtype = self._stored, self.compute_dtype
-        if self._calibrated is not None:
-            return self._calibrated_product(x)
         if stored is None:
             raise NotImplementedError(
                 f"{type(self).__name__}: dtype policies of mode {self.quantization_mode!r} are not "
@@ -93,14 +89,3 @@ class ProductLayer(AdaptableLayer):
             return self._product_backward(dy, stored.floats(parts, dtype))
 
         return quantized.with_gradient(x, value, backward)
-
-    def _calibrated_product(self, x: Any) -> Tensor:
-        """The product with the floats of the kernel until samples were looked at, or after."""
-        kept = self._calibrated
-        assert kept is not None  # noqa: S101 (for the type checker: only then)
-        if kept.watch is not None:
-            kept.watch(x)
-        # A layer that was made from a configuration has no floats: what it has is read into later.
-        if kept.is_done or self._main not in self.__dict__:
-            return self._product(x, kept.floats(self._parts(), self.compute_dtype))
-        return self._product(x, self.__dict__[self._main])

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.autodiff.customised import custom_gradient
-from pinnace.keras import dtype_policy as policies
 from pinnace.keras import ops
 from pinnace.keras.quantized_policies import Int4DTypePolicy, QuantizedDTypePolicy
 from pinnace.keras.quantizers import absolute, configs, nibbles
@@ -192,8 +191,6 @@ def policy_of(config: Any, before: DTypePolicy) -> DTypePolicy:
     """The policy of a layer that is quantized so."""
     if before.quantization_mode is not None:
         return before
-    if config.mode in configs.CALIBRATED:
-        return policies.get(f"{config.dtype_policy_string()}_from_{before.name}")
     if config.mode == "int4":
         return Int4DTypePolicy(f"int4/{block_size(config, before) or -1}", before.name)
     return QuantizedDTypePolicy(config.mode, before.name)

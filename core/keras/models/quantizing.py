@@ -23,7 +23,7 @@ class QuantizedMembers:
         """Keep the weights of all layers that can in few bits; of the others it warns.
 
         Args:
-            mode: "int8", "int4", "gptq" or "awq"; that of `config` if None.
+            mode: "int8" or "int4"; that of `config` if None.
             config: which quantizers are used; see `keras.quantizers`.
             filters: which layers: a regular expression that is found in their names, several, or a
                 function of a layer; all if None.
@@ -33,7 +33,7 @@ class QuantizedMembers:
             ValueError: arguments that contradict each other; other ones.
             NotImplementedError: another mode.
         """
-        from pinnace.keras.quantizers import configs, samples  # few models are quantized
+        from pinnace.keras.quantizers import configs  # few models are quantized
 
         type_check = kwargs.pop("type_check", True)
         if kwargs:
@@ -50,14 +50,8 @@ class QuantizedMembers:
         chosen: Any = configs.resolved(mode, config)
         if chosen.mode == "float8":
             raise NotImplementedError(
-                f"Model.quantize: mode must be one of int8, int4, gptq, awq, got {chosen.mode!r}"
+                f"Model.quantize: mode must be one of int8, int4, got {chosen.mode!r}"
             )
-        structure = None
-        if chosen.mode in configs.CALIBRATED:
-            structure = chosen.quantization_layer_structure
-            if structure is None:
-                structure = self.get_quantization_layer_structure(chosen.mode)
-            samples.check(chosen, structure)
         for layer in self._flatten_layers():  # type: ignore[attr-defined]  # Layer's
             if layer.layers_inside or not _is_meant(layer, filters):
                 continue
@@ -65,8 +59,6 @@ class QuantizedMembers:
                 layer.quantize(chosen.mode, type_check=type_check, config=chosen)
             except NotImplementedError as error:
                 warnings.warn(str(error), stacklevel=2)
-        if structure is not None:
-            samples.calibrate(chosen, structure, lambda layer: _is_meant(layer, filters))
         self._step_functions.clear()  # type: ignore[attr-defined]  # Model's
 
     def get_quantization_layer_structure(

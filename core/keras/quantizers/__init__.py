@@ -11,8 +11,6 @@ from pinnace.keras.quantizers.absolute import abs_max_quantize as abs_max_quanti
 from pinnace.keras.quantizers.absolute import (
     abs_max_quantize_grouped_with_zero_point as abs_max_quantize_grouped_with_zero_point,
 )
-from pinnace.keras.quantizers.calibrated import AWQConfig as AWQConfig
-from pinnace.keras.quantizers.calibrated import GPTQConfig as GPTQConfig
 from pinnace.keras.quantizers.configs import Float8QuantizationConfig as Float8QuantizationConfig
 from pinnace.keras.quantizers.configs import Int4QuantizationConfig as Int4QuantizationConfig
 from pinnace.keras.quantizers.configs import Int8QuantizationConfig as Int8QuantizationConfig
@@ -31,7 +29,6 @@ from pinnace.keras.quantizers.rounding import quantize_and_dequantize as quantiz
 _CLASSES = (
     *(Quantizer, AbsMaxQuantizer, QuantizationConfig),
     *(Int8QuantizationConfig, Int4QuantizationConfig, Float8QuantizationConfig),
-    *(GPTQConfig, AWQConfig),
 )
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 from pinnace.keras import registry
+from pinnace.keras.quantized_policies import SAMPLED, refusal
 from pinnace.keras.quantizers.absolute import AbsMaxQuantizer
 
-MODES = ("int8", "float8", "int4", "gptq", "awq")
-# Modes that look at samples, which their configurations hold.
-CALIBRATED = {"gptq": "GPTQConfig", "awq": "AWQConfig"}
+MODES = ("int8", "float8", "int4")
 
 
 class QuantizationConfig:
@@ -154,11 +153,13 @@ def resolved(mode: str | None, config: Any) -> QuantizationConfig:
     """The configuration that the arguments of `quantize` mean.
 
     Raises:
-        ValueError: neither, an unknown mode, two that contradict each other, or a mode that needs
-            a configuration without one.
+        ValueError: neither, an unknown mode, or two that contradict each other.
+        NotImplementedError: GPTQ or AWQ.
     """
     if isinstance(config, str):
         mode, config = config, None
+    if mode in SAMPLED:
+        raise NotImplementedError(f"quantize: {refusal(mode)}")
     if mode is not None and mode not in MODES:
         raise ValueError(
             f"quantize: Invalid quantization mode. Expected one of {', '.join(MODES)}, got {mode!r}"
@@ -166,11 +167,6 @@ def resolved(mode: str | None, config: Any) -> QuantizationConfig:
     if config is None:
         if mode is None:
             raise ValueError("quantize: You must provide either `mode` or `config` to `quantize`")
-        if mode in CALIBRATED:
-            raise ValueError(
-                f"quantize: For {mode.upper()}, you must pass a `{CALIBRATED[mode]}` object in the "
-                "`config` argument."
-            )
         config = {
             "int8": Int8QuantizationConfig,
             "int4": Int4QuantizationConfig,
@@ -184,12 +180,6 @@ def resolved(mode: str | None, config: Any) -> QuantizationConfig:
     if mode is not None and config.mode != mode:
         raise ValueError(
             f"quantize: Contradictory arguments: mode={mode!r} and config.mode={config.mode!r}"
-        )
-    kinds = [kind.__name__ for kind in type(config).__mro__]
-    if config.mode in CALIBRATED and CALIBRATED[config.mode] not in kinds:
-        raise ValueError(
-            f"quantize: Mode {config.mode!r} requires a valid `config` argument of type "
-            f"`{CALIBRATED[config.mode]}`, got {type(config).__name__}"
         )
     return config
 

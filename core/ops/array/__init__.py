@@ -14,7 +14,6 @@ from pinnace.ops.array.masking import *
 from pinnace.ops.array.padding import *
 from pinnace.ops.array.partitioning import *
 from pinnace.ops.array.permutations import *
-from pinnace.ops.array.relayout import *
 from pinnace.ops.array.reshaping import *
 from pinnace.ops.array.saturation import *
 from pinnace.ops.array.scattering import *

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from pinnace import late
-from pinnace.framework import dtypes, layouts
+from pinnace.framework import dtypes
 from pinnace.framework.composite import CompositeTensor
 from pinnace.framework.context import state
 from pinnace.framework.convert import array_of, convert_to_tensor, holds_tensor
 from pinnace.framework.dtypes import ANY, ANY_VALUE, INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.no_effect import no_effect
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
 from pinnace.ops import batch_rules, flops
@@ -22,6 +23,8 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import define, same_as_input
 
 __all__ = ["constant", "fill", "ones", "ones_like", "zeros", "zeros_like"]
+
+_WHOLE = "a tensor is not laid out over several devices here"
 
 
 def constant(
@@ -116,10 +119,10 @@ def fill(
         dims: [rank], int32 or int64, the sizes; a scalar is the size of the one axis.
         value: a scalar of any dtype.
         name: name of the node while tracing.
-        layout: how the result is laid out over a mesh (`experimental.dtensor`).
+        layout: without effect, and told so.
     """
     if layout is not None:
-        return late.call_with_layout(fill, layout, dims, value, name)  # type: ignore[no-any-return]
+        no_effect("fill", "layout", _WHOLE)
     return execute_one(FILL, reshaping.sizes_or_one(dims), value, name=name)
 
 
@@ -171,10 +174,7 @@ def _filled(shape: Any, value: object, dtype: dtypes.DType, name: str | None) ->
     sizes = _known_sizes(shape)
     array = np.empty(sizes, dtype.numpy)
     array[...] = _element(value, dtype)
-    if state.tracer is not None:
-        return _const(array, dtype, name)
-    tensor = wrap(array, dtype)
-    return late.on_present_mesh(tensor) if layouts.used else tensor
+    return wrap(array, dtype) if state.tracer is None else _const(array, dtype, name)
 
 
 def _element(value: object, dtype: dtypes.DType) -> object:
@@ -201,13 +201,13 @@ def zeros_like(
         input: [...], any dtype.
         dtype: of the result; that of `input` if None.
         name: name of the node while tracing.
-        layout: how the result is laid out over a mesh (`experimental.dtensor`).
+        layout: without effect, and told so.
 
     Returns:
         The shape of `input`.
     """
     if layout is not None:
-        return late.call_with_layout(zeros_like, layout, input, dtype, name)  # type: ignore[no-any-return]
+        no_effect("zeros_like", "layout", _WHOLE)
     return _like(ZEROS_LIKE, 0, input, dtype, name)
 
 
@@ -244,13 +244,13 @@ def ones_like(
         input: [...], a number type or bool.
         dtype: of the result; that of `input` if None.
         name: name of the node while tracing.
-        layout: how the result is laid out over a mesh (`experimental.dtensor`).
+        layout: without effect, and told so.
 
     Returns:
         The shape of `input`.
     """
     if layout is not None:
-        return late.call_with_layout(ones_like, layout, input, dtype, name)  # type: ignore[no-any-return]
+        no_effect("ones_like", "layout", _WHOLE)
     return _like(ONES_LIKE, 1, input, dtype, name)
 
 
@@ -301,13 +301,13 @@ def zeros(
         shape: sizes of the axes: integers, a TensorShape that is fully known, or a tensor [rank].
         dtype: of the result, any.
         name: name of the node while tracing.
-        layout: how the result is laid out over a mesh (`experimental.dtensor`).
+        layout: without effect, and told so.
 
     Raises:
         ValueError: a size is negative.
     """
     if layout is not None:
-        return late.call_with_layout(zeros, layout, shape, dtype, name)  # type: ignore[no-any-return]
+        no_effect("zeros", "layout", _WHOLE)
     kind = dtypes.as_dtype(dtype)
     return _filled(shape, b"" if kind is dtypes.string else 0, kind, name)
 
@@ -321,11 +321,11 @@ def ones(
         shape: sizes of the axes: integers, a TensorShape that is fully known, or a tensor [rank].
         dtype: of the result, a number type or bool.
         name: name of the node while tracing.
-        layout: how the result is laid out over a mesh (`experimental.dtensor`).
+        layout: without effect, and told so.
 
     Raises:
         ValueError: a size is negative.
     """
     if layout is not None:
-        return late.call_with_layout(ones, layout, shape, dtype, name)  # type: ignore[no-any-return]
+        no_effect("ones", "layout", _WHOLE)
     return _filled(shape, 1, dtypes.as_dtype(dtype), name)

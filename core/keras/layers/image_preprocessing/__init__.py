@@ -1,1 +1,1 @@
-"""Layers that change images, at random while training, with their labels, boxes and masks."""
+"""Layers that change images, at random while training, with their labels and masks."""

@@ -1,4 +1,4 @@
-"""Images turned, moved and sheared by affine maps, with their boxes and masks."""
+"""Images turned, moved and sheared by affine maps, with their masks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import ops
-from pinnace.keras.bounding_boxes.changes import affine_transform
 from pinnace.keras.layers.image_preprocessing.factors import (
     checked_choice,
     checked_ends,
@@ -100,14 +99,6 @@ class RandomRotation(_AffineLayer):
         down = [sine, cosine, y - x * sine - y * cosine]
         return ops.stack([*across, *down, zeros, zeros], 1)
 
-    def _moved_boxes(self, boxes: Tensor, transformation: Any) -> Tensor:
-        angle = transformation["angle"]
-        still = ops.zeros_like(angle)
-        one = ops.ones_like(angle)
-        size = self._size_told(transformation)
-        turned = affine_transform(boxes, angle, still, still, one, still, still, *size)
-        return ops.cast(turned, boxes.dtype)
-
 
 class RandomTranslation(_AffineLayer):
     """While training, each image is moved.
@@ -161,10 +152,6 @@ class RandomTranslation(_AffineLayer):
         right, down = ops.unstack(transformation["translations"], 2, 1)
         ones, zeros = ops.ones_like(right), ops.zeros_like(right)
         return ops.stack([ones, zeros, -right, zeros, ones, -down, zeros, zeros], 1)
-
-    def _moved_boxes(self, boxes: Tensor, transformation: Any) -> Tensor:
-        moves = ops.cast(transformation["translations"], boxes.dtype)
-        return boxes + ops.tile(moves, [1, 2])[:, None, :]
 
 
 class RandomZoom(_AffineLayer):
@@ -232,16 +219,6 @@ class RandomZoom(_AffineLayer):
         zero = ops.zeros_like(across)
         return ops.concatenate([across, zero, left, zero, down, top, zero, zero], 1)
 
-    def _moved_boxes(self, boxes: Tensor, transformation: Any) -> Tensor:
-        seen = self._seen(transformation)
-        across, down, left, top = (x[:, None] if len(boxes.shape) == 3 else x for x in seen)
-        height, width = (ops.cast(n, "float32") for n in self._size_told(transformation))
-        x1, y1, x2, y2 = ops.split(ops.cast(boxes, "float32"), 4, -1)
-        # What is left of a box in what is seen, as a share of that.
-        xs = [(ops.clip(x, left, left + across * width) - left) / across for x in (x1, x2)]
-        ys = [(ops.clip(y, top, top + down * height) - top) / down for y in (y1, y2)]
-        return ops.cast(ops.concatenate([xs[0], ys[0], xs[1], ys[1]], -1), boxes.dtype)
-
 
 class RandomShear(_AffineLayer):
     """While training, each image is sheared.
@@ -261,9 +238,6 @@ class RandomShear(_AffineLayer):
         NotImplementedError: another fill mode or interpolation.
         ValueError: a factor is not from 0 to 1.
     """
-
-    # Keras: by shares of the image.
-    _box_format = "rel_xyxy"
 
     def __init__(
         self,
@@ -297,29 +271,8 @@ class RandomShear(_AffineLayer):
         ones, zeros = ops.ones_like(across), ops.zeros_like(across)
         return ops.stack([ones, across, zeros, down, ones, zeros, zeros, zeros], 1)
 
-    def _moved_boxes(self, boxes: Tensor, transformation: Any) -> Tensor:
-        shear = ops.cast(transformation["shear_factor"], boxes.dtype)
-        parts = ops.split(shear, 2, 1)
-        across, down = (part[:, None] if len(boxes.shape) == 3 else part for part in parts)
-        x1, y1, x2, y2 = ops.split(boxes, 4, -1)
-        left, right = _slanted(x1, x2, y1, y2, across)
-        # Keras: columns are moved by where rows have moved the sides to.
-        above = ops.where(down > 0, y1 - down * right, y1 - down * left)
-        below = ops.where(down > 0, y2 - down * left, y2 - down * right)
-        return ops.concatenate([left, above, right, below], -1)
-
 
 def _either_side(name: str, factor: Any) -> tuple[float, float]:
     # What a single factor becomes in a configuration.
     pair = isinstance(factor, (tuple, list)) and len(factor) == 2 and factor[0] == -factor[1]
     return checked_ends("RandomShear", name, factor[1] if pair else factor, 0.0, 1.0)
-
-
-def _slanted(
-    x1: Tensor, x2: Tensor, y1: Tensor, y2: Tensor, across: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The outer sides of boxes whose rows are moved."""
-    leaning = across < 0
-    left = ops.where(leaning, x1 - across * y1, x1 - across * y2)
-    right = ops.where(leaning, x2 - across * y2, x2 - across * y1)
-    return left, right

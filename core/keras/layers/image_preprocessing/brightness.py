@@ -251,39 +251,3 @@ class RandomPosterization(FactorLayer):
         whole = ops.cast(ranged(x, self.value_range, _BYTES), "uint8")
         cleared = ops.bitwise_left_shift(ops.bitwise_right_shift(whole, shift), shift)
         return ranged(self._computed(cleared), _BYTES, self.value_range)
-
-
-class RandomInvert(FactorLayer):
-    """While training, x becomes value_range[1] - x in images chosen by chance.
-
-    Args:
-        factor: the probability: between 0 and this, or between two numbers.
-        value_range: of the images.
-        seed: of the draws.
-        data_format: "channels_last" (if None) or "channels_first".
-        **options: see ImageLayer.
-
-    Raises:
-        ValueError: `factor` is not from 0 to 1, or `value_range` not two numbers.
-    """
-
-    _lowest = 0
-    _sorts_range = False
-
-    def __init__(
-        self,
-        factor: Any = 1.0,
-        value_range: Sequence[float] = (0, 255),
-        seed: int | None = None,
-        data_format: str | None = None,
-        **options: Unpack[ImageLayerOptions],
-    ) -> None:
-        super().__init__(factor, value_range, data_format, seed, **options)
-
-    def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """Which images are inverted."""
-        return {"apply_inversion": self._chosen(data, self.factor, seed)} if training else None
-
-    def _changed(self, x: Tensor, drawn: dict[str, Tensor]) -> Tensor:
-        chosen = per_image(drawn["apply_inversion"])
-        return ops.where(chosen, self.value_range[1] - x, x)

@@ -1,11 +1,10 @@
-"""Parts of images at places drawn while training, with their boxes and masks."""
+"""Parts of images at places drawn while training, with their masks."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import ops
-from pinnace.keras.bounding_boxes.changes import clip_to_image_size
 from pinnace.keras.layers.image_preprocessing.image_layer import (
     ImageLayer,
     ImageLayerOptions,
@@ -15,12 +14,6 @@ from pinnace.keras.seeds import make_default_seed
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
-
-
-class Place(tuple[Any, Any]):  # noqa: SLOT001 (a tuple has no room for slots)
-    """Where a part begins, down and across; and the sizes of the images, which Keras leaves out."""
-
-    sizes: tuple[Any, Any] | None = None
 
 
 class RandomCrop(ImageLayer):
@@ -37,7 +30,7 @@ class RandomCrop(ImageLayer):
 
     Source:
         Keras 3.15 `RandomCrop`, by its documentation: there images stay as they are without
-        training, and boxes are moved by the place with its axes exchanged.
+        training.
     """
 
     def __init__(
@@ -67,9 +60,7 @@ class RandomCrop(ImageLayer):
             )
         else:
             top, left, _, _ = self._middle(rows, columns)
-        place = Place((top, left))
-        place.sizes = (rows, columns)
-        return place
+        return top, left
 
     def _middle(self, rows: Any, columns: Any) -> tuple[Any, Any, Any, Any]:
         """Where the largest part with the right proportions begins, and how tall and wide it is."""
@@ -117,31 +108,6 @@ class RandomCrop(ImageLayer):
             return segmentation_masks
         masks = ops.convert_to_tensor(segmentation_masks)
         return self._part(masks, transformation, training, "nearest")
-
-    def transform_bounding_boxes(
-        self, bounding_boxes: dict[str, Any], transformation: Any, training: bool = True
-    ) -> dict[str, Any]:
-        """What of the boxes is in the part; label -1 where nothing is."""
-        if transformation is None:
-            return bounding_boxes
-        kind = self.compute_dtype
-        top, left = (ops.cast(place, kind) for place in transformation)
-        rows, columns = getattr(transformation, "sizes", None) or (
-            top + self.height,
-            left + self.width,
-        )
-        if training:
-            tall = ops.minimum(ops.cast(rows, kind) - top, float(self.height))
-            wide = ops.minimum(ops.cast(columns, kind) - left, float(self.width))
-        else:
-            tall, wide = (ops.cast(size, kind) for size in self._middle(rows, columns)[2:])
-        boxes = self._boxes_as(bounding_boxes, None, "xyxy", (rows, columns))
-        x1, y1, x2, y2 = ops.split(ops.cast(boxes["boxes"], kind), 4, -1)
-        xs = [(x - left) * (self.width / wide) for x in (x1, x2)]
-        ys = [(y - top) * (self.height / tall) for y in (y1, y2)]
-        boxes = {**boxes, "boxes": ops.concatenate([xs[0], ys[0], xs[1], ys[1]], -1)}
-        size = (self.height, self.width)
-        return self._boxes_as(clip_to_image_size(boxes, *size, "xyxy"), "xyxy", None, size)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape of the images, in the size of the layer."""

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Tensor
 from pinnace.keras import ops, random
-from pinnace.keras.bounding_boxes.formats import convert_format
-from pinnace.keras.bounding_boxes.inputs import dense_boxes
 from pinnace.keras.image_format import checked_format
 from pinnace.keras.layer import Layer, LayerOptions
+from pinnace.keras.layers.followed import refuse_boxes
 from pinnace.keras.seeds import SeedGenerator
 from pinnace.ops.array import joining
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 class ImageLayerOptions(LayerOptions, total=False):
     """The arguments that every layer of images takes.
 
-    bounding_box_format: of the boxes it is given; see `keras.utils.bounding_boxes.convert_format`.
+    bounding_box_format: kept for files; boxes do not follow images here.
     """
 
     bounding_box_format: str | None
@@ -30,15 +29,14 @@ class ImageLayerOptions(LayerOptions, total=False):
 class ImageLayer(Layer):
     """Changes images [batch, height, width, channels], or one image without `batch`.
 
-    It takes images, or a dict with "images" and perhaps "labels", "bounding_boxes" (a dict of
-    "boxes" and "labels") and "segmentation_masks", and gives the same. A subclass defines
-    `transform_images`, and `get_random_transformation` if there is something to draw; labels, boxes
-    and masks stay as they are unless it says otherwise.
+    It takes images, or a dict with "images" and perhaps "labels" and "segmentation_masks", and
+    gives the same. A subclass defines `transform_images`, and `get_random_transformation` if there
+    is something to draw; labels and masks stay as they are unless it says otherwise.
 
     Args:
         data_format: "channels_last" (if None) or "channels_first".
         seed: of the draws; None takes one from the global seed.
-        bounding_box_format: of the boxes; needed if there are any.
+        bounding_box_format: kept for files; boxes do not follow images here.
         **options: see Layer.
     """
 
@@ -86,13 +84,6 @@ class ImageLayer(Layer):
         del transformation, training
         return labels
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: dict[str, Any], transformation: Any, training: bool = True
-    ) -> dict[str, Any]:
-        """A dict of "boxes" [batch, n, 4] and "labels" [batch, n] after a transformation."""
-        del transformation, training
-        return bounding_boxes
-
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any, training: bool = True
     ) -> Any:
@@ -111,20 +102,6 @@ class ImageLayer(Layer):
     ) -> Tensor:
         """The label of one image after a transformation of a batch of one."""
         return _single(self.transform_labels, label, transformation, training)
-
-    def transform_single_bounding_box(
-        self, bounding_box: dict[str, Any], transformation: Any, training: bool = True
-    ) -> dict[str, Any]:
-        """The boxes of one image after a transformation of a batch of one."""
-        batch = {
-            name: ops.expand_dims(x, 0) if name in {"boxes", "labels"} else x
-            for name, x in bounding_box.items()
-        }
-        changed = self.transform_bounding_boxes(batch, transformation, training=training)
-        return {
-            name: ops.squeeze(x, 0) if name in {"boxes", "labels"} else x
-            for name, x in changed.items()
-        }
 
     def transform_single_segmentation_mask(
         self, segmentation_mask: Any, transformation: Any, training: bool = True
@@ -156,16 +133,7 @@ class ImageLayer(Layer):
         self, data: dict[str, Any], drawn: Any, single: bool, training: bool
     ) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        if "bounding_boxes" in data:
-            if not self.bounding_box_format:
-                raise ValueError(
-                    f"{self._described()}: You passed an input with a 'bounding_boxes' key, but "
-                    "you didn't specify a bounding box format\n"
-                    "  Try: bounding_box_format='xyxy'"
-                )
-            boxes = dense_boxes(self._described(), data["bounding_boxes"])
-            change = self.transform_single_bounding_box if single else self.transform_bounding_boxes
-            found["bounding_boxes"] = change(boxes, drawn, training=training)
+        refuse_boxes(self._described(), data)
         ways: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
             "labels": (self.transform_single_label, self.transform_labels),
             "segmentation_masks": (
@@ -207,16 +175,6 @@ class ImageLayer(Layer):
         count = [batch_size(data)]
         probability = self._uniform(count, factor[0], factor[1], seed)
         return self._uniform(count, 0.0, 1.0, seed) < probability
-
-    def _boxes_as(
-        self, bounding_boxes: dict[str, Any], source: str | None, target: str | None, size: Any
-    ) -> dict[str, Any]:
-        """Boxes in another format; None is the layer's own."""
-        own = self.bounding_box_format or "xyxy"
-        found: dict[str, Any] = convert_format(
-            bounding_boxes, source or own, target or own, size[0], size[1], self.compute_dtype
-        )
-        return found
 
 
 def _single(way: Callable[..., Any], x: Any, transformation: Any, training: bool) -> Tensor:

@@ -1,23 +1,20 @@
-"""Images mixed with each other, or with parts erased."""
+"""Images mixed with each other."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.keras import ops, random
-from pinnace.keras.layers.image_preprocessing.factors import checked_factor, checked_range
+from pinnace.keras.layers.image_preprocessing.factors import checked_factor
 from pinnace.keras.layers.image_preprocessing.image_layer import (
     ImageLayer,
     ImageLayerOptions,
     as_shape,
     batch_size,
     images_of,
-    per_image,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pinnace.framework.tensor import Tensor
 
 # Not 0, which no distribution has as a parameter.
@@ -65,21 +62,6 @@ class MixUp(ImageLayer):
     def transform_labels(self, labels: Any, transformation: Any, training: bool = True) -> Any:
         """The mixed labels, [batch, classes]."""
         return _mixed(self._computed(labels), transformation) if training else labels
-
-    def transform_bounding_boxes(
-        self, bounding_boxes: dict[str, Any], transformation: Any, training: bool = True
-    ) -> dict[str, Any]:
-        """The boxes of both images."""
-        if not training:
-            return bounding_boxes
-        order = transformation["permutation_order"]
-        both = {
-            name: ops.concatenate(
-                [bounding_boxes[name], ops.take(bounding_boxes[name], order, 0)], 1
-            )
-            for name in ("boxes", "labels")
-        }
-        return {**bounding_boxes, **both}
 
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any, training: bool = True
@@ -187,87 +169,8 @@ class CutMix(_PartLayer):
             return labels
         return _mixed(self._computed(labels), transformation)
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: dict[str, Any], transformation: Any, training: bool = True
-    ) -> dict[str, Any]:
-        """Raise NotImplementedError: what of a box a rectangle leaves is no box."""
-        raise NotImplementedError("CutMix: bounding boxes cannot be cut; leave them out")
-
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any, training: bool = True
     ) -> Any:
         """The masks with parts of others."""
         return self.transform_images(segmentation_masks, transformation, training)
-
-
-class RandomErasing(_PartLayer):
-    """While training, a rectangle of images chosen by chance is erased.
-
-    Args:
-        factor: the probability: between 0 and this, or between two numbers.
-        scale: the share of each side, squared: between 0 and this, or between two numbers.
-        fill_value: a number, or one for each of three channels; None draws each pixel.
-        value_range: of the images.
-        seed: of the draws.
-        data_format: "channels_last" (if None) or "channels_first".
-        **options: see ImageLayer.
-
-    Raises:
-        ValueError: `factor` or `scale` is not from 0 to 1, or `fill_value` of another form.
-    """
-
-    def __init__(
-        self,
-        factor: Any = 1.0,
-        scale: Any = (0.02, 0.33),
-        fill_value: Any = None,
-        value_range: Sequence[float] = (0, 255),
-        seed: int | None = None,
-        data_format: str | None = None,
-        **options: Unpack[ImageLayerOptions],
-    ) -> None:
-        super().__init__(data_format=data_format, seed=seed, **options)
-        who = "RandomErasing"
-        self.factor = checked_factor(who, "factor", factor, 0)
-        self.scale = checked_factor(who, "scale", scale, 0)
-        several = isinstance(fill_value, (tuple, list)) and len(fill_value) == 3
-        if not (several or fill_value is None or isinstance(fill_value, (int, float))):
-            raise ValueError(
-                f"{who}: The `fill_value` argument should be a number (or a list of three numbers),"
-                f" got {fill_value!r}"
-            )
-        self.fill_value = fill_value
-        checked_range(who, value_range)
-        self.value_range = value_range
-
-    def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
-        """Which pixels are erased in which images, and what stands there instead."""
-        if not training:
-            return None
-        kind, drawn_from = self.compute_dtype, self._drawn_from(seed)
-        area = self._uniform([batch_size(data), 2], *self.scale, drawn_from, kind)
-        share = ops.sqrt(area)
-        inside, _ = self._part(data, share[:, 0], share[:, 1], drawn_from)
-        chosen = self._chosen(data, self.factor, drawn_from)
-        fill = ops.clip(self._fill(data, drawn_from), *self.value_range)
-        return {"apply_erasing": chosen, "batch_masks": inside, "fill_value": fill}
-
-    def _fill(self, data: Any, seed: Any) -> Tensor:
-        kind = self.compute_dtype
-        if self.fill_value is None:
-            shape = as_shape(ops.shape(images_of(data)))
-            return random.normal(shape, dtype=kind, seed=seed) * self.value_range[1]
-        given = ops.cast(self.fill_value, kind)
-        first = self.data_format == "channels_first" and len(given.shape) == 1
-        return ops.reshape(given, [3, 1, 1]) if first else given
-
-    def transform_images(
-        self, images: Any, transformation: Any = None, training: bool = True
-    ) -> Tensor:
-        """The images, some without a part."""
-        x = self._computed(images)
-        if not training or transformation is None:
-            return x
-        chosen = per_image(transformation["apply_erasing"])
-        gone = ops.logical_and(chosen, transformation["batch_masks"])
-        return ops.where(gone, transformation["fill_value"], x)

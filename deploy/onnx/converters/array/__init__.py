@@ -14,7 +14,6 @@ from pinnace.deploy.onnx.converters.array import padding as padding
 from pinnace.deploy.onnx.converters.array import parallel as parallel
 from pinnace.deploy.onnx.converters.array import partitioning as partitioning
 from pinnace.deploy.onnx.converters.array import permutations as permutations
-from pinnace.deploy.onnx.converters.array import relayout as relayout
 from pinnace.deploy.onnx.converters.array import reshaping as reshaping
 from pinnace.deploy.onnx.converters.array import scattering as scattering
 from pinnace.deploy.onnx.converters.array import selecting as selecting

@@ -1,22 +1,16 @@
-"""plot_model and model_to_dot: everything is drawn, nothing overlaps, files are what they say."""
+"""plot_model and model_to_dot: everything is told, files are what they say."""
 
 from __future__ import annotations
 
-import itertools
 import re
 import stat
 import sys
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree as ET
 
-import numpy as np
 import pydot
 import pytest
-from PIL import Image
 
 import pinnace as tf
-from pinnace.keras.drawing.boxes import Shown, frame_of
-from pinnace.keras.drawing.scene import Rect, Scene, scene_of
 from support import drawn_models
 
 if TYPE_CHECKING:
@@ -24,8 +18,6 @@ if TYPE_CHECKING:
 
 plot_model, model_to_dot = tf.keras.utils.plot_model, tf.keras.utils.model_to_dot
 MODELS = drawn_models.models(tf.keras)
-EVERYTHING = Shown(True, True, True, True, True)
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(autouse=True)
@@ -92,97 +84,8 @@ def test_a_model_in_a_model_is_linked_from_layer_to_layer() -> None:
     ]
 
 
-def scenes() -> list[tuple[Scene, int]]:
-    found = []
-    for model, direction, nested in itertools.product(
-        MODELS.values(), ("TB", "LR", "BT", "RL"), (False, True)
-    ):
-        frame = frame_of(model, EVERYTHING, nested)
-        found.append((scene_of(frame, direction, "ortho"), len(list(frame.all_edges()))))
-    return found
-
-
-def apart(a: Rect, b: Rect) -> bool:
-    return (
-        a.x + a.width <= b.x + 0.02
-        or b.x + b.width <= a.x + 0.02
-        or a.y + a.height <= b.y + 0.02
-        or b.y + b.height <= a.y + 0.02
-    )
-
-
-def inside(a: Rect, b: Rect) -> bool:
-    return (
-        a.x >= b.x - 0.02
-        and a.y >= b.y - 0.02
-        and a.x + a.width <= b.x + b.width + 0.02
-        and a.y + a.height <= b.y + b.height + 0.02
-    )
-
-
-def test_boxes_and_frames_stand_apart_or_inside_each_other_and_on_the_page() -> None:
-    for scene, edges in scenes():
-        page = Rect(0, 0, scene.width, scene.height, "")
-        cells = [rect for rect in scene.rects if not rect.dashed]
-        frames = [rect for rect in scene.rects if rect.dashed]
-        assert len(scene.edges) == edges
-        assert all(inside(rect, page) for rect in scene.rects)
-        assert all(apart(a, b) for a, b in itertools.combinations(cells, 2))
-        for frame in frames:
-            others = [*cells, *(other for other in frames if other is not frame)]
-            assert all(
-                inside(rect, frame) or inside(frame, rect) or apart(rect, frame) for rect in others
-            )
-        for line in scene.lines:
-            room = Rect(line.x - line.width / 2, line.y - 1, line.width, 2, "")
-            assert any(inside(room, rect) for rect in scene.rects)
-
-
-@pytest.mark.parametrize(
-    ("direction", "way"), [("TB", (0, 1)), ("BT", (0, -1)), ("LR", (1, 0)), ("RL", (-1, 0))]
-)
-def test_arrows_point_the_way_that_was_asked_for(direction: str, way: tuple[int, int]) -> None:
-    scene = scene_of(frame_of(MODELS["chain"], EVERYTHING, False), direction, "ortho")
-    (edge,) = scene.edges
-    start, tip = edge.curves[0].start, edge.head[0]
-    assert [np.sign(round(tip[i] - start[i], 1)) for i in (0, 1)] == list(way)
-    # From the border of a box to the border of the next.
-    for x, y in (start, tip):
-        assert any(
-            abs(x - end) < 0.02 or abs(y - top) < 0.02
-            for rect in scene.rects
-            for end, top in [(rect.x, rect.y), (rect.x + rect.width, rect.y + rect.height)]
-        )
-
-
-def test_a_layer_that_takes_what_it_gives_has_an_edge_around_it() -> None:
-    scene = scene_of(frame_of(MODELS["twice"], EVERYTHING, False), "TB", "ortho")
-    (around,) = [edge for edge in scene.edges if edge.curves[0].start[1] > edge.head[0][1]]
-    boxes = [rect for rect in scene.rects if rect.y < around.curves[1].start[1]]
-    assert around.curves[1].start[0] > max(rect.x + rect.width for rect in boxes)
-
-
-def test_straight_edges_are_straight() -> None:
-    frame = frame_of(MODELS["branched"], EVERYTHING, False)
-    for curve in [c for edge in scene_of(frame, "TB", "line").edges for c in edge.curves]:
-        assert curve.first == curve.start
-        assert curve.second == curve.end
-    assert any(
-        c.first != c.start for edge in scene_of(frame, "TB", "ortho").edges for c in edge.curves
-    )
-
-
-def test_an_svg_has_every_name_and_is_xml(tmp_path: Path) -> None:
-    path = tmp_path / "model.svg"
-    plot_model(MODELS["nested"], path, show_layer_names=True, expand_nested=True)
-    root = ET.parse(path).getroot()
-    texts = {"".join(text.itertext()) for text in root.iter(f"{SVG}text")}
-    assert {"pair", "tail", "tip", "t2 (ReLU)", "joined (Concatenate)"} <= texts
-    assert len(list(root.iter(f"{SVG}polygon"))) == 8
-
-
 @reads_text
-def test_names_cannot_leave_their_place(tmp_path: Path) -> None:
+def test_names_cannot_leave_their_place() -> None:
     class Named(tf.keras.layers.Layer):
         def call(self, x: Any) -> Any:
             return x
@@ -192,13 +95,6 @@ def test_names_cannot_leave_their_place(tmp_path: Path) -> None:
     start = tf.keras.Input((2,))
     model = tf.keras.Model(start, Named(name=name)(start), name='m"}')
     outer = tf.keras.Model(start, model(start), name="o")
-    path = tmp_path / "model.svg"
-    plot_model(outer, path, show_layer_names=True, expand_nested=True)
-    root = ET.parse(path).getroot()
-    assert not list(root.iter(f"{SVG}script"))
-    assert f"{name} ({Named.__name__})" in {
-        "".join(text.itertext()) for text in root.iter(f"{SVG}text")
-    }
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "pydot", None)
         text = model_to_dot(outer, expand_nested=True).to_string()
@@ -207,42 +103,12 @@ def test_names_cannot_leave_their_place(tmp_path: Path) -> None:
     assert "<script>" not in text
 
 
-def test_a_png_is_drawn_by_pillow_in_the_wanted_resolution(tmp_path: Path) -> None:
-    sizes = {}
-    for dpi in (96, 192):
-        plot_model(small(), tmp_path / "a.png", show_shapes=True, show_trainable=True, dpi=dpi)
-        with Image.open(tmp_path / "a.png") as image:
-            sizes[dpi] = image.size
-            pixels = np.asarray(image)
-            assert image.format == "PNG"
-    assert all(abs(2 * a - b) <= 2 for a, b in zip(sizes[96], sizes[192], strict=True))
-    assert pixels[0, 0].tolist() == [255] * 3
-    assert (pixels == [34, 139, 34]).all(-1).sum() > 100  # forestgreen
-    assert (pixels == 0).all(-1).mean() > 0.05
-    plot_model(small(), tmp_path / "bare")
-    with Image.open(tmp_path / "bare") as image:
-        assert image.format == "PNG"
-    plot_model(small(), tmp_path / "a.pdf")
-    assert (tmp_path / "a.pdf").read_bytes()[:5] == b"%PDF-"
-
-
-def test_a_huge_picture_is_made_smaller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pinnace.keras.drawing import pixels
-
-    monkeypatch.setattr(pixels, "_MOST_PIXELS", 10_000)
-    plot_model(small(), tmp_path / "a.png", dpi=10_000)
-    with Image.open(tmp_path / "a.png") as image:
-        assert 8_000 < image.size[0] * image.size[1] < 11_000
-
-
-def test_without_graphviz_and_pillow_the_picture_is_beside(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.warns(UserWarning, match=r"(?s)model.png needs Graphviz.*is in model.svg"):
-        plot_model(small(), tmp_path / "model.png")
-    assert not (tmp_path / "model.png").exists()
-    assert ET.parse(tmp_path / "model.svg").getroot().tag == f"{SVG}svg"
+def test_without_graphviz_the_graph_is_beside_as_text(tmp_path: Path) -> None:
+    for name in ("model.png", "model.svg", "model"):
+        with pytest.warns(UserWarning, match=r"(?s)needs Graphviz.*is in model.dot.*apt install"):
+            assert plot_model(small(), tmp_path / name, show_layer_names=True) is None
+        assert "<b>a</b> (Dense)" in (tmp_path / "model.dot").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["model.dot"]
 
 
 PROGRAM = """#!{python}
@@ -305,11 +171,10 @@ def test_what_cannot_be_drawn_is_an_error(tmp_path: Path) -> None:
             function(small(), *arguments, show_shape=True)
     with pytest.raises(ValueError, match="rankdir must be one of TB, BT, LR, RL, got 'UP'"):
         plot_model(small(), path, rankdir="UP")
-    with pytest.raises(ValueError, match="to_file must end in what Pillow writes"):
-        plot_model(small(), tmp_path / "a.xyz")
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("graphviz")
 def test_a_notebook_gets_the_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Display:
         @staticmethod
@@ -321,16 +186,8 @@ def test_a_notebook_gets_the_picture(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setitem(sys.modules, "IPython", Display)
     monkeypatch.setitem(sys.modules, "IPython.display", Display)
-    assert plot_model(small(), tmp_path / "a.png") == ("image", b"\x89PNG")
-    assert plot_model(small(), tmp_path / "a.svg") == ("image", b"<svg")
+    assert plot_model(small(), tmp_path / "a.png") == ("image", b"-Tpn")
+    assert plot_model(small(), tmp_path / "a.svg") == ("image", b"-Tsv")
     assert plot_model(small(), tmp_path / "a.dot") is None
     monkeypatch.delitem(sys.modules, "IPython")
     assert plot_model(small(), tmp_path / "a.png") is None
-
-
-def test_a_deep_model_is_drawn_in_time() -> None:
-    x = start = tf.keras.Input((4,))
-    for _ in range(120):
-        x = tf.keras.layers.Add()([x, tf.keras.layers.Dense(4)(x)])
-    scene = scene_of(frame_of(tf.keras.Model(start, x), EVERYTHING, False), "TB", "ortho")
-    assert len(scene.edges) == 360

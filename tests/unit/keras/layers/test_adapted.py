@@ -244,7 +244,16 @@ def test_modes_and_kinds_that_cannot_be_are_refused() -> None:
         (lambda: layer.quantize("int7"), ValueError, "Invalid quantization mode"),
         (lambda: layer.quantize(), ValueError, "either `mode` or `config`"),
         (lambda: layer.quantize("float8"), NotImplementedError, "'int8', 'int4'.*'float8'"),
-        (lambda: layer.quantize("gptq"), ValueError, "must pass a `GPTQConfig` object"),
+        (
+            lambda: layer.quantize("gptq"),
+            NotImplementedError,
+            "GPTQ.* is not in pinnace",
+        ),
+        (
+            lambda: keras.layers.Dense(2, dtype="awq/4/-1_from_float32"),
+            NotImplementedError,
+            "awq/4/-1_from_float32.: AWQ",
+        ),
         (lambda: layer.quantize("int8", config=3), ValueError, "instance of `QuantizationConfig`"),
         (
             lambda: layer.quantize("int8", config=q.Int4QuantizationConfig()),

@@ -55,19 +55,16 @@ def test_bytes_become_floats_as_in_training():
     assert plain.shape == training.shape
 
 
-def test_masks_and_boxes_go_with_the_pictures():
+def test_masks_go_with_the_pictures():
     picture = np.zeros((1, 8, 16, 1), "float32")
     picture[0, 2:4, 6:10] = 1.0
     given = {
         "images": picture,
         "segmentation_masks": picture.astype("int32"),
-        "bounding_boxes": {"boxes": [[[6.0, 2.0, 10.0, 4.0]]], "labels": [[3]]},
     }
-    layer = layers.RandomCrop(4, 4, bounding_box_format="xyxy")
+    layer = layers.RandomCrop(4, 4)
     found = layer(given, training=False)
     # The middle 8 by 8, of which the columns begin at 4, in half the size.
-    np.testing.assert_allclose(found["bounding_boxes"]["boxes"], [[[1.0, 1.0, 3.0, 2.0]]])
-    np.testing.assert_array_equal(found["bounding_boxes"]["labels"], [[3]])
     expected = np.zeros((1, 4, 4, 1))
     expected[0, 1:2, 1:3] = 1
     np.testing.assert_array_equal(found["segmentation_masks"], expected)
@@ -98,10 +95,10 @@ def test_a_model_is_trained_and_asked_with_one_shape(tmp_path):
 LAYERS = [
     *(layers.RandomCrop(4, 6), layers.CenterCrop(4, 6), layers.Resizing(4, 6)),
     *(layers.RandomZoom(0.3), layers.RandomRotation(0.3), layers.RandomTranslation(0.2, 0.2)),
-    *(layers.RandomFlip(), layers.RandomShear(0.2, 0.2), layers.RandomPerspective()),
-    *(layers.RandomBrightness(0.2), layers.RandomContrast(0.2), layers.RandomErasing()),
-    *(layers.RandAugment(), layers.AugMix(), layers.RandomElasticTransform(0.5)),
-    *(layers.RandomGrayscale(), layers.Solarization(), layers.AutoContrast()),
+    *(layers.RandomFlip(), layers.RandomShear(0.2, 0.2)),
+    *(layers.RandomBrightness(0.2), layers.RandomContrast(0.2)),
+    *(layers.RandAugment(),),
+    *(layers.Solarization(), layers.AutoContrast()),
 ]
 
 

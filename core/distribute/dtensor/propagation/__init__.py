@@ -1,1 +1,0 @@
-"""Which layouts the results of ops have: rules by the names of ops, and graphs node by node."""
