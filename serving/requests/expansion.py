@@ -77,16 +77,17 @@ def check_expansion(needed: int, what: str) -> None:
         )
 
 
-def check_reply(size: int) -> None:
+def check_reply(size: int, most: int | None = None) -> None:
     """Raise if the answer that is being encoded may not have so many bytes.
 
     Args:
         size: that it has at least.
+        most: that it may have; None for what this thread's may.
 
     Raises:
         ResourceExhaustedError: it may not.
     """
-    most = ALLOWANCE.most_reply
+    most = ALLOWANCE.most_reply if most is None else most
     if size > most:
         raise ResourceExhaustedError(
             f"the answer would have {size} bytes or more, and an answer may have {most}\n"

@@ -15,10 +15,13 @@ import pinnace as tf
 from pinnace.framework.errors import ResourceExhaustedError
 from pinnace.graph.codec.tensors import decode_tensor, encode_tensor, list_tensor
 from pinnace.proto import inference_service_pb2 as v2
+from pinnace.proto.inference_pb2 import ClassificationResult
 from pinnace.proto.predict_pb2 import PredictRequest, PredictResponse
 from pinnace.serving.config.model_config import ModelConfig
 from pinnace.serving.config.settings import Settings
 from pinnace.serving.http.json_arrays import encode_array
+from pinnace.serving.http.json_examples import _classes_text
+from pinnace.serving.messages.examples import Classify
 from pinnace.serving.messages.model_infer import _Inferred
 from pinnace.serving.messages.prediction import _Predicted
 from pinnace.serving.models.loading import load_model
@@ -349,6 +352,48 @@ def test_outputs_together_are_refused_before_any_is_written() -> None:
         finally:
             tracemalloc.stop()
             ALLOWANCE.most_reply = NO_LIMIT
+
+
+@pytest.mark.parametrize("with_labels", [False, True])
+def test_many_classes_are_refused_before_they_are_pairs(with_labels: bool) -> None:
+    """Few bytes of examples are as many classes as a model has for each: over both wires."""
+    outputs: dict[str, Any] = {"scores": np.full((2000, 1000), 0.5, np.float32)}
+    if with_labels:
+        outputs["classes"] = np.broadcast_to(np.array([b"label"], object), (2000, 1000))
+    for encode in (Classify._encoded, _classes_text):
+        few = {name: array[:3, :5] for name, array in outputs.items()}
+        assert encode(few, 3)
+        ALLOWANCE.most_reply = 10**7
+        tracemalloc.start()
+        try:
+            with pytest.raises(ResourceExhaustedError, match="an answer may have 10000000"):
+                encode(outputs, 2000)
+            assert tracemalloc.get_traced_memory()[1] < 4 * 2**20
+        finally:
+            tracemalloc.stop()
+            ALLOWANCE.most_reply = NO_LIMIT
+
+
+def test_classes_in_pieces_are_the_message() -> None:
+    scores = np.float32([[0.25, 0, -1.5], [3e38, 1e-45, 0.1]])
+    classes = np.array([[b"a", b"", b"\xc3\xa4"], [b"x" * 200, b"b", b"c"]], object)
+    for outputs in (
+        {"scores": scores},
+        {"classes": classes},
+        {"scores": scores, "classes": classes},
+    ):
+        rows = ClassificationResult.FromString(Classify._encoded(outputs, 2)).classifications
+        found = json.loads(_classes_text(outputs, 2))
+        for i, (row, pairs) in enumerate(zip(rows, found, strict=True)):
+            labels = classes[i].tolist() if "classes" in outputs else [b""] * 3
+            wanted = scores[i].tolist() if "scores" in outputs else [0.0] * 3
+            assert [one.label.encode() for one in row.classes] == labels
+            assert [one.score for one in row.classes] == wanted
+            assert [label.encode() for label, _ in pairs] == labels
+            assert np.float32([score for _, score in pairs]).tolist() == wanted
+    nothing = np.float32([[np.nan, np.inf, -np.inf]])
+    assert _classes_text({"scores": nothing}, 1) == b'[[["",NaN],["",Infinity],["",-Infinity]]]'
+    assert _classes_text({"scores": np.zeros((2, 0), np.float32)}, 2) == b"[[],[]]"
 
 
 class _Named:
