@@ -81,6 +81,7 @@ comma := ,
 sum = $(shell printf '%s' '$(1)' | cksum | cut -d ' ' -f 1)
 DECLARED := $(shell cat pyproject.toml | cksum | cut -d ' ' -f 1)
 INSTALLED := $(VENV)/.installed-$(DECLARED)
+UV := $(CACHE)/venvs/uv-$(call sum,$(UV_PINS))
 LOWEST := $(CACHE)/venvs/lowest-$(call sum,$(UV_PINS) $(DECLARED))
 # Machine code of the kernels that all programs share, made once and again when their sources change.
 KERNELS := core/engine/library/kernels.json
@@ -120,7 +121,7 @@ PROXIES := $(CACHE)/debian/$(call sum,$(PROXIES_DEBIAN))
 KUBERNETES := $(CACHE)/venvs/kubernetes-$(call sum,$(KUBERNETES_PINS) $(KSERVE_PINS))
 MPI := $(CACHE)/venvs/mpi-$(call sum,$(MPI_PINS))
 DOCS := $(CACHE)/venvs/docs-$(call sum,$(DOCS_PINS))
-RELEASE := $(CACHE)/venvs/release-$(call sum,$(RELEASE_PINS))
+RELEASE := $(CACHE)/venvs/release-$(call sum,$(shell cksum < tools/release.txt))
 PROTOC := $(CACHE)/venvs/protoc-$(call sum,$(PROTOC_PINS))
 LINKS := build/links
 DIGITS := models/digits/1
@@ -350,8 +351,12 @@ $(DOCS)/.installed:
 	$(call venv,$(DOCS),$(DOCS_PINS),$(DOCS_PINS))
 	@touch $@
 
-$(RELEASE)/.installed:
-	$(call venv,$(RELEASE),$(RELEASE_PINS),$(RELEASE_PINS))
+$(UV)/.installed:
+	$(call venv,$(UV),$(UV_PINS),$(UV_PINS))
+	@touch $@
+
+$(RELEASE)/.installed: tools/release.txt
+	$(call venv,$(RELEASE),--require-hashes --only-binary :all: -r tools/release.txt,$(RELEASE_PINS)$(comma) by hash)
 	@touch $@
 
 $(PROTOC)/.installed:
@@ -739,6 +744,13 @@ interpreters: wheel ## the same and the tests that the interpreter decides, on P
 .PHONY: release
 release: docs $(RELEASE)/.installed ## dist/: sdist and wheel, built twice and compared, tried, with SBOM and licences
 	$(VENV)/bin/python tools/release.py --programs $(RELEASE)/bin --site build/site.tar.xz $(ARGS)
+
+# Whoever changes RELEASE_PINS runs it, and looks at what else changed.
+.PHONY: release-pins
+release-pins: $(UV)/.installed ## tools/release.txt: what builds a release, by hash, as the index has it today
+	@{ sed -n '/^#/p' tools/release.txt; printf '%s\n' $(RELEASE_PINS) | $(UV)/bin/uv pip compile -q --universal \
+	  --python-version 3.11 --generate-hashes --no-header --no-annotate --only-binary :all: -; } > tools/release.new
+	@mv tools/release.new tools/release.txt
 
 .PHONY: clean
 clean: ## remove what was built (not .venv, .cache and models)

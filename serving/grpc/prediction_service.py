@@ -5,6 +5,8 @@ Source: docs/reference/serving_api.md 2.
 
 from __future__ import annotations
 
+import asyncio
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
@@ -22,7 +24,16 @@ from pinnace.serving.messages.fields import parse, which_model
 from pinnace.serving.messages.prediction import Predict
 from pinnace.serving.models.metadata import read_metadata
 from pinnace.serving.requests.classify_regress import CLASSIFY, REGRESS
-from pinnace.serving.requests.expansion import ALLOWANCE, COPIES, allowed_bytes, check_expansion
+from pinnace.serving.requests.expansion import (
+    ALLOWANCE,
+    COPIES,
+    PIECE_BYTES,
+    allowed_bytes,
+    check_expansion,
+    check_reply,
+    joined,
+    pieces_of_bytes,
+)
 from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 from pinnace.storage.varints import field_header
 
@@ -111,12 +122,17 @@ class PredictionService:
         count = len(kinds) * count_examples(message.input)
         check_expansion(COPIES * _ANSWER_BYTES * count, f"{count} answers to {len(kinds)} tasks")
         parts: list[bytes] = []
+        size = 0
         for task, kind in zip(message.tasks, kinds, strict=True):
             wire = kind(task.model_spec, message.input, is_task=True)
             which = which_model(task.model_spec)
             found = await answer(self._exchange, wire, which, data, context)
             parts += [field_header(_RESULTS, len(found)), found]
-        return b"".join(parts)
+            size += len(found)
+            check_reply(size, self._exchange.most_reply)
+        if size <= PIECE_BYTES:
+            return b"".join(parts)
+        return await asyncio.to_thread(joined, chain.from_iterable(map(pieces_of_bytes, parts)))
 
     async def get_model_metadata(self, data: bytes, _: Context) -> bytes:
         """The signatures of a model."""

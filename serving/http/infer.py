@@ -24,10 +24,11 @@ from pinnace.serving.requests.datatypes import (
     count,
     datatype_of,
     dtype_named,
+    long_tensor,
     read_tensor,
     write_tensor,
 )
-from pinnace.serving.requests.expansion import joined, pieces_of_bytes
+from pinnace.serving.requests.expansion import check_reply, joined
 from pinnace.serving.requests.infer_parameters import (
     RequestedOutput,
     asked_signature,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.dtypes import DType
     from pinnace.serving.models.servable import Servable
+    from pinnace.serving.requests.long_values import Long
     from pinnace.serving.requests.regions import Place
     from pinnace.serving.requests.reply import ReplyHeaders
     from pinnace.serving.running.signatures import Array, Arrays, Runnable
@@ -154,7 +156,7 @@ class Encoder:
     def __call__(self, outputs: Arrays) -> Reply:
         """The reply."""
         tensors = []
-        raw = []
+        raw: list[Long] = []
         places: dict[str, int] = {}
         for output in self._wanted:
             array = output.of(np.asarray(outputs[output.name]))
@@ -163,9 +165,10 @@ class Encoder:
                 places[output.name] = len(data := write_tensor(array))
                 regions().write(output.name, output.place, data)
             elif output.is_binary:
-                raw.append(write_tensor(array))
-        head, headers = self._head(tensors, [len(part) for part in raw], places)
-        return Reply(joined(chain((head,), *map(pieces_of_bytes, raw))), 200, headers)
+                raw.append(long_tensor(array))
+        check_reply(sum(part.size for part in raw))
+        head, headers = self._head(tensors, [part.size for part in raw], places)
+        return Reply(joined(chain((head,), *(part.parts for part in raw))), 200, headers)
 
     def encode_rows(self, outputs: Arrays, rows: Sequence[int]) -> list[Reply] | None:
         """The reply to each of several requests with this question, whose rows ran together."""

@@ -25,12 +25,12 @@ from pinnace.serving.requests.classify_regress import (
     example_feeds,
     regression_values,
 )
-from pinnace.serving.requests.expansion import check_expansion
+from pinnace.serving.requests.expansion import check_expansion, joined
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pinnace.proto.example_pb2 import Feature
     from pinnace.serving.http.json_text import Json
@@ -184,14 +184,20 @@ def _bytes(item: Json, where: str) -> bytes:
 
 
 def _classes_text(outputs: Arrays, count: int) -> bytes:
-    rows = []
+    return joined(_class_rows(outputs, count))
+
+
+def _class_rows(outputs: Arrays, count: int) -> Iterator[bytes]:
+    before = b"["
     for row in classifications(outputs, count):
+        scores = encode_array(np.array([score for _, score in row], np.float32))
         pairs = (
-            b"[" + orjson.dumps(label) + b"," + encode_array(np.array(score, np.float32)) + b"]"
-            for label, score in row
+            b"[" + orjson.dumps(label) + b"," + score + b"]"
+            for (label, _), score in zip(row, scores[1:-1].split(b","), strict=False)
         )
-        rows.append(b"[" + b",".join(pairs) + b"]")
-    return b"[" + b",".join(rows) + b"]"
+        yield before + b"[" + b",".join(pairs) + b"]"
+        before = b","
+    yield b"]"
 
 
 def _values_text(outputs: Arrays, count: int) -> bytes:

@@ -6,13 +6,14 @@ docs/reference/serving_api.md 2.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.graph.codec.tensors import listed
-from pinnace.proto.inference_pb2 import ClassificationResult, ModelSpec
+from pinnace.proto.inference_pb2 import ClassificationResult, Classifications, ModelSpec
 from pinnace.serving.messages.fields import refusal
 from pinnace.serving.messages.prediction import describe
 from pinnace.serving.requests.classify_regress import (
@@ -21,14 +22,14 @@ from pinnace.serving.requests.classify_regress import (
     regression_values,
 )
 from pinnace.serving.requests.datatypes import SLICE
-from pinnace.serving.requests.expansion import check_expansion
+from pinnace.serving.requests.expansion import check_expansion, joined, pieces_of_bytes
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
 from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 from pinnace.storage.varints import field_header
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pinnace.proto.inference_pb2 import SerializedInput
     from pinnace.serving.models.servable import Servable
@@ -95,12 +96,7 @@ class Classify(_OfExamples):
 
     @staticmethod
     def _encoded(outputs: Arrays, count: int) -> bytes:
-        result = ClassificationResult()
-        for row in classifications(outputs, count):
-            classes = result.classifications.add().classes
-            for label, score in row:
-                classes.add(label=label, score=score)
-        return result.SerializeToString()
+        return joined(_class_rows(outputs, count))
 
 
 class Regress(_OfExamples):
@@ -112,6 +108,16 @@ class Regress(_OfExamples):
     @staticmethod
     def _encoded(outputs: Arrays, count: int) -> bytes:
         return encode_regressions(regression_values(outputs, count))
+
+
+def _class_rows(outputs: Arrays, count: int) -> Iterator[bytes]:
+    """The fields of a ClassificationResult, one for each example: in pieces, as others run."""
+    number = ClassificationResult.CLASSIFICATIONS_FIELD_NUMBER
+    for row in classifications(outputs, count):
+        message = Classifications()
+        for label, score in row:
+            message.classes.add(label=label, score=score)
+        yield field_header(number, message.ByteSize()) + message.SerializeToString()
 
 
 class _Around:
@@ -138,7 +144,7 @@ class _Around:
         parts = [
             part for number, data in fields for part in (field_header(number, len(data)), data)
         ]
-        return Reply(b"".join(parts), 0)
+        return Reply(joined(chain.from_iterable(map(pieces_of_bytes, parts))), 0)
 
 
 def encode_regressions(values: Array) -> bytes:

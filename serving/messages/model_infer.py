@@ -5,6 +5,7 @@ Source: docs/reference/serving_api.md 5.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,17 +22,21 @@ from pinnace.serving.requests.datatypes import (
     count,
     datatype_of,
     dtype_named,
+    long_tensor,
     read_tensor,
     write_tensor,
 )
+from pinnace.serving.requests.expansion import PIECE_BYTES, check_reply, joined
 from pinnace.serving.requests.infer_parameters import (
     RequestedOutput,
     asked_signature,
     requested_output,
 )
+from pinnace.serving.requests.long_values import Long
 from pinnace.serving.requests.regions import place_of, read_places, regions
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
+from pinnace.storage.varints import field_header
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -180,20 +185,30 @@ class _Inferred:
         response = ModelInferResponse(
             model_name=self._name, model_version=self._version, id=self._id
         )
+        raws: list[Long] = []
         for output in self._outputs:
             array = output.of(np.asarray(results[output.name]))
-            data = write_tensor(array)
             row = response.outputs.add(
                 name=output.name, datatype=datatype_of(array), shape=array.shape
             )
-            if output.place is not None:
-                regions().write(output.name, output.place, data)
-                for name, value in output.place.parameters(len(data)).items():
-                    kind = "string_param" if isinstance(value, str) else "int64_param"
-                    setattr(row.parameters[name], kind, value)
-                data = b""  # an entry all the same: clients count them
-            response.raw_output_contents.append(data)
-        return Reply(response.SerializeToString(), 0)
+            if output.place is None:
+                raws.append(long_tensor(array))
+                continue
+            data = write_tensor(array)
+            regions().write(output.name, output.place, data)
+            for name, value in output.place.parameters(len(data)).items():
+                kind = "string_param" if isinstance(value, str) else "int64_param"
+                setattr(row.parameters[name], kind, value)
+            raws.append(Long(0, ()))  # an entry all the same: clients count them
+        size = sum(raw.size for raw in raws)
+        check_reply(size)
+        if size <= PIECE_BYTES:
+            response.raw_output_contents.extend([b"".join(raw.parts) for raw in raws])
+            return Reply(response.SerializeToString(), 0)
+        # A message would copy them twice, and other threads wait for each copy.
+        number = ModelInferResponse.RAW_OUTPUT_CONTENTS_FIELD_NUMBER
+        fields = (chain((field_header(number, raw.size),), raw.parts) for raw in raws)
+        return Reply(joined(chain((response.SerializeToString(),), *fields)), 0)
 
 
 def _parameters(message: Mapping[str, InferParameter]) -> dict[str, object]:

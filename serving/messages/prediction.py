@@ -25,12 +25,13 @@ from pinnace.serving.messages.fields import refusal
 from pinnace.serving.requests.datatypes import MAX_RANK, SLICE
 from pinnace.serving.requests.expansion import (
     COPIES,
+    PIECE_BYTES,
     check_expansion,
     check_reply,
     joined,
-    pieces_of_bytes,
     raw_bytes,
 )
+from pinnace.serving.requests.long_values import Long, as_fields, as_they_lie, as_varints
 from pinnace.serving.requests.reply import Reply
 from pinnace.serving.requests.wires import Decoded
 from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
@@ -61,8 +62,23 @@ _LISTS: Mapping[DType, str] = (
 )
 
 
-# The numbers of the fields of those lists that hold the bytes of their elements.
-_PACKED = {dtypes.float32: 5, dtypes.float64: 6}
+# Lists whose elements are bytes as they lie in memory, or whole numbers in as many as they need:
+# the fields of `TensorProto`. Every other dtype is `int_val`'s.
+_FIXED: Mapping[DType, int] = {
+    dtypes.float32: 5,
+    dtypes.float64: 6,
+    dtypes.complex64: 9,
+    dtypes.bool: 11,
+    dtypes.complex128: 12,
+}
+_VARYING: Mapping[DType, int] = {
+    dtypes.int64: 10,
+    dtypes.uint32: 16,
+    dtypes.uint64: 17,
+    **dict.fromkeys((dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8, dtypes.uint16), 7),
+    **dict.fromkeys((dtypes.float16, dtypes.bfloat16), 13),
+}
+_TEXTS = 8
 _CONTENT = 4  # the number of `tensor_content`
 _MAP_KEY, _MAP_VALUE = 1, 2  # the fields of an entry of a map
 
@@ -152,19 +168,20 @@ class _Predicted:
     def __call__(self, outputs: Arrays) -> Reply:
         """The response."""
         response = PredictResponse()
-        large: list[bytes | memoryview] = []
+        large: list[Long] = []
         for key in self.wanted:
-            parts = _large_entry(key, outputs[key], self._as_content)
-            if parts is None:
+            entry = _large_entry(key, outputs[key], self._as_content)
+            if entry is None:
                 _put(response.outputs[key], outputs[key], self._as_content)
             else:
-                large += parts
+                large.append(entry)
+        check_reply(sum(entry.size for entry in large))
         spec = response.model_spec
         spec.name, spec.version.value = self._name, self._version
         spec.signature_name = self._signature
         body = response.SerializeToString()
         if large:
-            body = joined(chain((body,), *map(pieces_of_bytes, large)))
+            body = joined(chain((body,), *(entry.parts for entry in large)))
         return Reply(body, 0)
 
 
@@ -242,32 +259,54 @@ def _check_filled(message: TensorProto, where: str) -> None:
     check_expansion(COPIES * size * count, f"{where} of {count} elements")
 
 
-def _large_entry(key: str, array: Array, as_content: bool) -> list[bytes | memoryview] | None:
-    """A large output as its entry of `PredictResponse.outputs`, its numbers as they lie in memory.
+def _large_entry(key: str, array: Array, as_content: bool) -> Long | None:
+    """A large output as its entry of `PredictResponse.outputs`.
 
-    A message would copy them three times, and other threads wait for each copy. Fields of a message
+    A message would hold it several times, and other threads wait for each copy. Fields of a message
     may stand behind it, so the entry follows the rest of the response.
 
     Returns:
         None where a message is as good.
+
+    Raises:
+        ResourceExhaustedError: an answer may not be so long.
     """
-    if array.dtype == object or array.size <= SLICE:
+    is_text = array.dtype == object
+    if sys.byteorder != "little" or not (array.size > SLICE or (is_text and _is_long(array))):
         return None
-    dtype = dtypes.from_numpy(array.dtype)
-    number = _CONTENT if as_content else _PACKED.get(dtype)
-    if dtype not in _LISTS or number is None:
-        return None
-    check_reply(array.nbytes)
+    dtype = dtypes.string if is_text else dtypes.from_numpy(array.dtype)
+    check_reply(array.nbytes if dtype in _FIXED or (as_content and not is_text) else array.size)
+    if is_text:
+        start, values = b"", as_fields(array, _TEXTS)
+    else:
+        number, values = _values(array, dtype, as_content)
+        if not number:
+            return None
+        start = field_header(number, values.size)
     head = TensorProto(dtype=dtype.enum, tensor_shape=encode_shape(Shape.of(array.shape)))  # type: ignore[arg-type]
-    start = head.SerializeToString() + field_header(number, array.nbytes)
+    start = head.SerializeToString() + start
     name = key.encode()
     entry = field_header(_MAP_KEY, len(name)) + name
-    entry += field_header(_MAP_VALUE, len(start) + array.nbytes) + start
-    is_whole = array.flags.c_contiguous
-    raw: bytes | memoryview
-    raw = array.reshape(-1).view(np.uint8).data if is_whole else raw_bytes(array)
+    entry += field_header(_MAP_VALUE, len(start) + values.size) + start
     outputs = PredictResponse.OUTPUTS_FIELD_NUMBER
-    return [field_header(outputs, len(entry) + array.nbytes) + entry, raw]
+    whole = field_header(outputs, len(entry) + values.size) + entry
+    return Long(len(whole) + values.size, chain((whole,), values.parts))
+
+
+def _values(array: Array, dtype: DType, as_content: bool) -> tuple[int, Long]:
+    """The field of a tensor's numbers, and these; 0 for one that a message knows."""
+    if as_content and dtype in _LISTS:
+        return _CONTENT, as_they_lie(array)
+    if dtype in _FIXED and not as_content:
+        return _FIXED[dtype], as_they_lie(array)
+    if dtype not in _VARYING or as_content:
+        return 0, Long(0, ())
+    return _VARYING[dtype], as_varints(array)
+
+
+def _is_long(texts: Array) -> bool:
+    """Whether few texts are many bytes."""
+    return sum(map(len, texts.ravel().tolist())) > PIECE_BYTES
 
 
 def _put(message: TensorProto, array: Array, as_content: bool) -> None:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.serving.requests.datatypes import SLICE
+from pinnace.serving.requests.expansion import PIECE_BYTES, check_reply, chunks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pinnace.framework.dtypes import DType
     from pinnace.framework.specs import TensorSpec
@@ -24,6 +28,8 @@ REGRESS = "tensorflow/serving/regress"
 
 _INPUT = "inputs"
 _CLASSES, _SCORES, _VALUES = "classes", "scores", "outputs"
+# Of each class its tag and length; of a score, if it is not 0, a tag and four bytes.
+_BYTES_OF_CLASS, _BYTES_OF_SCORE = 2, 5
 _METHODS = {"classify": CLASSIFY, "regress": REGRESS}
 
 
@@ -80,7 +86,7 @@ def example_feeds(
     return {name: examples}
 
 
-def classifications(outputs: Arrays, count: int) -> list[list[tuple[str, float]]]:
+def classifications(outputs: Arrays, count: int) -> Iterator[list[tuple[str, float]]]:
     """Labels with their scores, for each example.
 
     Args:
@@ -92,6 +98,7 @@ def classifications(outputs: Arrays, count: int) -> list[list[tuple[str, float]]
 
     Raises:
         InvalidArgumentError: the outputs are others.
+        ResourceExhaustedError: an answer may not have so many.
     """
     classes, scores = outputs.get(_CLASSES), outputs.get(_SCORES)
     for name, array, dtype in (
@@ -115,13 +122,32 @@ def classifications(outputs: Arrays, count: int) -> list[list[tuple[str, float]]
             "Tensors class and score should match in dim_size(1). Got "
             f"{classes.shape[1]} vs. {scores.shape[1]}"
         )
-    rows: list[list[tuple[str, float]]] = []
+    check_reply(_least_bytes(classes, scores))
+    return _rows(classes, scores, count)
+
+
+def _least_bytes(classes: Array | None, scores: Array | None) -> int:
+    """Bytes of the shortest form that labels and scores have: protobuf's."""
+    size = 0
+    if scores is not None:
+        size += _BYTES_OF_CLASS * scores.size
+        counts = map(np.count_nonzero, chunks_of(scores, PIECE_BYTES))
+        size += _BYTES_OF_SCORE * sum(counts)
+    if classes is not None:
+        size += _BYTES_OF_CLASS * classes.size if scores is None else 0
+        for chunk in chunks_of(classes, SLICE):
+            size += sum(map(len, chunk.tolist()))
+    return size
+
+
+def _rows(
+    classes: Array | None, scores: Array | None, count: int
+) -> Iterator[list[tuple[str, float]]]:
     for i in range(count):
         labels = None if classes is None else [_label(item) for item in classes[i].tolist()]
         values = None if scores is None else [float(x) for x in scores[i]]
         size = len(labels if labels is not None else values or ())
-        rows.append(list(zip(labels or [""] * size, values or [0.0] * size, strict=True)))
-    return rows
+        yield list(zip(labels or [""] * size, values or [0.0] * size, strict=True))
 
 
 def regression_values(outputs: Arrays, count: int) -> Array:

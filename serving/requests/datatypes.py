@@ -5,14 +5,14 @@ Source: docs/reference/serving_api.md 4, binary tensor data extension.
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
-from pinnace.serving.requests.expansion import raw_bytes
+from pinnace.serving.requests.expansion import check_reply, joined, raw_bytes
+from pinnace.serving.requests.long_values import Long, as_they_lie, raw_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,14 +134,21 @@ def read_tensor(name: str, dtype: DType, shape: tuple[int, ...], raw: memoryview
 
 
 def write_tensor(array: Array) -> bytes:
-    """The bytes of a tensor, as `read_tensor` takes them."""
-    if array.dtype == object:
-        parts = []
-        for item in array.ravel().tolist():
-            text = item if isinstance(item, bytes) else str(item).encode()
-            parts += [struct.pack("<I", len(text)), text]
-        return b"".join(parts)
-    return raw_bytes(array)
+    """The bytes of a tensor, as `read_tensor` takes them.
+
+    Raises:
+        ResourceExhaustedError: an answer may not have so many.
+    """
+    if array.dtype != object:
+        return raw_bytes(array)
+    texts = raw_texts(array)
+    check_reply(texts.size)
+    return joined(texts.parts)
+
+
+def long_tensor(array: Array) -> Long:
+    """The same, not written yet."""
+    return raw_texts(array) if array.dtype == object else as_they_lie(array)
 
 
 def _read_strings(name: str, shape: tuple[int, ...], raw: memoryview) -> Array:

@@ -12,13 +12,13 @@ import io
 import threading
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pinnace.framework.errors import ResourceExhaustedError
 from pinnace.serving.errors import RequestTooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy as np
+    from collections.abc import Iterable, Iterator
 
     from pinnace.serving.running.signatures import Arrays
 
@@ -77,16 +77,17 @@ def check_expansion(needed: int, what: str) -> None:
         )
 
 
-def check_reply(size: int) -> None:
+def check_reply(size: int, most: int | None = None) -> None:
     """Raise if the answer that is being encoded may not have so many bytes.
 
     Args:
         size: that it has at least.
+        most: that it may have; None for what this thread's may.
 
     Raises:
         ResourceExhaustedError: it may not.
     """
-    most = ALLOWANCE.most_reply
+    most = ALLOWANCE.most_reply if most is None else most
     if size > most:
         raise ResourceExhaustedError(
             f"the answer would have {size} bytes or more, and an answer may have {most}\n"
@@ -126,10 +127,18 @@ def raw_bytes(array: np.ndarray[Any, Any]) -> bytes:
     check_reply(array.nbytes)
     if array.nbytes <= PIECE_BYTES:
         return array.tobytes()
-    flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
-    step = PIECE_BYTES // array.itemsize
-    parts = (flat[begin : begin + step].tobytes() for begin in range(0, array.size, step))
-    return joined(parts)
+    return joined(chunk.tobytes() for chunk in chunks_of(array, PIECE_BYTES // array.itemsize))
+
+
+def chunks_of(array: np.ndarray[Any, Any], count: int) -> Iterator[np.ndarray[Any, Any]]:
+    """The elements of an array in C order, so many at a time; each chunk for its turn only."""
+    if array.flags.c_contiguous:
+        flat = array.reshape(-1)
+        yield from (flat[begin : begin + count] for begin in range(0, flat.size, count))
+    elif array.size:
+        # It copies rows, where `array.flat` takes twenty times as long for one number at a time.
+        flags = ["external_loop", "buffered", "refs_ok"]
+        yield from np.nditer(array, flags=flags, order="C", buffersize=count)
 
 
 def held_bytes(feeds: Arrays) -> int:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attack.bodies import GRPC_PREDICT
+from attack.bodies import GRPC_INFER, GRPC_PREDICT
 from attack.sending import Sender
 from attack.world import rows
 from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
+from pinnace.proto import inference_service_pb2 as v2
 from pinnace.proto.predict_pb2 import PredictRequest, PredictResponse
 from support.changed_models import write_changed
 
@@ -66,12 +67,48 @@ async def answers(world: World, seconds: float) -> Counter[str]:
                 code = await sender.post(PREDICT, data, headers, is_hot=True)
                 is_right = code == (429 if count >= 1e8 else 200)
                 statuses[str(code) if is_right else f"!{count:.0f} numbers: {code}"] += 1
-            request = PredictRequest()
-            request.model_spec.name, request.model_spec.signature_name = "victim", "view"
-            request.inputs["x"].CopyFrom(encode_tensor(np.float32([3e8])))
-            status = await sender.call(GRPC_PREDICT, request.SerializeToString())
-            statuses[status if status == "RESOURCE_EXHAUSTED" else f"!{status}"] += 1
+            for path, message in _views(3e8):
+                status = await sender.call(path, message)
+                statuses[status if status == "RESOURCE_EXHAUSTED" else f"!{status}"] += 1
     return statuses
+
+
+async def long_answers(world: World, seconds: float) -> Counter[str]:
+    """A hundred megabytes and more as an answer that may be so long, by every wire."""
+    statuses: Counter[str] = Counter()
+    end = time.monotonic() + seconds
+    data = json.dumps({"signature_name": "view", "inputs": [2e7]}).encode()
+    async with Asker(world) as sender:
+        while not statuses or time.monotonic() < end:
+            for headers in ({}, {"Accept": "application/x-npy"}):
+                code = await sender.post(PREDICT, data, headers, is_hot=True)
+                statuses[str(code) if code == 200 else f"!{code}"] += 1
+            for path, message in _views(3e7):
+                status = await sender.call(path, message)
+                statuses[status if status == "OK" else f"!{status}"] += 1
+    return statuses
+
+
+def _views(count: float) -> list[tuple[str, bytes]]:
+    """Calls of gRPC that ask for so many numbers each, of four bytes or as long as text."""
+    found = []
+    for signature, x in (
+        ("view", np.float32([count])),
+        ("whole", np.int32([2**28 - 1, int(count)])),
+        ("whole", np.int32([-1, int(count / 3)])),
+    ):
+        request = PredictRequest()
+        request.model_spec.name, request.model_spec.signature_name = "victim", signature
+        request.inputs["x"].CopyFrom(encode_tensor(x))
+        found.append((GRPC_PREDICT, request.SerializeToString()))
+        asked = v2.ModelInferRequest(model_name="victim")
+        asked.parameters["signature_name"].string_param = signature
+        kind = "FP32" if signature == "view" else "INT32"
+        asked.inputs.add(name="x", datatype=kind, shape=x.shape)
+        asked.raw_input_contents.append(x.tobytes())
+        if x[0] > 0:  # there all numbers have four bytes
+            found.append((GRPC_INFER, asked.SerializeToString()))
+    return found
 
 
 async def patterns(world: World, seconds: float) -> Counter[str]:
@@ -256,11 +293,16 @@ ATTACKS = {
     "loops that never end": endless,
     "a tensor of forty gigabytes": growing,
     "answers of a gigabyte": answers,
+    "answers of a hundred megabytes": long_answers,
     "patterns and long texts": patterns,
     "rows that meet": meeting,
     "versions that cannot run": broken_versions,
     "links out of a model": links,
 }
+
+
+# Whose answers are that long: they take what they ask for.
+LONG = frozenset({"answers of a hundred megabytes"})
 
 
 def _clock(_: Path) -> dict[str, Any]:

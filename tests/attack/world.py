@@ -48,6 +48,10 @@ class Victim(tf.Module):
     def view(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"y": tf.tile(x[:1], [tf.cast(x[0], tf.int32)])}
 
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32, "x")])
+    def whole(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": tf.tile(x[:1], x[1:2])}
+
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "inputs")])
     def text(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"outputs": tf.cast(tf.strings.length(inputs), tf.float32)}
@@ -76,7 +80,7 @@ class Half(tf.Module):
 def save_models(folder: Path) -> None:
     """`victim` and `good`."""
     victim, half = Victim(), Half()
-    names = ("copy", "loop", "grow", "view", "text", "match", "words", "meet")
+    names = ("copy", "loop", "grow", "view", "whole", "text", "match", "words", "meet")
     signatures = {name: getattr(victim, name) for name in names}
     tf.saved_model.save(
         victim,

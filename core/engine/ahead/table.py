@@ -24,6 +24,7 @@ _SOURCES = (
     "codegen/alone.py",
     "codegen/atomics.py",
     "codegen/calls.py",
+    "codegen/chains.py",
     "codegen/channel_tiles.py",
     "codegen/digits.py",
     "codegen/entry_points.py",

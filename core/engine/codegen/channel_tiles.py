@@ -58,7 +58,7 @@ class _ChannelTile(Tile):
         builder = self.builder
         a_pointer, b_pointer = self.number_pointer(a), self.number_pointer(b)
         c_rows = self._windows(c, c_step)
-        starts = self.starts(c_rows, init, masks, mode)
+        starts = self.starts(init, masks, mode)
         section_table = builder.inttoptr(sections, _I64.as_pointer())
         before = builder.block
         section, done = (builder.append_basic_block(name) for name in ("section", "done"))

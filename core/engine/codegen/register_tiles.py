@@ -1,4 +1,4 @@
-"""Register tiles: sums of products that stay in vector registers from the first to the last.
+"""Register tiles: sums of products that stay in vector registers while their terms are added.
 
 A tile is some rows by some vectors of columns. For each step k of the sum one vector of b is
 loaded, and each row's number of a is broadcast and multiplied into that row. Where a row's numbers
@@ -19,6 +19,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from pinnace.engine.codegen.activations import ActivationWriter
+from pinnace.engine.codegen.chains import CHAIN, Rest
 from pinnace.engine.codegen.vectors import (
     ACCUMULATE,
     ADD,
@@ -113,102 +114,130 @@ class Tile(ActivationWriter):
             z_table,
             *ahead,
         ) = arguments
-        builder, rows, vectors = self.builder, range(self.rows), range(self.vectors)
+        builder = self.builder
         a_pointer, b_pointer = self.number_pointer(a), self.number_pointer(b)
         a_rows = self._rows(a_pointer, a_table)
         c_rows = self._rows(self.number_pointer(c), c_table)
-        starts = self.starts(c_rows, init, masks, mode)
+        starts = self.starts(init, masks, mode)
         section_table = builder.inttoptr(sections, _I64.as_pointer())
+        rest = Rest(self, len(starts))
         before = builder.block
-        section, inner, after, done = (
-            builder.append_basic_block(name) for name in ("section", "k", "after", "done")
+        section, chunk, full, chain, inner, after, end, done = (
+            builder.append_basic_block(name)
+            for name in ("section", "chunk", "full", "chain", "k", "after", "end", "done")
         )
         builder.branch(section)
+        zero = integer(0)
 
+        # Beside the sums: terms of this chain, whether there were others, where b and what is
+        # brought to the cache are read.
         builder.position_at_end(section)
-        s = builder.phi(_I64)
-        s.add_incoming(integer(0), before)
-        b_section = builder.phi(b_pointer.type)
-        b_section.add_incoming(b_pointer, before)
-        if ahead:
-            fetched_section = builder.phi(_I64)
-            fetched_section.add_incoming(ahead[0], before)
-        sums_section = self.phis(starts, before)
+        (s,) = self._carried([zero], before)
+        section_state = self._carried([zero, zero, b_pointer, *ahead[:1]], before)
+        section_sums = self._carried(starts, before)
         offset = builder.load(builder.gep(section_table, [s]))
+        builder.branch(chunk)
+
+        # As much of a section as the chain has room for.
+        builder.position_at_end(chunk)
+        chunk_place = self._carried([zero, offset], section)
+        chunk_state = self._carried(section_state, section)
+        chunk_sums = self._carried(section_sums, section)
+        is_full = builder.icmp_signed(">=", chunk_state[0], integer(CHAIN))
+        builder.cbranch(is_full, full, chain)
+        builder.position_at_end(full)
+        rest.add(chunk_sums, chunk_state[1])
+        builder.branch(chain)
+
+        builder.position_at_end(chain)
+        taken, others = self._carried(chunk_state[:2], chunk)
+        self.join([taken, others], [zero, integer(1)], full)
+        sums = self._carried(chunk_sums, chunk)
+        self.join(sums, [self.nothing()] * len(sums), full)
+        left, room = builder.sub(length, chunk_place[0]), builder.sub(integer(CHAIN), taken)
+        some = builder.select(builder.icmp_signed("<", left, room), left, room)
+        last = builder.add(chunk_place[0], some)
         builder.branch(inner)
 
         builder.position_at_end(inner)
-        k = builder.phi(_I64)
-        k.add_incoming(integer(0), section)
-        at = builder.phi(_I64)
-        at.add_incoming(offset, section)
-        b_at = builder.phi(b_pointer.type)
-        b_at.add_incoming(b_section, section)
-        if ahead:
-            fetched = builder.phi(_I64)
-            fetched.add_incoming(fetched_section, section)
-        sums_inner = self.phis(sums_section, section)
-        if ahead:
-            self.fetch(fetched)
+        k, at = place = self._carried(chunk_place, chain)
+        b_at, *fetched = reading = self._carried(chunk_state[2:], chain)
+        sums = self._carried(sums, chain)
+        for address in fetched:
+            self.fetch(address)
+        made = self._multiplied(sums, a_rows, at, b_at, masks)
+        place_next = [builder.add(k, integer(1)), builder.add(at, a_step)]
+        reading_next = [builder.gep(b_at, [b_step])]
+        reading_next += [builder.add(address, ahead[1]) for address in fetched]
+        self.join([*place, *reading, *sums], [*place_next, *reading_next, *made], inner)
+        builder.cbranch(builder.icmp_signed("<", place_next[0], last), inner, after)
+
+        builder.position_at_end(after)
+        state = [builder.add(taken, some), others, *reading_next]
+        self.join([*chunk_place, *chunk_state, *chunk_sums], [*place_next, *state, *made], after)
+        builder.cbranch(builder.icmp_signed("<", place_next[0], length), chunk, end)
+
+        builder.position_at_end(end)
+        s_next = builder.add(s, integer(1))
+        self.join([s, *section_state, *section_sums], [s_next, *state, *made], end)
+        builder.cbranch(builder.icmp_signed("<", s_next, count), section, done)
+
+        builder.position_at_end(done)
+        made = self.either(others, 1, lambda: rest.added_to(made), lambda: made)
+        z_pointer = self.number_pointer(z)
+        self.finish(made, c_rows, lambda: self._rows(z_pointer, z_table), masks, mode)
+
+    def _carried(self, values: list[Any], block: Any) -> list[Any]:
+        """Phi nodes that are these values if one comes from this block."""
+        made = [self.builder.phi(value.type) for value in values]
+        self.join(made, values, block)
+        return made
+
+    def _multiplied(
+        self, sums: list[Any], a_rows: list[Any], at: Any, b_at: Any, masks: list[Any]
+    ) -> list[Any]:
+        """The sums and one more term each."""
+        builder, vectors = self.builder, range(self.vectors)
         fma = self.function(f"llvm.fma.v{self.lanes}f32", self.vector, [self.vector] * 3)
         b_vectors = [
             self.load(builder.gep(b_at, [integer(j * self.lanes)]), masks[j]) for j in vectors
         ]
-        sums = []
-        for i in rows:
-            pointer = builder.gep(a_rows[i], [at])
+        made = []
+        for i, row in enumerate(a_rows):
+            pointer = builder.gep(row, [at])
             if self.channelwise:
                 factor = self.load(pointer, masks[0])
             else:
                 factor = self.spread(builder.load(pointer), self.vector)
-            sums += [
-                builder.call(fma, [factor, b_vectors[j], sums_inner[i * self.vectors + j]])
+            made += [
+                builder.call(fma, [factor, b_vectors[j], sums[i * self.vectors + j]])
                 for j in vectors
             ]
-        k_next = builder.add(k, integer(1))
-        b_next = builder.gep(b_at, [b_step])
-        k.add_incoming(k_next, inner)
-        at.add_incoming(builder.add(at, a_step), inner)
-        b_at.add_incoming(b_next, inner)
-        if ahead:
-            fetched_next = builder.add(fetched, ahead[1])
-            fetched.add_incoming(fetched_next, inner)
-        self.join(sums_inner, sums, inner)
-        builder.cbranch(builder.icmp_signed("<", k_next, length), inner, after)
+        return made
 
-        builder.position_at_end(after)
-        s_next = builder.add(s, integer(1))
-        s.add_incoming(s_next, after)
-        b_section.add_incoming(b_next, after)
-        if ahead:
-            fetched_section.add_incoming(fetched_next, after)
-        self.join(sums_section, sums, after)
-        builder.cbranch(builder.icmp_signed("<", s_next, count), section, done)
+    def starts(self, init: Any, masks: list[Any], mode: Any) -> list[Any]:
+        """The sums before the first step: the same numbers for every row.
 
-        builder.position_at_end(done)
-        z_pointer = self.number_pointer(z)
-        self.finish(sums, c_rows, lambda: self._rows(z_pointer, z_table), masks, mode)
+        They are nothing where what c holds is added to in the end: sums that began with that would
+        have their terms rounded as it is, and a gradient has many blocks.
+        """
 
-    def starts(self, c_rows: list[Any], init: Any, masks: list[Any], mode: Any) -> list[Any]:
-        """The sums before the first step: what c holds, or the same numbers for every row."""
-        builder = self.builder
-
-        def held() -> list[Any]:
-            return [
-                self.load(builder.gep(row, [integer(j * self.lanes)]), masks[j])
-                for row in c_rows
-                for j in range(self.vectors)
-            ]
+        def nothing() -> list[Any]:
+            return [self.nothing()] * (self.rows * self.vectors)
 
         def given() -> list[Any]:
             pointer = self.number_pointer(init)
             one = [
-                self.load(builder.gep(pointer, [integer(j * self.lanes)]), masks[j])
+                self.load(self.builder.gep(pointer, [integer(j * self.lanes)]), masks[j])
                 for j in range(self.vectors)
             ]
             return one * self.rows
 
-        return self.either(mode, ACCUMULATE, held, given)
+        return self.either(mode, ACCUMULATE, nothing, given)
+
+    def nothing(self) -> Any:
+        """The vector that changes no sum: 0 would change -0."""
+        return ir.Constant(self.vector, [-0.0] * self.lanes)
 
     def finish(
         self,
@@ -218,11 +247,13 @@ class Tile(ActivationWriter):
         masks: list[Any],
         mode: Any,
     ) -> None:
-        """Write complete sums to c: what lies at z added if the mode says so, and activated."""
+        """Write complete sums to c, or add them to it.
+
+        What lies at z is added before if the mode says so, and they are activated.
+        """
         builder = self.builder
 
-        def added() -> list[Any]:
-            rows = z_rows()
+        def with_those(rows: list[Any]) -> list[Any]:
             return [
                 builder.fadd(
                     value,
@@ -235,7 +266,9 @@ class Tile(ActivationWriter):
                 for j in [index % self.vectors]
             ]
 
-        results = self.activated(self.either(mode, ADD, added, lambda: sums), mode)
+        sums = self.either(mode, ACCUMULATE, lambda: with_those(c_rows), lambda: sums)
+        added = self.either(mode, ADD, lambda: with_those(z_rows()), lambda: sums)
+        results = self.activated(added, mode)
         for index, value in enumerate(results):
             i, j = divmod(index, self.vectors)
             self.store(value, builder.gep(c_rows[i], [integer(j * self.lanes)]), masks[j])

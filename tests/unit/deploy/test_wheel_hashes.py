@@ -99,3 +99,11 @@ def test_two_versions_and_none_are_refused(wheels: Path, tmp_path: Path) -> None
     assert "second in 2 versions (2.5, 2.6)" in done.stderr
     (tmp_path / "empty").mkdir()
     assert "no wheels" in listed(tmp_path / "empty").stderr
+
+
+def test_what_builds_a_release_is_known_by_its_hashes() -> None:
+    text = (ROOT / "tools" / "release.txt").read_text().replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert all("==" in line and "--hash=sha256:" in line for line in lines)
+    (pins,) = re.findall(r"^RELEASE_PINS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(pins.split()) <= {line.split()[0] for line in lines}

@@ -1,11 +1,14 @@
 """Reductions over axes, and where the largest is."""
 
+import numpy as np
+
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
 
 
 def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -> Value:
@@ -68,20 +71,48 @@ def _whole_sum(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
 
 
 def _whole_product(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
-    """Half of the numbers times the other half, and so on, where it is known how many there are."""
+    """Half of the numbers times the other half, and so on, where the axes are known."""
     known = call.constant(1)
     found = {} if known is None or not x.rank else {int(n) % x.rank: None for n in known.flat}
     sizes = [x.size(axis) for axis in found]
-    if not found or any(not size for size in sizes):
+    if not found or any(size == 0 for size in sizes):
         return reduced(g, call, "ReduceProd", x, axes)
     for axis, size in zip(found, sizes, strict=True):
-        left = size or 1
+        if size is None:
+            x = _product_along(g, x, axis)
+            continue
+        left = size
         while left > 1:
             half = left // 2
             rest = [g.slice(x, axis, 2 * half, left)] if left % 2 else []
             product = g.op("Mul", g.slice(x, axis, 0, half), g.slice(x, axis, half, 2 * half))
             x, left = g.concat([product, *rest], axis), half + len(rest)
     return g.op("Identity", x) if call.attr("keep_dims") else g.squeeze(x, *found)
+
+
+def _product_along(g: GraphBuilder, x: Value, axis: int) -> Value:
+    """The same along an axis of unknown size, which becomes one of size 1: half in each turn."""
+    rank = x.rank
+    pads = np.zeros(2 * rank, np.int64)
+    pads[rank + axis] = 1  # a number there is, also of nothing
+    x = g.op("Pad", x, g.constant(pads), g.like(x, 1))
+    sizes = [None if one == axis else x.size(one) for one in range(rank)]
+    spec = TensorSpec.of(Shape(sizes), x.dtype)
+    body = g.body()
+    body.input("turn", TensorSpec([], dtypes.int64))
+    body.input("go", TensorSpec([], dtypes.bool))
+    now = body.input("numbers", spec)
+    count = body.size_of(now, axis)
+    half = body.binary("Div", count, 2)
+    twice = body.binary("Mul", half, 2)
+    product = body.op("Mul", body.slice(now, axis, 0, half), body.slice(now, axis, half, twice))
+    after = body.concat([product, body.slice(now, axis, twice, count)], axis)
+    body.result(body.binary("Greater", body.scalar(body.size_of(after, axis)), 1))
+    body.result(after)
+    trips = g.constant(np.array(np.iinfo(np.int64).max))
+    (made,) = g.with_bodies("Loop", [spec], trips, None, x, body=body)
+    made.refine(Shape([1 if one == axis else size for one, size in enumerate(sizes)]))
+    return made
 
 
 @converts("Mean")

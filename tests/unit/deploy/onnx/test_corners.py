@@ -30,10 +30,11 @@ def test_atan2_on_the_axes_and_far_out(kind: Any) -> None:
 @pytest.mark.parametrize("axis", [0, 1, [0, 1]])
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
-@pytest.mark.parametrize("name", ["sum", "prod"])
-def test_integers_wrap_and_are_not_rounded(name: str, kind: Any, keep: bool, axis: Any) -> None:
+@pytest.mark.parametrize(("name", "rows"), [("sum", None), ("prod", 3), ("prod", None)])
+def test_integers_wrap_and_are_not_rounded(
+    name: str, rows: int | None, kind: Any, keep: bool, axis: Any
+) -> None:
     reduce = {"sum": tf.reduce_sum, "prod": tf.reduce_prod}[name]
-    rows = None if name == "sum" else 3
     function = tf.function(
         lambda x: reduce(x, axis, keepdims=keep), input_signature=[tf.TensorSpec([rows, 3], kind)]
     )
@@ -47,3 +48,17 @@ def test_integers_wrap_and_are_not_rounded(name: str, kind: Any, keep: bool, axi
         wanted = getattr(np, name)(x, axis=axes, keepdims=keep, dtype=kind)
     np.testing.assert_array_equal(got, wanted)
     assert got.dtype == kind
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_a_product_of_however_many(kind: Any) -> None:
+    spec = tf.TensorSpec([2, None], kind)
+    function = tf.function(lambda x: tf.reduce_prod(x, 1), input_signature=[spec])
+    report = export(function.get_concrete_function())
+    for count in (0, 1, 2, 3, 5, 31, 32, 100):
+        x = np.random.default_rng(count).integers(-(2**31), 2**31, (2, count)).astype(kind)
+        (got,) = run_model(report, [x | 1])
+        with np.errstate(over="ignore"):
+            wanted = np.prod(x | 1, axis=1, dtype=kind)
+        np.testing.assert_array_equal(got, wanted)
+        assert got.dtype == kind

@@ -145,6 +145,71 @@ def test_convolution_writes_every_step_th_pixel_and_no_other(case: Drawn, step: 
     assert (whole == 7).all()
 
 
+# Of the size of a sum: a root mean square of 1.2e-6 if 4096 terms follow one another in one chain.
+_LONG_SUM, _FOLLOWING = 5e-7, 4096
+
+
+def assert_as_near_as_blas(found: Array, wanted: Array) -> None:
+    """Sums of thousands of terms are no single chains of roundings."""
+    error = np.sqrt(np.mean((found - wanted) ** 2) / np.mean(wanted**2))
+    assert error < _LONG_SUM
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 7, 14, 15, 31])
+@pytest.mark.parametrize("outputs", [8, 16, 40, 200])
+def test_long_sums_of_a_product_are_as_near_as_those_of_blas(rows: int, outputs: int) -> None:
+    """Channels of one pixel, one section; windows of few channels, many of them."""
+    random = np.random.default_rng(rows)
+    for window, channels in (((1, 1), _FOLLOWING), ((16, 16), 16), ((37, 37), 3)):
+        g = geometry([window[0], window[1] + rows - 1], window, [1, 1], [(0, 0)] * 2, [1, 1])
+        x = random.standard_normal((1, window[0], window[1] + rows - 1, channels))
+        filter = random.standard_normal((*window, channels, outputs))
+        x, filter = x.astype(np.float32), filter.astype(np.float32)
+        out = np.full((1, 1, rows, outputs), np.nan, np.float32)
+        assert tiles.convolve(x, filter, g, out)
+        exact = x.astype(np.float64), filter.astype(np.float64)
+        wanted = convolution.conv(*exact, g.strides, g.pads, g.dilations)
+        assert_as_near_as_blas(out, wanted)
+
+
+@pytest.mark.parametrize("terms", [255, 256, 257, 511, 512, 513, 768, 1000])
+def test_sums_are_cut_anywhere(terms: int) -> None:
+    """Sums of whole numbers are exact: no term is lost where a chain ends, none counts twice."""
+    random = np.random.default_rng(terms)
+    for channels in {terms, *(n for n in (1, 3, 5, 128, 256) if terms % n == 0)}:
+        window = [1, terms // channels]
+        x = random.integers(-8, 9, (2, 1, window[1] + 16, channels)).astype(np.float32)
+        filter = random.integers(-8, 9, (*window, channels, 40)).astype(np.float32)
+        g = geometry(x.shape[1:3], window, [1, 1], [(0, 0)] * 2, [1, 1])
+        out = np.full((2, 1, 17, 40), np.nan, np.float32)
+        assert tiles.convolve(x, filter, g, out)
+        exact = x.astype(np.float64), filter.astype(np.float64)
+        wanted = convolution.conv(*exact, g.strides, g.pads, g.dilations)
+        np.testing.assert_array_equal(out, wanted)
+
+
+@pytest.mark.parametrize(("images", "size", "channels"), [(1, 64, 8), (8, 28, 16), (40, 13, 3)])
+def test_a_gradient_over_many_pixels_is_as_near_as_a_short_sum(
+    images: int, size: int, channels: int
+) -> None:
+    """Also where blocks of images are added up: 4e-6 when each went on from what there was."""
+    random = np.random.default_rng(size)
+    g = geometry([size, size], [3, 3], [1, 1], [(1, 1)] * 2, [1, 1])
+    x = random.standard_normal((images, size, size, channels)).astype(np.float32)
+    dy = random.standard_normal((images, size, size, 24)).astype(np.float32)
+    found = tiles.correlate(x, dy, g)
+    assert found is not None
+    padded = np.pad(x.astype(np.float64), [(0, 0), (1, 1), (1, 1), (0, 0)])
+    flat = dy.astype(np.float64).reshape(-1, 24)
+    wanted = np.array(
+        [
+            [padded[:, i : i + size, j : j + size].reshape(-1, channels).T @ flat for j in range(3)]
+            for i in range(3)
+        ]
+    )
+    assert_as_near_as_blas(found, wanted)
+
+
 @given(case=pictures_or_volumes, block=blocks, products=shared)
 def test_filter_gradient_is_that_of_float64(case: Drawn, block: int, products: int) -> None:
     x, filter, g, random = case

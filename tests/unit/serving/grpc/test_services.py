@@ -90,6 +90,7 @@ def serving(
     servers: tuple[bool, ...] = (True, False),
     *,
     shared_memory: bool = False,
+    max_reply_bytes: int = 10**7,
 ) -> None:
     """Ask a server on a port of its own: one on grpcio's core, and one on grpc.aio."""
     write_version(tmp_path / "m", 7)
@@ -100,6 +101,7 @@ def serving(
         max_body_bytes=10**6,
         model_control=True,
         shared_memory=shared_memory,
+        max_reply_bytes=max_reply_bytes,
     )
 
     async def run(repository: Repository, on_core: bool) -> None:
@@ -319,6 +321,41 @@ def test_tasks_of_one_request_are_of_one_model_and_differ(tmp_path: Path) -> Non
             assert message in said
 
     serving(tmp_path, work)
+
+
+def test_answers_to_tasks_together_are_refused(tmp_path: Path) -> None:
+    """Each of them is short enough."""
+    kinds = {"value": "tensorflow/serving/regress", "classes": "tensorflow/serving/classify"}
+    sizes: list[int] = []
+
+    def asked(*names: str) -> MultiInferenceRequest:
+        multi = MultiInferenceRequest()
+        for name in names:
+            task = multi.tasks.add(method_name=kinds[name])
+            task.model_spec.name, task.model_spec.signature_name = "m", name
+        for value in range(1, 400):
+            features = multi.input.example_list.examples.add().features
+            features.feature["x"].float_list.value.append(value)
+        return multi
+
+    async def measure(ask: Ask) -> None:
+        for name in kinds:
+            found = await ask(PREDICTION + "MultiInference", asked(name), MultiInferenceResponse)
+            sizes.append(found.results[0].ByteSize())
+
+    async def together(ask: Ask) -> None:
+        for names, is_refused in ((["value"], False), (["classes"], False), (list(kinds), True)):
+            answer = ask(PREDICTION + "MultiInference", asked(*names), MultiInferenceResponse)
+            if not is_refused:
+                assert len((await answer).results) == 1
+                continue
+            code, said = await status_of(answer)
+            assert code == "RESOURCE_EXHAUSTED"
+            assert f"an answer may have {most}" in said
+
+    serving(tmp_path / "1", measure, servers=(True,))
+    most = sum(sizes[:2]) - 1
+    serving(tmp_path / "2", together, max_reply_bytes=most)
 
 
 def test_tasks_do_not_multiply_what_a_request_may_take(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,25 @@ from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace.framework.errors import ResourceExhaustedError
-from pinnace.graph.codec.tensors import encode_tensor
+from pinnace.graph.codec.tensors import decode_tensor, encode_tensor, list_tensor
 from pinnace.proto import inference_service_pb2 as v2
+from pinnace.proto.inference_pb2 import ClassificationResult
 from pinnace.proto.predict_pb2 import PredictRequest, PredictResponse
 from pinnace.serving.config.model_config import ModelConfig
 from pinnace.serving.config.settings import Settings
 from pinnace.serving.http.json_arrays import encode_array
+from pinnace.serving.http.json_examples import _classes_text
+from pinnace.serving.messages.examples import Classify
+from pinnace.serving.messages.model_infer import _Inferred
+from pinnace.serving.messages.prediction import _Predicted
 from pinnace.serving.models.loading import load_model
 from pinnace.serving.models.repository import Repository
 from pinnace.serving.observing.metrics import Metrics
+from pinnace.serving.requests.datatypes import write_tensor
 from pinnace.serving.requests.exchange import Exchange
 from pinnace.serving.requests.expansion import ALLOWANCE, NO_LIMIT, raw_bytes
+from pinnace.serving.requests.infer_parameters import RequestedOutput
+from pinnace.serving.requests.reply import Reply
 from unit.serving.http_requests import Way, read_reply, request, serve
 from unit.serving.memory_server import running
 
@@ -255,3 +264,139 @@ def test_the_limit_is_of_the_thread_that_writes() -> None:
         assert raw_bytes(np.zeros(25, np.float32)) == bytes(100)
     finally:
         ALLOWANCE.most_reply = NO_LIMIT
+
+
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+NUMBERS = (*INTEGERS, "float16", "float32", "float64", "bool", "complex64", "complex128")
+
+
+@pytest.mark.parametrize("as_content", [False, True])
+@pytest.mark.parametrize("kind", [*NUMBERS, "bfloat16", "object"])
+@pytest.mark.parametrize("view", ["", "transposed", "broadcast", "strided"])
+def test_long_outputs_read_as_the_messages_that_protobuf_writes(
+    kind: str, view: str, as_content: bool
+) -> None:
+    rng = np.random.default_rng(len(kind))
+    if kind in INTEGERS:
+        bits = rng.integers(0, 2**63, (3, 40_000)) >> rng.integers(0, 64, (3, 40_000))
+        array = (bits * rng.choice([-1, 1], bits.shape)).astype(kind)
+        array[0, :4] = [np.iinfo(kind).min, np.iinfo(kind).max, 0, 1]
+    elif kind == "object":
+        array = np.empty((3, 40_000), object)
+        lengths = [0, 1, 127, 128, 20_000, 3 * 2**20]
+        array[...] = [b"x" * lengths[i % 5] if i < 600 else b"%d" % i for i in range(40_000)]
+        array[1, 7] = b"\xff" * lengths[-1]
+    else:
+        dtype = tf.bfloat16.as_numpy_dtype if kind == "bfloat16" else kind
+        array = (100 * rng.standard_normal((3, 40_000))).astype(dtype)
+    if view == "transposed":
+        array = array.T
+    elif view == "broadcast":
+        array = np.broadcast_to(array[:1], array.shape)
+    elif view == "strided":
+        array = array[:, 1::2][::-1]
+    encode = _Predicted(_Named(), "s", ["y", "small"], as_content)
+    response = PredictResponse.FromString(encode({"y": array, "small": np.float32([1, 2])}).body)
+    assert response.model_spec.name == "m"
+    assert decode_tensor(response.outputs["small"]).tolist() == [1, 2]
+    found = decode_tensor(response.outputs["y"])
+    assert found.dtype == array.dtype
+    assert found.shape == array.shape
+    assert np.ascontiguousarray(found).tobytes() == np.ascontiguousarray(array).tobytes() or (
+        kind == "object" and (found == array).all()
+    )
+    # The same bytes as the list of a message that holds it all.
+    if not as_content:
+        wanted = list_tensor(np.ascontiguousarray(array))
+        assert response.outputs["y"].SerializeToString() == wanted.SerializeToString()
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64", "bool", "object", "float16", "complex128"])
+def test_a_long_output_is_refused_before_it_takes_memory(kind: str) -> None:
+    """Over every wire: however wide the view, the refusal takes no more than pieces of it."""
+    one = np.array([b"abc"], object) if kind == "object" else np.array([100]).astype(kind)
+    array = np.broadcast_to(one, (3_000_000,))
+    encodes = [
+        _Predicted(_Named(), "s", ["y"], as_content=False),
+        _Predicted(_Named(), "s", ["y"], as_content=True),
+        lambda outputs: Reply(write_tensor(outputs["y"])),
+    ]
+    if kind in ("int32", "int64", "bool", "object"):
+        output = RequestedOutput("y", is_binary=True, classes=0)
+        encodes.append(_Inferred(_Named(), "", [output]))
+    for encode in encodes:
+        ALLOWANCE.most_reply = 2_900_000
+        tracemalloc.start()
+        try:
+            with pytest.raises(ResourceExhaustedError, match="an answer may have 2900000"):
+                encode({"y": array})
+            assert tracemalloc.get_traced_memory()[1] < 4 * 2**20
+        finally:
+            tracemalloc.stop()
+            ALLOWANCE.most_reply = NO_LIMIT
+
+
+def test_outputs_together_are_refused_before_any_is_written() -> None:
+    arrays = {name: np.zeros(300_000, np.float32) for name in ("a", "b", "c")}
+    outputs = [RequestedOutput(name, is_binary=True, classes=0) for name in arrays]
+    for encode in (
+        _Predicted(_Named(), "s", list(arrays), as_content=False),
+        _Inferred(_Named(), "", outputs),
+    ):
+        ALLOWANCE.most_reply = 3_000_000  # each alone is less
+        tracemalloc.start()
+        try:
+            with pytest.raises(ResourceExhaustedError):
+                encode(arrays)
+            assert tracemalloc.get_traced_memory()[1] < 2**20
+        finally:
+            tracemalloc.stop()
+            ALLOWANCE.most_reply = NO_LIMIT
+
+
+@pytest.mark.parametrize("with_labels", [False, True])
+def test_many_classes_are_refused_before_they_are_pairs(with_labels: bool) -> None:
+    """Few bytes of examples are as many classes as a model has for each: over both wires."""
+    outputs: dict[str, Any] = {"scores": np.full((2000, 1000), 0.5, np.float32)}
+    if with_labels:
+        outputs["classes"] = np.broadcast_to(np.array([b"label"], object), (2000, 1000))
+    for encode in (Classify._encoded, _classes_text):
+        few = {name: array[:3, :5] for name, array in outputs.items()}
+        assert encode(few, 3)
+        ALLOWANCE.most_reply = 10**7
+        tracemalloc.start()
+        try:
+            with pytest.raises(ResourceExhaustedError, match="an answer may have 10000000"):
+                encode(outputs, 2000)
+            assert tracemalloc.get_traced_memory()[1] < 4 * 2**20
+        finally:
+            tracemalloc.stop()
+            ALLOWANCE.most_reply = NO_LIMIT
+
+
+def test_classes_in_pieces_are_the_message() -> None:
+    scores = np.float32([[0.25, 0, -1.5], [3e38, 1e-45, 0.1]])
+    classes = np.array([[b"a", b"", b"\xc3\xa4"], [b"x" * 200, b"b", b"c"]], object)
+    for outputs in (
+        {"scores": scores},
+        {"classes": classes},
+        {"scores": scores, "classes": classes},
+    ):
+        rows = ClassificationResult.FromString(Classify._encoded(outputs, 2)).classifications
+        found = json.loads(_classes_text(outputs, 2))
+        for i, (row, pairs) in enumerate(zip(rows, found, strict=True)):
+            labels = classes[i].tolist() if "classes" in outputs else [b""] * 3
+            wanted = scores[i].tolist() if "scores" in outputs else [0.0] * 3
+            assert [one.label.encode() for one in row.classes] == labels
+            assert [one.score for one in row.classes] == wanted
+            assert [label.encode() for label, _ in pairs] == labels
+            assert np.float32([score for _, score in pairs]).tolist() == wanted
+    nothing = np.float32([[np.nan, np.inf, -np.inf]])
+    assert _classes_text({"scores": nothing}, 1) == b'[[["",NaN],["",Infinity],["",-Infinity]]]'
+    assert _classes_text({"scores": np.zeros((2, 0), np.float32)}, 2) == b"[[],[]]"
+
+
+class _Named:
+    """As much of a version as a reply names."""
+
+    name, version = "m", 3
