@@ -13,6 +13,7 @@ from pinnace.keras.layer import Layer
 from pinnace.keras.optimizers import older as older_optimizers
 from pinnace.keras.saving import (
     assets,
+    elsewhere,
     hdf5,
     hdf5_files,
     older_configs,
@@ -48,6 +49,7 @@ def write(model: Layer, path: str, with_optimizer: bool, *, zipped: bool = True)
     weights = functools.partial(_write_weights, model, optimizer)
     members: dict[str, Callable[[IO[bytes]], None]] = {WEIGHTS: weights, **assets.members(model)}
     (write_archive if zipped else write_folder)(path, VERSION, config, members)
+    elsewhere.tell(config, path)
 
 
 def _write_weights(model: Layer, optimizer: Any, file: IO[bytes]) -> None:
