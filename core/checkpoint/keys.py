@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 # The bundle's own entry: which objects there are, and under which keys their values stand.
 OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 VARIABLE_VALUE = "VARIABLE_VALUE"
+# What Keras 2 wrote of layers beside their weights; nothing takes it, in TensorFlow either.
+OBJECT_CONFIG = "OBJECT_CONFIG_JSON"
 _ATTRIBUTES = ".ATTRIBUTES"
 
 
@@ -31,6 +33,11 @@ def checkpoint_key(path: Iterable[str], attribute: str = VARIABLE_VALUE) -> str:
         attribute: which of its values.
     """
     return f"{'/'.join(map(escape, path))}/{_ATTRIBUTES}/{escape(attribute)}"
+
+
+def value_name(key: str) -> str:
+    """What a message calls a value: its key, without what says that it is a variable's."""
+    return key.removesuffix(f"/{_ATTRIBUTES}/{VARIABLE_VALUE}")
 
 
 def slot_path(variable: Iterable[str], optimizer: Iterable[str], slot: str) -> tuple[str, ...]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import logging
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY, VARIABLE_VALUE
+from pinnace.checkpoint.keys import OBJECT_CONFIG, OBJECT_GRAPH_KEY, VARIABLE_VALUE, value_name
 from pinnace.checkpoint.object_graph import (
     ObjectGraph,
     StoredTensor,
@@ -27,6 +31,10 @@ if TYPE_CHECKING:
     from pinnace.checkpoint.object_graph import ChildrenOf
 
 _LISTED = 5  # names in an error
+_TOLD = 20  # names in what is said at the end
+
+# What has values, is no weight, and is in the checkpoints of some versions only.
+_UNCOUNTED = ("save_counter", "seed_generator_state")
 
 
 class Restoration:
@@ -53,6 +61,8 @@ class Restoration:
         self._used: set[str] = set()
         self._has_slots = any(node.slots for node in self._graph)
         self._match(0, root)
+        self._is_told = False
+        _OPEN.add(self)
 
     def _match(self, number: int, target: Trackable) -> None:
         """`target` is what node `number` was; so are its children what that node's were."""
@@ -166,17 +176,23 @@ class Restoration:
             AssertionError: a value or a variable is left over.
         """
         self.assert_existing_objects_matched()
-        left = [
-            one.key
-            for number, node in enumerate(self._graph)
-            for one in node.tensors
-            if one.key not in self._used or number not in self._found
-        ]
+        left = self._left()
         if left:
+            self._is_told = True
             raise AssertionError(
                 f"{self._where} has {len(left)} values that no object took: {_listed(left)}"
             )
         return self
+
+    def _left(self) -> list[str]:
+        """The keys of values that no object took."""
+        return [
+            one.key
+            for number, node in enumerate(self._graph)
+            for one in node.tensors
+            if one.name != OBJECT_CONFIG
+            and (one.key not in self._used or number not in self._found)
+        ]
 
     def assert_existing_objects_matched(self) -> Restoration:
         """Nothing, if every variable below the root got a value.
@@ -186,6 +202,7 @@ class Restoration:
         """
         left = [path for path, _ in self.missing()]
         if left:
+            self._is_told = True
             raise AssertionError(
                 f"{self._where} has no value for {len(left)} variables: {_listed(left)}"
             )
@@ -198,13 +215,45 @@ class Restoration:
             AssertionError: only the root was.
         """
         if len(self._found) == 1 and len(self._graph) > 1:
+            self._is_told = True
             known = _listed([name for name, _ in self._graph[0].children])
             raise AssertionError(f"{self._where}: nothing matches; stored are {known}")
         return self
 
     def expect_partial(self) -> Restoration:
-        """Accepted for TensorFlow's sake: nothing is said of what is left over unless asked."""
+        """Say nothing of what is left over when this status, or the program, ends."""
+        self._is_told = True
         return self
+
+    # Once nothing can be restored any more, what is left over is said, as TensorFlow does.
+
+    _is_told = True  # also of one that could not be made
+
+    def _tell(self) -> None:
+        """Log which values went nowhere and which variables got none, once."""
+        if self._is_told:
+            return
+        self._is_told = True
+        lost = [value_name(key) for key in self._left()]
+        missing = [path for path, one in self.missing() if _counts(one)]
+        told = [
+            f"  {what} ({len(names)}): {', '.join(names[:_TOLD])}{' ...' * (len(names) > _TOLD)}"
+            for what, names in (
+                ("values that no object took", lost),
+                ("variables that it has no value for", missing),
+            )
+            if names
+        ]
+        if told:
+            head = f"checkpoint {self._where.removesuffix('.index')!r} was restored in part"
+            hint = "  Try: status.expect_partial(), if that is meant"
+            logging.getLogger("pinnace").warning("%s", "\n".join([head, *told, hint]))
+
+    def __del__(self) -> None:
+        """Say what is left over."""
+        # Of what is damaged meanwhile nothing can be said.
+        with contextlib.suppress(Exception):
+            self._tell()
 
     def initialize_or_restore(self, session: object = None) -> None:
         """Accepted for TensorFlow's sake: values are in place already."""
@@ -240,16 +289,11 @@ class NamedRestoration(Restoration):
                     self._used.add(key)
                     value = np.array(reader.read(key))
                     write_variable(target, value, f"{self._where}: {key!r}")
+        self._is_told = False
+        _OPEN.add(self)
 
-    def assert_consumed(self) -> Restoration:
-        """Nothing, if every stored value went into a variable and every variable got one."""
-        self.assert_existing_objects_matched()
-        left = [key for key in self._reader.keys() if key not in self._used]  # noqa: SIM118 (no dict)
-        if left:
-            raise AssertionError(
-                f"{self._where} has {len(left)} values that no variable took: {_listed(left)}"
-            )
-        return self
+    def _left(self) -> list[str]:
+        return [key for key in self._reader.keys() if key not in self._used]  # noqa: SIM118 (no dict)
 
 
 class NothingRestored(Restoration):
@@ -268,6 +312,21 @@ class NothingRestored(Restoration):
 
     assert_existing_objects_matched = assert_consumed
     assert_nontrivial_match = assert_consumed
+
+
+# Those that are there when the program ends: by then objects cannot be looked at any more.
+_OPEN: weakref.WeakSet[Restoration] = weakref.WeakSet()
+
+
+@atexit.register
+def _tell_all() -> None:
+    for one in list(_OPEN):
+        one._tell()
+
+
+def _counts(target: Trackable) -> bool:
+    """Whether it is worth a word that an object has no value."""
+    return not str(getattr(target, "node_name", "")).endswith(_UNCOUNTED)
 
 
 def restore(

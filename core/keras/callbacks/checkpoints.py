@@ -17,6 +17,7 @@ from pinnace.checkpoint.checkpoint import Checkpoint
 from pinnace.framework import jobs
 from pinnace.keras.callbacks.callback import Callback
 from pinnace.keras.callbacks.stopping import Monitor
+from pinnace.keras.checkpoint_weights import read_checkpoint
 from pinnace.storage.atomic import write_file
 
 
@@ -175,7 +176,13 @@ class BackupAndRestore(Callback):
         if found is None:
             return
         self._number = int(found["number"])
-        self._checkpoint().read(str(self.backup_dir / f"backup-{self._number}")).expect_partial()
+        read_checkpoint(
+            self.model,
+            self._checkpoint(),
+            str(self.backup_dir / f"backup-{self._number}"),
+            "BackupAndRestore",
+            "another backup_dir, or take this one away to begin anew",
+        )
         self.model._model_trainer.first_epoch = int(found["epoch"])
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:

@@ -371,7 +371,9 @@ class IndexLookup(Layer):
         del name
         if self._tokens:
             return
-        entries = [self._entry(x) for x in data.decode().splitlines()]
+        # Keras: lines end with `\n`, on Windows with `\r\n`; others are parts of tokens.
+        lines = data.decode().replace("\r\n", "\n").rstrip("\n").split("\n")
+        entries = [self._entry(line) for line in lines]
         self._set_tokens(entries[len(self._special()) :])
 
 

@@ -74,11 +74,15 @@ class Archive:
             raise self._wrong(f"it has {len(found)} members")
         members: dict[str, zipfile.ZipInfo] = {}
         for info in found:
-            name = info.filename
+            # On Windows there are programs that write its separator, folders, and `.` before it.
+            there = info.filename.replace("\\", "/")
+            name = "/".join(part for part in there.split("/") if part not in {"", "."})
+            if there.startswith("/") or ".." in name.split("/") or ":" in name or "\0" in name:
+                raise self._wrong(f"member {info.filename!r} has no name inside of an archive")
+            if there.endswith("/"):
+                continue
             if name in members:
                 raise self._wrong(f"it has two members {name!r}")
-            if name.startswith("/") or "\\" in name or ".." in name.split("/") or "\0" in name:
-                raise self._wrong(f"member {name!r} has no name inside of an archive")
             if info.flag_bits & 1:
                 raise self._wrong(f"member {name!r} is encrypted")
             members[name] = info

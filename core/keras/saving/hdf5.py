@@ -36,10 +36,16 @@ def write(model: Model, path: str, skipped: tuple[Any, ...] = ()) -> None:
         skipped: layers that are left out.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    optimizer = getattr(model, "optimizer", None)
-    if optimizer in skipped or not hasattr(optimizer, "save_own_variables"):
-        optimizer = None
+    optimizer = optimizer_to_write(model, skipped)
     write_file(path, functools.partial(write_weights, model, optimizer=optimizer, skipped=skipped))
+
+
+def optimizer_to_write(model: Any, skipped: tuple[Any, ...]) -> Any:
+    """The optimizer of a model whose state goes into a file; None if none does."""
+    optimizer = getattr(model, "optimizer", None)
+    if any(one is optimizer for one in skipped) or not hasattr(optimizer, "save_own_variables"):
+        return None
+    return optimizer
 
 
 def write_weights(
@@ -60,19 +66,6 @@ def write_weights(
             group.attrs["name"] = optimizer.name
             optimizer.save_own_variables(Store(group))
     file.write(memory.getbuffer())
-
-
-def check_built(model: Model) -> None:
-    """Refuse a model without weights.
-
-    Raises:
-        ValueError: it is not built.
-    """
-    if not model.built:
-        raise ValueError(
-            f"load_weights: {model.name!r} has no weights before it is built\n"
-            "  Try: call it on data, or build(shape)"
-        )
 
 
 def has_weights(model: Layer) -> bool:
@@ -98,11 +91,14 @@ def weights_for(
     found: list[tuple[Variable, Any]] = []
     others: dict[int, list[str]] = {}
     older = _counts_of_older(model, file)
+    known: set[str] = set()
     for place, layer in list(places(model, skipped, others, older=older)):
         group = _vars_of(file, place)
         # Keras: what was saved as another attribute of the same layer.
         for other in others.get(id(layer), []) if group is None else []:
             group = group or _vars_of(file, other)
+        if group is not None:
+            known.add(str(group.name))
         try:
             if own_variables.says_itself(layer):
                 found.extend(own_variables.values_of(layer, group))
@@ -114,9 +110,57 @@ def weights_for(
             if not skip_mismatch:
                 raise ValueError(message) from None
             warnings.warn(message, stacklevel=5)
+    left = [] if skipped else _left(file, known, dict(places(model, older=older)))
+    if left:
+        more = " ..." * (len(left) > _LISTED)
+        warnings.warn(
+            f"load_weights: {len(left)} layers in the file are not in {model.name!r}, and their "
+            f"values went nowhere: {', '.join(left[:_LISTED])}{more}",
+            stacklevel=5,
+        )
     return found
 
 
+# What files have beside the weights of layers.
+_BESIDE = frozenset({"optimizer", "seed_generator", "metrics", "_metrics"})
+_LISTED = 8
+
+
+def _left(file: Any, known: set[str], layers: dict[str, Layer]) -> list[str]:
+    """The places of values in a file that no layer has.
+
+    Args:
+        file: of this format.
+        known: the names of the groups that layers have.
+        layers: of the model, by their places.
+    """
+    found = []
+
+    def visit(name: str, item: Any) -> None:
+        path = name.replace("\\", "/")
+        place = path.removesuffix(_OWN).rstrip("/")
+        if (
+            path.split("/")[-1] == _OWN
+            and f"/{name}" not in known
+            and hasattr(item, "keys")
+            and len(item)
+            and _BESIDE.isdisjoint(place.split("/"))
+            and not _is_beside(place, layers)
+        ):
+            found.append(place or "the model itself")
+
+    file.visititems(visit)
+    return found
+
+
+def _is_beside(place: str, layers: dict[str, Layer]) -> bool:
+    """Whether a layer has an attribute there that holds no layers: a metric, numbers to draw."""
+    above, _, name = place.rpartition("/")
+    held = getattr(layers.get(above), name, None) if name else None
+    return held is not None and not isinstance(held, (Layer, list, tuple, dict))
+
+
+_OWN = "vars"
 _DEPENDENCIES = "_layer_checkpoint_dependencies"
 
 
@@ -249,18 +293,28 @@ def _of_all() -> frozenset[str]:
     return frozenset(dir(Layer())) | {*("_layers", "_topology", "_tracked")}
 
 
-def optimizer_values(model: Any, file: Any) -> list[tuple[Variable, Any]]:
+def optimizer_values(
+    model: Any, file: Any, *, skip_mismatch: bool = False, skipped: tuple[Any, ...] = ()
+) -> list[tuple[Variable, Any]]:
     """The variables of a model's optimizer, each with its value in a file; a warning if others are.
 
     Args:
         model: whose optimizer is not built for it.
         file: open.
+        skip_mismatch: whether an optimizer whose values do not fit is left as it is.
+        skipped: layers, and an optimizer, that are left as they are.
+
+    Raises:
+        ValueError: its values do not fit.
     """
     group = hdf5_files.entry(file, "optimizer/vars")
     optimizer = getattr(model, "optimizer", None)
-    if optimizer is None or not hasattr(group, "keys") or not len(group):
+    if any(one is optimizer for one in skipped) or not hasattr(optimizer, "variables"):
         return []
-    if own_variables.says_itself(optimizer):
+    if group is not None and not hasattr(group, "keys"):
+        return []
+    group = () if group is None else group
+    if len(group) and own_variables.says_itself(optimizer):
         return own_variables.values_of(optimizer, group)
     variables = optimizer.variables
     if len(group) != len(variables):
@@ -271,7 +325,14 @@ def optimizer_values(model: Any, file: Any) -> list[tuple[Variable, Any]]:
             stacklevel=6,
         )
         return []
-    return list(zip(variables, values_for(group, variables), strict=True))
+    try:
+        return list(zip(variables, values_for(group, variables), strict=True))
+    except ValueError as error:
+        message = f"load_weights: optimizer {optimizer.name!r}: {error}"
+        if not skip_mismatch:
+            raise ValueError(message) from None
+        warnings.warn(message, stacklevel=6)
+        return []
 
 
 def optimizer_to_restore(model: Any) -> Any:

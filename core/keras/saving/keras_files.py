@@ -8,10 +8,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.keras import registry, restoring
+from pinnace.keras.checkpoint_weights import check_built
 from pinnace.keras.layer import Layer
 from pinnace.keras.optimizers import older as older_optimizers
 from pinnace.keras.saving import (
     assets,
+    elsewhere,
     hdf5,
     hdf5_files,
     older_configs,
@@ -47,6 +49,7 @@ def write(model: Layer, path: str, with_optimizer: bool, *, zipped: bool = True)
     weights = functools.partial(_write_weights, model, optimizer)
     members: dict[str, Callable[[IO[bytes]], None]] = {WEIGHTS: weights, **assets.members(model)}
     (write_archive if zipped else write_folder)(path, VERSION, config, members)
+    elsewhere.tell(config, path)
 
 
 def _write_weights(model: Layer, optimizer: Any, file: IO[bytes]) -> None:
@@ -89,7 +92,7 @@ def read_weights(
         ValueError: the model is not built, or a layer's weights do not fit.
         OpError: there is no such file, or it is damaged.
     """
-    hdf5.check_built(model)
+    check_built(model)
     who = f"load_weights: {path!r}"
     with (
         Archive(path, "load_weights") as archive,
@@ -98,7 +101,7 @@ def read_weights(
         hdf5_files.explained(who),
     ):
         found = hdf5.weights_for(model, file, skip_mismatch=skip_mismatch, skipped=skipped)
-        found += hdf5.optimizer_values(model, file)
+        found += hdf5.optimizer_values(model, file, skip_mismatch=skip_mismatch, skipped=skipped)
     for variable, value in found:
         variable.assign(value)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # The group of what is the model's own, and no layer's.
 TOP = "top_level_model_weights"
+_LISTED = 8
 
 
 def weights_for(
@@ -41,7 +42,15 @@ def weights_for(
     groups = [(name, _group(group, name)) for name in names]
     older = (hdf5_files.text(group, "keras_version") or "").startswith(("1.", "2."))
     found: list[tuple[Variable, Any]] = []
-    for layer, name, inner in _pairs(model, groups, by_name):
+    pairs = _pairs(model, groups, by_name)
+    if by_name and not any(weights_of(layer) for layer, _, _ in pairs):
+        told = ", ".join(map(repr, names[:_LISTED])) + " ..." * (len(names) > _LISTED)
+        warnings.warn(
+            f"load_weights: by_name=True, and no layer of {model.name!r} that has weights has the "
+            f"name of one in the file ({told}): nothing is loaded",
+            stacklevel=5,
+        )
+    for layer, name, inner in pairs:
         who = f"layer {layer.name!r}, in the file {name!r}"
         variables = in_order_of(layer, hdf5_files.texts(inner, "weight_names"), older=older)
         found += _listed(inner, variables, who, skip_mismatch, by_name and skip_mismatch)

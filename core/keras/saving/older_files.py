@@ -21,6 +21,7 @@ from pinnace.keras.metrics.metric import Metric
 from pinnace.keras.names import class_name_in_snake_case
 from pinnace.keras.optimizers import older as older_optimizers
 from pinnace.keras.saving import (
+    elsewhere,
     hdf5,
     hdf5_checksum,
     hdf5_files,
@@ -160,6 +161,7 @@ def write(model: Model, path: str, with_optimizer: bool) -> None:
             "optimizer_config": {key: optimizer.get(key) for key in ("class_name", "config")},
         }
     write_file(path, functools.partial(_write, model, config, training))
+    elsewhere.tell(stored, path)
 
 
 def _by_class(given: Any, get: Any) -> Any:

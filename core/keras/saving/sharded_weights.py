@@ -41,10 +41,12 @@ def write(model: Model, path: str, gigabytes: float, skipped: tuple[Any, ...] = 
         ValueError: one variable is larger than a file may be.
     """
     whole = io.BytesIO()
-    hdf5.write_weights(model, whole, skipped=skipped)
+    optimizer = hdf5.optimizer_to_write(model, skipped)
+    hdf5.write_weights(model, whole, optimizer, skipped)
     shards = _Shards(path, gigabytes * _GIGABYTE)
     with hdf5_files.library().File(whole, "r") as file:
-        for place, _ in hdf5.places(model, skipped):
+        places = [place for place, _ in hdf5.places(model, skipped)]
+        for place in [*places, *(["optimizer"] if optimizer is not None else [])]:
             group = file[f"{place}/vars" if place else "vars"]
             for name in sorted(group, key=lambda name: (len(name), name)):
                 shards.add(group, name)

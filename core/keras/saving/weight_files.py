@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from pinnace.checkpoint.checkpoint import Checkpoint
 from pinnace.checkpoint.state_file import write_state
 from pinnace.framework import jobs
 from pinnace.framework.errors import MissingFileError
+from pinnace.keras.checkpoint_weights import check_built, read_checkpoint
 from pinnace.keras.saving import hdf5, hdf5_files, keras_files, listed_weights, sharded_weights
 
 if TYPE_CHECKING:
@@ -71,10 +71,13 @@ def load_weights(model: Model, filepath: Any, skip_mismatch: bool, **kwargs: Any
         return None
     _refuse_names(by_name, path)
     if path.endswith(sharded_weights.ENDING):
-        hdf5.check_built(model)
+        check_built(model)
         who = f"load_weights: {path!r}"
         with hdf5_files.explained(who), sharded_weights.reading(path, who) as file:
             found = hdf5.weights_for(model, file, skip_mismatch=skip_mismatch, skipped=skipped)
+            found += hdf5.optimizer_values(
+                model, file, skip_mismatch=skip_mismatch, skipped=skipped
+            )
         for variable, value in found:
             variable.assign(value)
         return None
@@ -88,60 +91,12 @@ def load_weights(model: Model, filepath: Any, skip_mismatch: bool, **kwargs: Any
             f"load_weights: File format not supported: {path!r}. It must end in .weights.h5, .keras"
             " or .weights.json, or be a TensorFlow checkpoint that is there"
         )
-    before = [(weight, weight.value()) for weight in model.weights]
-    try:
-        status = Checkpoint(root=model).read(path)
-        _check_whole(model, status, path, skip_mismatch)
-    except Exception:
-        for weight, value in before:
-            weight.assign(value)
-        raise
-    return status
-
-
-# What checkpoints have beside weights: children of a model or a layer, in Keras 2 and 3 and here.
-_APART = frozenset(
-    [
-        *("optimizer", "_optimizer", "save_counter", "keras_api", "loss_tracker", "_loss_tracker"),
-        *("_metrics", "_compile_metrics", "compiled_metrics", "_compile_loss", "_losses"),
-        *("seed_generator", "_seed_generators", "_random_generator", "_state", "count"),
-    ]
-)
-_LISTED = 8
-
-
-def _check_whole(model: Model, status: Any, path: str, partly: bool) -> None:
-    """Refuse a checkpoint that does not have all weights of a model, or has others.
-
-    What is not built yet gets its values later, in a model of attributes; that of Keras 2 counts
-    layers that have weights, which is not known of layers that are not built.
-
-    Raises:
-        ValueError: weights without a value, or values without a weight.
-    """
-    own = {id(weight) for weight in model.weights}
-    missing = [name for name, found in status.missing() if id(found) in own]
-    lost = status.lost(_APART)
-    if model._lists_layers and "layer_with_weights-0" in status.stored_names:
-        hdf5.check_built(model)
-    told = [
-        f"  {what} ({len(names)}): {', '.join(names[:_LISTED])}{' ...' * (len(names) > _LISTED)}"
-        for what, names in (
-            ("weights of the model without a value in it", missing),
-            ("its values without a weight in the model", lost),
-        )
-        if names
-    ]
-    if not told:
-        return
-    text = "\n".join([f"load_weights: checkpoint {path!r} is not that of {model.name!r}", *told])
-    if partly:
-        warnings.warn(text, stacklevel=5)
-        return
-    raise ValueError(
-        f"{text}\n  Try: load_weights(path, skip_mismatch=True) for what both have, or "
+    remedy = (
+        "load_weights(path, skip_mismatch=True) for what both have, or "
         "tf.train.Checkpoint(root=model).read(path).expect_partial()"
     )
+    checkpoint = Checkpoint(root=model)
+    return read_checkpoint(model, checkpoint, path, "load_weights", remedy, partly=skip_mismatch)
 
 
 class MissingWeightsError(MissingFileError, ValueError):
@@ -163,14 +118,16 @@ def _read_hdf5(
     skipped: tuple[Any, ...],
 ) -> None:
     """Put the weights of a file into a model; which of Keras' formats it has says the file."""
-    hdf5.check_built(model)
+    check_built(model)
     who = f"load_weights: {path!r}"
     with hdf5_files.reading(path, who) as file, hdf5_files.explained(who):
         group = _listed(file)
         if group is None:
             _refuse_names(by_name, path)
             found = hdf5.weights_for(model, file, skip_mismatch=skip_mismatch, skipped=skipped)
-            found += hdf5.optimizer_values(model, file)
+            found += hdf5.optimizer_values(
+                model, file, skip_mismatch=skip_mismatch, skipped=skipped
+            )
         else:
             try:
                 found = listed_weights.weights_for(

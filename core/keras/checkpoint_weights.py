@@ -1,0 +1,97 @@
+"""Weights of a model from a checkpoint: all of them and no others, or none."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pinnace.checkpoint.checkpoint import Checkpoint
+    from pinnace.checkpoint.restoring import Restoration
+    from pinnace.keras.models.model import Model
+
+# What checkpoints have beside weights: children of a model or a layer, in Keras 2 and 3 and here.
+_APART = frozenset(
+    [
+        *("optimizer", "_optimizer", "save_counter", "keras_api", "loss_tracker", "_loss_tracker"),
+        *("_metrics", "_compile_metrics", "compiled_metrics", "_compile_loss", "_losses"),
+        *("seed_generator", "_seed_generators", "_random_generator", "_state", "count"),
+    ]
+)
+_LISTED = 8
+
+
+def check_built(model: Model) -> None:
+    """Refuse a model without weights.
+
+    Raises:
+        ValueError: it is not built.
+    """
+    if not model.built:
+        raise ValueError(
+            f"load_weights: {model.name!r} has no weights before it is built\n"
+            "  Try: call it on data, or build(shape)"
+        )
+
+
+def read_checkpoint(
+    model: Model, checkpoint: Checkpoint, path: str, who: str, remedy: str, *, partly: bool = False
+) -> Restoration:
+    """Read a checkpoint that has all weights of a model and no others, or leave it as it was.
+
+    Args:
+        model: whose weights they are.
+        checkpoint: has the model as its root, or in it.
+        path: of the checkpoint.
+        who: begins what is said.
+        remedy: ends it.
+        partly: whether weights that only one side has are left out, with a warning.
+
+    Raises:
+        ValueError: weights without a value, or values without a weight.
+        InvalidArgumentError: a value does not fit.
+    """
+    kept = getattr(getattr(model, "optimizer", None), "variables", ())
+    before = [(one, one.value()) for one in (*model.weights, *kept)]
+    try:
+        status = checkpoint.read(path)
+        _check_whole(model, status, path, who, remedy, partly=partly)
+    except Exception:
+        for one, value in before:
+            one.assign(value)
+        raise
+    return status
+
+
+def _check_whole(
+    model: Model, status: Restoration, path: str, who: str, remedy: str, *, partly: bool
+) -> None:
+    """Refuse a checkpoint that does not have all weights of a model, or has others.
+
+    What is not built yet gets its values later, in a model of attributes; that of Keras 2 counts
+    layers that have weights, which is not known of layers that are not built.
+
+    Raises:
+        ValueError: weights without a value, or values without a weight.
+    """
+    own = {id(weight) for weight in model.weights}
+    missing = [name for name, found in status.missing() if id(found) in own]
+    lost = status.lost(_APART)
+    if model._lists_layers and "layer_with_weights-0" in status.stored_names:
+        check_built(model)
+    told = [
+        f"  {what} ({len(names)}): {', '.join(names[:_LISTED])}{' ...' * (len(names) > _LISTED)}"
+        for what, names in (
+            ("weights of the model without a value in it", missing),
+            ("its values without a weight in the model", lost),
+        )
+        if names
+    ]
+    if not told:
+        return
+    status.expect_partial()  # it is said here
+    text = "\n".join([f"{who}: checkpoint {path!r} is not that of {model.name!r}", *told])
+    if partly:
+        warnings.warn(text, stacklevel=6)
+        return
+    raise ValueError(f"{text}\n  Try: {remedy}")
