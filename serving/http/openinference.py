@@ -198,7 +198,11 @@ async def _controlled(request: Request) -> None:
     control.check(dict(request.headers.raw))
 
 
-@router.post("/v2/repository/models/{name:word}/load", dependencies=[Depends(_controlled)])
+@router.post(
+    "/v2/repository/models/{name:word}/load",
+    dependencies=[Depends(_controlled)],
+    response_class=Response,
+)
 async def load_model(request: Request, models: Models, name: ModelName) -> Response:
     """Serve a model again that was unloaded, or look for new versions of one that is served."""
     check_load(_parameters(await _document(request)))
@@ -206,7 +210,11 @@ async def load_model(request: Request, models: Models, name: ModelName) -> Respo
     return Response()
 
 
-@router.post("/v2/repository/models/{name:word}/unload", dependencies=[Depends(_controlled)])
+@router.post(
+    "/v2/repository/models/{name:word}/unload",
+    dependencies=[Depends(_controlled)],
+    response_class=Response,
+)
 async def unload_model(request: Request, models: Models, name: ModelName) -> Response:
     """Stop serving a model until it is loaded again."""
     check_unload(_parameters(await _document(request)))
