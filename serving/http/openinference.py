@@ -66,7 +66,11 @@ ModelName: TypeAlias = Annotated[str, Depends(_named)]
 async def server_metadata(request: Request) -> Response:
     """The metadata of this server: name, version, extensions."""
     settings: Settings = request.app.state.settings
-    extensions = (*_EXTENSIONS, _MEMORY) if settings.shared_memory else _EXTENSIONS
+    extensions = list(_EXTENSIONS)
+    if settings.sequences.most:
+        extensions.append("sequence")
+    if settings.shared_memory:
+        extensions.append(_MEMORY)
     document = {"name": "pinnace", "version": _VERSION_OF_PINNACE, "extensions": extensions}
     return json_response(orjson.dumps(document))
 
@@ -156,6 +160,9 @@ async def model_config(models: Models, which: WhichModel) -> Response:
         "input": list(map(asdict, found.inputs)),
         "output": list(map(asdict, found.outputs)),
     }
+    if found.sequence_idle_us:
+        idle = {"max_sequence_idle_microseconds": found.sequence_idle_us}
+        document["sequence_batching"] = idle
     return json_response(orjson.dumps(document))
 
 
