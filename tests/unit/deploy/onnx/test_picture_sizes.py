@@ -70,6 +70,6 @@ def test_a_rank_that_only_a_sample_tells_is_declared_and_said() -> None:
     (output,) = report.model.graph.output
     assert len(output.type.tensor_type.shape.dim) == 2
     told = {one.key: one.value for one in report.model.metadata_props}
-    assert told["ranks_of_sample"] == "y: 2"
+    assert told["ranks_of_sample"] == "output_0: 2"
     (got,) = run_model(report, [x, np.int32([3, 2])])
     np.testing.assert_array_equal(got, x.reshape(3, 2))
