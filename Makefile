@@ -641,7 +641,7 @@ page: docs $(READY) $(PAGE)/.installed $(DIGITS)/saved_model.pb ## visit the ser
 ## measurements and releases
 
 # What is measured as whole processes is what people install, not a checkout that is edited.
-bench bench-serving bench-onnx: export PINNACE_WHEEL_PYTHON = $(abspath build/installed)/bin/python
+bench bench-serving bench-memory bench-onnx: export PINNACE_WHEEL_PYTHON = $(abspath build/installed)/bin/python
 
 bench: export PINNACE_JAX_PYTHON = $(abspath $(JAX))/bin/python
 
@@ -688,6 +688,7 @@ installed-wheel: wheel
 bench-short: $(READY) ## run benchmarks once, without peers: none has rotted
 	$(VENV)/bin/python benchmarks/run.py --short $(ARGS)
 	$(VENV)/bin/python benchmarks/zoo/run.py --short
+	$(VENV)/bin/python benchmarks/servers/ways_in.py --short
 
 .PHONY: bench-serving
 bench-serving: export PINNACE_PEERS_PYTHON = $(abspath $(SERVERS))/bin/python
@@ -696,6 +697,11 @@ bench-serving: export PINNACE_BENTOML_PYTHON = $(abspath $(BENTOML))/bin/python
 bench-serving: installed-wheel $(SERVERS)/.installed $(MLSERVER)/.installed $(BENTOML)/.installed ## load our server and others; writes benchmarks/SERVING.md
 	status=0; $(VENV)/bin/python benchmarks/servers/run.py --markdown benchmarks/SERVING.md $(ARGS) || status=$$?; \
 	  $(PLOTS) && exit $$status
+
+# A minute; ARGS="--rounds 9" for more.
+.PHONY: bench-memory
+bench-memory: installed-wheel ## time shared memory beside bytes and JSON over HTTP and gRPC; writes benchmarks/SHARED_MEMORY.md
+	$(VENV)/bin/python benchmarks/servers/ways_in.py --markdown benchmarks/SHARED_MEMORY.md $(ARGS)
 
 .PHONY: bench-onnx
 bench-onnx: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python

@@ -149,6 +149,8 @@ def parse_settings(
             model_control=given.model_control,
             model_control_urls=given.model_control_urls,
             shared_memory=given.shared_memory,
+            max_sequences=given.max_sequences,
+            sequence_idle_s=given.sequence_idle_s,
             api_keys_file=given.api_keys_file,
             health_without_key=given.health_without_key,
             metrics_without_key=given.metrics_without_key,

@@ -240,6 +240,10 @@ def parser() -> argparse.ArgumentParser:
     )
     reply_bytes = defaults.max_reply_bytes
     add("max_reply_bytes", _natural, reply_bytes, "N", "largest answer, then 429; 0: no limit")
+    sequences = defaults.max_sequences
+    add("max_sequences", _natural, sequences, "N", "per version, with one worker; 0: none")
+    idle_s = defaults.sequence_idle_s
+    add("sequence_idle_s", _seconds, idle_s, "S", "after which a sequence is forgotten")
     add("max_concurrent_requests", _natural, 0, "N", "then 503; 0: no limit")
     found.add_argument(
         "--max_inflight_bytes",

@@ -16,14 +16,16 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
+from pinnace.framework.storage import Resource
 from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, is_opaque, wrap
 from pinnace.framework.trackable import Trackable
-from pinnace.framework.variable import Variable
+from pinnace.framework.variable import Variable, handle_of
 from pinnace.functions import flat_calls, signature_text
 from pinnace.functions.backward import call_recorded
 from pinnace.functions.component_names import named_tensors
 from pinnace.functions.differentiable import call_graph
 from pinnace.functions.function_type import FunctionType, check_values
+from pinnace.graph.effects import written_inputs
 from pinnace.graph.narrowing import reshaped
 from pinnace.graph.operation import symbol_of
 
@@ -252,6 +254,47 @@ class ConcreteFunction(Trackable):
         """
         results = self.run([*self._given(feeds), *self._captured_arrays])
         return dict(zip(self.array_outputs, results, strict=True))
+
+    @functools.cached_property
+    def assigned(self) -> tuple[Resource, ...] | None:
+        """The storage of the variables that a call may assign to.
+
+        None if a call may change anything else, as a table.
+        """
+        places = written_inputs(self.graph)
+        if places is None:
+            return None
+        held = [self._storage_at(place - self._argument_count) for place in sorted(places)]
+        known = tuple(one for one in held if one is not None)
+        return known if len(known) == len(held) else None
+
+    def _storage_at(self, place: int) -> Resource | None:
+        """The storage behind the captured handle of a variable; None if it is another capture."""
+        array = self._captured_arrays[place] if place >= 0 else None
+        if array is None or array.dtype != object or array.ndim:
+            return None
+        held = array[()]
+        return held if isinstance(held, Resource) else None
+
+    def with_storage(
+        self, storage: Mapping[Resource, Resource]
+    ) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
+        """`run_arrays` on other values of variables, which it reads and assigns there.
+
+        Args:
+            storage: in place of which other one.
+        """
+        captured = list(self._captured_arrays)
+        for place in range(len(captured)):
+            held = self._storage_at(place)
+            if held is not None and held in storage:
+                captured[place] = np.asarray(handle_of(storage[held])._array)
+
+        def run(feeds: Mapping[str, Array]) -> dict[str, Array]:
+            results = self.run([*self._given(feeds), *captured])
+            return dict(zip(self.array_outputs, results, strict=True))
+
+        return run
 
     def for_shapes(
         self, shapes: Mapping[str, Shape]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pinnace.framework import dtypes
 from pinnace.graph.graph import FunctionRef
-from pinnace.graph.walk import ordered
+from pinnace.graph.walk import ordered, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,39 @@ def is_pure(graph: Graph) -> bool:
     return True
 
 
+def written_inputs(graph: Graph) -> frozenset[int] | None:
+    """The places of the inputs whose resource a run may change.
+
+    A call of a function that writes counts for all resources that it is given.
+
+    Returns:
+        None if a run may also change what is none of its inputs.
+    """
+    places = {value: place for place, value in enumerate(graph.inputs)}
+    found: set[int] = set()
+    for node in ordered(graph):
+        if node.op.traceless:
+            continue
+        called = _called(node)
+        if called:
+            if not any(_writes(one) for one in called):
+                continue
+        elif node.op.effect != "write":
+            continue
+        roots = [root_of(value) for value in node.inputs if value.dtype is dtypes.resource]
+        if not roots or any(root not in places for root in roots):
+            return None
+        found.update(places[root] for root in roots)
+    return frozenset(found)
+
+
+def _writes(graph: Graph) -> bool:
+    return any(
+        node.op.effect == "write" and not node.op.traceless and not called
+        for node, called in _nodes(graph)
+    )
+
+
 def has_loops(graph: Graph) -> bool:
     """Whether how long a graph runs may depend on values, and on nothing else."""
     return any(node.op.runs == "loop" for node, _ in _nodes(graph))
@@ -41,9 +75,15 @@ def _nodes(graph: Graph) -> Iterator[tuple[Node, list[Graph]]]:
             continue
         seen.add(id(current))
         for node in ordered(current):
-            calls = [value.graph for value in node.attrs.values() if isinstance(value, FunctionRef)]
-            for value in node.attrs.values():
-                if isinstance(value, tuple):
-                    calls += [item.graph for item in value if isinstance(item, FunctionRef)]
+            calls = _called(node)
             yield node, calls
             waiting += calls
+
+
+def _called(node: Node) -> list[Graph]:
+    """The graphs of the functions that a node has for attributes."""
+    calls = [value.graph for value in node.attrs.values() if isinstance(value, FunctionRef)]
+    for value in node.attrs.values():
+        if isinstance(value, tuple):
+            calls += [item.graph for item in value if isinstance(item, FunctionRef)]
+    return calls

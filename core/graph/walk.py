@@ -88,3 +88,10 @@ def users(nodes: Sequence[Node]) -> dict[Value, list[Node]]:
         for value in node.inputs:
             found.setdefault(value, []).append(node)
     return found
+
+
+def root_of(handle: Value) -> Value:
+    """What a handle comes from, through nodes that only pass it on."""
+    while handle.node.op.alias:
+        handle = handle.node.inputs[handle.index]
+    return handle

@@ -10,6 +10,7 @@ from pinnace.serving.config.batching_config import BatchOptions
 from pinnace.serving.config.model_config import ModelConfig, check_models, read_model_config
 from pinnace.serving.config.traffic import Shadow, Split, check_targets, check_traffic
 from pinnace.serving.requests.expansion import MOST_BYTES, MOST_REPLY_BYTES
+from pinnace.serving.running.sequences import SequenceOptions
 
 _ABOVE_ZERO = (
     "request_timeout_s",
@@ -21,11 +22,13 @@ _ABOVE_ZERO = (
     "max_expansion_bytes",
     "max_waiting_runs",
     "record_max_bytes",
+    "sequence_idle_s",
     "workers",
 )
 _ZERO_FOR_NONE = (
     "max_connections",
     "max_concurrent_requests",
+    "max_sequences",
     "max_inflight_bytes",
     "max_reply_bytes",
     "max_run_s",
@@ -102,6 +105,9 @@ class Settings:
         model_control: let clients load, unload and replace models. With API keys they may anyway.
         model_control_urls: let them name URLs that models are fetched from.
         shared_memory: let clients register objects in /dev/shm, for tensors.
+        max_sequences: sequences of requests that a version of a model keeps the state of; 0 for
+            none. More than one worker keep none.
+        sequence_idle_s: after which a sequence that is not asked is forgotten.
         log_format: of the server's own log on stderr: `text`, or `json`, an object a line.
         api_keys_file: keys that clients must ask with; empty asks for none.
         health_without_key: answer questions for health to anybody.
@@ -170,6 +176,8 @@ class Settings:
     model_control: bool = False
     model_control_urls: bool = False
     shared_memory: bool = False
+    max_sequences: int = 1024
+    sequence_idle_s: float = 60.0
     api_keys_file: str = ""
     health_without_key: bool = True
     metrics_without_key: bool = True
@@ -212,6 +220,11 @@ class Settings:
             raise InvalidArgumentError("tls_client_ca needs tls_cert and tls_key")
         if self.metrics_path and not self.metrics_path.startswith("/"):
             raise InvalidArgumentError(f"metrics_path must begin with '/', got {self.metrics_path}")
+
+    @property
+    def sequences(self) -> SequenceOptions:
+        """The sequences of a version: none beside other workers, which their requests may reach."""
+        return SequenceOptions(self.max_sequences * (self.workers == 1), self.sequence_idle_s)
 
     def _check_limits(self) -> None:
         for name in _ABOVE_ZERO:

@@ -93,6 +93,8 @@ class InferenceService:
         response = pb.ServerMetadataResponse(
             name="pinnace", version=version("pinnace"), extensions=_EXTENSIONS
         )
+        if self._exchange.settings.sequences.most:
+            response.extensions.append("sequence")
         if self._exchange.regions is not None:
             response.extensions.append("system_shared_memory")
         return response.SerializeToString()
@@ -145,6 +147,9 @@ class InferenceService:
             for tensor in tensors:
                 kind = pb.DataType.Value(tensor.data_type)
                 rows.add(name=tensor.name, data_type=kind, dims=tensor.dims)
+        if found.sequence_idle_us:
+            idle_us = found.sequence_idle_us
+            config.sequence_batching.max_sequence_idle_microseconds = idle_us
         return pb.ModelConfigResponse(config=config).SerializeToString()
 
     async def model_statistics(self, data: bytes, _: Context) -> bytes:

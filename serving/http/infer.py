@@ -31,6 +31,7 @@ from pinnace.serving.requests.datatypes import (
 from pinnace.serving.requests.expansion import check_reply, joined
 from pinnace.serving.requests.infer_parameters import (
     RequestedOutput,
+    asked_sequence,
     asked_signature,
     requested_output,
 )
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from pinnace.serving.requests.long_values import Long
     from pinnace.serving.requests.regions import Place
     from pinnace.serving.requests.reply import ReplyHeaders
+    from pinnace.serving.running.sequences import Mark
     from pinnace.serving.running.signatures import Array, Arrays, Runnable
 
 LENGTH_HEADER = b"inference-header-content-length"
@@ -78,6 +80,7 @@ class Question:
         inputs: in the order of their bytes.
         outputs: asked for; None for all.
         is_binary: whether outputs that say nothing are sent as bytes.
+        sequence: where the request stands in one; None if in none.
     """
 
     id: str | None
@@ -85,6 +88,7 @@ class Question:
     inputs: tuple[_Input, ...]
     outputs: tuple[RequestedOutput, ...] | None
     is_binary: bool
+    sequence: Mark | None = None
 
 
 class Infer:
@@ -105,7 +109,7 @@ class Infer:
             try:
                 question = read_question(document)
                 arrays = read_arrays(question, memoryview(b""))
-                return Decoded(question.signature_name, arrays, Encoder(servable, question))
+                return _decoded(question, arrays, Encoder(servable, question))
             finally:
                 drop_items(document)
         size = header_length(text, len(body))
@@ -114,7 +118,7 @@ class Infer:
         question = read_question(parse_json(body[:size]))
         encode = Encoder(servable, question)
         arrays = read_arrays(question, memoryview(body)[size:])
-        return Decoded(question.signature_name, arrays, encode)
+        return _decoded(question, arrays, encode)
 
     def is_quick(
         self, _: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int
@@ -302,6 +306,10 @@ def read_arrays(question: Question, raw: memoryview) -> dict[str, Array]:
     return arrays
 
 
+def _decoded(question: Question, arrays: dict[str, Array], encode: Encoder) -> Decoded:
+    return Decoded(question.signature_name, arrays, encode, sequence=question.sequence)
+
+
 def _decode_raw(servable: Servable, body: bytes) -> Decoded:
     """A body that is the only input's bytes and nothing else."""
     inputs = servable.signature(DEFAULT_SIGNATURE).inputs
@@ -368,6 +376,7 @@ def read_question(document: Any) -> Question:
         tuple(map(_read_input, inputs)),
         tuple(_read_output(output, is_binary) for output in outputs) if outputs else None,
         is_binary,
+        asked_sequence(parameters),
     )
 
 

@@ -66,7 +66,11 @@ ModelName: TypeAlias = Annotated[str, Depends(_named)]
 async def server_metadata(request: Request) -> Response:
     """The metadata of this server: name, version, extensions."""
     settings: Settings = request.app.state.settings
-    extensions = (*_EXTENSIONS, _MEMORY) if settings.shared_memory else _EXTENSIONS
+    extensions = list(_EXTENSIONS)
+    if settings.sequences.most:
+        extensions.append("sequence")
+    if settings.shared_memory:
+        extensions.append(_MEMORY)
     document = {"name": "pinnace", "version": _VERSION_OF_PINNACE, "extensions": extensions}
     return json_response(orjson.dumps(document))
 
@@ -156,6 +160,9 @@ async def model_config(models: Models, which: WhichModel) -> Response:
         "input": list(map(asdict, found.inputs)),
         "output": list(map(asdict, found.outputs)),
     }
+    if found.sequence_idle_us:
+        idle = {"max_sequence_idle_microseconds": found.sequence_idle_us}
+        document["sequence_batching"] = idle
     return json_response(orjson.dumps(document))
 
 
@@ -198,7 +205,11 @@ async def _controlled(request: Request) -> None:
     control.check(dict(request.headers.raw))
 
 
-@router.post("/v2/repository/models/{name:word}/load", dependencies=[Depends(_controlled)])
+@router.post(
+    "/v2/repository/models/{name:word}/load",
+    dependencies=[Depends(_controlled)],
+    response_class=Response,
+)
 async def load_model(request: Request, models: Models, name: ModelName) -> Response:
     """Serve a model again that was unloaded, or look for new versions of one that is served."""
     check_load(_parameters(await _document(request)))
@@ -206,7 +217,11 @@ async def load_model(request: Request, models: Models, name: ModelName) -> Respo
     return Response()
 
 
-@router.post("/v2/repository/models/{name:word}/unload", dependencies=[Depends(_controlled)])
+@router.post(
+    "/v2/repository/models/{name:word}/unload",
+    dependencies=[Depends(_controlled)],
+    response_class=Response,
+)
 async def unload_model(request: Request, models: Models, name: ModelName) -> Response:
     """Stop serving a model until it is loaded again."""
     check_unload(_parameters(await _document(request)))

@@ -25,6 +25,7 @@ _REGION = "/region/{name}"
 _MAX_BYTES = 2**16  # of a request to register a region
 
 router = APIRouter(tags=["Open Inference Protocol"])
+# Answers without a body are described as such by `response_class=Response`.
 
 
 async def _regions(request: Request) -> Regions:
@@ -53,7 +54,7 @@ async def system_memory_status(regions: Held, name: Name) -> Response:
     return json_response(orjson.dumps(rows))
 
 
-@router.post(_SYSTEM + _REGION + "/register")
+@router.post(_SYSTEM + _REGION + "/register", response_class=Response)
 async def register_system_memory(request: Request, regions: Held, name: Name) -> Response:
     """Open a part of an object of shared memory under a name."""
     limit_s = request.app.state.settings.body_timeout_s
@@ -67,8 +68,8 @@ async def register_system_memory(request: Request, regions: Held, name: Name) ->
     return Response()
 
 
-@router.post(_SYSTEM + "/unregister")
-@router.post(_SYSTEM + _REGION + "/unregister")
+@router.post(_SYSTEM + "/unregister", response_class=Response)
+@router.post(_SYSTEM + _REGION + "/unregister", response_class=Response)
 async def unregister_system_memory(regions: Held, name: Name) -> Response:
     """Forget all regions, or one; what is not registered is no error."""
     regions.unregister(name)
@@ -82,15 +83,15 @@ async def cuda_memory_status(regions: Held) -> Response:
     return json_response(b"[]")
 
 
-@router.post(_CUDA + "/unregister")
-@router.post(_CUDA + _REGION + "/unregister")
+@router.post(_CUDA + "/unregister", response_class=Response)
+@router.post(_CUDA + _REGION + "/unregister", response_class=Response)
 async def unregister_cuda_memory(regions: Held) -> Response:
     """Nothing, which is what there is to forget."""
     del regions
     return Response()
 
 
-@router.post(_CUDA + _REGION + "/register")
+@router.post(_CUDA + _REGION + "/register", response_class=Response)
 async def register_cuda_memory(regions: Held, name: Name) -> Response:
     """Refused: there is no GPU."""
     del regions

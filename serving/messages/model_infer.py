@@ -29,6 +29,7 @@ from pinnace.serving.requests.datatypes import (
 from pinnace.serving.requests.expansion import PIECE_BYTES, check_reply, joined
 from pinnace.serving.requests.infer_parameters import (
     RequestedOutput,
+    asked_sequence,
     asked_signature,
     requested_output,
 )
@@ -87,7 +88,8 @@ class Infer:
             InvalidArgumentError: it cannot be understood; the message says where.
         """
         message = self._message
-        name = asked_signature(_parameters(message.parameters))
+        parameters = _parameters(message.parameters)
+        name, sequence = asked_signature(parameters), asked_sequence(parameters)
         signature = servable.signature(name)
         asked = [
             requested_output(output.name, _parameters(output.parameters), is_binary=True)
@@ -100,7 +102,8 @@ class Infer:
         if len({output.name for output in asked}) < len(asked):  # each is written as often
             raise InvalidArgumentError("an output is asked twice")
         wanted = asked or [RequestedOutput(key, True, 0) for key in signature.outputs]
-        return Decoded(name, self._feeds(), _Inferred(servable, message.id, wanted))
+        encode = _Inferred(servable, message.id, wanted)
+        return Decoded(name, self._feeds(), encode, sequence=sequence)
 
     def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
         """Whether the tensors are bytes, and none of them is of strings."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.shapes import Shape
     from pinnace.framework.specs import TensorSpec
+    from pinnace.framework.storage import Resource
     from pinnace.graph.graph import Graph
     from pinnace.proto.saved_model_pb2 import MetaGraphDef, SignatureDef, TensorInfo
     from pinnace.serving.running.signatures import Arrays, Runnable
@@ -46,6 +47,13 @@ class LoadedFunction(Protocol):
     def run_arrays(self, feeds: Arrays) -> Arrays:
         """The outputs for these inputs."""
 
+    @property
+    def assigned(self) -> tuple[Resource, ...] | None:
+        """The storage of the variables that it assigns; None if it changes more."""
+
+    def with_storage(self, storage: Mapping[Resource, Resource]) -> Callable[[Arrays], Arrays]:
+        """The same on other values of these."""
+
     def for_shapes(self, shapes: Mapping[str, Shape]) -> Callable[[Arrays], Arrays]:
         """The same for inputs of other shapes than are declared."""
 
@@ -58,6 +66,7 @@ class FunctionSignature:
     """
 
     __slots__ = (
+        "_function",
         "graph",
         "inputs",
         "is_bounded",
@@ -70,11 +79,25 @@ class FunctionSignature:
     def __init__(self, function: LoadedFunction) -> None:
         self.inputs = dict(function.array_inputs)
         self.outputs = dict(function.array_outputs)
+        self._function = function
         self.run_arrays = function.run_arrays
         self.graph = function.graph
         self.is_pure = is_pure(self.graph)
         self.is_bounded = not has_loops(self.graph)
         self.run_other_shapes = OtherShapes(self, function).run_arrays
+
+    @property
+    def assigned(self) -> tuple[Resource, ...] | None:
+        """The storage of the variables that it assigns; None if it changes anything else, too."""
+        return self._function.assigned
+
+    def with_storage(self, storage: Mapping[Resource, Resource]) -> Callable[[Arrays], Arrays]:
+        """What runs it on other values of variables.
+
+        Args:
+            storage: in place of which other one.
+        """
+        return self._function.with_storage(storage)
 
 
 def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:

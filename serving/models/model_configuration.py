@@ -41,6 +41,7 @@ class ModelConfiguration:
         max_batch_size: rows that requests are joined to; 0 if its tensors have no batch axis.
         inputs: of its main signature.
         outputs: of the same.
+        sequence_idle_s: after which a sequence is forgotten; 0 if it keeps nothing for any.
     """
 
     name: str
@@ -48,6 +49,12 @@ class ModelConfiguration:
     max_batch_size: int
     inputs: Sequence[TensorConfiguration]
     outputs: Sequence[TensorConfiguration]
+    sequence_idle_s: float = 0.0
+
+    @property
+    def sequence_idle_us(self) -> int:
+        """The same in microseconds, at least one if it keeps anything."""
+        return max(round(self.sequence_idle_s * 1e6), 1) if self.sequence_idle_s else 0
 
 
 def read_configuration(servable: Servable) -> ModelConfiguration:
@@ -56,7 +63,7 @@ def read_configuration(servable: Servable) -> ModelConfiguration:
     Raises:
         UnimplementedError: it has no signature.
     """
-    _, signature = main_signature(servable)
+    name, signature = main_signature(servable)
     has_batch = has_open_batch(signature.inputs) and has_open_batch(signature.outputs)
     return ModelConfiguration(
         servable.name,
@@ -64,6 +71,7 @@ def read_configuration(servable: Servable) -> ModelConfiguration:
         servable.max_batch_size if has_batch else 0,
         _tensors(signature.inputs, has_batch),
         _tensors(signature.outputs, has_batch),
+        servable.sequences.idle_s(name),
     )
 
 

@@ -15,6 +15,7 @@ from pinnace.serving.running.call import Call
 from pinnace.serving.running.feeds import check_feeds
 from pinnace.serving.running.lanes import Lane
 from pinnace.serving.running.run_times import RunTimes
+from pinnace.serving.running.sequences import SequenceOptions, Sequences
 from pinnace.serving.running.statistics import Statistics
 from pinnace.serving.running.threads import RunThreads
 
@@ -42,6 +43,7 @@ class Servable:
         batching: how calls are joined; None joins none.
         checks_batches: compare the first joined batches with the same calls alone.
         guard: makes a signature's function keep to limits.
+        sequences: how many sequences of requests there may be; None for none.
 
     Attributes:
         coders: threads that read large requests and write large answers.
@@ -61,6 +63,7 @@ class Servable:
         batching: BatchOptions | None = None,
         checks_batches: bool = True,
         guard: Guard = lambda run: run,
+        sequences: SequenceOptions | None = None,
     ) -> None:
         self.name = name
         self.version = version
@@ -113,6 +116,18 @@ class Servable:
             for key, signature in model.signatures.items()
             if (run_other_shapes := getattr(signature, "run_other_shapes", None)) is not None
         }
+
+        self.sequences = Sequences(
+            f"Model '{name}' version {version}",
+            name,
+            model.signatures,
+            times=self._times,
+            guard=guard,
+            options=sequences or SequenceOptions(),
+            batching=options,
+            runners=self._runners,
+            max_waiting=options.max_waiting or max_waiting,
+        )
 
     def signature(self, name: str) -> Runnable:
         """The signature of this name.
@@ -210,6 +225,7 @@ class Servable:
         """Release the threads when they are done; holders of the version can still run it."""
         self._closed = True
         self.remembered.clear()
+        self.sequences.close()
         self._runners.close()
         self.coders.close()
 

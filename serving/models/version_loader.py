@@ -115,6 +115,7 @@ class VersionLoader:
             batching=self._batching(path),
             checks_batches=self._settings.checks_batches,
             guard=self._limits.guard,
+            sequences=self._settings.sequences,
         )
         if loaded.forget is not None:
             weakref.finalize(servable, loaded.forget).atexit = False

@@ -84,6 +84,8 @@ class Recorder:
         outputs = exchanging.outputs
         if error is not None or servable is None or decoded is None or outputs is None:
             return
+        if decoded.sequence is not None:  # replayed alone, it would have another answer
+            return
         if self._fraction < 1 and self._random.random() >= self._fraction:
             return
         size = sum(a.nbytes for arrays in (decoded.feeds, outputs) for a in arrays.values())

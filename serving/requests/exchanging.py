@@ -246,6 +246,11 @@ class Exchanging(Call):
         self.feeds = feeds
         self.group = decoded.joined
         now = self.decoded_at = time.perf_counter()
+        if decoded.sequence is not None:
+            servable.sequences.submit(
+                self, name, servable.signature(name), decoded.sequence, fits=fits
+            )
+            return
         lanes = servable.lanes if fits else servable.lanes_of_other_shapes
         lanes[name].submit(self, now)
 

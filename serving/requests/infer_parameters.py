@@ -15,6 +15,7 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.serving.requests.regions import place_of
+from pinnace.serving.running.sequences import Mark
 from pinnace.serving.running.signatures import DEFAULT_SIGNATURE
 
 if TYPE_CHECKING:
@@ -23,16 +24,13 @@ if TYPE_CHECKING:
     from pinnace.serving.requests.regions import Place
     from pinnace.serving.running.signatures import Array
 
-_NO_STATE = "models keep nothing from request to request"
 # What says nothing in these is what a client sends that does not use them.
 _REFUSED: Mapping[str, str] = {
-    "sequence_id": _NO_STATE,
-    "sequence_start": _NO_STATE,
-    "sequence_end": _NO_STATE,
     "priority": "requests are answered in their order",
     "timeout": "send a deadline of gRPC, or start the server with --rest_api_timeout_in_ms",
 }
 _MOST_SHOWN = 80
+_MOST_ID = 128  # letters of the name of a sequence, as Triton's
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +75,32 @@ def asked_signature(parameters: Mapping[str, object]) -> str:
     if not isinstance(signature, str):
         raise InvalidArgumentError("parameter 'signature_name' must be a string")
     return signature or DEFAULT_SIGNATURE
+
+
+def asked_sequence(parameters: Mapping[str, object]) -> Mark | None:
+    """Where the parameters of a request say that it stands in a sequence; None if in none.
+
+    Raises:
+        InvalidArgumentError: they are of another kind, or name no sequence.
+    """
+    key = parameters.get("sequence_id", 0)
+    if not isinstance(key, int | str) or isinstance(key, bool) or len(str(key)) > _MOST_ID:
+        raise InvalidArgumentError(
+            "parameter 'sequence_id' must be a number or a string of at most "
+            f"{_MOST_ID} letters, got {str(key)[:_MOST_SHOWN]}"
+        )
+    marks = []
+    for name in ("sequence_start", "sequence_end"):
+        mark = parameters.get(name, False)
+        if not isinstance(mark, bool):
+            raise InvalidArgumentError(f"parameter '{name}' must be true or false")
+        if mark and not key:
+            raise InvalidArgumentError(
+                f"parameter '{name}' is for a sequence: inference requests must specify a "
+                "non-zero or non-empty correlation ID, 'sequence_id'"
+            )
+        marks.append(mark)
+    return Mark(key, *marks) if key else None
 
 
 def requested_output(

@@ -242,9 +242,9 @@ def no_regions() -> UnimplementedError:
     )
 
 
-def no_gpu(name: str) -> UnimplementedError:
-    """Why no memory of a GPU can be registered."""
-    return UnimplementedError(
+def no_gpu(name: str) -> InvalidArgumentError:
+    """Why no memory of a GPU can be registered: Triton's status and words."""
+    return InvalidArgumentError(
         f"failed to register CUDA shared memory region: '{_shown(name)}', GPUs not supported"
     )
 

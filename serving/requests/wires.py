@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from pinnace.serving.models.servable import Servable
     from pinnace.serving.requests.reply import Reply
+    from pinnace.serving.running.sequences import Mark
     from pinnace.serving.running.signatures import Arrays
 
 
@@ -21,9 +22,10 @@ class Decoded:
         encode: makes the reply from the outputs.
         joined: makes the replies of all requests of one run that have this same one; None where
             `encode` must make each.
+        sequence: where it stands in a sequence; None if it is in none.
     """
 
-    __slots__ = ("encode", "feeds", "joined", "signature_name")
+    __slots__ = ("encode", "feeds", "joined", "sequence", "signature_name")
 
     def __init__(
         self,
@@ -31,11 +33,13 @@ class Decoded:
         feeds: Arrays,
         encode: Callable[[Arrays], Reply],
         joined: JoinedReplies | None = None,
+        sequence: Mark | None = None,
     ) -> None:
         self.signature_name = signature_name
         self.feeds = feeds
         self.encode = encode
         self.joined = joined
+        self.sequence = sequence
 
 
 class JoinedReplies(Protocol):

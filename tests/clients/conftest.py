@@ -39,6 +39,12 @@ class Model(tf.Module):
     def __init__(self) -> None:
         super().__init__()
         self.w = tf.Variable(W)
+        self.total = tf.Variable(0.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    def sum(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        """The sum of what a sequence was sent."""
+        return {"total": self.total.assign_add(tf.reduce_sum(x)) + tf.zeros_like(x)}
 
     @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
     def product(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -81,6 +87,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "serving_default": model.product,
         "upper": model.upper,
         "both": model.both,
+        "sum": model.sum,
         "classify": model.classify,
         "regress": model.regress,
     }

@@ -30,6 +30,8 @@ def test_triton(server: Server, ask: Ask) -> None:
         assert found[f"{way} length"] == [2, 2, 0]
         assert found[f"{way} both"] == [[2, 2**41], [0.5, 1.5]]
         assert found[f"{way} many"] == MANY
+        sums = [[sign * total] for total in (1, 3, 7, 15) for sign in (1, -1)]
+        assert found[f"{way} sequences"] == [sums, True]
         assert "Request for unknown model: 'none' is not found" in found[f"{way} unknown"][1]
         assert "must be float32[?, 2], got float32[1]" in found[f"{way} wrong"][1]
         assert found[f"{way} classes"] == [f"{max(row):f}:{np.argmax(row)}" for row in Y]

@@ -64,6 +64,13 @@ _GRID = floats(None, None)
 _BOXES = np.float32([[0.1, 0.2, 0.9, 1.0], [0.0, -0.5, 1.5, 0.5]])
 
 
+def _resized(**options: bool) -> Callable[..., Any]:
+    def resize(tf: Any, x: Any, size: Any) -> Any:
+        return tf.raw_ops.ResizeBilinear(images=x, size=size, **options)
+
+    return resize
+
+
 def _cropped(method: str) -> Callable[..., Any]:
     def crop(tf: Any, x: Any, size: Any) -> Any:
         return tf.image.crop_and_resize(x, _BOXES, [0, 1], size, method, -3.0)
@@ -416,6 +423,42 @@ KINDS: dict[str, dict[str, Case]] = {
             tuple((f(2, 7, 6, 2), f(h, w, 2, 3)) for h, w in ((3, 3), (1, 2), (4, 5))),
         )
         for padding in ("SAME", "VALID")
+    },
+    "channels whose number is unknown": {
+        f"conv2d {padding}": Case(
+            lambda tf, x, w, padding=padding: tf.nn.conv2d(x, w, 1, padding),
+            (floats(None, None, None, None), floats(3, 3, None, 3)),
+            tuple((f(2, 7, 6, count), f(3, 3, count, 3)) for count in (1, 2, 5)),
+        )
+        for padding in ("SAME", "VALID")
+    },
+    "pictures made linearly of sizes that are computed": {
+        name: Case(
+            _resized(**options),
+            (floats(None, None, None, 2), vector(2)),
+            tuple(
+                (f(1, h, w, 2), rows(*size))
+                for h, w in ((7, 5), (1, 6), (100, 64))
+                for size in ((3, 4), (7, 5), (1, 1), (21, 9), (57, 101))
+            ),
+        )
+        for name, options in {
+            "half pixels": {"half_pixel_centers": True},
+            "corners": {"align_corners": True},
+            "neither": {},
+        }.items()
+    },
+    "outputs whose rank only a sample tells": {
+        "reshape to a rank": Case(
+            lambda tf, x, shape: tf.reshape(x * 2.0, shape) + 1.0,
+            (floats(None, None), vector(None)),
+            ((f(2, 3), rows(3, 2)), (f(4, 2), rows(2, 4)), (f(6, 1), rows(3, 2))),
+        ),
+        "diagonals of bands": Case(
+            lambda tf, x, k: tf.linalg.diag_part(x, k=k),
+            (_GRID, vector(2)),
+            ((f(4, 5), rows(-1, 1)), (f(3, 3), rows(0, 1)), (f(5, 2), rows(-2, 0))),
+        ),
     },
     "ragged tensors that end as values and splits": {
         "gather": Case(

@@ -215,15 +215,46 @@ async def http_control(asking: Asking) -> None:
     assert reply.status_code == 200, reply.text
 
 
+# The model adds one to the first number of a sequence. What three sequences are sent: their id, the
+# first number, and by what the others are multiplied.
+VALUES = (11, 7, 5, 3, 2, 0, 1)
+SEQUENCES: tuple[tuple[int | str, int, int], ...] = (
+    (1000, 0, 1),
+    (1001, 100, -1),
+    ("c1d9a2f0-2f41-4b6e-9a0c-1f6f6e1d2b11", 20, -1),
+)
+
+
+def _sequence(first: int, sign: int) -> tuple[list[int], list[int]]:
+    """The numbers that a sequence is sent, and those that come back."""
+    others = [sign * value for value in VALUES]
+    return [first, *others], [first + 1, *others]
+
+
 async def http_sequence(asking: Asking) -> None:
-    for number in (11, 7, 5):
-        one = np.int32([[number]])
-        document = {
-            "inputs": [described("INPUT0", one, [number])],
-            "parameters": {"sequence_id": 1000, "sequence_start": number == 11},
-        }
-        reply = await asking.http.post("/v2/models/simple_identity/infer", json=document)
-        assert reply.status_code == 200, reply.text
+    for key, first, sign in SEQUENCES:
+        numbers, expected = _sequence(first, sign)
+        found = []
+        for place, number in enumerate(numbers):
+            data = np.int32([[number]]).tobytes()
+            size = {"binary_data_size": len(data)}
+            marks = {"sequence_start": place == 0, "sequence_end": place == len(VALUES)}
+            tensor = {"name": "INPUT", "shape": [1, 1], "datatype": "INT32", "parameters": size}
+            output = {"name": "OUTPUT", "parameters": {"binary_data": True}}
+            document = {
+                "inputs": [tensor],
+                "outputs": [output],
+                "parameters": {"sequence_id": key, **marks},
+            }
+            head = json.dumps(document).encode()
+            reply = await asking.http.post(
+                "/v2/models/simple_sequence/infer",
+                content=head + data,
+                headers={LENGTH: str(len(head))},
+            )
+            assert reply.status_code == 200, reply.text
+            found += np.frombuffer(reply.content[int(reply.headers[LENGTH]) :], np.int32).tolist()
+        assert found == expected
 
 
 def message(model: str, *arrays: npt.NDArray[Any], **more: Any) -> v2.ModelInferRequest:
@@ -352,19 +383,44 @@ async def grpc_control(asking: Asking) -> None:
     await asking.grpc("RepositoryModelLoad", load)
 
 
+def _marked(number: int, place: int, key: int | str) -> v2.ModelInferRequest:
+    """The request of a sequence at some place."""
+    request = v2.ModelInferRequest(model_name="simple_sequence", id=f"{key}_{place}")
+    request.inputs.add(name="INPUT", datatype="INT32", shape=[1, 1])
+    request.outputs.add(name="OUTPUT")
+    request.raw_input_contents.append(np.int32([number]).tobytes())
+    kind = "string_param" if isinstance(key, str) else "int64_param"
+    setattr(request.parameters["sequence_id"], kind, key)
+    request.parameters["sequence_start"].bool_param = place == 0
+    request.parameters["sequence_end"].bool_param = place == len(VALUES)
+    return request
+
+
 async def grpc_sequence(asking: Asking) -> None:
-    request = message("simple_identity", strings(ONES))
-    request.parameters["sequence_id"].int64_param = 1000
-    request.parameters["sequence_start"].bool_param = True
-    await asking.grpc("ModelInfer", request)
+    for key, first, sign in SEQUENCES:
+        numbers, expected = _sequence(first, sign)
+        found = []
+        for place, number in enumerate(numbers):
+            ((value,),) = await grpc_infer(asking, _marked(number, place, key))
+            found.append(value)
+        assert found == expected
 
 
 async def grpc_sequence_stream(asking: Asking) -> None:
-    request = message("simple_identity", strings(ONES), id="1000")
-    request.parameters["sequence_id"].int64_param = 1000
-    request.parameters["sequence_start"].bool_param = True
-    (answer,) = await asking.stream([request])
-    assert not answer.error_message, answer.error_message
+    """Two sequences in one stream, one after the other and by turns."""
+    requests: list[v2.ModelInferRequest] = []
+    expected: dict[str, int] = {}
+    for key, first, sign in SEQUENCES[:2]:
+        numbers, wanted = _sequence(first, sign)
+        requests += [_marked(number, place, key) for place, number in enumerate(numbers)]
+        expected |= {f"{key}_{place}": value for place, value in enumerate(wanted)}
+    half = len(requests) // 2
+    turns = [one for pair in zip(requests[:half], requests[half:], strict=True) for one in pair]
+    for sent in (requests, turns):
+        answers = await asking.stream(sent)
+        assert [one.error_message for one in answers] == [""] * len(sent)
+        found = {one.infer_response.id: _numbers(one.infer_response)[0][0] for one in answers}
+        assert found == expected
 
 
 async def grpc_plain(asking: Asking) -> None:
@@ -459,14 +515,9 @@ EXAMPLES: dict[str, Callable[[Asking], Awaitable[None]]] = {
     "simple_http_shm_string_client": http_memory_strings,
     "simple_http_string_infer_client": http_strings,
 }
-_SEQUENCE = "models keep nothing from request to request: `sequence_id` is refused by name"
 _OVERRIDE = "a load that overrides the configuration is refused by name: a model is its folder"
 _NAME = "all but the server's name, which is `pinnace`"
 DIFFERENT = {
-    "simple_grpc_aio_sequence_stream_infer_client": _SEQUENCE,
-    "simple_grpc_sequence_stream_infer_client": _SEQUENCE,
-    "simple_grpc_sequence_sync_infer_client": _SEQUENCE,
-    "simple_http_sequence_sync_infer_client": _SEQUENCE,
     "simple_grpc_model_control": _OVERRIDE,
     "simple_http_model_control": _OVERRIDE,
     "simple_grpc_health_metadata": _NAME,

@@ -240,7 +240,8 @@ def _declare(g: GraphBuilder, model: onnx.ModelProto, whole: onnx.ModelProto) ->
             raise UnimplementedError(
                 f"export: the rank of output {value.name!r} is unknown; ONNX wants to know "
                 "how many axes an output has\n"
-                "  Try: ensure_shape(..., [None, None]) in the signature, a None for each axis"
+                "  Try: ensure_shape(..., [None, None]) in the signature, a None for each axis; or "
+                "sample= with inputs of the kind to come, whose answers have as many axes"
             )
 
 

@@ -18,6 +18,7 @@ from pinnace.deploy.onnx.files.staging import Stage, refuse_size, staged
 from pinnace.deploy.onnx.files.streaming import Draft
 from pinnace.deploy.onnx.flow.lowering import lower
 from pinnace.deploy.onnx.flow.options import Options, one_kind
+from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.mapped_weights import release_all, releasing, trim
 from pinnace.deploy.onnx.passes.pipeline import improve
 from pinnace.deploy.onnx.program.channels_first import with_channels_first
@@ -43,6 +44,7 @@ from pinnace.deploy.onnx.verification.reference import reference
 from pinnace.deploy.onnx.verification.samples import Run, runs_of
 from pinnace.engine.passes.fold import fold
 from pinnace.framework.errors import OpError
+from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array
 from pinnace.framework.versions import VERSION
 from pinnace.storage.atomic import write_file
@@ -92,7 +94,8 @@ def export(
         opset: version of the operators, 18 to 26; 18 runs everywhere.
         ir_version: version of the format, 8 to 13.
         verify: whether ONNX Runtime is asked to load the model and to give the same outputs.
-        sample: inputs to compare on, by name; None draws some.
+        sample: inputs to compare on, by name; None draws some. Where the model does not tell how
+            many axes an output has, its answer to the sample does.
         float16: weights and arithmetic in half precision; inputs and outputs stay as they are.
         int8: weights of matrix products in 8 bits, those of activations found at run time: for
             transformers and dense networks.
@@ -293,6 +296,7 @@ def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
     drawn = drawn_outputs(folded)
     if drawn:
         program = replace(program, facts={**program.facts, "random_outputs": "; ".join(drawn)})
+    program = _with_ranks(g, program, options.sample)
     written = describe_model(g, program, options.ir_version, VERSION)
     converted = _Converted(
         written.output_names,
@@ -306,6 +310,24 @@ def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
         drawn,
     )
     return converted, written.draft
+
+
+def _with_ranks(g: GraphBuilder, program: Program, sample: Mapping[str, Any] | None) -> Program:
+    """Declare outputs whose number of axes the graph does not tell as the sample's answers have it.
+
+    A file must declare it. The metadata says where it comes from.
+    """
+    unknown = [name for name, value in g.outputs if value.shape.rank is None]
+    if not unknown or sample is None or set(sample) != set(program.inputs):
+        return program
+    with reference(plain=program.is_ours):
+        (run,) = runs_of(program, sample)
+    ranks = {name: array.ndim for name, array in zip(program.outputs, run.outputs, strict=True)}
+    for name, value in g.outputs:
+        if name in unknown:
+            value.refine(Shape([None] * ranks[name]))
+    told = "; ".join(f"{name}: {ranks[name]}" for name in unknown)
+    return replace(program, facts={**program.facts, "ranks_of_sample": told})
 
 
 def _write(stage: Stage, program: Program, options: Options) -> _Converted:

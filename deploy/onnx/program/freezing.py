@@ -9,7 +9,7 @@ import numpy as np
 from pinnace.deploy.onnx.errors import ExportRefusedError, Refusal
 from pinnace.deploy.onnx.ir.mapped_weights import pieces
 from pinnace.deploy.onnx.program.sources import Program
-from pinnace.deploy.onnx.program.states import assign, root_of
+from pinnace.deploy.onnx.program.states import assign
 from pinnace.deploy.onnx.program.tensor_arrays import with_lists
 from pinnace.engine.passes.decide import decided
 from pinnace.framework import dtypes
@@ -20,7 +20,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, Tensor
 from pinnace.graph.copying import Copy
 from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node, Value
-from pinnace.graph.walk import ordered
+from pinnace.graph.walk import ordered, root_of
 from pinnace.ops.array.constants import CONST
 from pinnace.ops.registry import lookup
 

@@ -16,7 +16,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.graph.copying import Copy
 from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node, Value
-from pinnace.graph.walk import ordered
+from pinnace.graph.walk import ordered, root_of
 from pinnace.ops.array.constants import CONST
 from pinnace.ops.math.arithmetic import ADD_V2, SUB
 from pinnace.ops.registry import lookup
@@ -116,13 +116,6 @@ def _functions_of(node: Node) -> list[Graph]:
         for ref in (attr if isinstance(attr, tuple) else (attr,))
         if isinstance(ref, FunctionRef)
     ]
-
-
-def root_of(handle: Value) -> Value:
-    """The argument that a handle comes from."""
-    while handle.node.op.alias:
-        handle = handle.node.inputs[handle.index]
-    return handle
 
 
 def assign(node: Node, copy: Copy, root: Value) -> bool:

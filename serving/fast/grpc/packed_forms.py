@@ -205,6 +205,8 @@ class _Known:
         self.signature_name = decoded.signature_name
         self.encode = RowReplies(decoded.encode)
         self.kind: RowKind | None = None
+        if decoded.sequence is not None:  # its requests run in their order, none with others
+            return
         if shape[0] > 0 and decoded.signature_name in servable.signatures:
             signature = servable.signatures[decoded.signature_name]
             self.kind = kind_of(signature, name, dtype, shape[1:])

@@ -80,7 +80,9 @@ class HotInfer(Infer):
         if len(raw) == known.raw_bytes:
             feeds = PackedRows(known.kind, raw, known.rows)
             return Decoded(known.signature_name, feeds, encode, encode)
-        return Decoded(known.signature_name, read_arrays(known.question, raw), encode)
+        arrays = read_arrays(known.question, raw)
+        sequence = known.question.sequence
+        return Decoded(known.signature_name, arrays, encode, sequence=sequence)
 
 
 class _Remembered:
@@ -108,7 +110,7 @@ class _Remembered:
         self.raw_bytes = -1
         signature = servable.signature(question.signature_name)
         self.encode = Encoder(servable, question)
-        if len(question.inputs) != 1:
+        if len(question.inputs) != 1 or question.sequence is not None:
             return
         (tensor,) = question.inputs
         # Bytes of bools are looked at, and strings have sizes of their own.
@@ -127,6 +129,7 @@ def _understand(servable: Servable, header: bytes) -> _Remembered:
     if (
         len(header) < _MAX_HEADER_BYTES
         and question.id is None
+        and question.sequence is None
         and all(tensor.size is not None for tensor in question.inputs)
     ):
         servable.remember(header, found)

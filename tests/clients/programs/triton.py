@@ -35,6 +35,22 @@ def status(call):
     return "none", ""
 
 
+def sequences(kind, client):
+    """The sums of two sequences that take turns, and what is said after the end."""
+    found = []
+    for place, number in enumerate((1, 2, 4, 8)):
+        for key, sign in ((7, 1), ("seven", -1)):
+            x = tensors(kind, ("x", np.float32([sign * number]), "FP32"))
+            marks = {"sequence_start": place == 0, "sequence_end": place == 3}
+            parameters = {"signature_name": "sum"}
+            answer = client.infer("m", x, sequence_id=key, parameters=parameters, **marks)
+            found.append(answer.as_numpy("total").tolist())
+    x = tensors(kind, ("x", np.float32([1]), "FP32"))
+    parameters = {"signature_name": "sum"}
+    _, said = status(lambda: client.infer("m", x, sequence_id=7, parameters=parameters))
+    return found, "must specify the START flag" in said
+
+
 def common(kind, client, name):
     answers[f"{name} live"] = client.is_server_live()
     answers[f"{name} ready"] = client.is_server_ready()
@@ -52,6 +68,7 @@ def common(kind, client, name):
     two = tensors(kind, ("a", np.int64([1, 2**40]), "INT64"), ("b", np.float16([1, 3]), "FP16"))
     found = client.infer("m", two, parameters={"signature_name": "both"}, request_id="5")
     answers[f"{name} both"] = [found.as_numpy(n).tolist() for n in ("double", "half")]
+    answers[f"{name} sequences"] = sequences(kind, client)
     answers[f"{name} unknown"] = status(lambda: client.infer("none", x))
     wrong = tensors(kind, ("x", np.float32([1]), "FP32"))
     answers[f"{name} wrong"] = status(lambda: client.infer("m", wrong))

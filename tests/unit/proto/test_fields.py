@@ -56,6 +56,7 @@ BEYOND_THE_TABLE = {
     # Triton's extensions of the protocol: tests/clients asks them with Triton's own client.
     *("InferBatchStatistics", "InferStatistics", "StatisticDuration", "ModelRepositoryParameter"),
     *("ModelConfigRequest", "ModelConfigResponse", "ModelInput", "ModelOutput"),
+    "ModelSequenceBatching",
     *("ModelStatistics", "ModelStatisticsRequest", "ModelStatisticsResponse"),
     "ModelStreamInferResponse",
     *("SystemSharedMemoryStatusRequest", "SystemSharedMemoryStatusResponse"),

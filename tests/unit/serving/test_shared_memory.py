@@ -310,7 +310,7 @@ def test_memory_of_a_gpu_is_none(server: Server) -> None:
     assert server.ask("GET", f"{cuda}/status").json() == []
     assert server.ask("POST", f"{cuda}/unregister").status_code == 200
     reply = server.ask("POST", f"{cuda}/region/r/register", json={"raw_handle": {"b64": ""}})
-    assert (reply.status_code, "GPUs not supported" in reply.text) == (501, True)
+    assert (reply.status_code, "GPUs not supported" in reply.text) == (400, True)
 
 
 def grpc_request(memory: Callable[[Any], None]) -> v2.ModelInferRequest:
@@ -396,7 +396,7 @@ def test_grpc(tmp_path: Path, memory: Memory) -> None:
             ask(cuda + "Register", b"\x0a\x01c", v2.SystemSharedMemoryRegisterResponse)
         )
         told = "failed to register CUDA shared memory region: 'c', GPUs not supported"
-        assert (code, said) == ("UNIMPLEMENTED", told)
+        assert (code, said) == ("INVALID_ARGUMENT", told)
         await ask(
             verb + "Unregister",
             v2.SystemSharedMemoryUnregisterRequest(),

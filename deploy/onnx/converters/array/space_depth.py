@@ -180,6 +180,6 @@ def _dilated(g: GraphBuilder, call: NodeView) -> Value | None:
     rates = tuple(int(rate) for rate in blocks)
     window = layouts.Window(True, (1, 1), rates, pairs, "EXPLICIT")
     if node.op.name == "Conv2D":
-        return spatial_convolutions.grouped(g, call, window, x, weights, taps)
+        return spatial_convolutions.grouped(g, window, x, weights, taps)
     kernel, taps, channels = depthwise.per_channel_weights(g, call, weights)
     return spatial_convolutions.convolved(g, window, x, kernel, taps, channels)

@@ -53,17 +53,14 @@ def _exact_scales(call: NodeView, x: Value) -> Array | None:
 def bilinear(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
     """Resize in the mode `linear`; the result is float32 whatever the picture is.
 
-    A matrix per axis where sizes are known and no multiples: ONNX Runtime rounds places otherwise.
+    A matrix per axis unless sizes are multiplied: ONNX Runtime rounds places otherwise.
     """
-    pairs = [_sizes(call, x, axis) for axis in (1, 2)]
-    rows, columns = (
-        interpolation.linear_weights(old, new, *_centres(call)) if old and new else None
-        for old, new in pairs
+    if _multiplies(call, x):
+        return _resized(g, call, g.cast(x, dtypes.float32), size, mode="linear")
+    centres = _centres(call)
+    return _by_matrices(
+        g, call, x, size, interpolation.linear_weights, weights.linear, [centres, centres]
     )
-    if rows is not None and columns is not None and not _multiplies(call, x):
-        tall = g.moved("MatMul", g.constant(rows), g.cast(x, dtypes.float32))
-        return g.moved("MatMul", tall, g.constant(np.ascontiguousarray(columns.T)))
-    return _resized(g, call, g.cast(x, dtypes.float32), size, mode="linear")
 
 
 @converts("ResizeNearestNeighbor")

@@ -59,6 +59,24 @@ def nearest_places(g: GraphBuilder, size: Value, new_size: Value, align: bool, h
     return g.op("Min", g.as_int64(whole), last)
 
 
+def linear(g: GraphBuilder, size: Value, new_size: Value, align: bool, half: bool) -> Value:
+    """Of bilinear interpolation: two points make up a new one."""
+    steps = _steps(g, new_size)
+    scale = _scale(g, size, new_size, align)
+    where = g.op("Mul", g.binary("Add", steps, 0.5) if half else steps, scale)
+    if half:
+        where = g.binary("Sub", where, 0.5)
+    last = g.binary("Sub", size, 1)
+    below = g.op("Floor", where)
+    low = g.op("Max", g.as_int64(below), g.index(0))
+    high = g.op("Min", g.as_int64(g.op("Ceil", where)), last)
+    part = _rows(g, g.op("Sub", where, below))
+    points = g.unsqueeze(g.iota(size), 0)
+    none = g.like(part, 0)
+    first = g.where(g.op("Equal", _rows(g, low), points), g.op("Sub", g.like(part, 1), part), none)
+    return g.op("Add", first, g.where(g.op("Equal", _rows(g, high), points), part, none))
+
+
 def cubic(g: GraphBuilder, size: Value, new_size: Value, align: bool, half: bool) -> Value:
     """Of bicubic interpolation: four points make up a new one."""
     scale = _scale(g, size, new_size, align)

@@ -21,26 +21,27 @@ def convolution(g: GraphBuilder, call: NodeView, x: Value, weights: Value) -> Va
             if any(rate != 1 for rate in window.dilations):
                 call.fail("the size of a window with dilations must be known")
             window = window._replace(pads=None)
-        return grouped(g, call, window, x, weights, ())
+        return grouped(g, window, x, weights, ())
     taps = known(call, sizes)
     window = layouts.window_of(call, list(x.shape), taps, call.attr("strides"))
-    return grouped(g, call, window, x, weights, taps)
+    return grouped(g, window, x, weights, taps)
 
 
 def grouped(
     g: GraphBuilder,
-    call: NodeView,
     window: layouts.Window,
     x: Value,
     weights: Value,
     taps: Sequence[int],
 ) -> Value:
-    """Conv in as many groups as the numbers of channels tell."""
+    """Conv in as many groups as the numbers of channels tell.
+
+    One group where a number is unknown: ONNX Runtime refuses weights for other channels.
+    """
     channels = x.size(x.rank - 1 if window.last else 1)
     inside = weights.size(weights.rank - 2)
-    if channels is None or inside is None:
-        call.fail("the number of channels must be known")
-    return convolved(g, window, x, outputs_first(g, weights), taps, channels // inside)
+    groups = 1 if channels is None or inside is None else channels // inside
+    return convolved(g, window, x, outputs_first(g, weights), taps, groups)
 
 
 def convolved(

@@ -269,11 +269,11 @@ def test_one_resize_behind_another_is_loaded(method: str) -> None:
     assert found.op_counts["Resize"] == 2
 
 
-@pytest.mark.parametrize(("method", "resizes"), [("bilinear", 2), ("nearest", 1)])
-def test_one_resize_behind_another_of_unknown_sizes_is_loaded(method: str, resizes: int) -> None:
+@pytest.mark.parametrize("method", ["bilinear", "nearest"])
+def test_one_resize_behind_another_of_unknown_sizes_is_no_resize(method: str) -> None:
     def net(x: Any) -> Any:
         size = tf.shape(x)[1:3]
         return tf.image.resize(tf.image.resize(x, size // 2 + 1), size * 2 // 3 + 1, method)
 
     found = export(traced(net, TensorSpec([None, None, None, 3], np.float32, name="image")))
-    assert found.op_counts["Resize"] == resizes  # nearest at no exact scale is Gather
+    assert "Resize" not in found.op_counts  # at no exact scale ONNX Runtime rounds otherwise

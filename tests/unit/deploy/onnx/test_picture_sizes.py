@@ -34,3 +34,42 @@ def test_usual_sizes_are_exported(sizes: tuple[int, int], old: bool) -> None:
     (got,) = run_model(report, [x])
     wanted = np.asarray(function(tf.constant(x)))
     np.testing.assert_allclose(got, wanted, rtol=0, atol=255 * 1e-5)
+
+
+@pytest.mark.parametrize("old", [False, True], ids=["v2", "v1"])
+def test_pictures_of_any_size_are_made_of_one_size(old: bool) -> None:
+    resize = tf.compat.v1.image.resize_bilinear if old else tf.image.resize
+    function = tf.function(
+        lambda x: resize(x, [224, 160]),
+        input_signature=[tf.TensorSpec([None, None, None, 1])],
+        autograph=False,
+    )
+    report = export(function.get_concrete_function())
+    random = np.random.default_rng(0)
+    for height, width in ((480, 640), (100, 75), (224, 160), (1, 3), (301, 17)):
+        x = random.uniform(0, 255, (2, height, width, 1)).astype("f4")
+        (got,) = run_model(report, [x])
+        wanted = np.asarray(function(tf.constant(x)))
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=255 * 1e-5)
+
+
+def test_a_rank_that_only_a_sample_tells_is_declared_and_said() -> None:
+    function = tf.function(
+        lambda x, shape: {"y": tf.reshape(x, shape)},
+        input_signature=[
+            tf.TensorSpec([None], name="x"),
+            tf.TensorSpec([None], tf.int32, name="shape"),
+        ],
+        autograph=False,
+    )
+    concrete = function.get_concrete_function()
+    with pytest.raises(NotImplementedError, match="or sample= with inputs of the kind to come"):
+        export(concrete)
+    x = np.arange(6, dtype=np.float32)
+    report = export(concrete, sample={"x": x, "shape": np.int32([2, 3])})
+    (output,) = report.model.graph.output
+    assert len(output.type.tensor_type.shape.dim) == 2
+    told = {one.key: one.value for one in report.model.metadata_props}
+    assert told["ranks_of_sample"] == "output_0: 2"
+    (got,) = run_model(report, [x, np.int32([3, 2])])
+    np.testing.assert_array_equal(got, x.reshape(3, 2))

@@ -48,8 +48,6 @@ def test_parameters_that_have_no_effect_are_refused_by_name(tmp_path: Path) -> N
     for name, field, value in (
         ("sequence_id", "int64_param", 5),
         ("sequence_id", "string_param", "a"),
-        ("sequence_start", "bool_param", True),
-        ("sequence_end", "bool_param", True),
         ("priority", "uint64_param", 1),
         ("timeout", "int64_param", 1000),
     ):

@@ -232,7 +232,7 @@ class TestExtensions:
         ("document", "name"),
         [
             ({"inputs": [X], "parameters": {"sequence_id": 4}}, "sequence_id"),
-            ({"inputs": [X], "parameters": {"sequence_start": True}}, "sequence_start"),
+            ({"inputs": [X], "parameters": {"sequence_id": "a"}}, "sequence_id"),
             ({"inputs": [X], "parameters": {"priority": 1}}, "priority"),
             ({"inputs": [X], "parameters": {"timeout": 1000}}, "timeout"),
             (

@@ -104,6 +104,15 @@ def test_every_path_names_its_parameters(server: Server) -> None:
             assert named == {part.split("}")[0] for part in path.split("{")[1:]}, path
 
 
+def test_answers_without_a_body_are_described_without_one(server: Server) -> None:
+    words = ("register", "unregister", "load", "unload")
+    paths = document(server)["paths"]
+    empty = [path for path in paths if path.rsplit("/", 1)[-1] in words]
+    assert len(empty) == 8
+    for path in empty:
+        assert "content" not in paths[path]["post"]["responses"]["200"], path
+
+
 def test_it_is_written_again_when_models_change(tmp_path: Path) -> None:
     write_version(tmp_path, 1)
     settings = Settings(models=(ModelConfig("m", str(tmp_path)),), file_system_poll_s=0)
