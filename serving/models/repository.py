@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from pinnace.serving.config.settings import Settings
+    from pinnace.serving.config.traffic import Split
     from pinnace.serving.models.servable import Servable
     from pinnace.serving.models.sources import Place
     from pinnace.serving.models.version_loader import Loader
@@ -321,6 +322,11 @@ class Repository:
         statuses = {} if model is None else model.table.statuses
         return sorted(statuses.values(), key=lambda s: s.version, reverse=True)
 
+    def parts(self, name: str) -> dict[int, float]:
+        """Version -> its part, from 0 to 1, of the requests that name none; empty if undivided."""
+        split, model = self._splits.get(name), self._models.get(name)
+        return {} if split is None or model is None else _parts(split, model.table)
+
     def labels(self, name: str) -> Mapping[str, int]:
         """The labels of a model's versions; empty if there is none."""
         model = self._models.get(name)
@@ -364,13 +370,7 @@ class Repository:
             split = self._splits.get(which.name)
             model = self._models.get(which.name)
             if split is not None and model is not None:
-                table = model.table
-
-                def find(target: str) -> Servable | None:
-                    version = int(target) if target.isdigit() else table.labels.get(target, -1)
-                    return None if version in table.aside else table.servables.get(version)
-
-                found = split.choose(find, headers)
+                found = split.choose(model.table.target, headers)
                 if found is not None:
                     return found
         servable = self.get(which)
@@ -603,6 +603,7 @@ class Repository:
             table = model.table.with_status(VersionStatus(version, State.AVAILABLE))
             model.table = table.with_servables({**table.servables, version: servable})
         LOG.info("model '%s' version %d is available", name, version)
+        self._tell_parts(model, table)
         return True
 
     def _unload(self, model: ServedModel, version: int) -> bool:
@@ -613,6 +614,7 @@ class Repository:
             return False
         table = model.table.with_status(VersionStatus(version, State.UNLOADING))
         model.table = table.with_servables(servables)
+        self._tell_parts(model, table)
         servable.close()
         self._has_garbage = True
         model.note_end(version)
@@ -639,6 +641,16 @@ class Repository:
                 for version in list(model.table.servables):
                     self._unload(model, version)
 
+    def _tell_parts(self, model: ServedModel, before: Table) -> None:
+        """Log how a model divides its requests, if that is another way than before."""
+        split = self._splits.get(model.config.name)
+        if split is None or not self._started or not self._is_wanted(model):
+            return
+        parts = _parts(split, model.table)
+        if parts and parts != _parts(split, before):
+            told = ", ".join(f"version {one}: {parts[one]:.4g}" for one in sorted(parts))
+            LOG.info("model '%s' divides its requests: {%s}", model.config.name, told)
+
     def _set_labels(self, model: ServedModel, *, is_late: bool) -> None:
         labels = dict(model.config.labels)
         if not is_late and not self._settings.allow_labels_for_unavailable_versions:
@@ -651,7 +663,15 @@ class Repository:
         if labels != dict(model.table.labels):
             named = ", ".join(f"{label}: {version}" for label, version in sorted(labels.items()))
             LOG.info("model '%s' has the labels {%s}", model.config.name, named)
-        model.table = replace(model.table, labels=labels)
+        before, model.table = model.table, replace(model.table, labels=labels)
+        self._tell_parts(model, before)
+
+
+def _parts(split: Split, table: Table) -> dict[int, float]:
+    found: dict[int, float] = {}
+    for servable, part in split.parts(table.target):
+        found[servable.version] = found.get(servable.version, 0.0) + part
+    return found
 
 
 def _finish(tasks: Iterable[Future[None]]) -> None:
