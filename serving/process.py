@@ -47,11 +47,10 @@ from pinnace.serving.web.example_request import example_command
 from pinnace.serving.workers import Seat, SharedRepository, Supervisor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.config.settings import Settings
-    from pinnace.serving.models.servable import Servable
     from pinnace.serving.models.version_loader import Loader
     from pinnace.serving.service import Front
 
@@ -113,7 +112,7 @@ def _serve(
         )
         service = Service(settings, repository, _other_fronts(settings, certificates), metrics)
         if seat is None or seat.is_first:
-            announce(repository.newest(), _url(settings, listener))
+            announce(repository, _url(settings, listener))
 
         def reload() -> None:
             try:
@@ -157,6 +156,8 @@ def _supervise(settings: Settings, loader: Loader, listener: socket.socket) -> i
     ledger = Ledger(settings.workers, Meter.CELLS)
 
     def work(seat: Seat) -> int:
+        # Before models are loaded: lines carry the process, and come from one.
+        log_to_stderr(settings.log_format, is_worker=True, is_first=seat.is_first)
         repository = SharedRepository(settings, loader, seat)
         try:
             _serve(settings, repository, listener, seat, ledger)
@@ -204,23 +205,35 @@ def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
     return listener
 
 
-def announce(servables: Sequence[Servable], url: str) -> None:
+def announce(repository: Repository, url: str) -> None:
     """Print what is served, where, and a command to try.
 
     Args:
-        servables: the newest version of each model.
+        repository: its models, each version that is loaded a row for each signature; labels and
+            weights are columns if there are any.
         url: of the server.
     """
-    rows = [("model", "version", "signature", "inputs", "outputs")]
-    for servable in servables:
+    rows = [("model", "version", "labels", "weight", "signature", "batches", "inputs", "outputs")]
+    for servable in sorted(repository.servables(), key=lambda one: (one.name, -one.version)):
+        labels = repository.labels(servable.name)
+        called = ", ".join(sorted(one for one, n in labels.items() if n == servable.version))
+        parts = repository.parts(servable.name)
+        part = f"{100 * parts.get(servable.version, 0.0):.4g} %" if parts else ""
         for name, signature in sorted(servable.signatures.items()):
-            row = (servable.name, str(servable.version), name)
+            row = (servable.name, str(servable.version), called, part, name, servable.batches(name))
             rows.append((*row, _describe(signature.inputs), _describe(signature.outputs)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    # Labels and weights that no model has are no columns.
+    columns = [
+        column
+        for column in zip(*rows, strict=True)
+        if column[0] not in {"labels", "weight"} or any(column[1:])
+    ]
+    widths = [max(map(len, column)) for column in columns]
     lines = [
         "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
+        for row in zip(*columns, strict=True)
     ]
+    servables = repository.newest()
     lines += ["", f"Serving on {url} (stop with Ctrl-C)"]
     commands = [example_command(servable, url) for servable in servables[:3]]
     if any(commands):

@@ -73,6 +73,16 @@ class Split:
         point = self._place(headers) * total
         return next((one for one, end in found if point < end), found[-1][0] if found else None)
 
+    def parts(self, find: Callable[[str], T | None]) -> list[tuple[T, float]]:
+        """What gets requests, and which part of them, from 0 to 1.
+
+        Args:
+            find: as for `choose`.
+        """
+        found = [(find(target), weight) for target, weight in self.shares if weight]
+        total = sum(weight for one, weight in found if one is not None)
+        return [(one, weight / total) for one, weight in found if one is not None]
+
     def _place(self, headers: Mapping[bytes, bytes]) -> float:
         """A number from 0 to 1: of the client's choice if there is one, else any."""
         for name in _STICKY_HEADERS:

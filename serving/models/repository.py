@@ -33,7 +33,7 @@ from pinnace.serving.models.polling import Timer
 from pinnace.serving.models.sources import find_places, is_remote
 from pinnace.serving.models.tables import Table
 from pinnace.serving.models.tables import Which as Which
-from pinnace.serving.models.version_updater import VersionUpdater
+from pinnace.serving.models.version_updater import VersionUpdater, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -322,6 +322,11 @@ class Repository:
         statuses = {} if model is None else model.table.statuses
         return sorted(statuses.values(), key=lambda s: s.version, reverse=True)
 
+    def parts(self, name: str) -> dict[int, float]:
+        """Version -> its part, from 0 to 1, of the requests that name none; empty if undivided."""
+        split, model = self._splits.get(name), self._models.get(name)
+        return {} if split is None or model is None else parts_of(split, model.table)
+
     def labels(self, name: str) -> Mapping[str, int]:
         """The labels of a model's versions; empty if there is none."""
         model = self._models.get(name)
@@ -365,13 +370,7 @@ class Repository:
             split = self._splits.get(which.name)
             model = self._models.get(which.name)
             if split is not None and model is not None:
-                table = model.table
-
-                def find(target: str) -> Servable | None:
-                    version = int(target) if target.isdigit() else table.labels.get(target, -1)
-                    return None if version in table.aside else table.servables.get(version)
-
-                found = split.choose(find, headers)
+                found = split.choose(model.table.target, headers)
                 if found is not None:
                     return found
         servable = self.get(which)
@@ -535,7 +534,8 @@ class Repository:
         if labels != dict(model.table.labels):
             named = ", ".join(f"{label}: {version}" for label, version in sorted(labels.items()))
             LOG.info("model '%s' has the labels {%s}", model.config.name, named)
-        model.table = replace(model.table, labels=labels)
+        before, model.table = model.table, replace(model.table, labels=labels)
+        self._updater.tell_parts(model, before)
 
 
 def _finish(tasks: Iterable[Future[None]]) -> None:

@@ -74,6 +74,7 @@ class Servable:
         self.statistics = Statistics()
         options = batching or BatchOptions()
         self.max_batch_size = options.max_batch_size
+        self._batching = batching
         self._closed = False
         self._guard = guard
         count = threads or options.threads or os.cpu_count() or 1
@@ -128,6 +129,16 @@ class Servable:
             runners=self._runners,
             max_waiting=options.max_waiting or max_waiting,
         )
+
+    def batches(self, signature: str) -> str:
+        """How calls of a signature are joined, in words."""
+        options = self._batching
+        if options is None or not _may_join(self.signatures[signature]):
+            return "none"
+        sizes = options.allowed_batch_sizes
+        rows = "/".join(map(str, sizes)) if sizes else f"up to {options.max_batch_size}"
+        wait = f", waits {options.batch_timeout_s * 1e3:g} ms" if options.batch_timeout_s else ""
+        return f"{rows} rows{wait}"
 
     def signature(self, name: str) -> Runnable:
         """The signature of this name.

@@ -70,6 +70,11 @@ class Table:
             self, servables=servables, newest=None if newest is None else servables[newest]
         )
 
+    def target(self, text: str) -> Servable | None:
+        """The version that answers for a number or a label; None if none does."""
+        version = int(text) if text.isdigit() else self.labels.get(text, -1)
+        return None if version in self.aside else self.servables.get(version)
+
     def version_of(self, label: str) -> int:
         """The version that a label names.
 

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pinnace.serving.config.settings import Settings
+    from pinnace.serving.config.traffic import Split
     from pinnace.serving.models.load_queue import LoadQueue
     from pinnace.serving.models.model_state import ServedModel
     from pinnace.serving.models.servable import Servable
     from pinnace.serving.models.sources import Place
+    from pinnace.serving.models.tables import Table
     from pinnace.serving.models.version_loader import Loader
 
 _COLLECT_EVERY = 200  # times as long as it takes
@@ -154,6 +156,7 @@ class VersionUpdater:
             table = model.table.with_status(VersionStatus(version, State.AVAILABLE))
             model.table = table.with_servables({**table.servables, version: servable})
         LOG.info("model '%s' version %d is available", name, version)
+        self.tell_parts(model, table)
         return True
 
     def unload(self, model: ServedModel, version: int) -> bool:
@@ -164,6 +167,7 @@ class VersionUpdater:
             return False
         table = model.table.with_status(VersionStatus(version, State.UNLOADING))
         model.table = table.with_servables(servables)
+        self.tell_parts(model, table)
         self.close(servable)
         model.note_end(version)
         return True
@@ -186,3 +190,21 @@ class VersionUpdater:
         begin = time.thread_time()
         gc.collect()
         self._collect_at = time.monotonic() + _COLLECT_EVERY * (time.thread_time() - begin)
+
+    def tell_parts(self, model: ServedModel, before: Table) -> None:
+        """Log how a model divides its requests, if that is another way than before."""
+        split = self._splits.get(model.config.name)
+        if split is None or self.is_starting or not self._is_wanted(model):
+            return
+        parts = parts_of(split, model.table)
+        if parts and parts != parts_of(split, before):
+            told = ", ".join(f"version {one}: {parts[one]:.4g}" for one in sorted(parts))
+            LOG.info("model '%s' divides its requests: {%s}", model.config.name, told)
+
+
+def parts_of(split: Split, table: Table) -> dict[int, float]:
+    """Version -> its part, from 0 to 1, of the requests that name none."""
+    found: dict[int, float] = {}
+    for servable, part in split.parts(table.target):
+        found[servable.version] = found.get(servable.version, 0.0) + part
+    return found

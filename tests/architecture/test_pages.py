@@ -99,6 +99,14 @@ def test_every_op_is_converted_or_refused_and_those_ran_that_did(tmp_path: Path)
     assert set(ops) == names | refused
 
 
+def test_the_page_of_keras_files_has_the_files_that_are_there() -> None:
+    """The tool fails where a file is of a kind without a line, or a line has no file."""
+    tool = ROOT / "tools" / "keras_files_table.py"
+    told = subprocess.run([sys.executable, tool], check=True, capture_output=True, text=True).stdout
+    page = ROOT / "docs" / "reference" / "keras_files.md"
+    assert page.read_text() == told, "Try: python tools/keras_files_table.py --write"
+
+
 def test_the_page_of_variables_has_all_that_the_code_reads() -> None:
     """The tool fails where a name has no line, or a line no name."""
     tool = ROOT / "tools" / "environment_page.py"

@@ -31,14 +31,20 @@ def names(programs: Path) -> list[str]:
 
 
 def outcomes(
-    programs: Path, folders: pytest.TempPathFactory, tensorflow_python: str
+    programs: Path,
+    folders: pytest.TempPathFactory,
+    tensorflow_python: str,
+    *,
+    timeout_s: float = 300.0,
 ) -> dict[str, dict[str, Any]]:
     """What each library gives, by library and program."""
     found = {}
     for library, python in (("tensorflow", tensorflow_python), ("pinnace", None)):
         folder = folders.mktemp(library)
         chosen = {} if python is None else {"python": python}
-        done = run_fresh(RUN, str(programs), library, folder, str(programs.parent), **chosen)
+        done = run_fresh(
+            RUN, str(programs), library, folder, str(programs.parent), timeout_s=timeout_s, **chosen
+        )
         found[library] = json.loads(done.strip().splitlines()[-1])
     return found
 

@@ -308,7 +308,7 @@ def optimizer_values(
         ValueError: its values do not fit.
     """
     group = hdf5_files.entry(file, "optimizer/vars")
-    optimizer = getattr(model, "optimizer", None)
+    optimizer: Any = getattr(model, "optimizer", None)
     if any(one is optimizer for one in skipped) or not hasattr(optimizer, "variables"):
         return []
     if group is not None and not hasattr(group, "keys"):

@@ -52,7 +52,17 @@ def read(path: str, compiles: bool) -> Any:
             raise InvalidArgumentError(f"{who}: model_config describes no model")
         budget = hdf5_files.size_of(path) * hdf5_files.TIMES + _MORE
         with restoring.reading(restoring.Restoring(budget, compiles)):
-            model = registry.deserialize_keras_object(config)
+            try:
+                model = registry.deserialize_keras_object(config)
+            except Exception as error:
+                version = hdf5_files.text(file, "keras_version") or ""
+                if not version.startswith(("0.", "1.")):
+                    raise
+                raise InvalidArgumentError(
+                    f"{who}: Keras {version} wrote it, whose layers name their arguments "
+                    f"otherwise: {error}\n"
+                    "  Try: load and save it with Keras 2.0 to 2.2, which read such files"
+                ) from error
             if compiles and training is not None:
                 restoring.compile_again(model, older_configs.compilation(training))
         with hdf5_files.explained(who):

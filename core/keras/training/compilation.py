@@ -64,7 +64,13 @@ class Compilation(Part):
         """Take the arguments of `compile`, by name."""
         names = names_of_outputs(self._owner)
         loss = given["loss"]
-        losses = None if loss is None else CompileLoss(loss, given["loss_weights"], names)
+        # Keras: a Sequential does not know the name of its output.
+        shown = not self._owner._lists_layers
+        losses = (
+            None
+            if loss is None
+            else CompileLoss(loss, given["loss_weights"], names, shows_names=shown)
+        )
         self.metrics = CompileMetrics(
             given["metrics"], given["weighted_metrics"], output_names=names
         )

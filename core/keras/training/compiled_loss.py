@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import structure
@@ -30,14 +31,21 @@ class CompileLoss:
     Args:
         loss: a name, function or Loss; a structure of them.
         loss_weights: a factor, or a structure of them.
-        output_names: of outputs in a list; output_0, … if None.
+        output_names: of outputs in a list, if they are known.
+        shows_names: whether the means are called by them; else by the losses.
     """
 
     def __init__(
-        self, loss: Any, loss_weights: Any = None, output_names: Sequence[str] | None = None
+        self,
+        loss: Any,
+        loss_weights: Any = None,
+        output_names: Sequence[str] | None = None,
+        *,
+        shows_names: bool = True,
     ) -> None:
         self._given = loss
         self._names = output_names
+        self._shows_names = shows_names
         self._weights = loss_weights
         self._planned: list[PlannedLoss] | None = None
         # Means of the losses, if there are several.
@@ -68,9 +76,22 @@ class CompileLoss:
 
     def build(self, y: Any, y_pred: Any) -> None:
         """Decide which loss each part of the outputs has."""
-        del y
-        found = planned(self._given, self._weights, y_pred, self._names, loss_of)
+        found = planned(
+            self._given,
+            self._weights,
+            y_pred,
+            self._names,
+            loss_of,
+            shows_names=self._shows_names,
+        )
         self._planned = found
+        if len(found) > 1 and _is_plain(y, y_pred):
+            warnings.warn(
+                f"compile: the model has one output and {len(found)} losses: as in Keras, the "
+                f"first alone counts ({found[0].loss.name}), and the others are shown as 0\n"
+                "  Try: one function that adds them",
+                stacklevel=2,
+            )
         # One alone is the whole loss.
         self.trackers = [Mean(name=f"{one.name}_loss") for one in found] if len(found) > 1 else []
 
@@ -86,8 +107,10 @@ class CompileLoss:
         weights = sample_weight
         if structure.is_nested(sample_weight):
             weights = like_outputs("sample_weight", sample_weight, y_pred, self._names, places)
+        # Keras: of one tensor the first loss is the whole, and the means are left as they are.
+        plain = _is_plain(y, y_pred)
         total = None
-        for index, one in enumerate(self._planned):
+        for index, one in enumerate(self._planned[:1] if plain else self._planned):
             true, predicted = at(one.path, truths), at(one.path, y_pred)
             if true is None:
                 raise ValueError(f"y must have an entry for {one.name}, has {_keys(y)}")
@@ -97,12 +120,16 @@ class CompileLoss:
             except InvalidArgumentError as error:
                 raise InvalidArgumentError(_told(one.loss, true, predicted, error)) from None
             value = casting.cast(found, "float32")
-            if self.trackers:
+            if self.trackers and not plain:
                 self.trackers[index].update_state(replicas.whole(value))
             if one.weight is not None:
                 value = value * one.weight
             total = value if total is None else total + value
         return total
+
+
+def _is_plain(y: Any, y_pred: Any) -> bool:
+    return not structure.is_nested(y) and not structure.is_nested(y_pred)
 
 
 def _keys(y: Any) -> str:
@@ -139,5 +166,7 @@ def loss_of(identifier: Any) -> Loss:
     if found is _losses.sparse_categorical_crossentropy:
         return _losses.SparseCategoricalCrossentropy()
     if callable(found):
-        return LossFunctionWrapper(found)
+        # Keras: the name that was given, `mse`.
+        name = identifier if isinstance(identifier, str) else None
+        return LossFunctionWrapper(found, name=name)
     raise ValueError(f"compile: loss must be a name, function or Loss, got {identifier!r}")

@@ -11,7 +11,14 @@ from pinnace.keras.losses.loss import Loss
 from pinnace.keras.metrics.means import MeanMetricWrapper
 from pinnace.keras.metrics.metric import Metric
 from pinnace.keras.names import class_name_in_snake_case
-from pinnace.keras.training.outputs import aligned, classes_as, outputs_by_name, spread_lists
+from pinnace.keras.training.outputs import (
+    aligned,
+    classes_as,
+    is_nested_deeper,
+    outputs_by_name,
+    shallow,
+    spread_lists,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,16 +103,23 @@ class CompileMetrics(Metric):
         if self.is_empty:
             self._per_output = []  # whatever the truths are
             return
+        given = self._given
+        if is_nested_deeper(y_pred):
+            given = (shallow(given[0], y_pred), shallow(given[1], y_pred))
+            y, y_pred = structure.flatten(y), structure.flatten(y_pred)
         outputs = outputs_by_name(y_pred, self._output_names)
         truths = aligned("y", y, [name for name, _ in outputs])
-        plain = spread_lists("metrics", self._given[0], outputs)
-        weighted = spread_lists("weighted_metrics", self._given[1], outputs)
+        alone = not structure.is_nested(y_pred)
+        plain = spread_lists("metrics", given[0], outputs, alone=alone)
+        weighted = spread_lists("weighted_metrics", given[1], outputs, alone=alone)
         made_for: list[tuple[str, list[Metric], list[Metric]]] = []
         for (name, output), true, one, other in zip(outputs, truths, plain, weighted, strict=True):
             made = [[metric_of(m, true, output) for m in group] for group in (one, other)]
             made_for.append((name, made[0], made[1]))
         self._per_output = made_for
-        several = len(outputs) > 1
+        # Keras: names of outputs that it does not know are left out.
+        known = isinstance(y_pred, dict) or len(self._output_names or ()) == len(outputs)
+        several = len(outputs) > 1 and known
         seen: Counter[str] = Counter()
         self._names = []
         for name, *groups in made_for:
@@ -121,6 +135,10 @@ class CompileMetrics(Metric):
         if not self._per_output:
             return
         names = [name for name, _, _ in self._per_output]
+        if is_nested_deeper(y_pred):
+            y, y_pred = structure.flatten(y), structure.flatten(y_pred)
+            if structure.is_nested(sample_weight):
+                sample_weight = structure.flatten(sample_weight)
         truths = aligned("y", y, names)
         predictions = [value for _, value in outputs_by_name(y_pred, self._output_names)]
         weights = aligned("sample_weight", sample_weight, names, same=True)

@@ -48,6 +48,8 @@ def planned(
     y_pred: Any,
     names: Sequence[str] | None,
     loss_of: Callable[[Any], Loss],
+    *,
+    shows_names: bool = True,
 ) -> list[PlannedLoss]:
     """The losses of the outputs.
 
@@ -58,6 +60,7 @@ def planned(
         y_pred: the outputs.
         names: of the outputs, flat, if they are known.
         loss_of: the Loss that a name, function or object stands for.
+        shows_names: whether losses are called by the names of the outputs.
 
     Raises:
         KeyError: a key or an index that the outputs do not have.
@@ -66,7 +69,7 @@ def planned(
     given = _with_weights(loss, weights, several=structure.is_nested(y_pred))
     if names is not None and isinstance(given, dict) and not isinstance(y_pred, dict):
         given = _by_name(given, names, y_pred)
-    known = _named_like(y_pred, names)
+    known = _named_like(y_pred, names if shows_names else None)
     if isinstance(given, _Weighted) and structure.is_nested(y_pred):
         one = given
         given = structure.map_structure(lambda _: one, y_pred)
@@ -211,6 +214,8 @@ def _with_weights(loss: Any, weights: Any, *, several: bool) -> Any:
     if not structure.is_nested(loss):
         if not structure.is_nested(weights):
             return _Weighted(loss, _factor(weights))
+        if len(structure.flatten(weights)) == 1 and not isinstance(weights, dict):
+            return _Weighted(loss, _factor(structure.flatten(weights)[0]))
         if several:  # one loss for all outputs, each with a factor of its own
             return _map(lambda one: _Weighted(loss, _factor(one)), weights)
     leaves, factors = structure.flatten(loss), structure.flatten(weights)
@@ -254,11 +259,13 @@ def _by_name(given: dict[Any, Any], names: Sequence[str], y_pred: Any) -> Any:
 
 
 def _named_like(y_pred: Any, names: Sequence[str] | None) -> Any:
-    """The names of the outputs in their structure; output_0, … if they are not known."""
+    """The names of the outputs in their structure; None if they are not known, as in Keras."""
     count = len(structure.flatten(y_pred))
+    if names is None or len(names) != count:
+        return structure.map_structure(lambda _: None, y_pred)
     listed = isinstance(y_pred, (list, tuple)) and not any(map(structure.is_nested, y_pred))
     # In a plain list the same name twice would not tell one output from the other.
-    if names is None or len(names) != count or (listed and len(set(names)) != count):
+    if listed and len(set(names)) != count:
         names = [f"output_{index}" for index in range(count)]
     return structure.pack_sequence_as(y_pred, list(names))
 
@@ -267,11 +274,11 @@ def _name(path: Path, called: Any, loss: str) -> str:
     """What a part is called: the keys that lead to it, the output's name in place of an index."""
     parts = list(path)
     if not structure.is_nested(called) and (not parts or isinstance(parts[-1], int)):
-        parts[-1:] = [called]
+        parts[-1:] = [loss if called is None else called]
     if parts:
         return "/".join(map(str, parts))
     flat = called if isinstance(called, dict) else structure.flatten(called)
-    return "_".join(map(str, flat)) or loss
+    return "_".join(str(one) for one in flat if one is not None) or loss
 
 
 def _has(value: Any, key: Any) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
+
+from pinnace.framework import structure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +29,27 @@ def without_list(outputs: Any) -> Any:
     """
     single = isinstance(outputs, (list, tuple)) and len(outputs) == 1
     return outputs[0] if single else outputs
+
+
+def is_nested_deeper(y_pred: Any) -> bool:
+    """Whether a part of the outputs is itself a structure."""
+    parts = y_pred.values() if isinstance(y_pred, dict) else y_pred
+    return structure.is_nested(y_pred) and any(map(structure.is_nested, parts))
+
+
+def shallow(given: Any, y_pred: Any) -> list[Any]:
+    """What was given for each leaf of the outputs, in a structure like theirs; None for none."""
+    if given is None or not structure.is_nested(y_pred):
+        return [given] * len(structure.flatten(y_pred))
+    found = []
+    if isinstance(y_pred, dict):
+        for key in sorted(y_pred):
+            found += shallow(given.get(key) if isinstance(given, dict) else given, y_pred[key])
+        return found
+    fits = isinstance(given, (list, tuple)) and len(given) == len(y_pred)
+    for place, part in enumerate(y_pred):
+        found += shallow(given[place] if fits else given, part)
+    return found
 
 
 def classes_as(y: Any, y_pred: Any) -> str:
@@ -101,10 +125,28 @@ def spread(what: str, given: Any, outputs: Sequence[tuple[str, Any]], *, same: b
     )
 
 
-def spread_lists(what: str, given: Any, outputs: Sequence[tuple[str, Any]]) -> list[list[Any]]:
-    """A list of metrics per output."""
+def spread_lists(
+    what: str, given: Any, outputs: Sequence[tuple[str, Any]], *, alone: bool = False
+) -> list[list[Any]]:
+    """A list of metrics per output.
+
+    Args:
+        what: for messages: `metrics`.
+        given: to `compile`.
+        outputs: names and values.
+        alone: whether the outputs are one tensor: it has them all, whatever they are called.
+    """
     if given is None:
         return [[] for _ in outputs]
+    if alone:
+        if isinstance(given, dict) and not {name for name, _ in outputs} & set(given):
+            named = ", ".join(map(str, given))
+            warnings.warn(
+                f"compile: `{what}` names {named}, and the one output is another: they are taken "
+                "for that, as in Keras",
+                stacklevel=2,
+            )
+        return [[leaf for leaf in structure.flatten(given) if leaf is not None]]
     if isinstance(given, dict):
         return [_as_list(entry) for entry in spread(what, given, outputs, same=False)]
     given = _as_list(given)

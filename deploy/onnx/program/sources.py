@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from pinnace.deploy.onnx.program.deadlines import ended_after
 from pinnace.deploy.onnx.program.input_shapes import with_shapes
+from pinnace.deploy.onnx.program.likely_shapes import likely_shape
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.framework.specs import TensorSpec
@@ -18,6 +19,7 @@ from pinnace.framework.storage import Resource
 from pinnace.framework.tensor import Array
 from pinnace.framework.variable import handle_of
 from pinnace.functions.concrete import ConcreteFunction
+from pinnace.graph.graph import Graph, Value
 from pinnace.proto.saved_model_pb2 import FingerprintDef
 from pinnace.saved_model import LoadOptions, load, load_frozen_graph
 from pinnace.saved_model.layout import OWN_NAMES
@@ -232,7 +234,7 @@ def _program(
             f"but names for {len(names)} and {len(results)}"
         )
     inputs = {
-        name: _input_spec(name, value.spec)
+        name: _input_spec(name, value, graph)
         for name, value in zip(names, graph.inputs, strict=False)
     }
     outputs = {name: value.spec for name, value in zip(results, graph.outputs, strict=True)}
@@ -241,12 +243,21 @@ def _program(
     return Program(concrete, signature, inputs, outputs, source)
 
 
-def _input_spec(name: str, spec: TensorSpec) -> TensorSpec:
+def _input_spec(name: str, value: Value, graph: Graph) -> TensorSpec:
+    spec = value.spec
     if spec.shape.rank is None:
+        sizes = likely_shape(graph, value)
+        told = [None, 3] if sizes is None else sizes
+        line = ",".join("?" if size is None else str(size) for size in told)
+        why = (
+            "None for each unknown size"
+            if sizes is None
+            else "which the op behind it needs, None for each size that may be any"
+        )
         raise InvalidArgumentError(
             f"export: the rank of input {name!r} is unknown ({spec.text}); ONNX operators need "
             f"to know how many axes there are\n"
-            f"  Try: export(..., shapes={{{name!r}: [None, 3]}}), None for each unknown size; "
-            f"at the command line --input {name}=?,3"
+            f"  Try: export(..., shapes={{{name!r}: {told}}}), {why}; "
+            f"at the command line --input {name}={line}"
         )
     return spec

@@ -1,5 +1,6 @@
 """A server in a process of its own, on a real port."""
 
+import json
 import os
 import re
 import shlex
@@ -62,11 +63,14 @@ def test_a_server_starts_answers_and_ends(tmp_path: Path) -> None:
     write_version(tmp_path / "half", 1, 2)
     with process("--rest_api_port=0", f"half={tmp_path / 'half'}") as server:
         url, lines = read_url(server)
-        assert lines[0].split() == ["model", "version", "signature", "inputs", "outputs"]
+        assert lines[0].split() == [
+            *("model", "version", "signature", "batches", "inputs", "outputs"),
+        ]
         assert lines[1].split() == [
             "half",
             "1",
             "serving_default",
+            "none",
             "x",
             "float32[?]",
             "y",
@@ -94,6 +98,64 @@ def test_a_server_starts_answers_and_ends(tmp_path: Path) -> None:
             "the server ends; requests to answer first: 0",
             "the server has ended",
         ]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_labels_weights_and_batches_are_said_once(tmp_path: Path, workers: int, form: str) -> None:
+    write_version(tmp_path / "half", 1)
+    write_version(tmp_path / "half", 2)
+    write_version(tmp_path / "other", 1)
+    config = tmp_path / "models.config"
+    told = """model_config_list {
+      config { name: "half" base_path: "%s/half" model_version_policy { all {} }
+        version_labels { key: "stable" value: %d } version_labels { key: "new" value: 2 } }
+      config { name: "other" base_path: "%s/other" } }"""
+    config.write_text(told % (tmp_path, 1, tmp_path))
+    flags = (
+        *("--rest_api_port=0", f"--workers={workers}", f"--log_format={form}"),
+        *(f"--model_config_file={config}", "--model_config_file_poll_wait_seconds=0.1"),
+        "--version_weights=half=stable:3,2:1",
+    )
+    with process(*flags) as server:
+        url, lines = read_url(server)
+        rows = [re.split(r"  +", line) for line in lines[:4]]
+        batched = ["serving_default", "none", "x float32[?]", "y float32[?]"]
+        assert rows == [
+            ["model", "version", "labels", "weight", "signature", "batches", "inputs", "outputs"],
+            ["half", "2", "new", "25 %", *batched],
+            ["half", "1", "stable", "75 %", *batched],
+            ["other", "1", *batched],
+        ]
+        with Client(url) as client:
+            wait_until_ready(client)
+        config.write_text(told % (tmp_path, 2, tmp_path))
+        assert server.stderr is not None
+        found: list[str] = []
+        for line in server.stderr:
+            found.append(line.rstrip())
+            if "divides its requests" in line:
+                server.send_signal(signal.SIGTERM)
+                break
+        found += server.communicate(timeout=30)[1].splitlines()
+    if form == "json":
+        records = [json.loads(line) for line in found]
+        assert all(record["pid"] > 0 for record in records)
+        messages = [record["message"] for record in records]
+    else:
+        pid = r" \[\d+\]" if workers > 1 else ""
+        matches = [re.fullmatch(rf"\S+ \S+ INFO{pid} (.*)", line) for line in found]
+        messages = [match[1] for match in matches if match is not None]
+        assert len(messages) == len(found), found
+    expected = [
+        "model 'half' has the labels {new: 2, stable: 2}",
+        "model 'half' divides its requests: {version 2: 1}",
+        "SIGTERM came",
+        "the server ends; requests to answer first: 0",
+        "the server has ended",
+    ]
+    assert messages[-len(expected) :] == expected
+    assert len(set(messages)) == len(messages)
 
 
 def test_the_last_requests_are_answered(tmp_path: Path) -> None:

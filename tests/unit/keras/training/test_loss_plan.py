@@ -118,3 +118,46 @@ def test_configurations_of_optimizers_may_name_them_in_small_letters() -> None:
     made = tf.keras.optimizers.get({"class_name": "adam", "config": {"beta_1": 0.25}})
     assert type(made) is tf.keras.optimizers.Adam
     assert made.get_config()["beta_1"] == 0.25
+
+
+def _one(**given: Any) -> dict[str, float]:
+    """What evaluate says of a model with one output; the numbers are Keras 3.15's."""
+    x = np.arange(12, dtype="float32").reshape(4, 3) / 10
+    y = np.linspace(0, 1, 8).astype("float32").reshape(4, 2)
+    inputs = tf.keras.Input((3,))
+    layer = tf.keras.layers.Dense(2, name="o", kernel_initializer="ones")
+    model = tf.keras.Model(inputs, layer(inputs))
+    model.compile("sgd", **given)
+    found: dict[str, float] = model.evaluate(x, y, verbose=0, return_dict=True)
+    return {key: round(float(value), 4) for key, value in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("loss", "first"),
+    [(["mse", "mse"], 1.7993), (["mse", "mae"], 1.7993), (("mae", "mse"), 1.15)],
+)
+def test_of_several_losses_for_one_output_the_first_counts(loss: Any, first: float) -> None:
+    with pytest.warns(UserWarning, match="has one output and 2 losses: as in Keras, the first"):
+        assert _one(loss=loss) == {"loss": first, "o_loss": 0.0}
+
+
+def test_metrics_of_one_output_are_taken_whatever_they_are_called() -> None:
+    assert _one(loss="mse", metrics=[["mae"], ["mse"]]) == {
+        "loss": 1.7993,
+        "mae": 1.15,
+        "mse": 1.7993,
+    }
+    with pytest.warns(UserWarning, match="`metrics` names x, and the one output is another"):
+        assert _one(loss="mse", metrics={"x": "mae"}) == {"loss": 1.7993, "mae": 1.15}
+
+
+def test_one_factor_in_a_list_is_that_of_every_output() -> None:
+    def first_loss(factors: Any) -> float:
+        model = _model(lambda left, right: [left, right])
+        model.compile("sgd", loss="mse", loss_weights=factors)
+        return float(model.evaluate(X, [Y, Y], verbose=0)[0])
+
+    tf.keras.utils.set_random_seed(1)
+    plain = first_loss(None)
+    tf.keras.utils.set_random_seed(1)
+    np.testing.assert_allclose(first_loss([2.0]), 2 * plain, rtol=1e-6)

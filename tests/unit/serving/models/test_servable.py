@@ -10,6 +10,7 @@ from pinnace.framework.errors import (
     InvalidArgumentError,
     UnavailableError,
 )
+from pinnace.serving.config.batching_config import BatchOptions
 from pinnace.serving.models.loaded_model import LoadedModel
 from pinnace.serving.models.servable import Servable
 from pinnace.serving.running.run_times import RunTimes
@@ -28,6 +29,28 @@ def test_a_run_gives_the_signature_s_outputs() -> None:
     servable = half()
     outputs = asyncio.run(servable.run("s", FEEDS))
     np.testing.assert_array_equal(outputs["y"], np.float32([2.5, 3]))
+    servable.close()
+
+
+@pytest.mark.parametrize(
+    ("batching", "told"),
+    [
+        (None, "none"),
+        (BatchOptions(), "up to 1024 rows"),
+        (BatchOptions(16, batch_timeout_s=0.0025), "up to 16 rows, waits 2.5 ms"),
+        (BatchOptions(8, allowed_batch_sizes=(2, 4, 8)), "2/4/8 rows"),
+    ],
+)
+def test_how_calls_are_joined_is_said(batching: BatchOptions | None, told: str) -> None:
+    model = half_plus_two()
+
+    class Pure:
+        inputs, outputs, is_pure, run_arrays = model.inputs, model.outputs, True, model.run_arrays
+
+    signatures = {"pure": Pure(), "any": half_plus_two()}
+    servable = Servable("m", 1, LoadedModel(signatures), batching=batching)
+    assert servable.batches("pure") == told
+    assert servable.batches("any") == "none"
     servable.close()
 
 
