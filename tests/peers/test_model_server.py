@@ -356,7 +356,9 @@ NOT_HERE = {
     "testPredictWithSignatureDefOnTfLite": "the same",
     "test_profiler_service_with_valid_trace_request": "the profiler's service; "
     "[profiles](../guide/profiler.md) are written by programs",
-    "test_tf_text": "its model is not published with it; TensorFlow Text's ops run here",
+    "test_tf_text": "its model has ops of TensorFlow Text that are not here (SentencePiece, "
+    "ROUGE-L, spanning trees and others); normal forms, white space, patterns, word pieces and "
+    "trimming are",
 }
 
 
