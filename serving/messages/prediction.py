@@ -30,6 +30,7 @@ from pinnace.serving.requests.expansion import (
     check_reply,
     joined,
     raw_bytes,
+    text_bytes,
 )
 from pinnace.serving.requests.long_values import Long, as_fields, as_they_lie, as_varints
 from pinnace.serving.requests.reply import Reply
@@ -272,7 +273,9 @@ def _large_entry(key: str, array: Array, as_content: bool) -> Long | None:
         ResourceExhaustedError: an answer may not be so long.
     """
     is_text = array.dtype == object
-    if sys.byteorder != "little" or not (array.size > SLICE or (is_text and _is_long(array))):
+    if sys.byteorder != "little" or not (
+        array.size > SLICE or (is_text and text_bytes(array) > PIECE_BYTES)
+    ):
         return None
     dtype = dtypes.string if is_text else dtypes.from_numpy(array.dtype)
     check_reply(array.nbytes if dtype in _FIXED or (as_content and not is_text) else array.size)
@@ -302,11 +305,6 @@ def _values(array: Array, dtype: DType, as_content: bool) -> tuple[int, Long]:
     if dtype not in _VARYING or as_content:
         return 0, Long(0, ())
     return _VARYING[dtype], as_varints(array)
-
-
-def _is_long(texts: Array) -> bool:
-    """Whether few texts are many bytes."""
-    return sum(map(len, texts.ravel().tolist())) > PIECE_BYTES
 
 
 def _put(message: TensorProto, array: Array, as_content: bool) -> None:

@@ -12,8 +12,12 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.serving.requests.datatypes import SLICE
-from pinnace.serving.requests.expansion import PIECE_BYTES, check_reply, chunks_of
+from pinnace.serving.requests.expansion import (
+    PIECE_BYTES,
+    check_reply,
+    chunks_of,
+    text_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -132,11 +136,10 @@ def _least_bytes(classes: Array | None, scores: Array | None) -> int:
     if scores is not None:
         size += _BYTES_OF_CLASS * scores.size
         counts = map(np.count_nonzero, chunks_of(scores, PIECE_BYTES))
-        size += _BYTES_OF_SCORE * sum(counts)
+        size += _BYTES_OF_SCORE * sum(map(int, counts))
     if classes is not None:
         size += _BYTES_OF_CLASS * classes.size if scores is None else 0
-        for chunk in chunks_of(classes, SLICE):
-            size += sum(map(len, chunk.tolist()))
+        size += text_bytes(classes)
     return size
 
 

@@ -26,6 +26,7 @@ MOST_BYTES = 64 * 2**20
 MOST_REPLY_BYTES = 4 * MOST_BYTES  # numbers of a large body are longer as text than as they came
 NO_LIMIT = 2**62
 PIECE_BYTES = 2**20  # of a long text, written at once
+_TEXTS = 2**15  # that are looked at at once
 # Numbers as text take about twelve times their size while they are parsed, in honest requests too.
 PER_BYTE = 16
 # A value that fills a shape is copied when requests are joined, by the model, and for the answer.
@@ -137,8 +138,17 @@ def chunks_of(array: np.ndarray[Any, Any], count: int) -> Iterator[np.ndarray[An
         yield from (flat[begin : begin + count] for begin in range(0, flat.size, count))
     elif array.size:
         # It copies rows, where `array.flat` takes twenty times as long for one number at a time.
-        flags = ["external_loop", "buffered", "refs_ok"]
-        yield from np.nditer(array, flags=flags, order="C", buffersize=count)
+        yield from np.nditer(
+            array, flags=["external_loop", "buffered", "refs_ok"], order="C", buffersize=count
+        )
+
+
+def text_bytes(array: np.ndarray[Any, Any]) -> int:
+    """The lengths of an array's texts together; other threads run in between."""
+    return sum(
+        sum([len(text) for text in chunk.tolist() if isinstance(text, bytes | str)])
+        for chunk in chunks_of(array, _TEXTS)
+    )
 
 
 def held_bytes(feeds: Arrays) -> int:

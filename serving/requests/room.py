@@ -16,6 +16,7 @@ from pinnace.engine.allocation import Limits
 from pinnace.framework.errors import UnavailableError
 from pinnace.serving.config.memory_limits import data_limit, memory_limit
 from pinnace.serving.memory import give_back
+from pinnace.serving.requests.expansion import text_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,7 @@ _LOOK_S = 0.05
 _OF_TEXT = 12
 _OF_MESSAGE = 3
 _OF_NUMBER = 24  # for one that is written as text
+_OF_LONG_TEXT = 2  # for a byte of one: its piece, and where it is put
 FEW_BYTES = 2**20  # too small to be reserved
 FEW_MESSAGES = 4  # of unknown size, that may come at once where there is no room
 
@@ -109,4 +111,9 @@ def reading_bytes(size: int, entrypoint: str) -> int:
 
 def writing_bytes(outputs: Arrays) -> int:
     """The bytes that encoding an answer takes besides its arrays."""
-    return sum([array.size * _OF_NUMBER for array in outputs.values()])
+    size = 0
+    for array in outputs.values():
+        size += array.size * _OF_NUMBER
+        if array.dtype == object:
+            size += _OF_LONG_TEXT * text_bytes(array)
+    return size

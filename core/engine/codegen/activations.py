@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 # Bits of a tile's mode, behind those of `vectors`: sums above 0, or between 0 and 6; each times its
-# hard sigmoid; or one of three curves. One of them at most, but for CLIP, which is RECTIFY's.
-RECTIFY, CLIP, GATE, SILU, SIGMOID, TANH = 4, 8, 16, 32, 64, 128
+# hard sigmoid; or one of three curves. One of them at most, but for CLIP, which is RECTIFY's, and
+# SIXTHS, which is GATE's: a division by 6, not a multiplication by the float32 that is nearest 1/6.
+RECTIFY, CLIP, GATE, SILU, SIGMOID, TANH, SIXTHS = 4, 8, 16, 32, 64, 128, 256
 _CURVES = SILU | SIGMOID | TANH
 # From here on the power of two that an exponential has is 0.
 _MOST = 88.0
@@ -189,7 +190,7 @@ class ActivationWriter(VectorWriter):
             return self.either(mode, RECTIFY, lambda: self._rectified(sums, mode), lambda: sums)
 
         def gated() -> list[Any]:
-            return self.either(mode, GATE, lambda: self._gated(sums), rectified)
+            return self.either(mode, GATE, lambda: self._gated(sums, mode), rectified)
 
         return self.either(mode, _CURVES, lambda: self._curved(sums, mode), gated)
 
@@ -208,18 +209,25 @@ class ActivationWriter(VectorWriter):
 
         return self.either(mode, CLIP, below, lambda: at_least)
 
-    def _gated(self, sums: list[Any]) -> list[Any]:
+    def _gated(self, sums: list[Any], mode: Any) -> list[Any]:
         builder = self.builder
         zero, six, three, sixth = (
             ir.Constant(self.vector, [number] * self.lanes)
             for number in (0.0, 6.0, 3.0, float(np.float32(1 / 6)))
         )
+        # What the sixth leaves of a number is divided as well, or the quotients would all be wrong
+        # to one side.
+        divides = builder.icmp_signed("!=", builder.and_(mode, integer(SIXTHS)), integer(0))
+        again = builder.select(divides, sixth, zero)
+        fma = self.function(f"llvm.fma.v{self.lanes}f32", self.vector, [self.vector] * 3)
         found = []
         for value in sums:
             part = builder.fadd(value, three)
             part = builder.select(builder.fcmp_ordered("<", part, zero), zero, part)
             part = builder.select(builder.fcmp_ordered(">", part, six), six, part)
-            found.append(builder.fmul(value, builder.fmul(part, sixth)))
+            gate = builder.fmul(part, sixth)
+            left = builder.call(fma, [builder.fneg(gate), six, part])
+            found.append(builder.fmul(value, builder.call(fma, [left, again, gate])))
         return found
 
     def _curved(self, sums: list[Any], mode: Any) -> list[Any]:

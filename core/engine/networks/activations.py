@@ -55,7 +55,7 @@ def _mode(program: Sequence[Instruction], x: Value) -> int:
     if len(program) == 1 and program[0].operands == (Operand("tensor", x),):
         return _CURVES.get(names[0], 0)
     if names in _GATES and _is_gate(program, x):
-        return fields.GATE
+        return fields.GATE | (fields.SIXTHS if names[3] == "DIVIDE" else 0)
     return fields.SILU if _is_silu(program, x) else 0
 
 

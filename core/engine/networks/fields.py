@@ -122,7 +122,7 @@ KIND = {name: number for number, name in enumerate(KINDS)}
 
 # Bits of a tile's mode, as `codegen.vectors` and `codegen.activations` have them (which import
 # Numba), and all those that say what becomes of a complete sum.
-PLUS, RECTIFY, CLIP, GATE, SILU, SIGMOID, TANH = 2, 4, 8, 16, 32, 64, 128
+PLUS, RECTIFY, CLIP, GATE, SILU, SIGMOID, TANH, SIXTHS = 2, 4, 8, 16, 32, 64, 128, 256
 ACTIVATION = RECTIFY | CLIP | GATE | SILU | SIGMOID | TANH
 
 # How attention's scores are masked: numbers are added, or False takes one number for all.

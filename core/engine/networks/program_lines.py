@@ -109,8 +109,8 @@ class Writer:
         """What is done, with which operands, and with which numbers that no call changes.
 
         By one number, there is none for each of a block to be read from the cache. Instead of a
-        division comes a multiplication by the inverse, which takes an eighth of the time, and an
-        ulp.
+        division by many comes a multiplication by their inverses, which takes an eighth of the
+        time, and an ulp.
         """
         what, sides = one.what, one.operands
         if len(sides) == 2 and what in _COMMUTATIVE:
@@ -122,7 +122,11 @@ class Writer:
         numbers = self._numbers(sides[1])
         size = np.abs(numbers)
         if what == "DIVIDE" and bool(np.all((size > _LEAST) & (size < 1 / _LEAST))):
-            what, numbers = "MULTIPLY", (1 / numbers.astype(np.float64)).astype(np.float32)
+            inverse = (1 / numbers.astype(np.float64)).astype(np.float32)
+            # By one number that is no power of two every quotient would be wrong to one side: of
+            # twenty layers behind each other that is what is left. `DIVIDE_ONE` rounds them.
+            if numbers.size > 1 or inverse.astype(np.float64) * numbers == 1:
+                what, numbers = "MULTIPLY", inverse
         if numbers.size == 1 and f"{what}_ONE" in fields.OPERATION:
             what = f"{what}_ONE"
         return what, sides[:1], numbers

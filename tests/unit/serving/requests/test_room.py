@@ -90,6 +90,8 @@ def test_free_parts_of_the_heap_may_be_taken_again(monkeypatch: pytest.MonkeyPat
 def test_text_takes_more_than_messages_and_numbers_more_as_text() -> None:
     assert reading_bytes(10, "REST") > reading_bytes(10, "GRPC") > 10
     assert writing_bytes({"y": np.zeros((3, 4)), "z": np.zeros(())}) == 13 * 24
+    texts = np.array([b"x" * 10**6, "y" * 10**6, b""], object)
+    assert writing_bytes({"y": texts, "z": np.zeros(())}) == 4 * 24 + 2 * 2 * 10**6
 
 
 def test_a_server_without_memory_refuses_what_is_large_and_answers_the_rest(

@@ -1,0 +1,91 @@
+"""Divisions by a constant in a network: rounded as the plan's, so that errors have no direction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.framework import config
+from pinnace.ops.kernels import compiled
+from unit.engine.networks.test_region import arrays_of, networks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytest.importorskip("numba")
+
+ONE = np.eye(64, dtype=np.float32)
+# Half an ulp, always to one side, was 3e-8; that of as many numbers to either side is far less.
+_ONE_SIDED = 5e-9
+
+
+@pytest.fixture(autouse=True)
+def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "tier", "compiled")
+    monkeypatch.setattr(compiled, "_spent", compiled._spent)
+
+
+def found(between: Callable[[Any], Any], x: Any) -> Any:
+    """What a network makes of x: products with ones before and behind."""
+
+    @tf.function
+    def run(x: Any) -> Any:
+        return tf.matmul(between(tf.matmul(x, ONE)), ONE)
+
+    plan, arrays = arrays_of(run, x)
+    (network,) = networks_of(plan, arrays)
+    assert network.kernel.done.wait(timeout=300)
+    (made,) = network([x], [None])
+    return made
+
+
+def one_sided(made: Any, exact: Any) -> float:
+    """The mean of relative errors, which is nothing where they go either way."""
+    return float(abs(np.mean(made.astype(np.float64) / exact - 1)))
+
+
+@pytest.mark.parametrize("divisor", [6, 3, 7, 10, -6, 0.7, 1e-11, 3e11, 2, 0.25])
+def test_quotients_are_those_of_the_processor(divisor: float) -> None:
+    random = np.random.default_rng(0)
+    x = (10 ** random.uniform(-20, 20, (80, 64)) * random.choice([-1, 1], (80, 64))).astype("f")
+    by = np.float32(divisor)
+    made = found(lambda y: tf.abs(y) / by, x)
+    wanted = np.abs(x) / by
+    usual = np.isfinite(wanted) & (np.abs(wanted) > 1e-30)
+    np.testing.assert_array_equal(made[usual], wanted[usual])
+    exact = np.abs(x).astype(np.float64)[usual] / np.float64(by)
+    assert one_sided(made[usual], exact) < _ONE_SIDED
+
+
+@pytest.mark.parametrize("number", [0.0, -0.0, np.inf, -np.inf, np.nan, 3.4e38, -3.4e38, 1e-40])
+@pytest.mark.parametrize("divisor", [6.0, 0.7, 2.0, 1e-20, 1e20])
+def test_numbers_that_have_no_neighbours(number: float, divisor: float) -> None:
+    # Each row is one number alone: a product with ones adds the others to it.
+    x = np.zeros((64, 64), np.float32)
+    x[np.arange(64), np.arange(64)] = number
+    by = np.float32(divisor)
+    made = found(lambda y: (tf.abs(y) * 0.5 - 1.0) / by, x)
+    with np.errstate(all="ignore"):
+        inner = x @ ONE
+        wanted = (((np.abs(inner) * np.float32(0.5)) - 1) / by).astype(np.float32) @ ONE
+    np.testing.assert_array_equal(made, wanted)
+
+
+@pytest.mark.parametrize("divides", [True, False])
+def test_gates_of_a_product_have_no_direction(divides: bool) -> None:
+    """x relu6(x + 3) / 6, and times the float32 next to 1/6, which is another number."""
+    random = np.random.default_rng(1)
+    x = random.uniform(-2.9, 2.9, (400, 64)).astype(np.float32)
+    sixth = np.float32(1 / 6)
+
+    def gate(y: Any) -> Any:
+        part = tf.nn.relu6(y + 3.0)
+        return y * (part / 6.0 if divides else part * sixth)
+
+    made = found(gate, x)
+    part = np.clip((x + np.float32(3)).astype(np.float64), 0, 6)
+    exact = x.astype(np.float64) * (part / 6 if divides else part * np.float64(sixth))
+    assert one_sided(made, exact) < _ONE_SIDED
