@@ -123,6 +123,5 @@ registry.later.add(
     "pinnace.ops.state.counting_up",
     "pinnace.ops.state.mutexes",
     "pinnace.ops.state.optimizer_steps",
-    "pinnace.ops.state.tensor_maps",
     "pinnace.ops.strings.shards",
 )

@@ -1,4 +1,4 @@
-"""Values behind variants and names: maps, lists, compressed rows, stages, files; see `both`.
+"""Values behind variants and names: lists, compressed rows, files; see `both`.
 
 python held_value_programs.py tensorflow|pinnace FOLDER
 """
@@ -6,7 +6,6 @@ python held_value_programs.py tensorflow|pinnace FOLDER
 import importlib
 import json
 import sys
-import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,6 @@ from typing import Any
 import numpy as np
 
 tf: Any = importlib.import_module(sys.argv[1])
-if sys.argv[1] == "tensorflow":  # where the gradients of maps are registered
-    importlib.import_module("tensorflow.python.ops.map_ops")
 FOLDER = Path(sys.argv[2])
 raw = tf.raw_ops
 
@@ -45,58 +42,6 @@ def told(call: Any) -> Any:
         return "refused"
     except (tf.errors.OpError, LookupError, RuntimeError, TypeError) as error:
         return type(error).__name__
-
-
-def looked_up(handle: Any, key: Any, dtype: Any = tf.float32) -> Any:
-    return raw.TensorMapLookup(input_handle=handle, key=key, value_dtype=dtype)
-
-
-def inserted(handle: Any, key: Any, value: Any) -> Any:
-    return raw.TensorMapInsert(input_handle=handle, key=key, value=value)
-
-
-def maps() -> Any:
-    one, two, name = tf.constant(1), tf.constant(2), tf.constant("name")
-    empty = raw.EmptyTensorMap()
-    first = inserted(empty, one, tf.constant([1.0, 2.0]))
-    both = inserted(inserted(first, two, tf.constant(3.0)), name, tf.constant(4.0))
-    over = inserted(first, one, tf.constant(9.0))
-    erased = raw.TensorMapErase(input_handle=both, key=one, value_dtype=tf.float32)
-    numbers = inserted(inserted(empty, two, one), one, two)
-    keys = raw.TensorMapStackKeys(input_handle=numbers, key_dtype=tf.int32)
-    asked = [(h, k) for h in (empty, both, erased) for k in (one, two, name, tf.constant(1.0))]
-    return [
-        *(raw.TensorMapSize(input_handle=h) for h in (empty, first, both, over, erased)),
-        *(raw.TensorMapHasKey(input_handle=h, key=k) for h, k in asked),
-        looked_up(first, one),
-        looked_up(over, one),
-        looked_up(both, name),
-        tf.sort(keys),
-        told(lambda: looked_up(first, two)),
-        told(lambda: raw.TensorMapErase(input_handle=first, key=two, value_dtype=tf.float32)),
-        told(lambda: raw.TensorMapStackKeys(input_handle=empty, key_dtype=tf.int32)),
-    ]
-
-
-def map_gradients() -> Any:
-    x, y = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
-    key, other = tf.constant(1), tf.constant(2)
-
-    def kept(a: Any, b: Any) -> Any:
-        handle = inserted(inserted(raw.EmptyTensorMap(), key, a), other, b)
-        return tf.reduce_sum(looked_up(handle, key) ** 2) * looked_up(handle, other)
-
-    def replaced(a: Any, b: Any) -> Any:
-        handle = inserted(inserted(raw.EmptyTensorMap(), key, b), key, a)
-        return tf.reduce_sum(looked_up(handle, key) ** 3)
-
-    found = []
-    for program in (kept, replaced):
-        for run in (program, tf.function(program)):
-            with tf.GradientTape() as tape:
-                loss = run(x, y)
-            found.append([loss, tape.gradient(loss, [x, y], unconnected_gradients="zero")])
-    return found
 
 
 def lists() -> Any:
@@ -190,67 +135,6 @@ def compressed_products(csr: Any, same: Any, x: Any, rng: Any, places: Any) -> A
         c = raw.SparseMatrixSparseMatMul(a=csr, b=same, type=kind, **options)
         found.append(raw.CSRSparseMatrixToDense(sparse_input=c, type=kind))
     found.append(told(lambda: raw.SparseMatrixSparseMatMul(a=csr, b=same, type=kind).shape))
-    return found
-
-
-def stages() -> Any:
-    kinds = {"dtypes": [tf.float32, tf.int32], "shared_name": "line"}
-    for number in range(3):
-        raw.Stage(values=[tf.constant(number / 2), tf.constant([number])], shared_name="line")
-    found: list[Any] = [
-        raw.StageSize(**kinds),
-        list(raw.StagePeek(index=1, **kinds)),
-        list(raw.Unstage(**kinds)),
-        list(raw.Unstage(**kinds)),
-        raw.StageSize(**kinds),
-    ]
-    raw.StageClear(**kinds)
-    found.append(raw.StageSize(**kinds))
-    limited = {"dtypes": [tf.int32], "capacity": 1, "shared_name": "limited"}
-    put = {"capacity": 1, "shared_name": "limited"}
-    raw.Stage(values=[tf.constant(1)], **put)
-    second = threading.Thread(target=lambda: raw.Stage(values=[tf.constant(2)], **put))
-    second.start()
-    found += [list(raw.Unstage(**limited)), list(raw.Unstage(**limited))]
-    second.join()
-    return found
-
-
-def keyed_stages() -> Any:
-    found: list[Any] = []
-    for kind in ("Map", "OrderedMap"):
-        options = {"dtypes": [tf.float32, tf.int32], "shared_name": kind}
-
-        def op(name: str, kind: str = kind, options: Any = options, **given: Any) -> Any:
-            return getattr(raw, kind + name)(**given, **options)
-
-        for key in (7, 3, 5):
-            values = [tf.constant(key / 2), tf.constant([key])]
-            op("Stage", key=tf.constant(key, tf.int64), indices=[0, 1], values=values)
-        key = tf.constant(4, tf.int64)
-        op("Stage", key=key, indices=[1], values=[tf.constant(40)])
-        found += [op("Size"), op("IncompleteSize")]
-        op("Stage", key=key, indices=[0], values=[tf.constant(4.0)])
-        found += [
-            op("Size"),
-            op("IncompleteSize"),
-            list(op("Peek", key=key, indices=[0, 1])),
-            told(lambda op=op, key=key: list(op("Peek", key=key, indices=[1, 0]))),
-            list(op("Unstage", key=key, indices=[0, 1])),
-            op("Size"),
-        ]
-        one, values = op("UnstageNoKey", indices=[0, 1])
-        found += [[int(one)] if kind == "OrderedMap" else sorted([int(one)])[:0]]
-        found += [list(values) if kind == "OrderedMap" else []]
-        found.append(
-            told(
-                lambda op=op, one=3 if kind == "Map" else 5: op(
-                    "Stage", key=tf.constant(one, tf.int64), indices=[7], values=[tf.constant(1)]
-                )
-            )
-        )
-        op("Clear")
-        found.append(op("Size"))
     return found
 
 
@@ -404,12 +288,8 @@ PROGRAMS = {
     "tables": tables,
     "counting": counting,
     "padded convolutions": padded_convolutions,
-    "maps": maps,
-    "map gradients": map_gradients,
     "lists": lists,
     "compressed": compressed,
-    "stages": stages,
-    "keyed stages": keyed_stages,
     "bundles": bundles,
     "vocabularies": vocabularies,
 }

@@ -1,4 +1,4 @@
-"""Maps, lists, compressed rows, stages and bundles as ops do what they do in TensorFlow."""
+"""Lists, compressed rows and bundles as ops do what they do in TensorFlow."""
 
 from pathlib import Path
 from typing import Any

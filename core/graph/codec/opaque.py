@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework import missing_names
 from pinnace.framework.dtypes import ANY
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import UNKNOWN
@@ -96,7 +97,10 @@ def remedy_for(op: str) -> str:
     for prefixes, text in _FAMILIES:
         if op.startswith(prefixes):
             return text
-    return _NATIVE if ">" in op else _UNKNOWN
+    if ">" in op:
+        return _NATIVE
+    reason = missing_names.reason_of(f"tf.raw_ops.{op}")
+    return _UNKNOWN if reason is None else f"{reason.why}\n  Try: {reason.instead}"
 
 
 def without_kernels(ops: Iterable[str], place: str) -> str:

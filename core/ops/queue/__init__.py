@@ -1,7 +1,6 @@
 """Queues between threads: `tf.queue`, and the ops behind it."""
 
 from pinnace.ops.queue import ops as ops
-from pinnace.ops.queue import stages as stages
 from pinnace.ops.queue.classes import FIFOQueue as FIFOQueue
 from pinnace.ops.queue.classes import PaddingFIFOQueue as PaddingFIFOQueue
 from pinnace.ops.queue.classes import PriorityQueue as PriorityQueue

@@ -104,11 +104,7 @@ _REASONS = {
         StringNGrams UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode UnicodeTranscode
     """,
     "has a quantized dtype, whose range stands beside it; ONNX has integers alone": """
-        Dequantize QuantizeDownAndShrinkRange QuantizeV2 QuantizedAdd QuantizedAvgPool
-        QuantizedBatchNormWithGlobalNormalization QuantizedBiasAdd QuantizedConcat QuantizedConv2D
-        QuantizedMatMul QuantizedMaxPool QuantizedMul QuantizedRelu QuantizedRelu6 QuantizedReshape
-        RequantizationRange Requantize UniformDequantize UniformQuantize UniformQuantizedAdd
-        UniformQuantizedClipByValue UniformQuantizedDot UniformQuantizedDotHybrid UniformRequantize
+        Dequantize QuantizeV2 QuantizedConcat
     """,
     "has cells of random sizes, which ONNX's poolings have not": """
         FractionalAvgPool FractionalMaxPool
@@ -212,22 +208,18 @@ _REASONS = {
     "is about a lock; an ONNX model runs nothing beside itself": """
         ConsumeMutexLock MutexLock MutexV2
     """,
-    "holds a matrix by its rows, or tensors by keys, in one value; ONNX has tensors alone": """
+    "holds a matrix by its rows in one value; ONNX has tensors alone": """
         CSRSparseMatrixComponents CSRSparseMatrixToDense CSRSparseMatrixToSparseTensor
-        DenseToCSRSparseMatrix EmptyTensorMap SparseMatrixMatMul SparseMatrixNNZ
-        SparseMatrixSparseMatMul SparseMatrixTranspose SparseTensorToCSRSparseMatrix TensorMapErase
-        TensorMapHasKey TensorMapInsert TensorMapLookup TensorMapSize TensorMapStackKeys
+        DenseToCSRSparseMatrix SparseMatrixMatMul SparseMatrixNNZ
+        SparseMatrixSparseMatMul SparseMatrixTranspose SparseTensorToCSRSparseMatrix
     """,
     "joins lists of tensors, many at once: no model that was exported has needed it": """
         TensorListConcatLists TensorListPushBackBatch
     """,
     "is about a queue; an ONNX model has no state": """
-        FIFOQueueV2 MapClear MapIncompleteSize MapPeek MapSize MapStage MapUnstage MapUnstageNoKey
-        OrderedMapClear OrderedMapIncompleteSize OrderedMapPeek OrderedMapSize OrderedMapStage
-        OrderedMapUnstage OrderedMapUnstageNoKey PaddingFIFOQueueV2 PriorityQueueV2 QueueCloseV2
+        FIFOQueueV2 PaddingFIFOQueueV2 PriorityQueueV2 QueueCloseV2
         QueueDequeueManyV2 QueueDequeueUpToV2 QueueDequeueV2 QueueEnqueueManyV2 QueueEnqueueV2
-        QueueIsClosedV2 QueueSizeV2 RandomShuffleQueueV2 Stage StageClear StagePeek StageSize
-        Unstage
+        QueueIsClosedV2 QueueSizeV2 RandomShuffleQueueV2
     """,
     "keeps the best boxes of each image and pads them with zeros; export NonMaxSuppressionV5": """
         GenerateBoundingBoxProposals
