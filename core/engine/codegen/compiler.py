@@ -32,7 +32,7 @@ from pinnace.framework import config, denormals
 from pinnace.ops.kernels import pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
 _HEADER = '''"""Written by pinnace.engine.codegen; it may be deleted."""
@@ -203,10 +203,34 @@ def prepare() -> None:
         binding.set_option("pinnace", "--runtime-memory-check-threshold=64")
 
 
+def _leave_warnings_alone() -> None:
+    """Let Numba record no warnings in this thread.
+
+    `warnings.catch_warnings` is of the whole process. While Numba infers types, a warning that the
+    program raises in another thread would land in Numba's list; and where two blocks end in the
+    order in which they began, all later ones would.
+    """
+    from numba.core.errors import WarningsFixer
+
+    usual = WarningsFixer.catch_warnings
+    compiles = threading.current_thread()
+
+    @contextlib.contextmanager
+    def catch_warnings(self: Any, *place: Any, **named: Any) -> Iterator[None]:
+        if threading.current_thread() is compiles:
+            yield
+            return
+        with usual(self, *place, **named):
+            yield
+
+    WarningsFixer.catch_warnings = catch_warnings
+
+
 def _serve() -> None:
     global failure, _queued
     try:
         prepare()
+        _leave_warnings_alone()
     except ImportError as error:
         failure = f"Numba cannot be imported: {error}"
     while True:

@@ -45,6 +45,37 @@ np.testing.assert_allclose(found, np.tanh(x * 2.0) + np.exp(-x), rtol=1e-5)
 """
 
 
+WARNING = """
+import os
+import warnings
+os.environ["PINNACE_CACHE"] = ""
+from pinnace.engine.codegen import compiler
+
+def state():
+    return warnings.filters[:], warnings.showwarning, warnings._showwarnmsg_impl
+
+before = state()
+text = "# {}\\n@njit([void(ROWS, WRITTEN)])\\ndef kernel(x, y):\\n    y[0] = exp(x[0, 0])\\n"
+kernels = [compiler.request(text.format(number)) for number in range(3)]
+lost = 0
+while not all(kernel.done.is_set() for kernel in kernels):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        warnings.warn("mine")
+    lost += len(found) != 1
+assert kernels[0].function is not None, compiler.failure
+assert lost == 0, f"{lost} warnings of this program went elsewhere"
+assert state() == before
+"""
+
+
+def test_warnings_of_the_program_reach_it_while_kernels_are_compiled() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", WARNING], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
 def made(mark: str) -> compiler.Kernel:
     kernel = compiler.request(TEXT.format(mark=mark))
     assert kernel.kept.wait(120)
