@@ -210,7 +210,7 @@ def _leave_warnings_alone() -> None:
     program raises in another thread would land in Numba's list; and where two blocks end in the
     order in which they began, all later ones would.
     """
-    from numba.core.errors import WarningsFixer
+    from numba.core.errors import WarningsFixer  # type: ignore[attr-defined] # its stubs lack it
 
     usual = WarningsFixer.catch_warnings
     compiles = threading.current_thread()
