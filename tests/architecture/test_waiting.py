@@ -22,6 +22,7 @@ LISTED = {
     "test_isolation.py": (1, "a client that leaves during a run"),
     "test_lanes.py": (4, "runs that take long; a batch that is not full"),
     "test_late_application.py": (1, "a server that is asked until it is ready"),
+    "test_sequences.py": (1, "a sequence is forgotten after some time without a request"),
     "test_servable.py": (1, "ticks of the event loop are counted"),
     "test_process.py": (2, "a request that arrives in two parts"),
     "test_termination.py": (

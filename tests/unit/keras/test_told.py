@@ -134,7 +134,7 @@ def test_every_line_is_shown_on_request() -> None:
 
 
 def test_a_loss_of_shapes_that_do_not_fit_says_its_name() -> None:
-    with pytest.raises(ValueError, match=r"loss 'mean_squared_error': y and the output") as caught:
+    with pytest.raises(ValueError, match=r"loss 'mse': y and the output") as caught:
         small().fit(X, X[:, :2], verbose=0)
     assert "y: float32[4, 2]   output: float32[4, 3]" in str(caught.value)
 

@@ -214,11 +214,11 @@ def test_there_are_so_many_sequences(folder: Path) -> None:
 
 
 def test_a_sequence_that_nobody_asks_is_forgotten(folder: Path) -> None:
-    with running(settings_of(folder, sequence_idle_s=0.2), load_model) as server:
+    with running(settings_of(folder, sequence_idle_s=1.0), load_model) as server:
         x = ("x", [1.0, 1.0])
         assert infer(server, *x, sequence_id=1, sequence_start=True).status_code == 200
         assert infer(server, *x, sequence_id=1).status_code == 200
-        time.sleep(0.3)
+        time.sleep(1.3)
         assert infer(server, *x, sequence_id=1).status_code == 400
 
 
