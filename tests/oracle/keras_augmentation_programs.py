@@ -56,8 +56,11 @@ def drawn(kind: str, *args: Any, images: Any = X, seeded: bool = True, **options
 def with_all(kind: str, *args: Any, **options: Any) -> Any:
     """Images with labels and masks."""
     layer = getattr(layers, kind)(*args, seed=9, **options)
-    data = {"images": X, "labels": LABELS, "segmentation_masks": MASKS}
-    found = [layer(data, training=True) for _ in range(3)]
+    # Keras puts its answers into the dict that it was given.
+    found = [
+        layer({"images": X, "labels": LABELS, "segmentation_masks": MASKS}, training=True)
+        for _ in range(3)
+    ]
     return [found, layer({"images": X[0]}, training=True)["images"], config(layer)]
 
 

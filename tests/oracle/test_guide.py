@@ -15,7 +15,7 @@ PAGES = ["autodiff", "data", "function", "keras", "mathematics", "random", "tens
 OTHERWISE = {
     "doubled(": "TensorFlow wants a TensorArray where we grow a list",
     "issubclass(tf.errors": "our errors are Python's errors too",
-    "two_heads.png": "TensorFlow draws with Graphviz and pydot alone",
+    "two_heads.dot": "TensorFlow draws with Graphviz and pydot alone",
     "SKLearnRegressor": "scikit-learn is not in TensorFlow's environment",
     "regressor.fit": "likewise",
     "large.kernel.dtype.name": "dtypes of Keras' variables are texts",
