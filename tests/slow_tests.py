@@ -17,6 +17,8 @@ LIMIT_S = 2.0
 FIXTURE_LIMIT_S = 10.0
 RECORDING = "PINNACE_RECORD_DURATIONS"
 
+# Only in this process: some tests start pytest themselves.
+_RECORDS = os.environ.pop(RECORDING, None) is not None
 _longest: dict[str, float] = {}
 
 
@@ -58,7 +60,7 @@ def note(report: pytest.TestReport) -> None:
 
 def record() -> None:
     """Write the list anew, of what was run; nothing where it is not asked for."""
-    if RECORDING not in os.environ or not _longest:
+    if not _RECORDS or not _longest:
         return
     slow = {name: seconds for name, seconds in listed().items() if name not in _longest}
     slow |= {name: seconds for name, seconds in _longest.items() if seconds > LIMIT_S}

@@ -21,6 +21,7 @@ from pinnace.checkpoint.object_graph import (
     values_of,
 )
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError
+from pinnace.framework.listing import first_of
 from pinnace.framework.trackable import Trackable, is_variable
 from pinnace.storage.bundle import BundleReader, index_path
 
@@ -237,7 +238,7 @@ class Restoration:
         lost = [value_name(key) for key in self._left()]
         missing = [path for path, one in self.missing() if _counts(one)]
         told = [
-            f"  {what} ({len(names)}): {', '.join(names[:_TOLD])}{' ...' * (len(names) > _TOLD)}"
+            f"  {what} ({len(names)}): {first_of(names, _TOLD)}"
             for what, names in (
                 ("values that no object took", lost),
                 ("variables that it has no value for", missing),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+from pinnace.framework.listing import first_of
+
 if TYPE_CHECKING:
     from pinnace.checkpoint.checkpoint import Checkpoint
     from pinnace.checkpoint.restoring import Restoration
@@ -80,7 +82,7 @@ def _check_whole(
     if model._lists_layers and "layer_with_weights-0" in status.stored_names:
         check_built(model)
     told = [
-        f"  {what} ({len(names)}): {', '.join(names[:_LISTED])}{' ...' * (len(names) > _LISTED)}"
+        f"  {what} ({len(names)}): {first_of(names, _LISTED)}"
         for what, names in (
             ("weights of the model without a value in it", missing),
             ("its values without a weight in the model", lost),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.listing import first_of
 from pinnace.keras.registry import RULES
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def tell(config: Mapping[str, Any], path: str) -> None:
     if not _look(config, unknown, older):
         older.clear()  # without masks the rules are the same
     lines = [
-        f"  {what}: {', '.join(list(names)[:_LISTED])}{' ...' * (len(names) > _LISTED)}"
+        f"  {what}: {first_of(names, _LISTED)}"
         for what, names in (
             ("it does not know, before a program registers classes of these names", unknown),
             ("it goes by its own rules of masks, where these go by those of Keras 2", older),

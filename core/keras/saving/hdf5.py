@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from pinnace.framework.listing import first_of
 from pinnace.keras.layer import Layer
 from pinnace.keras.names import class_name_in_snake_case
 from pinnace.keras.saving import hdf5_checksum, hdf5_files, own_variables
@@ -112,10 +113,9 @@ def weights_for(
             warnings.warn(message, stacklevel=5)
     left = [] if skipped else _left(file, known, dict(places(model, older=older)))
     if left:
-        more = " ..." * (len(left) > _LISTED)
         warnings.warn(
             f"load_weights: {len(left)} layers in the file are not in {model.name!r}, and their "
-            f"values went nowhere: {', '.join(left[:_LISTED])}{more}",
+            f"values went nowhere: {first_of(left, _LISTED)}",
             stacklevel=5,
         )
     return found

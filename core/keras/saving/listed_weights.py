@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from pinnace.framework.listing import first_of
 from pinnace.framework.trackable import is_variable
 from pinnace.keras.saving import hdf5, hdf5_files
 from pinnace.keras.weights import is_seed_state
@@ -44,7 +45,7 @@ def weights_for(
     found: list[tuple[Variable, Any]] = []
     pairs = _pairs(model, groups, by_name)
     if by_name and not any(weights_of(layer) for layer, _, _ in pairs):
-        told = ", ".join(map(repr, names[:_LISTED])) + " ..." * (len(names) > _LISTED)
+        told = first_of([repr(name) for name in names], _LISTED)
         warnings.warn(
             f"load_weights: by_name=True, and no layer of {model.name!r} that has weights has the "
             f"name of one in the file ({told}): nothing is loaded",

@@ -1,0 +1,18 @@
+"""Names in a message: the first ones of a list that may be long."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+def first_of(names: Collection[str], most: int) -> str:
+    """The first names with commas between them, and dots where there are more.
+
+    Args:
+        names: in their order.
+        most: how many are named.
+    """
+    return ", ".join(list(names)[:most]) + " ..." * (len(names) > most)
