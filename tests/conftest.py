@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 os.environ["PINNACE_PROOFS"] = "0"
 
 import slow_tests
+from pinnace.checkpoint import restoring
 from pinnace.framework import tracebacks
 from pinnace.ops.random.seeds import global_seed, set_seed
 
@@ -84,6 +85,14 @@ def _no_seed_is_left() -> Generator[None, None, None]:
     yield
     if global_seed() is not None:
         set_seed(None)
+
+
+@pytest.fixture(autouse=True)
+def _no_restoration_is_told_later() -> Generator[None, None, None]:
+    """What a test left unrestored is not logged in the next one, when it is collected."""
+    yield
+    for one in list(restoring._OPEN):
+        one.expect_partial()
 
 
 @pytest.fixture(scope="session")
