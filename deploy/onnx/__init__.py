@@ -1,8 +1,9 @@
 """SavedModels as verified ONNX files.
 
-`flow` walks through an export: a `program` is found and freed of its state, `converters` write it
-in operators (`ir`), `passes` improve them, `files` and `verification` make a file that is right,
-`derived` what is made of it, `report` what is told of it. `errors` says why a model is refused.
+`flow` walks through an export: a program (`deploy/program`) is found and freed of its state,
+`converters` write it in operators (`ir`), `passes` improve them, `files` and `verification` make a
+file that is right (on inputs of `deploy/sampling`), `derived` what is made of it, `report` what is
+told of it. `deploy/refusals.py` says why a model is refused.
 
 - A converter writes operators one by one; what several are together, `passes` find afterwards, by
   what they compute and never by their names: `polynomials.py` and `normalisations.py` read

@@ -33,6 +33,9 @@ LAYERS = {
     "keras": 9,
     "saved_model": 10,
     "deploy.tokenizer": 10.5,
+    "deploy.refusals": 10.6,
+    "deploy.program": 10.7,
+    "deploy.sampling": 10.8,
     "deploy.onnx": 11,
     "deploy.upgrade": 10.5,
     "deploy.models": 11.4,
@@ -50,6 +53,8 @@ NAMESPACES = 11.5
 UNSEEN = {
     "serving": ("keras", "autodiff", "data", "summary"),
     "deploy.tokenizer": ("keras", "autodiff", "data", "summary"),
+    "deploy.program": ("keras", "autodiff", "data", "summary"),
+    "deploy.sampling": ("keras", "autodiff", "data", "summary"),
     "deploy.onnx": ("keras", "autodiff", "data", "summary"),
 }
 

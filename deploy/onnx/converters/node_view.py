@@ -5,9 +5,9 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from pinnace.deploy.onnx.errors import UnconvertibleError
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
+from pinnace.deploy.refusals import UnconvertibleError
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline as inlined
 from pinnace.framework.dtypes import DType

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from pinnace.deploy.onnx.derived.variants import FLOAT16_LARGEST
-from pinnace.deploy.onnx.program.sources import Program
 from pinnace.deploy.onnx.verification.checking import run_session
+from pinnace.deploy.program.sources import Program
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array

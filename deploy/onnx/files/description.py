@@ -12,7 +12,7 @@ from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import DOMAINS, OnnxGraph, Value
 from pinnace.deploy.onnx.ir.inference import SMALL
 from pinnace.deploy.onnx.ir.messages import tensor_message, type_message
-from pinnace.deploy.onnx.program.sources import Program
+from pinnace.deploy.program.sources import Program
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.shapes import Shape
 

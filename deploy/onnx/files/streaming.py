@@ -16,8 +16,8 @@ import onnx
 
 from pinnace.deploy.onnx.ir.graph import Value, sizes_of
 from pinnace.deploy.onnx.ir.inference import SMALL
-from pinnace.deploy.onnx.ir.mapped_weights import pieces
 from pinnace.deploy.onnx.ir.messages import onnx_number, tensor_message
+from pinnace.deploy.program.mapped_weights import pieces
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InternalError
 from pinnace.framework.tensor import Array

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.deploy.onnx.errors import ExportRefusedError
 from pinnace.deploy.onnx.flow.frontier import Frontier, find_frontier
 from pinnace.deploy.onnx.flow.lowering import lower
-from pinnace.deploy.onnx.program.freezing import freeze
-from pinnace.deploy.onnx.program.sources import Program
-from pinnace.deploy.onnx.verification.samples import Run, runs_of
+from pinnace.deploy.program.freezing import freeze
+from pinnace.deploy.program.sources import Program
+from pinnace.deploy.refusals import ExportRefusedError
+from pinnace.deploy.sampling.samples import Run, runs_of
 from pinnace.deploy.tokenizer.document import document_of, runner_files, text_of_document
 from pinnace.deploy.tokenizer.tokenizer import Tensor, Tokenizer, bytes_of, text_of
 from pinnace.engine.passes.fold import fold

@@ -12,20 +12,13 @@ from pinnace.deploy.onnx.derived.accuracy import VariantReport, calibration_feed
 from pinnace.deploy.onnx.derived.artifacts import mobile_files, page_of, smaller_form
 from pinnace.deploy.onnx.derived.variants import mobile_paths
 from pinnace.deploy.onnx.derived.web import Page, check_page, find_runtime, write_page
-from pinnace.deploy.onnx.errors import ExportRefusedError
 from pinnace.deploy.onnx.files.description import describe_model
 from pinnace.deploy.onnx.files.staging import Stage, refuse_size, staged
 from pinnace.deploy.onnx.files.streaming import Draft
 from pinnace.deploy.onnx.flow.lowering import lower
 from pinnace.deploy.onnx.flow.options import Options, one_kind
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
-from pinnace.deploy.onnx.ir.mapped_weights import release_all, releasing, trim
 from pinnace.deploy.onnx.passes.pipeline import improve
-from pinnace.deploy.onnx.program.channels_first import with_channels_first
-from pinnace.deploy.onnx.program.draws import drawn_outputs
-from pinnace.deploy.onnx.program.freezing import freeze
-from pinnace.deploy.onnx.program.sources import Program, find_program, refuse_own_files
-from pinnace.deploy.onnx.program.states import with_states
 from pinnace.deploy.onnx.report.changes import Change, applied
 from pinnace.deploy.onnx.report.export_report import ExportReport
 from pinnace.deploy.onnx.report.files import write_refusal, write_report
@@ -38,10 +31,17 @@ from pinnace.deploy.onnx.verification.checking import (
     open_session,
 )
 from pinnace.deploy.onnx.verification.compatibility import verdicts
-from pinnace.deploy.onnx.verification.corners import corners_of
 from pinnace.deploy.onnx.verification.profiles import refuse_strangers
-from pinnace.deploy.onnx.verification.reference import reference
-from pinnace.deploy.onnx.verification.samples import Run, runs_of
+from pinnace.deploy.program.channels_first import with_channels_first
+from pinnace.deploy.program.draws import drawn_outputs
+from pinnace.deploy.program.freezing import freeze
+from pinnace.deploy.program.mapped_weights import release_all, releasing, trim
+from pinnace.deploy.program.sources import Program, find_program, refuse_own_files
+from pinnace.deploy.program.states import with_states
+from pinnace.deploy.refusals import ExportRefusedError
+from pinnace.deploy.sampling.corners import corners_of
+from pinnace.deploy.sampling.reference import reference
+from pinnace.deploy.sampling.samples import Run, runs_of
 from pinnace.engine.passes.fold import fold
 from pinnace.framework.errors import OpError
 from pinnace.framework.shapes import Shape

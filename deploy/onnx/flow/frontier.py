@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pinnace.deploy.onnx.errors import Refusal, refused
 from pinnace.deploy.onnx.passes.minimum_cut import SINK, SOURCE, Network
+from pinnace.deploy.refusals import Refusal, refused
 from pinnace.deploy.tokenizer.errors import UnsupportedError
 from pinnace.deploy.tokenizer.numbers import is_part
 from pinnace.deploy.tokenizer.steps import Step, steps_of

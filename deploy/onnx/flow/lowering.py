@@ -8,10 +8,10 @@ import numpy as np
 from pinnace.deploy.onnx.converters import registry
 from pinnace.deploy.onnx.converters.node_view import NodeView, program_of
 from pinnace.deploy.onnx.converters.unsupported import NO_ONNX
-from pinnace.deploy.onnx.errors import Refusal, refused
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.complex_pairs import Pair, by_parts, constant_pair, part_type
 from pinnace.deploy.onnx.ir.graph import Held, Value
+from pinnace.deploy.refusals import Refusal, refused
 from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InternalError, UnimplementedError
 from pinnace.framework.shapes import Shape

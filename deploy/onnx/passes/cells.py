@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pinnace.deploy.onnx.errors import UnconvertibleError
 from pinnace.deploy.onnx.passes.gates import (
     CHOICE,
     ITEM,
@@ -22,6 +21,7 @@ from pinnace.deploy.onnx.passes.gates import (
     alone,
     scaled,
 )
+from pinnace.deploy.refusals import UnconvertibleError
 
 if TYPE_CHECKING:
     from collections.abc import Collection

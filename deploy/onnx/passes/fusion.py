@@ -7,7 +7,7 @@ import numpy as np
 from pinnace.deploy.onnx.ir.builder import GraphBuilder, bodies_of
 from pinnace.deploy.onnx.ir.graph import Node, Value, constant_input
 from pinnace.deploy.onnx.ir.inference import SMALL
-from pinnace.deploy.onnx.ir.mapped_weights import release
+from pinnace.deploy.program.mapped_weights import release
 from pinnace.framework.errors import InternalError
 from pinnace.framework.tensor import Array
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace.deploy.onnx.errors import UnconvertibleError
 from pinnace.deploy.onnx.ir.graph import constant_input
+from pinnace.deploy.refusals import UnconvertibleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

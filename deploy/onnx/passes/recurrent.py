@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pinnace.deploy.onnx.errors import UnconvertibleError
 from pinnace.deploy.onnx.ir.builder import GraphBuilder, bodies_of
 from pinnace.deploy.onnx.ir.element_types import computed_in
 from pinnace.deploy.onnx.ir.graph import Node, Value, constant_input
 from pinnace.deploy.onnx.ir.size_origins import is_reversal, same_size
 from pinnace.deploy.onnx.passes.cells import Body, Cell, Gate, Rows
 from pinnace.deploy.onnx.passes.gates import CHOICE, ITEM, NAMED, OTHER, STATE, Atom, Sum, alone
+from pinnace.deploy.refusals import UnconvertibleError
 from pinnace.framework import dtypes
 from pinnace.framework.tensor import Array
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pinnace.deploy.onnx.errors import ExportRefusedError
 from pinnace.deploy.onnx.flow.options import Options
 from pinnace.deploy.onnx.report.export_report import ExportReport
+from pinnace.deploy.refusals import ExportRefusedError
 from pinnace.framework.errors import OpError
 from pinnace.storage.atomic import write_file
 

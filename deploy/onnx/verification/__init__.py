@@ -1,5 +1,6 @@
 """Verification of a file, and the runtimes that take it.
 
-`samples` are inputs, `reference` and `checking` what pinnace and ONNX Runtime make of them,
-`compatibility` tells which runtimes take the file, `profiles` refuses it where one must.
+`checking` compares what ONNX Runtime answers with pinnace's answers to the inputs of
+`deploy/sampling`, `compatibility` tells which runtimes take the file, `profiles` refuses it where
+one must.
 """

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import onnx
 
-from pinnace.deploy.onnx.program.deadlines import run_within
-from pinnace.deploy.onnx.program.sources import Program
-from pinnace.deploy.onnx.verification.samples import Run
+from pinnace.deploy.onnx.verification.time_limit import run_within
+from pinnace.deploy.program.sources import Program
+from pinnace.deploy.sampling.samples import Run
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import (

@@ -9,10 +9,10 @@ import numpy as np
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
-from pinnace.deploy.onnx.errors import UnconvertibleError
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.complex_pairs import Pair
 from pinnace.deploy.onnx.ir.graph import Value
+from pinnace.deploy.refusals import UnconvertibleError
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 from pinnace.framework.shapes import Shape

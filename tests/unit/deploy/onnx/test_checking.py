@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from pinnace.deploy.onnx import export
-from pinnace.deploy.onnx.program.sources import find_program
-from pinnace.deploy.onnx.verification import checking, samples
-from pinnace.deploy.onnx.verification.reference import reference
-from pinnace.deploy.onnx.verification.samples import runs_of
+from pinnace.deploy.onnx.verification import checking
+from pinnace.deploy.program.sources import find_program
+from pinnace.deploy.sampling import samples
+from pinnace.deploy.sampling.reference import reference
+from pinnace.deploy.sampling.samples import runs_of
 from pinnace.framework import config, errors
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor

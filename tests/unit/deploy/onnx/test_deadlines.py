@@ -8,7 +8,8 @@ import pytest
 
 import pinnace as tf
 from pinnace.deploy.onnx import export
-from pinnace.deploy.onnx.program import deadlines
+from pinnace.deploy.onnx.verification import time_limit
+from pinnace.deploy.program import deadlines
 from pinnace.framework import errors
 from pinnace.framework.specs import TensorSpec
 from unit.deploy.onnx.networks import traced
@@ -23,7 +24,7 @@ def halved(n: Any) -> Any:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pinnace.deploy.onnx.verification.samples.FIRST_S", 0.05)
+    monkeypatch.setattr("pinnace.deploy.sampling.samples.FIRST_S", 0.05)
 
 
 def test_inputs_that_let_the_model_run_on_are_passed_over() -> None:
@@ -50,8 +51,8 @@ def test_onnx_runtime_is_ended_too() -> None:
     )
     name = session.get_inputs()[0].name
     with pytest.raises(errors.DeadlineExceededError, match=r"not done after 0\.2 s"):
-        deadlines.run_within(session, {name: np.array(3, np.int32)}, 0.2)
-    (answer,) = deadlines.run_within(session, {name: np.array(4, np.int32)}, 10.0)
+        time_limit.run_within(session, {name: np.array(3, np.int32)}, 0.2)
+    (answer,) = time_limit.run_within(session, {name: np.array(4, np.int32)}, 10.0)
     assert answer == 4
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import pinnace as tf
 from pinnace.deploy.onnx import ExportReport, export
-from pinnace.deploy.onnx.program import states
-from pinnace.deploy.onnx.program.sources import find_program
+from pinnace.deploy.program import states
+from pinnace.deploy.program.sources import find_program
 from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.specs import TensorSpec
 from unit.deploy.onnx.one_op import run_model

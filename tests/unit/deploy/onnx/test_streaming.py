@@ -13,8 +13,8 @@ from onnx import helper
 
 from pinnace.deploy.onnx.files.outline import outline
 from pinnace.deploy.onnx.files.streaming import ALIGNMENT, Draft, write_aside, write_whole
-from pinnace.deploy.onnx.ir import mapped_weights
 from pinnace.deploy.onnx.ir.graph import Value
+from pinnace.deploy.program import mapped_weights
 from pinnace.framework.dtypes import from_numpy
 from pinnace.framework.errors import DataLossError
 from pinnace.framework.shapes import Shape

@@ -19,8 +19,8 @@ from pinnace.deploy.onnx import export
 from pinnace.deploy.onnx.derived import artifacts
 from pinnace.deploy.onnx.derived.accuracy import calibration_feeds, held_out, measure
 from pinnace.deploy.onnx.derived.variants import Mobile
-from pinnace.deploy.onnx.program.sources import find_program
 from pinnace.deploy.onnx.verification.checking import open_session, run_session
+from pinnace.deploy.program.sources import find_program
 from pinnace.framework.errors import (
     FailedPreconditionError,
     InternalError,

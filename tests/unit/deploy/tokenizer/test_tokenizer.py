@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace.deploy.onnx.flow.cutting import Cut, cut_off
-from pinnace.deploy.onnx.program.sources import find_program
+from pinnace.deploy.program.sources import find_program
 from pinnace.deploy.tokenizer import tokenizer
 from pinnace.deploy.tokenizer.tokenizer import Tokenizer, TokenizerError, farm64, sip64
 from pinnace.framework.errors import OpError

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pinnace.deploy.onnx.program.sources import Program
-from pinnace.deploy.onnx.verification.numbers import limits_of, searches
-from pinnace.deploy.onnx.verification.samples import Patience, Run, draw, streams_from
+from pinnace.deploy.program.sources import Program
+from pinnace.deploy.sampling.numbers import limits_of, searches
+from pinnace.deploy.sampling.samples import Patience, Run, draw, streams_from
 from pinnace.framework.tensor import Array
 
 # Seconds for all of them in pinnace, which may compile something first; elements of a long input.

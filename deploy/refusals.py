@@ -1,4 +1,4 @@
-"""Errors of an export: which ops and nodes cannot be written in ONNX, with the user's lines."""
+"""Errors of an export: which ops and nodes a format cannot hold, with the user's lines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ class Refusal:
 
 
 class UnconvertibleError(UnimplementedError):
-    """ONNX has no counterpart for this use of an op, or of a loop; the message says why."""
+    """The format has no counterpart for this use of an op, or of a loop; the message says why."""
 
 
 class ExportRefusedError(UnimplementedError):
-    """The model has ops that cannot be written in ONNX.
+    """The model has ops that the format has no counterpart for.
 
     Attributes:
         refusals: all of them.
@@ -43,15 +43,16 @@ class ExportRefusedError(UnimplementedError):
         self.refusals = tuple(refusals)
 
 
-def refused(name: str, refusals: Sequence[Refusal]) -> ExportRefusedError:
+def refused(name: str, refusals: Sequence[Refusal], form: str = "ONNX") -> ExportRefusedError:
     """The error for a program's ops.
 
     Args:
         name: of the program.
         refusals: one for each op and reason.
+        form: the format's name.
     """
     count = len({one.op for one in refusals})
-    lines = [f"export: {count} op{'s' * (count > 1)} of {name!r} cannot be written in ONNX"]
+    lines = [f"export: {count} op{'s' * (count > 1)} of {name!r} cannot be written in {form}"]
     for one in refusals:
         many = len(one.nodes) > 1
         lines.append(f"  {one.op} ({len(one.nodes)} node{'s' * many}): {one.reason}")

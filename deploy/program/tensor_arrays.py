@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from pinnace.deploy.onnx.errors import Refusal, refused
+from pinnace.deploy.refusals import Refusal, refused
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 from pinnace.framework.shapes import SCALAR, Shape

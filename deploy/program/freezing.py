@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.deploy.onnx.errors import ExportRefusedError, Refusal
-from pinnace.deploy.onnx.ir.mapped_weights import pieces
-from pinnace.deploy.onnx.program.sources import Program
-from pinnace.deploy.onnx.program.states import assign
-from pinnace.deploy.onnx.program.tensor_arrays import with_lists
+from pinnace.deploy.program.mapped_weights import pieces
+from pinnace.deploy.program.sources import Program
+from pinnace.deploy.program.states import assign
+from pinnace.deploy.program.tensor_arrays import with_lists
+from pinnace.deploy.refusals import ExportRefusedError, Refusal
 from pinnace.engine.passes.decide import decided
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType, as_dtype

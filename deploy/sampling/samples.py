@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pinnace.deploy.onnx.program.deadlines import FIRST_S
-from pinnace.deploy.onnx.program.sources import Program
-from pinnace.deploy.onnx.verification.numbers import demands_of, searches
-from pinnace.deploy.onnx.verification.styles import in_order, in_styles
+from pinnace.deploy.program.deadlines import FIRST_S
+from pinnace.deploy.program.sources import Program
+from pinnace.deploy.sampling.numbers import demands_of, searches
+from pinnace.deploy.sampling.styles import in_order, in_styles
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import DeadlineExceededError, FailedPreconditionError, OpError

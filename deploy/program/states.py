@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.deploy.onnx.program.sources import Program, State
-from pinnace.deploy.onnx.program.tensor_arrays import with_lists
+from pinnace.deploy.program.sources import Program, State
+from pinnace.deploy.program.tensor_arrays import with_lists
 from pinnace.engine.passes.decide import decided
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import as_dtype

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from pinnace.deploy.onnx.converters.likely_shapes import likely_shape
-from pinnace.deploy.onnx.program.deadlines import ended_after
-from pinnace.deploy.onnx.program.input_shapes import with_shapes
+from pinnace.deploy.program.deadlines import ended_after
+from pinnace.deploy.program.input_shapes import with_shapes
+from pinnace.deploy.program.likely_shapes import likely_shape
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError, NotFoundError
 from pinnace.framework.specs import TensorSpec

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pinnace.deploy.onnx.program.sources import Program
+from pinnace.deploy.program.sources import Program
 from pinnace.framework import structure
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
