@@ -718,7 +718,7 @@ bench-onnx-short: $(READY) $(TENSORFLOW)/.installed ## export two models of Tens
 .PHONY: wheel
 wheel: $(READY) ## dist/*.whl
 	@rm -rf build/lib build/bdist.* dist
-	$(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check \
+	PINNACE_BUILD_KERNELS=0 $(VENV)/bin/python -m pip wheel --quiet --disable-pip-version-check \
 	  --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist
 

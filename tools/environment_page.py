@@ -27,6 +27,8 @@ _NO_VARIABLES = frozenset(
         "O_NONBLOCK",
     }
 )
+# Read by tools/build_backend.py.
+_AT_INSTALLATION = "PINNACE_BUILD_KERNELS"
 # Default, effect.
 _Lines = dict[str, tuple[str, str]]
 GROUPS: dict[str, _Lines] = {
@@ -54,6 +56,10 @@ GROUPS: dict[str, _Lines] = {
         ),
     },
     "Machine code": {
+        "PINNACE_BUILD_KERNELS": (
+            "1",
+            "0: `pip install .` does not compile the kernels that all programs share (Linux)",
+        ),
         "PINNACE_CACHE": (
             "`~/.cache/pinnace`",
             "folder of compiled kernels, proofs and fetched models; empty keeps nothing",
@@ -141,7 +147,8 @@ blotted out. Written by `python tools/environment_page.py --write` from the code
 
 def names() -> set[str]:
     """The variables that the code reads: constants of their form in modules that read any."""
-    return {name for folder in SOURCES for name in _names_in(ROOT / folder)} - _NO_VARIABLES
+    found = {name for folder in SOURCES for name in _names_in(ROOT / folder)} - _NO_VARIABLES
+    return found | {_AT_INSTALLATION}
 
 
 def _names_in(folder: Path) -> Iterator[str]:

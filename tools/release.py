@@ -149,7 +149,11 @@ def _built(folder: Path, programs: Path, seconds: int, site: Path | None, librar
     for number, file in enumerate(sorted(tree.rglob("*"))):  # no two builds see the same times
         os.utime(file, (number, seconds - number - len(folder.name) * 100_000))
     target = folder / "dist"
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(seconds)}
+    environment = {
+        **os.environ,
+        "SOURCE_DATE_EPOCH": str(seconds),
+        "PINNACE_BUILD_KERNELS": "0",  # they are made once, for all processors, and copied in
+    }
     command = [programs / "python", "-m", "build", "--no-isolation", "--outdir", target, tree]
     _run(command, environment)
     (sdist,) = target.glob("*.tar.gz")

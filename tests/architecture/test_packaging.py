@@ -1,6 +1,7 @@
 """What is in the tree is in the wheel."""
 
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -74,11 +75,12 @@ def build_wheel(folder: Path) -> Path:
     copy.mkdir()
     for top in tops():
         shutil.copytree(ROOT / top, copy / top, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "LICENSE", *SHIPPED_DOCUMENTS):
-        shutil.copy(ROOT / file, copy)
+    (copy / "tools").mkdir()
+    for file in ("pyproject.toml", "LICENSE", "tools/build_backend.py", *SHIPPED_DOCUMENTS):
+        shutil.copy(ROOT / file, copy / file)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
     command += ["--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(copy)]
-    subprocess.run(command, check=True)
+    subprocess.run(command, check=True, env={**os.environ, "PINNACE_BUILD_KERNELS": "0"})
     (wheel,) = folder.glob("*.whl")
     return wheel
 
