@@ -22,7 +22,13 @@ KINDS = {
     "dense": "dense layers, dropout, an optimizer with its state",
     "normal": "batch normalisation",
     "pictures": "convolutions, pooling, preprocessing of pictures",
+    "pictures_first": "the same with channels first",
+    "widened": "transposed convolutions",
+    "waves": "convolutions and pooling of series, locally connected layers",
+    "films": "convolutional LSTM",
     "recurrent": "LSTM, GRU, bidirectional",
+    "on_gpus": "`CuDNNLSTM` and `CuDNNGRU`, as they were trained on GPUs",
+    "coder": "encoder and decoder with states",
     "backwards_first": "bidirectional, whose forward half begins with the last step",
     "sentences": "texts: vectorisation, embedding with masks",
     "words": "lookups, categories of texts",
@@ -30,6 +36,9 @@ KINDS = {
     "adapted": "normalisation that was adapted",
     "attention": "attention, layer normalisation",
     "heads": "several inputs and outputs",
+    "merges": "layers that join others, of Keras 1",
+    "branches": "a sequential model that begins with several",
+    "each_step": "a model for each step of a series",
     "shared": "a layer that is called twice",
     "nested": "models in models, some layers frozen",
     "functional": "functional, with several branches",
@@ -51,6 +60,7 @@ KINDS = {
     "own_model": "a model of one's own",
     "without_shape": "a sequential model that was built by data",
 }
+_BY_FOLDER = {"keras_2_nodes": "nodes", "keras_2_cudnn": "on_gpus"}
 FORMATS = {"keras_files": "", "keras_checkpoints": "checkpoint", "keras_folders": "folder"}
 _HEAD = """# Files of Keras that are read
 
@@ -65,8 +75,12 @@ compared with those of the Keras that wrote them. A cell is the number of files.
 _TAIL = """
 Beside these files tests make forms by hand that no installable Keras writes any more: a `Sequential` of Keras before 2.2.3, whose configuration is a
 list, initializers of tf.keras 1.x with a `dtype`, and each `.keras` form as programs on Windows write it (back-slashes, ends of lines, marks before JSON).
-`.weights.h5` and checkpoints go both ways between this library and Keras 3 in `make interop`. Files of Keras 1 name their arguments otherwise
-(`output_dim`, `nb_filter`) and are not read: open them with Keras 2.0 to 2.2 and save them there.
+`.weights.h5` and checkpoints go both ways between this library and Keras 3 in `make interop`.
+
+Files of Keras 1 to 2.3 were written on Theano, which runs today; what they hold is the same on TensorFlow but for the kernels of convolutions, which
+Theano reads from the end: they are turned where a file tells its backend, as those of Keras 2 do. Of Keras 1, layers that no later Keras has (`Highway`,
+`MaxoutDense`, `SReLU`, `ParametricSoftplus`, `BatchNormalization` with a mode, `Merge` with a function) are refused by name, and the state of an
+optimizer is not restored.
 """
 
 
@@ -74,8 +88,8 @@ def kind_of(path: Path) -> str:
     """What the model of a file is, of `KINDS`."""
     if path.parts[0] == "keras_folders":
         return path.parts[1]
-    if path.parts[1] == "keras_2_nodes":
-        return "nodes"
+    if path.parts[1] in _BY_FOLDER:
+        return _BY_FOLDER[path.parts[1]]
     name = re.sub(r"_\d+$", "", path.name.split(".")[0])
     return name.split("-")[0] if path.parts[0] == "keras_checkpoints" else name
 
@@ -86,6 +100,8 @@ def format_of(path: Path) -> str | None:
         return "folder" if path.name == "saved_model.pb" else None
     if path.parts[0] == "keras_checkpoints":
         return "checkpoint" if path.suffix == ".index" else None
+    if path.name.endswith(".weights.h5"):
+        return "weights"
     return path.suffix if path.suffix in {".h5", ".keras"} else None
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import registry
 from pinnace.keras.constructed import Constructed
 from pinnace.keras.dtype_policy import floatx
@@ -50,6 +51,7 @@ class L1L2(Regularizer):
     def __call__(self, x: Any) -> Tensor:
         """The penalty, a scalar."""
         parts = []
+        x = convert_to_tensor(x)
         if not x.dtype.is_floating:
             x = casting.cast(x, floatx())
         if self.l1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.trackable import Trackable
@@ -88,6 +89,46 @@ class ListedInKeras2(Trackable):
 
     def _when_children_change(self, waiting: Callable[[], bool]) -> None:
         self._optimizer._variables._when_children_change(waiting)
+
+
+def by_kind(
+    optimizer: Any, names: Sequence[str], shapes: Sequence[tuple[int, ...]]
+) -> list[tuple[int, Variable]] | None:
+    """The values of a file of Keras 1 to 2.3, which numbers them: all of one kind stand together.
+
+    Args:
+        optimizer: built.
+        names: of the values, in the order of the file.
+        shapes: of the values.
+
+    Returns:
+        The number of a value and its variable; None if the names are not of such a file.
+
+    Raises:
+        ValueError: these are not the values of such an optimizer.
+    """
+    first = int(bool(shapes) and shapes[0] == ())
+    if not names or not all(_NUMBERED.search(name) for name in names[first:]):
+        return None
+    found: list[tuple[int, Variable]] = [(0, optimizer.iterations)] * first
+    targets = optimizer._targets
+    each = len(targets)
+    for at, slot in enumerate(_KEPT.get(type(optimizer).__name__, {}).values()):
+        begin = first + at * each
+        if slot not in optimizer._slots or begin + each > len(names):
+            continue
+        for number, variable in enumerate(targets, begin):
+            if shapes[number] != tuple(variable.shape):
+                raise ValueError(
+                    f"value {number} for {variable.name!r} must have shape {variable.shape.text}, "
+                    f"the file has {list(shapes[number])}"
+                )
+            found.append((number, optimizer.slot(slot, variable)))
+    return found
+
+
+# `training/Adam/variable_3`, `training/Adam/Variable:0`, `training/Adam/m_2`, `param_7`.
+_NUMBERED = re.compile(r"(^|/)([A-Za-z]+_\d+|Variable)(:0)?$")
 
 
 def by_variable(names: Sequence[str]) -> list[int]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pinnace.framework.listing import first_of
 from pinnace.framework.trackable import is_variable
-from pinnace.keras.saving import hdf5, hdf5_files
+from pinnace.keras.saving import hdf5, hdf5_files, older_weights
 from pinnace.keras.weights import is_seed_state
 
 if TYPE_CHECKING:
@@ -41,7 +43,9 @@ def weights_for(
     """
     names = hdf5_files.texts(group, "layer_names")
     groups = [(name, _group(group, name)) for name in names]
-    older = (hdf5_files.text(group, "keras_version") or "").startswith(("1.", "2."))
+    form = older_weights.form_of(group, [n for _, g in groups for n in _names_of(g)])
+    version = hdf5_files.text(group, "keras_version") or ""
+    older = form.is_of_keras_1 or version.startswith(("1.", "2."))
     found: list[tuple[Variable, Any]] = []
     pairs = _pairs(model, groups, by_name)
     if by_name and not any(weights_of(layer) for layer, _, _ in pairs):
@@ -53,13 +57,62 @@ def weights_for(
         )
     for layer, name, inner in pairs:
         who = f"layer {layer.name!r}, in the file {name!r}"
-        variables = in_order_of(layer, hdf5_files.texts(inner, "weight_names"), older=older)
-        found += _listed(inner, variables, who, skip_mismatch, by_name and skip_mismatch)
+        listed = _names_of(inner)
+        variables = in_order_of(layer, listed, older=older)
+        if _needs_conversion(layer, inner, listed, form):
+            found += _of_another_form(layer, inner, listed, variables, who, form)
+        else:
+            found += _listed(inner, variables, who, skip_mismatch, by_name and skip_mismatch)
     top = hdf5_files.entry(group, TOP)
     if top is not None:
         own = own_weights(model)
         found += _listed(top, own, "the model itself", skip_mismatch, by_name and skip_mismatch)
     return found
+
+
+def _names_of(group: Any) -> list[str]:
+    return hdf5_files.texts(group, "weight_names")
+
+
+def _needs_conversion(layer: Any, group: Any, names: list[str], form: older_weights.Form) -> bool:
+    if not names:
+        return False
+    if not form.is_todays:
+        return True
+    shapes = [getattr(hdf5_files.entry(group, name), "shape", ()) for name in names]
+    return older_weights.is_of_cudnn(layer, shapes)
+
+
+def _of_another_form(
+    layer: Any,
+    group: Any,
+    names: list[str],
+    variables: list[Variable],
+    who: str,
+    form: older_weights.Form,
+) -> list[tuple[Variable, Any]]:
+    entries = [hdf5_files.entry(group, name) for name in names]
+    for name, data in zip(names, entries, strict=True):
+        if data is None or not hdf5_files.is_plain(data):
+            raise ValueError(f"{who}: variable {name!r} is no plain array in the file")
+    try:
+        given = [hdf5_files.values(data, data.dtype) for data in entries]
+        arrays = older_weights.converted(layer, given, form)
+    except (ValueError, IndexError) as error:
+        shapes = ", ".join(str(list(data.shape)) for data in entries)
+        raise ValueError(f"{who}: arrays of shapes {shapes} are no such layer's: {error}") from None
+    if len(arrays) != len(variables):
+        raise ValueError(f"{who}: has {len(variables)} variables, the file has {len(arrays)}")
+    for array, variable in zip(arrays, variables, strict=True):
+        if array.shape != tuple(variable.shape):
+            raise ValueError(
+                f"{who}: variable {variable.name!r} must have shape {variable.shape.text}, the "
+                f"file has {list(array.shape)}: the shapes must match"
+            )
+    return [
+        (variable, np.ascontiguousarray(array, variable.dtype.numpy))
+        for array, variable in zip(arrays, variables, strict=True)
+    ]
 
 
 def named(group: Any, name: str, variable: Variable, who: str) -> tuple[Variable, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pinnace.keras import registry
 from pinnace.keras.models import graph_config
-from pinnace.keras.saving import older_functions
+from pinnace.keras.saving import keras_1_configs, older_functions
 from pinnace.ops.math import clipping
 
 _CLASSES = {
@@ -17,6 +17,8 @@ _CLASSES = {
     "SyncBatchNormalization": "BatchNormalization",
     "LSTMV2": "LSTM",
     "GRUV2": "GRU",
+    "CuDNNLSTM": "LSTM",
+    "CuDNNGRU": "GRU",
 }
 # Keras 2 tells these too, where they say nothing: class -> arguments.
 _SEPARABLE = ("groups", "kernel_initializer", "kernel_regularizer", "kernel_constraint")
@@ -36,7 +38,7 @@ _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "LSTMCell": ("implementation",),
     "GRUCell": ("implementation",),
     "ConvLSTM1D": ("time_major",),
-    "ConvLSTM2D": ("time_major",),
+    "ConvLSTM2D": ("implementation", "time_major"),
     "ConvLSTM3D": ("time_major",),
     "Embedding": ("input_dtype", "input_length"),
     "TextVectorization": ("vocabulary_size", "idf_weights_size"),
@@ -50,6 +52,7 @@ _RECURRENT = {
     *("RNN", "SimpleRNN", "LSTM", "GRU", "Bidirectional"),
     *("ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"),
 }
+_GRUS = {"GRU", "GRUCell"}
 _STATES = ("initial_state", "constants")
 _OF_OPTIMIZERS = ("jit_compile", "is_legacy_optimizer", "decay")
 _CONSTANT = "_CONSTANT_VALUE"
@@ -87,6 +90,8 @@ def with_older_rules(config: Any) -> Any:
     made = {key: _function(key, value) for key, value in config.items()}
     if isinstance(config.get("class_name"), str) and isinstance(config.get("config"), dict):
         made[registry.RULES] = 2
+        if config["class_name"] in _GRUS:
+            made["config"] = {"reset_after": False, **made["config"]}  # until Keras 2.1 all were so
     return made
 
 
@@ -99,7 +104,9 @@ def _function(key: str, value: Any) -> Any:
 def as_of_today(config: Any) -> Any:
     """What `to_json` told, in the form of Keras 3: it says itself which version wrote it."""
     version = str(config.get("keras_version", "")) if isinstance(config, dict) else ""
-    if not version.startswith(("1.", "2.")):
+    if keras_1_configs.is_of_keras_1(config, version or None):
+        config = keras_1_configs.converted(config)
+    elif not version.startswith("2."):
         return config
     return converted(with_older_rules(config))
 
@@ -213,10 +220,12 @@ def _nodes(entry: dict[str, Any]) -> list[Any]:
 def _first_call(entry: dict[str, Any]) -> int:
     """1 for a model that begins with an input: making it is the first call to Keras 2."""
     inner = entry.get("config")
-    layers = inner.get("layers") if isinstance(inner, dict) else None
+    layers = inner.get("layers") if isinstance(inner, dict) else inner
     if not isinstance(layers, list) or not layers or not isinstance(layers[0], dict):
         return 0
-    return int(layers[0].get("class_name") == "InputLayer")
+    first = layers[0].get("config")
+    has_shape = isinstance(first, dict) and "batch_input_shape" in first  # until Keras 2.2
+    return int(layers[0].get("class_name") == "InputLayer" or has_shape)
 
 
 def _alone(places: Any) -> Any:

@@ -25,6 +25,7 @@ from pinnace.keras.saving import (
     hdf5,
     hdf5_checksum,
     hdf5_files,
+    keras_1_configs,
     listed_weights,
     older_configs,
     own_variables,
@@ -45,6 +46,10 @@ def read(path: str, compiles: bool) -> Any:
     who = f"load_model: {path!r}"
     with hdf5_files.reading(path, who) as file:
         config, training = _configs(file, who)
+        is_first = keras_1_configs.is_of_keras_1(config, hdf5_files.text(file, "keras_version"))
+        if is_first:
+            with hdf5_files.explained(who):
+                config = keras_1_configs.converted(config)
         if not _is_of_keras_3(file, who):
             config = older_configs.with_older_rules(config)
         config = older_configs.converted(config)
@@ -52,17 +57,7 @@ def read(path: str, compiles: bool) -> Any:
             raise InvalidArgumentError(f"{who}: model_config describes no model")
         budget = hdf5_files.size_of(path) * hdf5_files.TIMES + _MORE
         with restoring.reading(restoring.Restoring(budget, compiles)):
-            try:
-                model = registry.deserialize_keras_object(config)
-            except Exception as error:
-                version = hdf5_files.text(file, "keras_version") or ""
-                if not version.startswith(("0.", "1.")):
-                    raise
-                raise InvalidArgumentError(
-                    f"{who}: Keras {version} wrote it, whose layers name their arguments "
-                    f"otherwise: {error}\n"
-                    "  Try: load and save it with Keras 2.0 to 2.2, which read such files"
-                ) from error
+            model = registry.deserialize_keras_object(config)
             if compiles and training is not None:
                 restoring.compile_again(model, older_configs.compilation(training))
         with hdf5_files.explained(who):
@@ -136,10 +131,19 @@ def _optimizer_values(model: Any, group: Any) -> list[tuple[Variable, Any]]:
     optimizer = hdf5.optimizer_to_restore(model)
     try:
         names = hdf5_files.texts(group, "weight_names")
-        order = older_optimizers.by_variable(names)
+        shapes = [getattr(hdf5_files.entry(group, name), "shape", ()) for name in names]
+        version = hdf5_files.text(group.file, "keras_version") or ""
+        pairs = None
+        if version.startswith("1."):
+            raise ValueError("Keras 1 wrote it in the order of names that weights had there")  # noqa: TRY301 (told as what is below)
+        if version.startswith("2."):
+            pairs = older_optimizers.by_kind(optimizer, names, shapes)
+        if pairs is None:
+            order = older_optimizers.by_variable(names)
+            pairs = [(order[at], v) for at, v in older_optimizers.taken(optimizer, len(names))]
         return [
-            listed_weights.named(group, names[order[at]], variable, "the optimizer")
-            for at, variable in older_optimizers.taken(optimizer, len(names))
+            listed_weights.named(group, names[at], variable, "the optimizer")
+            for at, variable in pairs
         ]
     except ValueError as error:
         warnings.warn(

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.framework.errors import InvalidArgumentError
 
 keras = tf.keras
 X = np.float32([[1, 2, 3, 4], [-1, 0, 1, 2]])
@@ -59,15 +58,3 @@ def test_another_class_has_the_weights_and_is_saved_again(ending: str, tmp_path:
     custom = {"Halved": Halved}
     again = keras.models.load_model(tmp_path / f"again{ending}", custom_objects=custom)
     np.testing.assert_array_equal(again(X), found(X))
-
-
-def test_a_file_of_keras_1_says_what_reads_it(tmp_path: Path) -> None:
-    network().save(tmp_path / "m.h5")
-    layer = {"name": "dense_1", "output_dim": 3, "init": "glorot_uniform", "W_regularizer": None}
-    told = {"class_name": "Sequential", "config": [{"class_name": "Dense", "config": layer}]}
-    with h5py.File(tmp_path / "m.h5", "r+") as file:
-        file.attrs.pop("pinnace_crc32c", None)
-        file.attrs["model_config"] = json.dumps(told).encode()
-        file.attrs["keras_version"] = b"1.2.2"
-    with pytest.raises(InvalidArgumentError, match=r"Keras 1\.2\.2 wrote it(.|\n)*Keras 2\.0 to 2"):
-        keras.models.load_model(tmp_path / "m.h5")
