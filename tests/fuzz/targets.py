@@ -337,7 +337,10 @@ class OlderKerasFile(Target):
     """
 
     weight = 4
-    _names = ("keras_3/dense", "keras_3/words", "keras_2/functions", "keras_2/heads")
+    _names = (
+        *("keras_3/dense", "keras_3/words", "keras_2/functions", "keras_2/heads"),
+        *("keras_1/branches", "keras_1/recurrent", "keras_2_0/nested", "keras_2_cudnn/recurrent"),
+    )
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -391,6 +394,7 @@ def _with_other_attribute(draw: random.Random, data: bytes) -> bytes:
     memory = io.BytesIO(data)
     with h5py.File(memory, "r+") as file:
         name = draw.choice(("model_config", "model_config", "training_config"))
+        name = name if name in file.attrs else "model_config"
         content = json.loads(file.attrs[name])
         changed_json(draw, content)
         file.attrs[name] = json.dumps(content)
