@@ -31,7 +31,10 @@ PACKAGES_PINS := deepcut==0.7.0.0 mtcnn==1.0.0 SEFR-CUT==1.1 guesslang==2.2.1 na
 # Searches and explanations, without what they would bring of Keras.
 COMPANIONS_PINS := keras-tuner==1.4.8 kt-legacy==1.0.5 optuna==5.0.0 colorlog==6.12.0 alembic==1.20.1 Mako==1.4.3 SQLAlchemy==2.1.9 \
   tqdm==4.70.1 lime==0.2.0.1 shap==0.51.0 slicer==0.0.8 cloudpickle==3.1.3 joblib==1.6.0 threadpoolctl==3.8.0 \
-  scikit-image==0.26.0 lazy_loader==0.6 networkx==3.6.1 tifffile==2026.3.3 imageio==2.38.1 requests==2.34.2 six==1.17.0 packaging==26.4
+  scikit-image==0.26.0 lazy_loader==0.6 networkx==3.6.1 tifffile==2026.3.3 imageio==2.38.1 requests==2.34.2 six==1.17.0 packaging==26.4 \
+  mlflow-skinny==3.17.2 cachetools==7.3.3 databricks-sdk==0.162.0 GitPython==3.2.1 gitdb==4.0.12 smmap==5.0.3 google-auth==2.63.0 \
+  importlib_metadata==9.1.0 zipp==4.1.2 opentelemetry-proto==1.45.2 pyasn1==0.6.5 pyasn1_modules==0.4.2 python-dotenv==1.2.4 \
+  PyYAML==6.0.4 sqlparse==0.6.1 urllib3==2.8.0 charset-normalizer==3.5.3
 # Keras 2, whose SavedModels most people have; it stands beside TensorFlow's environment.
 KERAS2_PINS := tf_keras==2.21.0
 # Vision architectures that others wrote in Keras 2; they stand beside both.
@@ -528,7 +531,7 @@ interop: $(READY) $(TENSORFLOW)/.installed $(KERAS2)/.installed $(DIGITS)/saved_
 
 .PHONY: companions
 companions: export PINNACE_COMPANIONS = $(abspath $(COMPANIONS))
-companions: $(INSTALLED) $(COMPANIONS)/.installed ## KerasTuner, Optuna, scikit-learn, LIME and SHAP with pinnace
+companions: $(INSTALLED) $(COMPANIONS)/.installed ## KerasTuner, Optuna, scikit-learn, LIME, SHAP and MLflow with pinnace
 	$(VENV)/bin/pytest -q -m companions tests/companions $(ARGS)
 
 .PHONY: packages

@@ -41,4 +41,4 @@ def test_a_program_of_the_page_runs(tool: str, tmp_path: Path) -> None:
 
 
 def test_every_tool_has_a_program() -> None:
-    assert list(PROGRAMS) == ["Optuna", "KerasTuner", "scikit-learn", "LIME", "SHAP"]
+    assert list(PROGRAMS) == ["Optuna", "KerasTuner", "scikit-learn", "LIME", "SHAP", "MLflow"]
