@@ -49,7 +49,7 @@ CHARTS: dict[str, dict[str, Any]] = {
     },
     "secured": {
         "image": {"repository": "registry.example/team/pinnace"},
-        "envFrom": [{"secretRef": {"name": "bucket-keys"}}],
+        "envFrom": [{"configMapRef": {"name": "bucket-settings"}}],
         "extraVolumes": [{"name": "words", "configMap": {"name": "words"}}],
         "extraVolumeMounts": [{"name": "words", "mountPath": "/words", "readOnly": True}],
         "apiKeys": {"secret": "keys"},
