@@ -431,6 +431,11 @@ crash oracle interop packages profile-demo bench bench-zoo bench-special bench-g
 test: $(READY) $(PROTOC)/.installed ## the fast tests, in parallel
 	$(VENV)/bin/pytest -n $(JOBS) -q $(ARGS)
 
+# ARGS="--since main" takes what a branch changed, ARGS=--list says which tests these are.
+.PHONY: quick
+quick: links $(READY) ## lint, types and tests of what changed, nearest first, within 90 s
+	@$(VENV)/bin/python tools/quick.py $(ARGS)
+
 .PHONY: slow
 slow: $(READY) $(PROTOC)/.installed ## the tests that take more than two seconds, in parallel
 	$(VENV)/bin/pytest -n $(JOBS) -q -m slow $(ARGS)

@@ -1,6 +1,7 @@
 """What every test has: hypothesis profiles, and the mark of its folder."""
 
 import os
+import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -14,6 +15,11 @@ import slow_tests
 from pinnace.checkpoint import restoring
 from pinnace.framework import tracebacks
 from pinnace.ops.random.seeds import global_seed, set_seed
+
+# When `tools/quick.py` wants to be done; for the workers, too, but not for what tests start.
+_UNTIL = float(os.environ.get("PINNACE_TESTS_UNTIL", "inf"))
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.pop("PINNACE_TESTS_UNTIL", None)
 
 # Whoever reads a failure here wants the library's lines.
 tracebacks.disable_traceback_filtering()
@@ -50,6 +56,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if folder in MARKED_FOLDERS:
                 item.add_marker(MARKED_FOLDERS[folder])
     slow_tests.mark(items)
+
+
+def pytest_runtest_setup() -> None:
+    """`make quick` has an end: what did not run before it is skipped, and counted as such."""
+    if time.time() > _UNTIL:
+        pytest.skip("no time left; make test runs it")
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
