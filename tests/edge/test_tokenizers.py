@@ -47,8 +47,16 @@ def test_javascript_does_every_step_as_python_does(name: str, tmp_path: Path) ->
     texts = [text_of(text) for text in texts_of(document).tolist()]
     feeds = [{"x": texts[start : start + 5]} for start in range(0, len(texts), 5)]
     feeds += [{"x": []}, {"x": texts}]
+    answered = 0
     for given, found in zip(feeds, node(tmp_path, feeds), strict=True):
-        assert found.get("numbers") == told(tokenizer, given), given
+        try:
+            expected = told(tokenizer, given)
+        except TokenizerError:  # a text that is no number, for a program that wants one
+            assert "TokenizerError" in found["error"], given
+            continue
+        assert found.get("numbers") == expected, given
+        answered += 1
+    assert answered > len(feeds) // 4
 
 
 @pytest.mark.parametrize(
