@@ -69,6 +69,8 @@ class Lane:
         most_inline: elements beyond which none does.
         runners: threads for longer ones.
         max_waiting: calls that may wait.
+        is_in_order: whether each call waits for the one before it to end. A thread that hangs is
+            not replaced then: its call may still assign.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Lane:
         most_inline: int = 2**62,
         runners: RunThreads,
         max_waiting: int,
+        is_in_order: bool = False,
     ) -> None:
         self._name = name
         self._run = run
@@ -94,7 +97,8 @@ class Lane:
         self._inline_s = inline_s
         self._most_inline = most_inline
         self._runners = runners
-        self._threads = runners.count
+        self._is_in_order = is_in_order
+        self._threads = 1 if is_in_order else runners.count
         self._max_waiting = max_waiting
         # Held to take from the queue, and to note which threads do; appending needs no lock.
         self._lock = threading.Lock()
@@ -467,7 +471,7 @@ class Lane:
             gone = [run for run in self._in_threads if self._gone_at(run) <= now]
             for run in gone:
                 # Its thread may hang for ever; only a limited number is replaced.
-                if not self._runners.lose(_MOST_LOST):
+                if self._is_in_order or not self._runners.lose(_MOST_LOST):
                     break
                 self._in_threads.remove(run)
                 self._stuck.append(run)
@@ -481,7 +485,8 @@ class Lane:
         if not run.started or run.ended:
             return _NEVER
         last = max((call.deadline for call in run.calls), default=_NEVER)
-        return last + _GRACE_S if self._runners.lost < _MOST_LOST else _NEVER
+        is_replaced = not self._is_in_order and self._runners.lost < _MOST_LOST
+        return last + _GRACE_S if is_replaced else _NEVER
 
     def _unanswered(self) -> list[Call]:
         with self._lock:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pinnace.serving.running.threads import RunThreads
 
 _MOST_BYTES = 2**28  # that the sequences of a version have together
-_NO_THREADS_ARE_LOST = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ class Sequences:
         self._times = times
         self._guard = guard
         self._batching = batching
-        self._runners = cast("RunThreads", _OneAtATime(runners))
+        self._runners = runners
         self._max_waiting = max_waiting
         self._open: dict[int | str, _Sequence] = {}
         self._bytes = 0
@@ -252,6 +251,7 @@ class Sequences:
             inline_s=0.0,
             runners=self._runners,
             max_waiting=self._max_waiting,
+            is_in_order=True,
         )
 
     def bound(
@@ -359,34 +359,3 @@ class _Sequence:
 
 def _size(storage: Sequence[Resource]) -> int:
     return sum(one.read().nbytes for one in storage if one.is_initialized)
-
-
-class _OneAtATime:
-    """Threads of a version for a lane whose calls must run in their order.
-
-    Args:
-        runners: the threads.
-
-    Attributes:
-        count: of threads that the lane has at once.
-        lost: so many that the lane replaces none that hangs: its call may still assign.
-    """
-
-    count = 1
-    lost = _NO_THREADS_ARE_LOST
-
-    def __init__(self, runners: RunThreads) -> None:
-        self._runners = runners
-
-    @property
-    def is_asked(self) -> bool:
-        """Whether work waits for a thread."""
-        return self._runners.is_asked
-
-    def start(self, work: Callable[[], object]) -> None:
-        """Run a task in a thread."""
-        self._runners.start(work)
-
-    def lose(self, _: int) -> bool:
-        """False: no thread is replaced."""
-        return False
