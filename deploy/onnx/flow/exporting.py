@@ -204,7 +204,9 @@ def _export(model: object, options: Options) -> ExportReport:
         comparison = None
         if options.verify:
             session = open_session(outline, lean=converted.weight_bytes > _LARGE)
-            comparison = compare(program, session, [*runs, *corners], converted.drawn)
+            comparison = compare(
+                program, session, [*runs, *corners], converted.drawn, converted.operators
+            )
             del session
             release_all()
         variant = None
@@ -229,6 +231,7 @@ def _export(model: object, options: Options) -> ExportReport:
             differences=_differences(comparison, names),
             batches=0 if comparison is None else comparison.batches,
             compared={} if comparison is None else comparison.kinds,
+            empty={} if comparison is None else comparison.empty,
             file_bytes=stage.size,
             weight_bytes=converted.weight_bytes,
             data_path=_data_path(stage, options),
@@ -265,6 +268,7 @@ class _Converted:
 
     Attributes:
         names: name of an output in the signature -> in the file.
+        operators: of the file, those of bodies included.
         drawn: outputs that depend on numbers that are drawn anew in each run.
     """
 
@@ -276,6 +280,7 @@ class _Converted:
     improved: Change
     origins: dict[str, str]
     lines: dict[str, str]
+    operators: frozenset[str]
     drawn: tuple[str, ...]
 
 
@@ -307,6 +312,7 @@ def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
         improved,
         {node.name: node.origin for node in g.all_nodes()},
         lines_of(folded),
+        frozenset(node.kind for node in g.all_nodes()),
         drawn,
     )
     return converted, written.draft
