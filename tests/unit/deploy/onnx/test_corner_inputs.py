@@ -66,6 +66,21 @@ STYLED = {
     "segments": (tf.math.segment_sum, (spec([6, 2]), MANY)),
     "permutation": (tf.math.invert_permutation, (MANY,)),
     "numbers": (tf.strings.to_number, (spec([3], tf.string),)),
+    "splits": (
+        lambda values, splits: tf.RaggedTensor.from_row_splits(values, splits).to_tensor(),
+        (spec([10]), spec([6], tf.int64)),
+    ),
+    "splits of splits": (
+        lambda outer, inner, values: tf.RaggedTensor.from_nested_row_splits(
+            values, [outer, inner]
+        ).to_tensor(),
+        (spec([4], tf.int64), spec([6], tf.int64), spec([10])),
+    ),
+    "parts": (lambda x, sizes: tf.split(x, sizes, 1)[0], (spec([5, 30]), spec([3], tf.int32))),
+    "places": (
+        lambda places, values, shape: tf.sparse.to_dense(tf.SparseTensor(places, values, shape)),
+        (spec([5, 3], tf.int64), spec([5]), spec([3], tf.int64)),
+    ),
     "search": (tf.searchsorted, (spec([6]), spec([4]))),
     "wave": (lambda x: tf.reduce_sum(tf.ensure_shape(x, [16000])), (spec([None]),)),
     "waves": (lambda x: tf.reduce_sum(tf.ensure_shape(x, [None, 97]), 1), (spec([None, None]),)),
