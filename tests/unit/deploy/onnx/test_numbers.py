@@ -333,3 +333,20 @@ def test_means_of_segments_are_quotients_of_what_the_type_holds() -> None:
     np.testing.assert_array_equal(function(_large("int8")), wanted)
     (got,) = run_model(export(function.get_concrete_function()), [_large("int8")])
     np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("axes", [[2], [0, 1], [1, 0], [-1, 0], [2, 1, 0], []])
+@pytest.mark.parametrize("keep", [False, True])
+def test_strings_are_joined_along_axes(axes: list[int], keep: bool) -> None:
+    def join(x: Any) -> Any:
+        return tf.strings.reduce_join(x, axes, keepdims=keep, separator="±")
+
+    specs = [tf.TensorSpec([None, 3, None], tf.string)]
+    report = export(tf.function(join, specs, autograph=False).get_concrete_function(), opset=20)
+    assert report.compared.keys() >= {"drawn", "no rows", "no elements"}
+    x = np.array([[["a", "1 2"], ["", "é"], ["c", "d"]]] * 2, object)
+    session = open_session(report.model.SerializeToString())
+    (got,) = session.run(None, {session.get_inputs()[0].name: x})
+    # The axis that is named first goes fastest.
+    wanted = np.asarray(join(tf.constant(x)))
+    assert np.ravel(got).tolist() == [text.decode() for text in np.ravel(wanted)]
