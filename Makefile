@@ -57,6 +57,10 @@ MLSERVER_PINS := mlserver==1.7.1 uvloop==0.21.0 onnxruntime==1.31.1
 BENTOML_PINS := bentoml==1.4.38 onnxruntime==1.31.1
 # The converter to compare the export with; it needs TensorFlow.
 TF2ONNX_PINS := tensorflow-cpu==2.21.0 tf2onnx==1.17.0 onnx==1.23.2 onnxslim==0.1.98 onnxruntime==1.31.1
+# Its own tests are in its source; they and their tools stand beside TensorFlow's environment.
+TF2ONNX_SOURCE_PINS := tf2onnx==1.17.0
+TF2ONNX_TESTS_PINS := onnx==1.23.2 onnxruntime==1.31.1 parameterized==0.9.0 timeout-decorator==0.5.0 pytest==9.2.0 \
+  iniconfig==2.3.1 pluggy==1.7.0 pygments==2.21.0 PyYAML==6.0.4
 # Runtimes of the exported models, from npm; playwright-core drives the Chromium of the system.
 EDGE_PINS := onnxruntime-node@1.30.0 onnxruntime-web@1.30.0 playwright-core@1.65.1
 # Types as editors see them; the package brings no runtime of its own.
@@ -98,6 +102,10 @@ SERVERS := $(CACHE)/venvs/servers-$(call sum,$(SERVERS_PINS))
 MLSERVER := $(CACHE)/venvs/mlserver-$(call sum,$(MLSERVER_PINS))
 BENTOML := $(CACHE)/venvs/bentoml-$(call sum,$(BENTOML_PINS))
 TF2ONNX := $(CACHE)/venvs/tf2onnx-$(call sum,$(TF2ONNX_PINS))
+TF2ONNX_TESTS := $(CACHE)/venvs/tf2onnx-tests-$(call sum,$(TF2ONNX_SOURCE_PINS) $(TF2ONNX_TESTS_PINS))
+# Also by what captures them.
+TF2ONNX_CASES := $(CACHE)/tf2onnx-cases-$(call sum,$(TF2ONNX_SOURCE_PINS) $(TF2ONNX_TESTS_PINS) $(TENSORFLOW_PINS) $(KERAS2_PINS) \
+  $(shell cd tests/peers/captures && cat cases.py writing.py functions.py layers.py | cksum))
 TRITON := $(CACHE)/venvs/triton-$(call sum,$(TRITON_PINS))
 KSERVE := $(CACHE)/venvs/kserve-$(call sum,$(KSERVE_PINS))
 SERVING_API := $(CACHE)/venvs/serving-api-$(call sum,$(SERVING_API_PINS))
@@ -187,6 +195,14 @@ $(TENSORFLOW)/.installed:
 
 $(TF2ONNX)/.installed:
 	$(call venv,$(TF2ONNX),$(TF2ONNX_PINS),$(TF2ONNX_PINS) to compare with (about 2 GB; a minute or two))
+	@touch $@
+
+$(TF2ONNX_TESTS)/.installed: $(TENSORFLOW)/.installed
+	@echo "$(TF2ONNX_TESTS): installing the tests of $(TF2ONNX_SOURCE_PINS)"
+	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(TF2ONNX_TESTS) $(TF2ONNX_TESTS_PINS)
+	@$(TENSORFLOW)/bin/python -m pip download -qq --disable-pip-version-check --no-deps --no-binary :all: \
+	  --dest $(TF2ONNX_TESTS) $(TF2ONNX_SOURCE_PINS)
+	@mkdir -p $(TF2ONNX_TESTS)/source && tar -xzf $(TF2ONNX_TESTS)/tf2onnx-*.tar.gz -C $(TF2ONNX_TESTS)/source --strip-components=1
 	@touch $@
 
 $(JAX)/.installed:
@@ -573,12 +589,20 @@ clients: export PINNACE_KSERVE_PYTHON = $(abspath $(KSERVE))/bin/python
 clients: export PINNACE_SERVING_API = $(abspath $(SERVING_API))
 clients: export PINNACE_SCHEMATHESIS = $(abspath $(SCHEMATHESIS))/bin/schemathesis
 clients: $(READY) $(TRITON)/.installed $(KSERVE)/.installed $(SERVING_API)/.installed $(SCHEMATHESIS)/.installed ## let clients that others wrote ask our server
-	$(VENV)/bin/pytest -q -m clients $(ARGS)
+	$(VENV)/bin/pytest -q -m clients tests/clients $(ARGS)
 
 .PHONY: peer-serving
 peer-serving: export PINNACE_WRITE_PEER_COUNTS = 1
 peer-serving: $(READY) ## ask what the tests of TensorFlow Serving, Triton's clients and tf2onnx ask; writes the counts into the guides
 	$(VENV)/bin/pytest -q tests/peers $(ARGS)
+
+# An hour and more, of which TensorFlow takes most, the first time; then half an hour. ARGS="test_lstm keras3" asks the
+# tests whose names have one of these words, ARGS="--limit 400" takes more cases of tests that have many.
+.PHONY: peer-exports
+peer-exports: export PINNACE_WRITE_PEER_COUNTS = 1
+peer-exports: $(READY) $(TF2ONNX_TESTS)/.installed $(KERAS2)/.installed ## export what tf2onnx's own tests convert, as TensorFlow runs them; writes the counts into the guide
+	PYTHONPATH=tests nice -n 10 $(VENV)/bin/python -m peers.captures.run --tensorflow $(TENSORFLOW)/bin/python \
+	  --tests $(TF2ONNX_TESTS) --keras2 $(KERAS2) --cases $(TF2ONNX_CASES)/cases $(ARGS)
 
 # ARGS="-k python" leaves the other runtimes out.
 .PHONY: edge

@@ -6,6 +6,8 @@ from typing import Any
 
 from pinnace.framework.errors import UnimplementedError
 
+_ABOUT_RANKS = ("the rank of", "how many axes")
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -60,3 +62,18 @@ def refused(name: str, refusals: Sequence[Refusal], form: str = "ONNX") -> Expor
             where = f", called at {source}" if source else ""
             lines.append(f"    node {node!r}{where}")
     return ExportRefusedError("\n".join(lines), refusals)
+
+
+def with_hint(error: ExportRefusedError) -> ExportRefusedError:
+    """The refusal of a program with values of unknown rank, which a sample would tell.
+
+    Args:
+        error: as it is if ranks are not the reason.
+    """
+    if not any(word in one.reason for one in error.refusals for word in _ABOUT_RANKS):
+        return error
+    hint = (
+        "\n  Try: sample= with inputs of the kind to come: values inside, whose number of axes is "
+        "unknown, have as many as there"
+    )
+    return ExportRefusedError(error.message + hint, error.refusals)

@@ -197,6 +197,8 @@ def _lines(found: "ExportReport", output: Path, opset: int) -> Iterator[str]:
         )
     if found.drawn:
         yield f"drawn anew in each run, and compared by shape: {', '.join(found.drawn)}"
+    for kind, said in found.empty.items():
+        yield f"not as the model on inputs with {kind}: {said}"
     for name in found.channels_first:
         yield f"input {name} is {found.inputs[name].text}: channels first"
     effects = [f"{count} {op}" for op, count in found.dropped.items() if _is_missed(op)]

@@ -18,6 +18,8 @@ from pinnace.framework.tensor import Array
 _MOST_S = 5.0
 _ELEMENTS = 1 << 17
 _LONG = 3  # how many long ones at most
+# Kinds of inputs without elements. Runtimes have faults of their own there: see `checking.compare`.
+EMPTY = frozenset({"no rows", "no elements"})
 
 
 def corners_of(program: Program, runs: Sequence[Run]) -> Iterator[Run]:
@@ -38,6 +40,7 @@ def corners_of(program: Program, runs: Sequence[Run]) -> Iterator[Run]:
 
 
 def _inputs(program: Program, drawn: list[Array]) -> Iterator[tuple[str, list[Array]]]:
+    yield from _empty(program, drawn)
     if not searches(program.concrete.graph):
         yield from _long(program)
     is_real = [x.dtype.kind == "f" for x in drawn]
@@ -54,6 +57,23 @@ def _inputs(program: Program, drawn: list[Array]) -> Iterator[tuple[str, list[Ar
             )
     if any(_is_sequence(x) for x in drawn):
         yield "padded", [_padded(x) if _is_sequence(x) else x for x in drawn]
+
+
+def _empty(program: Program, drawn: list[Array]) -> Iterator[tuple[str, list[Array]]]:
+    """First axes of unknown size without rows, then others without elements."""
+    for kind, is_cut in (
+        ("no rows", lambda axis: axis == 0),
+        ("no elements", lambda axis: axis > 0),
+    ):
+        cut = [
+            tuple(
+                slice(0) if size is None and is_cut(axis) else slice(None)
+                for axis, size in enumerate(spec.shape)
+            )
+            for spec in program.inputs.values()
+        ]
+        if any(one.stop == 0 for slices in cut for one in slices):
+            yield kind, [x[slices] for x, slices in zip(drawn, cut, strict=True)]
 
 
 def _is_sequence(x: Array) -> bool:

@@ -28,6 +28,8 @@ _SIZES = (2, 3, 1, 8, 16, 32, 5, 64, 224)
 _TRIES = 48
 # Where one row takes longer (seconds), it is run alone here and as the last of two by ONNX Runtime.
 _DEAR_S = 0.1
+# For inputs of some form, of which there are many; a large model is not asked a thousand times.
+_STYLED_S = 20.0
 _SEED = 20_261_120
 _WORDS = np.array([b"", b"a", b"pinnace", b"two words"], object)
 
@@ -226,12 +228,13 @@ def _styled(program: Program, words: Array, patience: Patience) -> Iterator[Run]
     found = 0
     demands = [(n, n) for n in demands_of(program.concrete.graph)]
     demands += [(2, n) for n, _ in demands]
+    began = time.perf_counter()
     for batch, inner in (*demands, *zip(itertools.cycle((2, 4, 3)), _SIZES[:5], strict=False)):
         drawn = [
             draw(next(streams), spec, batch, inner, 10, words) for spec in program.inputs.values()
         ]
-        for arrays in (drawn, *in_styles(drawn)):
-            if patience.is_over:
+        for arrays in itertools.chain([drawn], in_styles(drawn)):
+            if patience.is_over or time.perf_counter() - began > _STYLED_S:
                 return
             expected = patience.outcome(program, arrays)
             if expected is not None:

@@ -7,11 +7,29 @@ import numpy as np
 
 from pinnace.framework.tensor import Array
 
+_MIXED = (2, 3)  # so many inputs of whole numbers are mixed
+_LARGE = 16
 _DIGITS = np.array([b"0", b"7", b"12", b"-3"], object)
 
 
 def in_styles(arrays: Sequence[Array]) -> Iterator[list[Array]]:
-    """The same inputs with whole numbers that are divisors, sorted, places, sizes and so on."""
+    """The same inputs with whole numbers that are divisors, sorted, places, sizes and so on.
+
+    All in one style; then, of two or three, each in its own.
+    """
+    yield from _alike(arrays)
+    whole = [place for place, x in enumerate(arrays) if x.dtype.kind in "iu"]
+    if len(whole) not in _MIXED:
+        return
+    for styles in product(_WHOLE, repeat=len(whole)):
+        if len(set(styles)) > 1:
+            chosen = dict(zip(whole, styles, strict=True))
+            yield [
+                chosen[n](x, arrays) if n in chosen else _digits(x) for n, x in enumerate(arrays)
+            ]
+
+
+def _alike(arrays: Sequence[Array]) -> Iterator[list[Array]]:
     for real, whole in product((_as_drawn, _tokens), _WHOLE):
         yield [
             real(x)
@@ -81,6 +99,34 @@ def _splits(x: Array, arrays: Sequence[Array]) -> Array:
     return np.linspace(0, most, x.size).astype(x.dtype)
 
 
+def _inner_splits(x: Array, arrays: Sequence[Array]) -> Array:
+    """The ends of rows, the last of which ends with the rows of the next splits."""
+    behind = False
+    for other in arrays:
+        if behind and other.dtype.kind in "iu" and other.ndim == 1:
+            most = other.size - 1
+            return np.linspace(0, most, x.size).astype(x.dtype) if x.ndim == 1 else x
+        behind = behind or other is x
+    return x
+
+
+def _parts(x: Array, arrays: Sequence[Array]) -> Array:
+    """Sizes that are together the last axis of the largest input."""
+    others = [other for other in arrays if other is not x and other.ndim]
+    if x.ndim != 1 or not x.size or not others:
+        return np.full_like(x, _LARGE)
+    whole = max(others, key=lambda other: other.size).shape[-1]
+    sizes = np.full_like(x, whole // x.size)
+    sizes[-1] += whole % x.size
+    return sizes
+
+
+def _large(x: Array, arrays: Sequence[Array]) -> Array:
+    """Sizes that contain all places."""
+    del arrays
+    return np.full_like(x, _LARGE)
+
+
 def _shape(x: Array, arrays: Sequence[Array]) -> Array:
     """The shape of another input, or another with as many elements."""
     others = [other for other in arrays if other is not x and other.ndim]
@@ -101,4 +147,7 @@ _WHOLE: tuple[Callable[[Array, Sequence[Array]], Array], ...] = (
     _permutation,
     _splits,
     _zeros,
+    _inner_splits,
+    _parts,
+    _large,
 )

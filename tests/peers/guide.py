@@ -13,10 +13,17 @@ FOLDER = Path(__file__).parents[2] / "docs" / "coming_from"
 COMMAND = "make peer-serving"
 
 
-def hold(page: str, name: str, lines: Iterable[str]) -> None:
-    """A part of a page has these lines; they are written there if the environment says so."""
+def hold(page: str, name: str, lines: Iterable[str], command: str = COMMAND) -> None:
+    """A part of a page has these lines; they are written there if the environment says so.
+
+    Args:
+        page: of the folder.
+        name: of the part.
+        lines: what it says.
+        command: that writes it.
+    """
     path = FOLDER / page
-    begin, end = f"<!-- begin: {COMMAND}, {name} -->", f"<!-- end: {COMMAND}, {name} -->"
+    begin, end = f"<!-- begin: {command}, {name} -->", f"<!-- end: {command}, {name} -->"
     before, marker, rest = path.read_text().partition(begin)
     _, closing, after = rest.partition(end)
     assert marker, f"{page} has no part {name}"
@@ -24,4 +31,4 @@ def hold(page: str, name: str, lines: Iterable[str]) -> None:
     made = f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{after}"
     if os.environ.get("PINNACE_WRITE_PEER_COUNTS"):
         path.write_text(made)
-    assert path.read_text() == made, f"run `{COMMAND}`"
+    assert path.read_text() == made, f"run `{command}`"

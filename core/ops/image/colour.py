@@ -8,6 +8,7 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS, float16, float32
+from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Tensor
 from pinnace.ops.array import casting, indicators, joining, permutations, reshaping, shapes
@@ -121,6 +122,7 @@ def _infer_colours(call: InferCall) -> Shape:
 
 def _hsv(x: Array) -> tuple[Array, Array, Array]:
     """Hue, saturation, value of [..., 3], computed in its dtype."""
+    _check_channels(x)
     red, green, blue = x[..., 0], x[..., 1], x[..., 2]
     value = x.max(-1)
     spread = value - x.min(-1)
@@ -133,6 +135,14 @@ def _hsv(x: Array) -> tuple[Array, Array, Array]:
     )
     hue = np.where(spread > 0, hue, 0)
     return np.where(hue < 0, hue + 1, hue), saturation, value
+
+
+def _check_channels(x: Array) -> None:
+    """What inference could not tell of a size that it did not know."""
+    if not x.ndim or x.shape[-1] != 3:
+        raise InvalidArgumentError(
+            f"images must have 3 channels on the last axis, got {list(x.shape)}"
+        )
 
 
 def _wide(x: Array) -> Array:
@@ -211,6 +221,7 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
 
 def _hsv_to_rgb_kernel(images: Array) -> Array:
     x = _wide(images)
+    _check_channels(x)
     return _rgb(x[..., 0], x[..., 1], x[..., 2]).astype(images.dtype)
 
 

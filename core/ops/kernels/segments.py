@@ -83,7 +83,9 @@ def segment_reduce(
             )
         starts = np.concatenate(([0], starts))
         ufunc = _UFUNCS.get(how, np.add)
-        rows: Array = ufunc.reduceat(data.astype(compute, copy=False), starts, axis=0)
+        # NumPy would add narrow integers up in wider ones, whose mean is another.
+        narrow = data.astype(compute, copy=False)
+        rows: Array = ufunc.reduceat(narrow, starts, axis=0, dtype=narrow.dtype)
         if how in ("mean", "sqrt_n"):
             sizes = np.diff(starts, append=len(ids)).reshape(-1, *(1,) * (data.ndim - 1))
             rows = _divided(rows, sizes if how == "mean" else np.sqrt(sizes))

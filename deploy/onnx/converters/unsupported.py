@@ -255,7 +255,7 @@ _REASONS = {
         Fingerprint StringToHashBucket StringToHashBucketFast StringToHashBucketStrong
     """,
     "ONNX has no operator that looks into strings": "StringLength StringStrip Substr",
-    "ONNX has no reduction of strings": "ReduceJoin UnsortedSegmentJoin",
+    "ONNX has no reduction of strings": "UnsortedSegmentJoin",
     "ONNX has no solver of equations": "BandedTriangularSolve MatrixSolveLs",
     "ONNX has no solver of equations; there is one for whole matrices": "TridiagonalSolve",
     "ONNX has no such function": "IgammaGradA",

@@ -17,7 +17,6 @@ from pinnace.deploy.onnx.files.staging import Stage, refuse_size, staged
 from pinnace.deploy.onnx.files.streaming import Draft
 from pinnace.deploy.onnx.flow.lowering import lower
 from pinnace.deploy.onnx.flow.options import Options, one_kind
-from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.passes.pipeline import improve
 from pinnace.deploy.onnx.report.changes import Change, applied
 from pinnace.deploy.onnx.report.export_report import ExportReport
@@ -36,17 +35,18 @@ from pinnace.deploy.program.channels_first import with_channels_first
 from pinnace.deploy.program.draws import drawn_outputs
 from pinnace.deploy.program.freezing import freeze
 from pinnace.deploy.program.mapped_weights import release_all, releasing, trim
+from pinnace.deploy.program.sample_ranks import unknown_ranks, with_ranks
 from pinnace.deploy.program.sources import Program, find_program, refuse_own_files
 from pinnace.deploy.program.states import with_states
-from pinnace.deploy.refusals import ExportRefusedError
+from pinnace.deploy.refusals import ExportRefusedError, with_hint
 from pinnace.deploy.sampling.corners import corners_of
 from pinnace.deploy.sampling.reference import reference
 from pinnace.deploy.sampling.samples import Run, runs_of
 from pinnace.engine.passes.fold import fold
 from pinnace.framework.errors import OpError
-from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array
 from pinnace.framework.versions import VERSION
+from pinnace.graph.graph import Graph
 from pinnace.storage.atomic import write_file
 
 if TYPE_CHECKING:
@@ -204,7 +204,9 @@ def _export(model: object, options: Options) -> ExportReport:
         comparison = None
         if options.verify:
             session = open_session(outline, lean=converted.weight_bytes > _LARGE)
-            comparison = compare(program, session, [*runs, *corners], converted.drawn)
+            comparison = compare(
+                program, session, [*runs, *corners], converted.drawn, converted.operators
+            )
             del session
             release_all()
         variant = None
@@ -229,6 +231,7 @@ def _export(model: object, options: Options) -> ExportReport:
             differences=_differences(comparison, names),
             batches=0 if comparison is None else comparison.batches,
             compared={} if comparison is None else comparison.kinds,
+            empty={} if comparison is None else comparison.empty,
             file_bytes=stage.size,
             weight_bytes=converted.weight_bytes,
             data_path=_data_path(stage, options),
@@ -265,6 +268,7 @@ class _Converted:
 
     Attributes:
         names: name of an output in the signature -> in the file.
+        operators: of the file, those of bodies included.
         drawn: outputs that depend on numbers that are drawn anew in each run.
     """
 
@@ -276,12 +280,14 @@ class _Converted:
     improved: Change
     origins: dict[str, str]
     lines: dict[str, str]
+    operators: frozenset[str]
     drawn: tuple[str, ...]
 
 
 def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
     frozen = freeze(program)
     folded = replace(fold(frozen.graph), output_names=tuple(program.outputs))
+    program = _with_ranks(folded, program, options.sample)
     try:
         g, source_counts = lower(
             folded, program.inputs, options.opset, may_draw=options.allow_random
@@ -289,6 +295,8 @@ def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
     except ExportRefusedError as error:
         if options.cut_strings:
             raise
+        if options.sample is None and unknown_ranks(folded):
+            error = with_hint(error)
         from pinnace.deploy.onnx.flow.cutting import with_advice
 
         raise with_advice(error, program, folded) from None
@@ -296,7 +304,6 @@ def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
     drawn = drawn_outputs(folded)
     if drawn:
         program = replace(program, facts={**program.facts, "random_outputs": "; ".join(drawn)})
-    program = _with_ranks(g, program, options.sample)
     written = describe_model(g, program, options.ir_version, VERSION)
     converted = _Converted(
         written.output_names,
@@ -307,27 +314,25 @@ def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
         improved,
         {node.name: node.origin for node in g.all_nodes()},
         lines_of(folded),
+        frozenset(node.kind for node in g.all_nodes()),
         drawn,
     )
     return converted, written.draft
 
 
-def _with_ranks(g: GraphBuilder, program: Program, sample: Mapping[str, Any] | None) -> Program:
-    """Declare outputs whose number of axes the graph does not tell as the sample's answers have it.
+def _with_ranks(graph: Graph, program: Program, sample: Mapping[str, Any] | None) -> Program:
+    """Values whose number of axes the graph does not tell have as many as for the sample.
 
     A file must declare it. The metadata says where it comes from.
     """
-    unknown = [name for name, value in g.outputs if value.shape.rank is None]
-    if not unknown or sample is None or set(sample) != set(program.inputs):
+    if sample is None or set(sample) != set(program.inputs) or not unknown_ranks(graph):
         return program
-    with reference(plain=program.is_ours):
+    with reference(plain=True):
         (run,) = runs_of(program, sample)
+        _, told = with_ranks(graph, program.inputs, run.inputs)
     ranks = {name: array.ndim for name, array in zip(program.outputs, run.outputs, strict=True)}
-    for name, value in g.outputs:
-        if name in unknown:
-            value.refine(Shape([None] * ranks[name]))
-    told = "; ".join(f"{name}: {ranks[name]}" for name in unknown)
-    return replace(program, facts={**program.facts, "ranks_of_sample": told})
+    said = "; ".join(f"{name}: {ranks[name]}" for name in told) or "of values inside"
+    return replace(program, facts={**program.facts, "ranks_of_sample": said})
 
 
 def _write(stage: Stage, program: Program, options: Options) -> _Converted:

@@ -34,8 +34,10 @@ class ExportReport:
         differences: output -> the largest |ONNX Runtime - pinnace|, and the same divided by the
             output's largest absolute value; empty if nothing was compared.
         batches: how many sets of inputs were compared.
-        compared: kind of inputs ("drawn", "sample", "zeros", "ones", "padded", "long", "zeros of
-            integers", "ones of integers") -> how many sets of them.
+        compared: kind of inputs ("drawn", "sample", "no rows", "no elements", "zeros", "ones",
+            "padded", "long", "zeros of integers", "ones of integers") -> how many sets of them.
+        empty: of "no rows" and "no elements" those that the model takes and on which the file is
+            not as the model in ONNX Runtime -> what it does there; it is right for all others.
         unconvertible: always empty: what cannot be converted is an error.
         file_bytes: size of the file, with that of its weights' file.
         weight_bytes: size of the float32 weights.
@@ -72,6 +74,7 @@ class ExportReport:
     weight_bytes: int
     data_path: str | None = None
     compared: Mapping[str, int] = field(default_factory=dict)
+    empty: Mapping[str, str] = field(default_factory=dict)
     unconvertible: Mapping[str, str] = field(default_factory=dict)
     variant: VariantReport | None = None
     ort_path: str | None = None
@@ -130,6 +133,7 @@ class ExportReport:
             "largest_relative": self.largest_relative,
             "batches": self.batches,
             "compared": dict(self.compared),
+            "empty": dict(self.empty),
             "differences": {name: list(pair) for name, pair in self.differences.items()},
             "file_bytes": self.file_bytes,
             "weight_bytes": self.weight_bytes,

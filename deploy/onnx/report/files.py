@@ -126,6 +126,8 @@ def _summary(report: Mapping[str, Any]) -> Iterator[str]:
             )
     else:
         yield "onnx.checker accepts it. **It was not run**: verification was switched off."
+    for kind, said in report["empty"].items():
+        yield f"Not as the model on inputs with {kind}: {_cell(said)}."
     yield ""
 
 

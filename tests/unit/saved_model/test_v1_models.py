@@ -56,6 +56,17 @@ def altered(name: str, folder: Path, change: Any) -> Path:
     return folder / "model"
 
 
+def test_a_wrong_dtype_in_a_signature_does_not_refuse_the_model(tmp_path: Path) -> None:
+    def change(graph: Any) -> None:
+        for signature in graph.signature_def.values():
+            for info in signature.inputs.values():
+                info.dtype = 1 if info.dtype == 7 else 7  # float for string, and string for float
+
+    loaded = saved_model.load(altered("half_plus_two", tmp_path, change))
+    found = loaded.signatures["serving_default"](x=np.float32([[1], [5]]))
+    np.testing.assert_array_equal(found["y"], [[2.5], [4.5]])
+
+
 def test_two_loaded_models_have_variables_of_their_own() -> None:
     one, other = load_v1(FOLDER / "counter_by_reference"), load_v1(FOLDER / "counter_by_reference")
     step = {"step": np.float32(5)}

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from pinnace.deploy.onnx.converters.math import reduction
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
@@ -84,7 +85,7 @@ def _summed(g: GraphBuilder, term: _Term, kept: set[str]) -> _Term:
     gone = [axis for axis, label in enumerate(term.labels) if label not in kept]
     if not gone:
         return term
-    value = g.op("ReduceSum", term.value, g.ints(*gone), keepdims=0)
+    value = reduction.total(g, term.value, g.ints(*gone), keep=0)
     return _Term(value, tuple(label for label in term.labels if label in kept))
 
 

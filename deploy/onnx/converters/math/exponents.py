@@ -1,10 +1,15 @@
 """Powers, roots, exponentials, logarithms, the sigmoid."""
 
+import numpy as np
+
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.element_types import computed_in
 from pinnace.deploy.onnx.ir.graph import Value
+from pinnace.framework import dtypes
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array
 
 
 @converts("Rsqrt")
@@ -59,9 +64,58 @@ def power(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
             return x
         if number == 2.0 and not exponent.ndim:
             return g.op("Mul", x, x)
+    if x.dtype.is_integer and not x.is_size:
+        return _whole_power(g, x, y, exponent)
     # The exponent may have another type in ONNX, so that only one of both would be widened.
     wide = computed_in("Pow", x.dtype) or x.dtype
     return g.cast(g.op("Pow", g.cast(x, wide), g.cast(y, wide)), x.dtype)
+
+
+def _whole_power(g: GraphBuilder, x: Value, y: Value, exponent: Array | None) -> Value:
+    """Squares and products, which wrap; ONNX Runtime computes in float64, and cuts off."""
+    wide = x.dtype if x.dtype.size >= dtypes.int32.size else dtypes.int32
+    base, powers = g.cast(x, wide), g.cast(y, wide)
+    if exponent is not None and not exponent.ndim and int(exponent) >= 0:
+        return g.cast(_known_power(g, base, int(exponent)), x.dtype)
+    # Both have the shape of the result from the first turn on.
+    zeros = g.op("Sub", powers, powers)
+    base = g.op("Add", base, zeros)
+    powers = g.op("Add", powers, g.op("Sub", base, base))
+    ones = g.op("Add", g.op("Sub", powers, powers), g.like(base, 1))
+    spec = TensorSpec.of(base.shape, wide)
+    body = g.body()
+    body.input("turn", TensorSpec([], dtypes.int64))
+    body.input("go", TensorSpec([], dtypes.bool))
+    result, square, left = (body.input(name, spec) for name in ("result", "square", "left"))
+    half = body.binary("Div", left, 2)
+    is_odd = body.op("Greater", left, body.binary("Mul", half, 2))
+    body.result(_is_left(body, half))
+    body.result(body.where(is_odd, body.op("Mul", result, square), result))
+    body.result(body.op("Mul", square, square))
+    body.result(half)
+    trips = g.constant(np.array(np.iinfo(np.int64).max))
+    made, _, _ = g.with_bodies(
+        "Loop", [spec] * 3, trips, _is_left(g, powers), ones, base, powers, body=body
+    )
+    return g.cast(made, x.dtype)
+
+
+def _is_left(g: GraphBuilder, powers: Value) -> Value:
+    """Whether any exponent is greater than zero."""
+    found = g.op("ReduceSum", g.as_int64(g.binary("Greater", powers, 0)), keepdims=0)
+    return g.binary("Greater", found, 0)
+
+
+def _known_power(g: GraphBuilder, x: Value, number: int) -> Value:
+    """By the bits of the exponent."""
+    result, square = None, x
+    while number:
+        if number & 1:
+            result = square if result is None else g.op("Mul", result, square)
+        number >>= 1
+        if number:
+            square = g.op("Mul", square, square)
+    return g.op("Add", g.op("Sub", x, x), g.like(x, 1)) if result is None else result
 
 
 @converts("Xlogy")

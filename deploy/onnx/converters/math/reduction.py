@@ -1,5 +1,7 @@
 """Reductions over axes, and where the largest is."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -40,6 +42,7 @@ def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -
     return made
 
 
+_NARROW = {dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16}
 _KINDS = {"Sum": "ReduceSum", "Prod": "ReduceProd"}
 
 
@@ -47,6 +50,9 @@ _KINDS = {"Sum": "ReduceSum", "Prod": "ReduceProd"}
 def reduction(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
     """ReduceSum, ReduceProd; those of integers wrap, and round nothing."""
     kind = _KINDS[call.node.op.name]
+    if not x.is_size and kind == "ReduceProd" and x.dtype in _NARROW:
+        wide = g.cast(x, dtypes.int32)  # whose products wrap, so that the lower bits are right
+        return g.cast(_whole_product(g, call, wide, axes), x.dtype)
     if x.is_size or x.dtype not in {dtypes.int32, dtypes.int64}:
         return reduced(g, call, kind, x, axes)
     return _whole_sum(g, call, x, axes) if kind == "ReduceSum" else _whole_product(g, call, x, axes)
@@ -57,22 +63,50 @@ _HALF = 1 << 31
 
 
 def _whole_sum(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
-    """The sums of the upper and of the lower half: exact up to a million numbers."""
+    return in_halves(g, x, lambda part: reduced(g, call, "ReduceSum", part, axes))
+
+
+def in_halves(g: GraphBuilder, x: Value, summed: Callable[[Value], Value]) -> Value:
+    """The sums of the upper and of the lower half: exact up to a million numbers.
+
+    Args:
+        g: where the operators go.
+        x: int32 or int64.
+        summed: ReduceSum of int64.
+    """
     wide = g.as_int64(x)
     node = x.node
     source = node.inputs[0] if node is not None and node.kind == "Cast" else None
     is_narrow = source is not None and (source.dtype is dtypes.bool or source.dtype.size < 4)
     if x.dtype is dtypes.int32 or is_narrow:
-        return g.cast(reduced(g, call, "ReduceSum", wide, axes), x.dtype)
+        return g.cast(summed(wide), x.dtype)
     upper = g.binary("Div", wide, _HALF)
     lower = g.op("Sub", wide, g.binary("Mul", upper, _HALF))
-    high, low = (reduced(g, call, "ReduceSum", part, axes) for part in (upper, lower))
+    high, low = summed(upper), summed(lower)
     return g.op("Add", g.binary("Mul", high, _HALF), low)
 
 
+def total(g: GraphBuilder, x: Value, *axes: Value, keep: int) -> Value:
+    """ReduceSum of any type, as exact as the integers are.
+
+    Args:
+        g: where the operators go.
+        x: what is added up.
+        axes: one vector; none are all axes.
+        keep: 1 keeps them, with size 1.
+    """
+
+    def summed(part: Value) -> Value:
+        return g.op("ReduceSum", part, *axes, keepdims=keep)
+
+    return in_halves(g, x, summed) if x.dtype in {dtypes.int32, dtypes.int64} else summed(x)
+
+
 def _whole_product(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
-    """Half of the numbers times the other half, and so on, where the axes are known."""
+    """Half of the numbers times the other half, and so on."""
     known = call.constant(1)
+    if known is None and x.shape.rank:
+        return _product_by_axes(g, call, x, axes)
     found = {} if known is None or not x.rank else {int(n) % x.rank: None for n in known.flat}
     sizes = [x.size(axis) for axis in found]
     if not found or any(size == 0 for size in sizes):
@@ -90,12 +124,45 @@ def _whole_product(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Va
     return g.op("Identity", x) if call.attr("keep_dims") else g.squeeze(x, *found)
 
 
-def _product_along(g: GraphBuilder, x: Value, axis: int) -> Value:
-    """The same along an axis of unknown size, which becomes one of size 1: half in each turn."""
+def _product_by_axes(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
+    """The same where the axes are computed: along each axis, if it is among them."""
+    listed = g.as_int64(axes)
+    if listed.shape.rank == 0:
+        listed = g.unsqueeze(listed, 0)
+    rank = x.rank
+    places = g.binary("Mod", listed, rank)
+    among = g.op("Equal", g.unsqueeze(places, 1), g.constant(np.arange(rank)))
+    counts = g.op("ReduceSum", g.as_int64(among), g.ints(0), keepdims=0)
+    for axis in range(rank):
+        is_wanted = g.binary("Greater", g.scalar(g.slice(counts, 0, axis, axis + 1)), 0)
+        x = _product_along(g, x, axis, is_wanted)
+    if call.attr("keep_dims"):
+        return x
+    # Not Squeeze: no axes are all of size 1 to it.
+    kept = g.op("Compress", g.shape_of(x), g.binary("Equal", counts, 0), axis=0)
+    made = g.reshape(x, kept)
+    count = listed.shape.num_elements()
+    if count is not None:
+        made.refine(Shape([None] * (rank - count)))  # no axis may be named twice
+    return made
+
+
+def _product_along(g: GraphBuilder, x: Value, axis: int, is_wanted: Value | None = None) -> Value:
+    """The same along an axis of unknown size, which becomes one of size 1: half in each turn.
+
+    Args:
+        g: where the operators go.
+        x: int32 or int64.
+        axis: which.
+        is_wanted: a scalar that tells whether it is; None is yes.
+    """
     rank = x.rank
     pads = np.zeros(2 * rank, np.int64)
     pads[rank + axis] = 1  # a number there is, also of nothing
-    x = g.op("Pad", x, g.constant(pads), g.like(x, 1))
+    amounts = g.constant(pads)
+    if is_wanted is not None:
+        amounts = g.op("Mul", amounts, g.as_int64(is_wanted))
+    x = g.op("Pad", x, amounts, g.like(x, 1))
     sizes = [None if one == axis else x.size(one) for one in range(rank)]
     spec = TensorSpec.of(Shape(sizes), x.dtype)
     body = g.body()
@@ -110,8 +177,9 @@ def _product_along(g: GraphBuilder, x: Value, axis: int) -> Value:
     body.result(body.binary("Greater", body.scalar(body.size_of(after, axis)), 1))
     body.result(after)
     trips = g.constant(np.array(np.iinfo(np.int64).max))
-    (made,) = g.with_bodies("Loop", [spec], trips, None, x, body=body)
-    made.refine(Shape([1 if one == axis else size for one, size in enumerate(sizes)]))
+    (made,) = g.with_bodies("Loop", [spec], trips, is_wanted, x, body=body)
+    known = 1 if is_wanted is None else None
+    made.refine(Shape([known if one == axis else size for one, size in enumerate(sizes)]))
     return made
 
 

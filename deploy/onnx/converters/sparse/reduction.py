@@ -1,6 +1,7 @@
 """Sums of sparse tensors."""
 
 from pinnace.deploy.onnx.converters.array.scattering import scattered
+from pinnace.deploy.onnx.converters.math import reduction
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
@@ -17,5 +18,5 @@ def total(
     keep = int(bool(call.attr("keep_dims")))
     known = call.constant(3)
     if known is not None and not known.size:
-        return g.op("ReduceSum", dense, keepdims=keep)
-    return g.op("ReduceSum", dense, g.reshape(g.as_int64(axes), [-1]), keepdims=keep)
+        return reduction.total(g, dense, keep=keep)
+    return reduction.total(g, dense, g.reshape(g.as_int64(axes), [-1]), keep=keep)

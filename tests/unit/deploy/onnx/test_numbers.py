@@ -277,3 +277,76 @@ def test_one_resize_behind_another_of_unknown_sizes_is_no_resize(method: str) ->
 
     found = export(traced(net, TensorSpec([None, None, None, 3], np.float32, name="image")))
     assert "Resize" not in found.op_counts  # at no exact scale ONNX Runtime rounds otherwise
+
+
+# Whole numbers beyond their types: they wrap, as NumPy's do.
+
+_ROWS = np.array([[100, 100, 3], [90, 110, 77], [99, 5, 101], [120, 117, 119], [123, 125, 127]])
+
+
+def _large(dtype: str) -> Any:
+    return _ROWS.astype(dtype) * np.array({"int32": 10**7, "int64": 10**16}.get(dtype, 1), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("axes", [[0], [1], [0, 1], []])
+@pytest.mark.parametrize("keep", [False, True])
+def test_products_over_axes_that_are_computed_wrap(dtype: str, axes: list[int], keep: bool) -> None:
+    specs = [tf.TensorSpec([5, 3], dtype), tf.TensorSpec([len(axes)], tf.int32)]
+    function = tf.function(lambda x, a: tf.reduce_prod(x, a, keepdims=keep), specs, autograph=False)
+    report = export(function.get_concrete_function())
+    x = _large(dtype)
+    (got,) = run_model(report, [x, np.array(axes, np.int32)])
+    np.testing.assert_array_equal(got, np.prod(x, tuple(axes), dtype=dtype, keepdims=keep))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_powers_of_whole_numbers_wrap(dtype: str) -> None:
+    x, y = _large(dtype), np.array([0, 5, 31], dtype)
+    with np.errstate(over="ignore"):
+        wanted = np.power(x, y), np.power(x, np.array(7, dtype))
+    specs = [tf.TensorSpec([None, 3], dtype), tf.TensorSpec([3], dtype)]
+    function = tf.function(
+        lambda x, y: (tf.pow(x, y), tf.pow(x, tf.constant(7, dtype))), specs, autograph=False
+    )
+    for got, right in zip(
+        run_model(export(function.get_concrete_function()), [x, y]), wanted, strict=True
+    ):
+        np.testing.assert_array_equal(got, right)
+
+
+def test_sums_of_products_of_whole_numbers_wrap() -> None:
+    specs = [tf.TensorSpec([None, 3], tf.int32)]
+    function = tf.function(lambda x: tf.einsum("ij->i", x), specs, autograph=False)
+    x = _large("int32")
+    (got,) = run_model(export(function.get_concrete_function()), [x])
+    np.testing.assert_array_equal(got, np.sum(x, 1, dtype=np.int32))
+
+
+def test_means_of_segments_are_quotients_of_what_the_type_holds() -> None:
+    function = tf.function(
+        lambda x: tf.math.segment_mean(x, [0, 0, 0, 1, 1]),
+        [tf.TensorSpec([5, 3], tf.int8)],
+        autograph=False,
+    )
+    wanted = np.int8([[11, -13, -25], [-6, -7, -5]])  # TensorFlow 2.21
+    np.testing.assert_array_equal(function(_large("int8")), wanted)
+    (got,) = run_model(export(function.get_concrete_function()), [_large("int8")])
+    np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("axes", [[2], [0, 1], [1, 0], [-1, 0], [2, 1, 0], []])
+@pytest.mark.parametrize("keep", [False, True])
+def test_strings_are_joined_along_axes(axes: list[int], keep: bool) -> None:
+    def join(x: Any) -> Any:
+        return tf.strings.reduce_join(x, axes, keepdims=keep, separator="±")
+
+    specs = [tf.TensorSpec([None, 3, None], tf.string)]
+    report = export(tf.function(join, specs, autograph=False).get_concrete_function(), opset=20)
+    assert report.compared.keys() >= {"drawn", "no rows", "no elements"}
+    x = np.array([[["a", "1 2"], ["", "é"], ["c", "d"]]] * 2, object)
+    session = open_session(report.model.SerializeToString())
+    (got,) = session.run(None, {session.get_inputs()[0].name: x})
+    # The axis that is named first goes fastest.
+    wanted = np.asarray(join(tf.constant(x)))
+    assert np.ravel(got).tolist() == [text.decode() for text in np.ravel(wanted)]

@@ -1,5 +1,7 @@
 """Bilinear resizing of pictures of usual sizes: ONNX Runtime rounds their places otherwise."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -73,3 +75,27 @@ def test_a_rank_that_only_a_sample_tells_is_declared_and_said() -> None:
     assert told["ranks_of_sample"] == "output_0: 2"
     (got,) = run_model(report, [x, np.int32([3, 2])])
     np.testing.assert_array_equal(got, x.reshape(3, 2))
+
+
+def _squeezed(x: Any, shape: Any) -> Any:
+    return tf.math.add(tf.reduce_sum(tf.squeeze(tf.reshape(x, shape))), 1.0)
+
+
+def _by_segments(x: Any, shape: Any) -> Any:
+    rows = tf.reshape(x, shape)
+    return tf.reduce_max(tf.math.segment_sum(rows, tf.range(tf.shape(rows)[0]) // 2))
+
+
+@pytest.mark.parametrize("function", [_squeezed, _by_segments])
+def test_ranks_of_values_inside_are_told_by_a_sample(function: Any) -> None:
+    specs = [tf.TensorSpec([None], name="x"), tf.TensorSpec([None], tf.int32, name="shape")]
+    concrete = tf.function(function, specs, autograph=False).get_concrete_function()
+    with pytest.raises(NotImplementedError, match="sample= with inputs of the kind to come"):
+        export(concrete)
+    x = np.arange(12, dtype=np.float32)
+    report = export(concrete, sample={"x": x, "shape": np.int32([3, 4])})
+    told = {one.key: one.value for one in report.model.metadata_props}
+    assert told["ranks_of_sample"] == "output_0: 0"
+    shape = np.int32([6, 2])
+    (got,) = run_model(report, [x, shape])
+    np.testing.assert_allclose(got, np.asarray(concrete(tf.constant(x), tf.constant(shape))))

@@ -319,3 +319,22 @@ def test_where_no_patch_fits_nothing_flows_back() -> None:
         y = image.extract_patches(x, [1, 3, 3, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
     assert y.shape == [1, 0, 0, 27]
     np.testing.assert_array_equal(tape.gradient(y, x), np.zeros((1, 2, 2, 3)))
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        image.adjust_hue,
+        image.adjust_saturation,
+        lambda x, _: image.rgb_to_hsv(x),
+        lambda x, _: image.hsv_to_rgb(x),
+    ],
+)
+def test_colours_of_unknown_channels_have_three(op: Any) -> None:
+    f = tf.function(
+        lambda x: op(x, 0.1), [tf.TensorSpec([None, None, None], tf.float32)], autograph=False
+    )
+    assert f(np.zeros((2, 1, 3), np.float32)).shape == (2, 1, 3)
+    for channels in (2, 4, 0):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="3 channels"):
+            f(np.zeros((2, 1, channels), np.float32))

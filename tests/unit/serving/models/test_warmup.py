@@ -1,5 +1,6 @@
 """A version answers its warm-up requests before anybody else may ask it."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from pinnace.proto.prediction_log_pb2 import PredictionLog
 from pinnace.serving.config.model_config import ModelConfig
 from pinnace.serving.config.settings import Settings
 from pinnace.serving.models.loaded_model import LoadedModel
+from pinnace.serving.models.loading import load_model
 from pinnace.serving.models.repository import Repository
 from pinnace.serving.models.servable import Servable
 from pinnace.serving.models.tables import Which
@@ -20,6 +22,7 @@ from pinnace.serving.models.versions import State
 from pinnace.serving.models.warmup import FILE, warm_up
 from pinnace.serving.running.signatures import Arrays
 from pinnace.storage.record import RecordWriter
+from support.golden import golden
 from unit.serving.numpy_models import NumpyModel, write_version
 
 ROWS = TensorSpec([None, 2], "float32")
@@ -124,5 +127,24 @@ def test_a_version_that_cannot_answer_them_is_not_served(
         status = repository.status(Which("m", 2))[0]
         assert status.state is State.END
         assert message in status.message
+    finally:
+        repository.close()
+
+
+def test_a_recorded_request_of_another_shape_than_declared_is_answered(tmp_path: Path) -> None:
+    """As TensorFlow Serving's README asks its half_plus_two, whose x is declared [?, 1]."""
+    shutil.copytree(golden("v1_models/half_plus_two") / "model", tmp_path / "1")
+    log = PredictionLog()
+    request = log.predict_log.request
+    request.model_spec.signature_name = "serving_default"
+    request.inputs["x"].dtype = 1
+    request.inputs["x"].tensor_shape.dim.add(size=3)
+    request.inputs["x"].float_val.extend([1, 2, 5])
+    write_logs(tmp_path / "1", log)
+    models = (ModelConfig("m", str(tmp_path)),)
+    repository = Repository(Settings(models=models, file_system_poll_s=0), load_model)
+    repository.start()
+    try:
+        assert repository.status(Which("m", 1))[0].state is State.AVAILABLE
     finally:
         repository.close()

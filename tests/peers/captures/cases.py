@@ -1,0 +1,109 @@
+"""A case on disk: a SavedModel, inputs, and what TensorFlow made of them.
+
+TensorFlow's interpreter writes cases and this project's reads them: NumPy is all that both have.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+SETTINGS = "case.json"
+_ARRAYS = "arrays.npz"
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Inputs by name, and TensorFlow's answers to them.
+
+    Attributes:
+        kind: "own" of the test, or how it was changed.
+        inputs: by name.
+        answers: by name.
+    """
+
+    kind: str
+    inputs: Mapping[str, Any]
+    answers: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a test asks.
+
+    Attributes:
+        name: module, class, test and number.
+        folder: of the SavedModel.
+        rtol: the test's tolerance.
+        atol: the same, absolute.
+        mtol: numbers beyond it are taken for it.
+        looks_at: of "value", "shape" and "dtype", what the test compares.
+        feeds: its own first.
+    """
+
+    name: str
+    folder: Path
+    rtol: float
+    atol: float
+    mtol: float | None
+    looks_at: tuple[str, ...]
+    feeds: tuple[Feed, ...]
+
+
+def save(case: Case) -> None:
+    """Write the inputs and answers beside the model; the settings last, which make it a case."""
+    arrays, widened, kinds = {}, {}, []
+    for number, feed in enumerate(case.feeds):
+        kinds.append(feed.kind)
+        for side, values in (("inputs", feed.inputs), ("answers", feed.answers)):
+            for name, value in values.items():
+                array = np.asarray(value)
+                key = f"{number}/{side}/{name}"
+                if array.dtype.kind == "V":  # bfloat16 and other numbers that files of NumPy lack
+                    widened[key] = str(array.dtype)
+                    array = array.astype(np.float32)
+                elif array.dtype.kind in "OU":
+                    array = np.char.encode(array.astype(str), "utf-8") if array.size else array
+                    widened[key] = "object"
+                    array = array.astype("S") if array.size else np.zeros(array.shape, "S1")
+                arrays[key] = array
+    with (case.folder / _ARRAYS).open("wb") as file:
+        np.savez(file, **arrays)
+    settings = {
+        "rtol": case.rtol,
+        "atol": case.atol,
+        "mtol": case.mtol,
+        "looks_at": case.looks_at,
+        "kinds": kinds,
+        "widened": widened,
+    }
+    (case.folder / SETTINGS).write_text(json.dumps(settings))
+
+
+def read(folder: Path) -> Case:
+    """The case in a folder."""
+    settings = json.loads((folder / SETTINGS).read_text())
+    sides: list[dict[str, dict[str, Any]]] = [
+        {"inputs": {}, "answers": {}} for _ in settings["kinds"]
+    ]
+    with np.load(folder / _ARRAYS) as arrays:
+        for key, array in arrays.items():
+            number, side, name = key.split("/", 2)
+            kind = settings["widened"].get(key)
+            sides[int(number)][side][name] = array if kind is None else array.astype(kind)
+    return Case(
+        folder.name,
+        folder,
+        settings["rtol"],
+        settings["atol"],
+        settings["mtol"],
+        tuple(settings["looks_at"]),
+        tuple(Feed(kind, **side) for kind, side in zip(settings["kinds"], sides, strict=True)),
+    )

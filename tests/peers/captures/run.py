@@ -1,0 +1,252 @@
+"""`make peer-exports`: tf2onnx's own tests as SavedModels with TensorFlow's answers, exported here.
+
+Its tests are run by TensorFlow's interpreter, a module after the other, each in a process that is
+started again behind a test that ends it. What they ask is kept in the cache folder; each run of
+this program exports all of it again. With words, only tests whose names have one of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+
+from peers.captures.cases import SETTINGS, read
+from peers.captures.checking import Verdict, check
+from peers.guide import hold
+
+COMMAND = "make peer-exports"
+OPEN = ".open"  # how cases with unknown sizes end
+_log = logging.getLogger("captures")
+_AGAIN = 12  # processes of a module
+_SILENT_S = 600  # a process that captures nothing for so long is ended
+# Of tf2onnx's tests those that convert a function or a model; Keras 2 is what some want.
+MODULES = {
+    "test_backend": ("operators", "functions", False),
+    "test_cond": ("conditions", "functions", True),
+    "test_loops": ("loops", "functions", True),
+    "test_const_fold": ("constants", "functions", True),
+    "test_string_ops": ("strings", "functions", True),
+    "test_gru": ("GRU", "functions", True),
+    "test_lstm": ("LSTM", "functions", True),
+    "test_stacked_lstm": ("stacked LSTM", "functions", True),
+    "test_custom_rnncell": ("cells of one's own", "functions", True),
+    "keras2": ("layers of Keras 2", "layers", True),
+    "keras3": ("layers of Keras 3", "layers", False),
+}
+# What is no fault of a file.
+UNSET = {
+    "test_batchnorm_mixed": "some of its outputs are memory that TensorFlow does not set",
+}
+
+
+def _environment(tests: Path, keras2: Path) -> dict[str, str]:
+    """Where TensorFlow's interpreter finds the tests, what they need, and these programs."""
+    source = tests.resolve() / "source"
+    own = Path(__file__).resolve().parents[2]
+    path = [own, source, source / "tests", tests.resolve(), keras2.resolve()]
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, path)),
+        "TF2ONNX_TESTS": str(source / "tests"),
+        # With oneDNN a convolution of no rows keeps the size of its pictures.
+        "TF_ENABLE_ONEDNN_OPTS": "0",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
+
+
+def capture(
+    python: str, environment: dict[str, str], cases: Path, limit: int, words: list[str]
+) -> bool:
+    """Run the tests that have not been run; whether all modules are through."""
+    is_whole = True
+    # A word that names modules asks no others.
+    named = [module for module in MODULES if any(module in word for word in words)]
+    for module, (_, kind, is_legacy) in MODULES.items():
+        if named and module not in named:
+            continue
+        log = cases.parent / f"{module}.log"
+        for _ in range(_AGAIN):
+            if _is_finished(log, words):
+                break
+            _log.info("%s: TensorFlow runs the tests", module)
+            command = [python, "-m", f"peers.captures.{kind}", module, str(cases), str(limit)]
+            keras = {"TF_USE_LEGACY_KERAS": str(int(is_legacy))}
+            _child([*command, *words], {**environment, **keras}, log)
+        is_whole &= _is_finished(log, [])
+    return is_whole
+
+
+def _rows(log: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def _is_finished(log: Path, words: list[str]) -> bool:
+    """Whether a process came to the end of the module; of a part only that it did so once."""
+    return any("finished" in row and row["words"] in ([], words) for row in _rows(log))
+
+
+def _child(command: list[str], environment: dict[str, str], log: Path) -> None:
+    """Run until it ends, or captures nothing for too long."""
+    with log.with_suffix(".out").open("w") as out:
+        child = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
+        said, since = -1, time.monotonic()
+        while child.poll() is None:
+            time.sleep(1)
+            size = log.stat().st_size if log.exists() else 0
+            if size != said:
+                said, since = size, time.monotonic()
+            elif time.monotonic() - since > _SILENT_S:
+                child.kill()
+        child.wait()
+
+
+def module_of(case: str) -> str:
+    return case.split(".")[0]
+
+
+def export_all(cases: Path, words: list[str]) -> list[Verdict]:
+    """Each case, exported and compared; said as it comes."""
+    verdicts = []
+    file = cases.parent / "now.onnx"
+    folders = [path.parent for path in cases.glob(f"*/{SETTINGS}")]
+    # What the tests ask first, then the same with unknown sizes.
+    folders.sort(key=lambda folder: (folder.name.endswith(OPEN), folder.name))
+    with (cases.parent / "verdicts.jsonl").open("w") as out:
+        for folder in folders:
+            if words and not any(word in folder.name for word in words):
+                continue
+            verdict = check(read(folder), file)
+            verdicts.append(verdict)
+            out.write(json.dumps(asdict(verdict)) + "\n")
+            out.flush()
+            if verdict.kind != "right" or verdict.loaded:
+                _log.info("%s: %s %s", verdict.case, verdict.kind, verdict.loaded)
+    return verdicts
+
+
+def _first(reason: str) -> str:
+    """The line of a refusal that says what cannot be written."""
+    lines = [line.strip() for line in reason.splitlines()]
+    line = lines[0]
+    if "cannot be written in ONNX" in line and len(lines) > 1:
+        line = re.sub(r" \(\d+ nodes?\)", "", lines[1])
+    line = line.removeprefix("export: ")
+    return re.sub(r"'[^']*[/_][^']*'", "a value", line).replace("|", "/")
+
+
+def _is_unset(verdict: Verdict) -> bool:
+    return any(f".{name}." in verdict.case for name in UNSET)
+
+
+def table(verdicts: list[Verdict]) -> list[str]:
+    """The counts of the guide, and each case that is not right."""
+    titles = (
+        "| tests of | cases | right | of these with `sample=` | at opset 21 | draws, by shape "
+        "| refused | wrong |"
+    )
+    lines = [titles, "|---" * (titles.count("|") - 1) + "|"]
+    total = [0] * 7
+    for module, (title, _, _) in MODULES.items():
+        own = [v for v in verdicts if module_of(v.case) == module and not v.case.endswith(OPEN)]
+        row = _row(own)
+        total = [a + b for a, b in zip(total, row, strict=True)]
+        if own:
+            lines.append(f"| {title} | {' | '.join(map(str, row))} |")
+    lines.append(f"| all | {' | '.join(map(str, total))} |")
+    lines += ["", *_rest([v for v in verdicts if not v.case.endswith(OPEN)])]
+    unknown = [v for v in verdicts if v.case.endswith(OPEN)]
+    changed = [(v, kind, said) for v in verdicts for kind, said in v.sizes.items()]
+    full = [(v, kind, said) for v, kind, said in changed if kind != "no row"]
+    again = _row(unknown)
+    said = (
+        f"{again[1]} of {len(unknown)} are right, {again[4]} draw and are by shape, "
+        f"{again[5]} are refused, {again[6]} are wrong"
+    )
+    lines += [
+        "",
+        f"Functions again with all sizes unknown: {said}.",
+        f"Inputs of other sizes, asked of files that were written: {_sizes(full)}.",
+        f"Inputs without rows: {_sizes([row for row in changed if row[1] == 'no row'])}.",
+    ]
+    return lines
+
+
+def _row(verdicts: list[Verdict]) -> list[int]:
+    right = [v for v in verdicts if v.kind in {"right", "close"} and "shape" not in v.way]
+    return [
+        len(verdicts),
+        len(right),
+        sum("sample" in v.way for v in right),
+        sum("opset" in v.way for v in right),
+        sum(v.kind == "right" and "shape" in v.way for v in verdicts),
+        sum(v.kind == "refused" for v in verdicts),
+        sum(v.kind == "wrong" for v in verdicts),
+    ]
+
+
+def _sizes(rows: list[tuple[Verdict, str, str]]) -> str:
+    same = sum(said == "same" or said.startswith("close") for _, _, said in rows)
+    fails = sum(said.startswith("fails") for _, _, said in rows)
+    differ = len(rows) - same - fails
+    return (
+        f"{same} of {len(rows)} give TensorFlow's answers, {fails} are not run by ONNX Runtime, "
+        f"{differ} differ"
+    )
+
+
+def _rest(verdicts: list[Verdict]) -> list[str]:
+    groups: dict[str, list[str]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.kind == "right":
+            continue
+        test = verdict.case.split(".")[-2] if verdict.case[-1].isdigit() else verdict.case
+        if _is_unset(verdict):
+            reason = next(why for name, why in UNSET.items() if f".{name}." in verdict.case)
+        else:
+            reason = _first(verdict.reason)
+        groups[reason].append(test)
+    return [
+        f"- {reason}: {', '.join(f'`{test}`' for test in dict.fromkeys(tests))}"
+        for reason, tests in sorted(groups.items())
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", help="of names of tests; none is all")
+    parser.add_argument("--tensorflow", help="its interpreter")
+    parser.add_argument("--tests", type=Path, help="folder with tf2onnx's source, and its tools")
+    parser.add_argument("--keras2", type=Path, help="folder of Keras 2")
+    parser.add_argument("--cases", type=Path, required=True, help="folder of what is captured")
+    parser.add_argument("--limit", type=int, default=40, help="cases of one test")
+    parser.add_argument("--captured", action="store_true", help="capture nothing further")
+    found = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    logging.getLogger("pinnace").setLevel(logging.ERROR)
+    cases = found.cases.resolve()
+    cases.mkdir(parents=True, exist_ok=True)
+    is_whole = found.captured or capture(
+        found.tensorflow, _environment(found.tests, found.keras2), cases, found.limit, found.words
+    )
+    verdicts = export_all(cases, found.words)
+    lines = table(verdicts)
+    _log.info("\n".join(lines))
+    if found.words or not is_whole:
+        _log.info("a part of the tests: the guide stays as it is")
+    else:
+        hold("tf2onnx.md", "captures", lines, COMMAND)
+    wrong = [v for v in verdicts if v.kind == "wrong" and not _is_unset(v)]
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
