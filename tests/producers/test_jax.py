@@ -19,7 +19,6 @@ CORPUS = Path(os.environ.get("PINNACE_JAX", "nowhere"))
 NAMES = sorted(path.parent.name for path in CORPUS.glob("*/io.npz")) if CORPUS.is_dir() else []
 # Why a model does not become ONNX, in the words of the error.
 REFUSED = {
-    "jax_decoded": "TensorStridedSliceUpdate",
     "jax_fourier": "differs by",  # an angle of pi is one of -pi where an imaginary part is -0
     "jax_halves": "unsupported type",
     "jax_linear_algebra": "ONNX has no factorization",
