@@ -25,7 +25,7 @@ def show(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A SavedModel's folder, or a .keras, .h5, .onnx or frozen .pb file.",
+            help="A SavedModel's folder, or a .keras, .h5, .onnx, jax.export or frozen .pb file.",
             show_default=False,
         ),
     ],

@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING
 from pinnace.framework.errors import InvalidArgumentError, MissingFileError, NotFoundError
 from pinnace.framework.visible_text import visible_line
 from pinnace.saved_model import layout
+from pinnace.saved_model.stablehlo.exported import is_standalone
+from pinnace.storage.regular_files import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 SAVED_MODEL, ONNX, KERAS, FROZEN = "SavedModel", "ONNX", "Keras", "frozen graph"
+STABLEHLO = "StableHLO"
+# How a file begins is enough to know that it is a program of StableHLO.
+_START = 4096
 _SUFFIXES = {
     ".onnx": ONNX,
     ".keras": KERAS,
@@ -40,14 +45,14 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
     Args:
         path: a folder with saved_model.pb, or one of numbered versions (the newest is taken), or a
             file.
-        kinds: which the caller can read. A Keras file becomes a SavedModel for one that reads
-            those and no Keras files: for as long as the process runs.
+        kinds: which the caller can read. A Keras file, or a program of StableHLO, becomes a
+            SavedModel for one that reads those and not the file: for as long as the process runs.
 
     Raises:
         NotFoundError: there is none; says what is near.
         InvalidArgumentError: it is of another kind.
     """
-    kind = _SUFFIXES.get(path.suffix.lower()) if path.is_file() else SAVED_MODEL
+    kind = _kind_of_file(path) if path.is_file() else SAVED_MODEL
     if path.is_file() and path.name in (layout.MODEL_FILE, layout.MODEL_TEXT_FILE):
         path, kind = path.parent, SAVED_MODEL
     if not path.exists():
@@ -55,10 +60,11 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
         raise NotFoundError(
             f"there is no {what} at {path}: there is no such file or folder{_advice(_nearby(path))}"
         )
-    if kind == KERAS and KERAS not in kinds and SAVED_MODEL in kinds:
-        from pinnace.deploy.models.keras_files import saved_model_of
+    if kind in {KERAS, STABLEHLO} and kind not in kinds and SAVED_MODEL in kinds:
+        from pinnace.deploy.models import rewritten
 
-        return saved_model_of(path), SAVED_MODEL
+        write = rewritten.from_keras if kind == KERAS else rewritten.from_stablehlo
+        return rewritten.saved_model_of(path, write), SAVED_MODEL
     if kind not in kinds:
         what = kind or _OTHERS.get(path.suffix.lower(), "unknown")
         raise InvalidArgumentError(
@@ -78,6 +84,11 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
     return path, str(kind)
 
 
+def is_rewritten(path: Path) -> bool:
+    """Whether a path is of what a server takes as it is, though it is no SavedModel: StableHLO."""
+    return not path.is_dir() and path.is_file() and _kind_of_file(path) == STABLEHLO
+
+
 def unknown_name(what: str, name: str, known: Iterable[str], where: object) -> InvalidArgumentError:
     """The error for a name that a model does not have."""
     names = sorted(known)
@@ -85,6 +96,18 @@ def unknown_name(what: str, name: str, known: Iterable[str], where: object) -> I
     advice = f"\n  Try: {visible_line(near[0])}" if near else ""
     listed = ", ".join(map(visible_line, names)) or "none"
     return InvalidArgumentError(f"{where}: there is no {what} {name!r}; it has: {listed}{advice}")
+
+
+def _kind_of_file(path: Path) -> str | None:
+    """By the suffix; what `jax.export` writes has none of its own, and is known by its bytes."""
+    kind = _SUFFIXES.get(path.suffix.lower())
+    if kind is not None or path.name == layout.MODEL_FILE:
+        return kind
+    try:
+        with open_regular(os.fspath(path)) as file:
+            return STABLEHLO if is_standalone(file.read(_START)) else None
+    except OSError:
+        return None
 
 
 def _is_saved_model(path: Path) -> bool:

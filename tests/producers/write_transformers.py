@@ -6,6 +6,7 @@ has `model/`, a SavedModel, and `io.npz`: inputs as `SIGNATURE/in/NAME`, TensorF
 """
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,49 @@ SIZES = {"rows": (None, LENGTH), "words": (2, None), "all": (2, LENGTH)}
 KNOWN = {
     **dict.fromkeys(("opt", "mistral", "whisper"), ("rows", "all")),
     "xglm": ("all",),
+    # A word that ends all sentences needs the number of rows.
+    **dict.fromkeys(("bart", "marian"), ("words",)),
+}
+
+
+ENCODER = {
+    "vocab_size": WORDS,
+    "hidden_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "intermediate_size": 40,
+    "max_position_embeddings": 64,
+}
+# Those that answer without a loop, as `save_pretrained(saved_model=True)` writes them.
+FORWARD: dict[str, tuple[Any, Any]] = {
+    "deberta": (
+        hf.TFDebertaModel,
+        hf.DebertaConfig(
+            **ENCODER,
+            relative_attention=True,
+            pos_att_type=["c2p", "p2c"],
+            max_relative_positions=16,
+        ),
+    ),
+    "deberta_v2": (
+        hf.TFDebertaV2Model,
+        hf.DebertaV2Config(
+            **ENCODER,
+            relative_attention=True,
+            pos_att_type=["c2p", "p2c"],
+            position_buckets=8,
+            share_att_key=True,
+            conv_kernel_size=3,
+            norm_rel_ebd="layer_norm",
+        ),
+    ),
+    "layoutlm": (hf.TFLayoutLMForTokenClassification, hf.LayoutLMConfig(**ENCODER)),
+    "mobilevit": (
+        hf.TFMobileViTForImageClassification,
+        hf.MobileViTConfig(
+            image_size=64, hidden_sizes=[24, 32, 40], neck_hidden_sizes=[8, 16, 24, 32, 40, 48, 64]
+        ),
+    ),
 }
 
 
@@ -191,8 +235,37 @@ def write_generator(folder: Path, name: str) -> None:
     np.savez_compressed(folder / "io.npz", **arrays)
 
 
+def boxes(rows: int, length: int) -> Any:
+    """Boxes on a page of 1000 by 1000: left, top, right, bottom."""
+    corners = np.sort(RNG.integers(0, 1000, (rows, length, 2, 2)), axis=2)
+    return corners.reshape(rows, length, 4).astype("i4")
+
+
+def write_forward(folder: Path, name: str) -> None:
+    kind, config = FORWARD[name]
+    tf_keras.utils.set_random_seed(7)
+    model = kind(config)
+    rows, given = 3, {}
+    for key, spec in model.input_signature.items():
+        if key == "bbox":
+            given[key] = boxes(rows, LENGTH)
+        elif spec.dtype.is_floating:
+            given[key] = RNG.standard_normal((rows, *spec.shape[1:])).astype("f4")
+        else:
+            words, mask = drawn_words(rows, LENGTH)
+            given[key] = {"input_ids": words, "attention_mask": mask}.get(key, np.zeros_like(mask))
+    model.save_pretrained(folder / "all", saved_model=True)
+    (folder / "all" / "saved_model" / "1").rename(folder / "model")
+    shutil.rmtree(folder / "all")
+    serve = tf.saved_model.load(str(folder / "model")).signatures["serving_default"]
+    arrays = {f"serving_default/in/{key}": value for key, value in given.items()}
+    found = serve(**{key: tf.constant(value) for key, value in given.items()})
+    arrays |= {f"serving_default/out/{key}": value.numpy() for key, value in found.items()}
+    np.savez_compressed(folder / "io.npz", **arrays)
+
+
 def main(folder: Path, only: list[str]) -> None:
-    for names, write in ((GENERATORS, write_generator),):
+    for names, write in ((GENERATORS, write_generator), (FORWARD, write_forward)):
         for name in names:
             if only and name not in only:
                 continue
