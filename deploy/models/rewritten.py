@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _FOLDERS: dict[tuple[Path, int], tempfile.TemporaryDirectory[str]] = {}
 
 
-def saved_model_of(path: Path, write: Callable[[Path, Path], str]) -> Path:
+def saved_model_of(path: Path, kind: str) -> Path:
     """The folder of a SavedModel with what a file, or a folder of files, holds.
 
     A file that changes is read again. The line about it goes to stderr, so that what a command
@@ -28,7 +28,7 @@ def saved_model_of(path: Path, write: Callable[[Path, Path], str]) -> Path:
 
     Args:
         path: of the model.
-        write: writes it into a folder, and says what it was read as.
+        kind: its kind, as `find_model` calls it.
 
     Raises:
         InvalidArgumentError: it cannot be read.
@@ -38,7 +38,7 @@ def saved_model_of(path: Path, write: Callable[[Path, Path], str]) -> Path:
     if key not in _FOLDERS:
         kept = tempfile.TemporaryDirectory(prefix="pinnace-")
         atexit.register(kept.cleanup)
-        said = write(path, Path(kept.name) / path.stem)
+        said = _WRITERS[kind](path, Path(kept.name) / path.stem)
         _FOLDERS[key] = kept
         sys.stderr.write(visible(f"{path}: {said}\n"))
     return Path(_FOLDERS[key].name) / path.stem
@@ -76,3 +76,27 @@ def from_stablehlo(path: Path, folder: Path) -> str:
     except OpError as error:
         raise type(error)(f"{path}: {error.message}") from error
     return "its program of StableHLO read as a SavedModel with one signature"
+
+
+def from_forest(path: Path, folder: Path) -> str:
+    """Write the SavedModel of a folder of ydf.
+
+    Raises:
+        InvalidArgumentError: it has no forest.
+        DataLossError: a file is damaged.
+        UnimplementedError: it asks for what is not known here.
+    """
+    from pinnace.saved_model.forest_folders import save_forest
+
+    try:
+        save_forest(path, folder)
+    except OpError as error:
+        raise type(error)(f"{path}: {error.message.removeprefix(f'{path}: ')}") from error
+    return "the forest of ydf read as a SavedModel with one signature"
+
+
+_WRITERS: dict[str, Callable[[Path, Path], str]] = {
+    "Keras": from_keras,
+    "StableHLO": from_stablehlo,
+    "ydf forest": from_forest,
+}

@@ -166,8 +166,10 @@ def _names(root: _Table, field: int, name: Callable[[tuple[str, ...]], str]) -> 
     found: dict[str, None] = {}
     for path in _leaves(tree):
         chosen = "".join(letter if letter.isalnum() else "_" for letter in name(path))
-        while chosen in found:
-            chosen += "_"
+        if chosen in found:
+            chosen = f"{chosen}_{len(found)}"
+        if chosen in found:
+            refuse("names of what it takes or gives cannot be told apart")
         found[chosen] = None
         if len(found) > _MOST_VALUES:
             refuse("it takes or gives too many values")

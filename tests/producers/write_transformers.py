@@ -129,8 +129,8 @@ WAYS: dict[str, dict[str, Any]] = {
 SIZES = {"rows": (None, LENGTH), "words": (2, None), "all": (2, LENGTH)}
 # The cache of some needs the number of words, or of rows as well.
 KNOWN = {
-    **dict.fromkeys(("opt", "mistral", "whisper"), ("rows", "all")),
-    "xglm": ("all",),
+    **dict.fromkeys(("opt", "mistral"), ("rows", "all")),
+    **dict.fromkeys(("xglm", "whisper"), ("all",)),
     # A word that ends all sentences needs the number of rows.
     **dict.fromkeys(("bart", "marian"), ("words",)),
 }
