@@ -43,6 +43,8 @@ TEXT_PINS := tensorflow-text==2.21.1
 # Libraries that write SavedModels of their own; they stand beside TensorFlow's environment.
 FORESTS_PINS := ydf==0.16.1 ydf-tf==2.21.0.post1
 JAX_EXPORTS_PINS := jax==0.10.2 jaxlib==0.10.2 scipy==1.16.3
+TRANSFORMERS_PINS := transformers==4.49.0 huggingface_hub==0.36.2 tokenizers==0.21.4 safetensors==0.8.0 filelock==3.20.0 \
+  fsspec==2025.10.0 regex==2025.11.3 tqdm==4.67.1
 SCHEMATHESIS_PINS := schemathesis==4.32.5
 # The site is built and its links are followed without a network. Later versions of zensical need a
 # package that not every index has.
@@ -118,6 +120,7 @@ ARCHITECTURES := $(CACHE)/architectures-$(call sum,$(VISION_PINS) $(KERAS2_PINS)
 TEXT := $(CACHE)/venvs/text-$(call sum,$(TEXT_PINS))
 FORESTS := $(CACHE)/venvs/forests-$(call sum,$(FORESTS_PINS))
 JAX_EXPORTS := $(CACHE)/venvs/jax-exports-$(call sum,$(JAX_EXPORTS_PINS))
+TRANSFORMERS := $(CACHE)/venvs/transformers-$(call sum,$(TRANSFORMERS_PINS) $(KERAS2_PINS))
 SCHEMATHESIS := $(CACHE)/venvs/schemathesis-$(call sum,$(SCHEMATHESIS_PINS))
 PAGE := $(CACHE)/venvs/page-$(call sum,$(PAGE_PINS))
 EDGE := $(CACHE)/node/edge-$(call sum,$(EDGE_PINS))
@@ -330,6 +333,17 @@ $(JAX_EXPORTS)/.installed: $(TENSORFLOW)/.installed
 $(JAX_EXPORTS)/corpus/.written: tests/producers/write_jax.py $(JAX_EXPORTS)/.installed
 	@rm -rf $(JAX_EXPORTS)/corpus
 	PYTHONPATH=$(JAX_EXPORTS) $(TENSORFLOW)/bin/python tests/producers/write_jax.py $(JAX_EXPORTS)/corpus
+	@touch $@
+
+# Its models are of Keras 2 and their weights are drawn: nothing else is fetched.
+$(TRANSFORMERS)/.installed: $(KERAS2)/.installed
+	@echo "$(TRANSFORMERS): installing $(TRANSFORMERS_PINS)"
+	@$(TENSORFLOW)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --target $(TRANSFORMERS) $(TRANSFORMERS_PINS)
+	@touch $@
+
+$(TRANSFORMERS)/corpus/.written: tests/producers/write_transformers.py $(TRANSFORMERS)/.installed
+	@rm -rf $(TRANSFORMERS)/corpus
+	PYTHONPATH=$(TRANSFORMERS):$(KERAS2) $(TENSORFLOW)/bin/python tests/producers/write_transformers.py $(TRANSFORMERS)/corpus
 	@touch $@
 
 # Its ops load into TensorFlow, too; the corpus is written once.

@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ForestModel(_message.Message):
-    __slots__ = ("name", "task", "label_col_idx", "input_features", "classification_outputs_probabilities", "uplift_treatment_col_idx")
+    __slots__ = ("name", "task", "label_col_idx", "input_features", "precomputed_variable_importances", "classification_outputs_probabilities", "uplift_treatment_col_idx")
     class Task(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         UNDEFINED: _ClassVar[ForestModel.Task]
@@ -27,19 +27,41 @@ class ForestModel(_message.Message):
     NUMERICAL_UPLIFT: ForestModel.Task
     ANOMALY_DETECTION: ForestModel.Task
     SURVIVAL_ANALYSIS: ForestModel.Task
+    class PrecomputedVariableImportancesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: Importances
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[Importances, _Mapping[str, object]]] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     LABEL_COL_IDX_FIELD_NUMBER: _ClassVar[int]
     INPUT_FEATURES_FIELD_NUMBER: _ClassVar[int]
+    PRECOMPUTED_VARIABLE_IMPORTANCES_FIELD_NUMBER: _ClassVar[int]
     CLASSIFICATION_OUTPUTS_PROBABILITIES_FIELD_NUMBER: _ClassVar[int]
     UPLIFT_TREATMENT_COL_IDX_FIELD_NUMBER: _ClassVar[int]
     name: str
     task: ForestModel.Task
     label_col_idx: int
     input_features: _containers.RepeatedScalarFieldContainer[int]
+    precomputed_variable_importances: _containers.MessageMap[str, Importances]
     classification_outputs_probabilities: bool
     uplift_treatment_col_idx: int
-    def __init__(self, name: _Optional[str] = ..., task: _Optional[_Union[ForestModel.Task, str]] = ..., label_col_idx: _Optional[int] = ..., input_features: _Optional[_Iterable[int]] = ..., classification_outputs_probabilities: bool = ..., uplift_treatment_col_idx: _Optional[int] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., task: _Optional[_Union[ForestModel.Task, str]] = ..., label_col_idx: _Optional[int] = ..., input_features: _Optional[_Iterable[int]] = ..., precomputed_variable_importances: _Optional[_Mapping[str, Importances]] = ..., classification_outputs_probabilities: bool = ..., uplift_treatment_col_idx: _Optional[int] = ...) -> None: ...
+
+class Importances(_message.Message):
+    __slots__ = ("variable_importances",)
+    class Importance(_message.Message):
+        __slots__ = ("attribute_idx", "importance")
+        ATTRIBUTE_IDX_FIELD_NUMBER: _ClassVar[int]
+        IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
+        attribute_idx: int
+        importance: float
+        def __init__(self, attribute_idx: _Optional[int] = ..., importance: _Optional[float] = ...) -> None: ...
+    VARIABLE_IMPORTANCES_FIELD_NUMBER: _ClassVar[int]
+    variable_importances: _containers.RepeatedCompositeFieldContainer[Importances.Importance]
+    def __init__(self, variable_importances: _Optional[_Iterable[_Union[Importances.Importance, _Mapping[str, object]]]] = ...) -> None: ...
 
 class RandomForestHeader(_message.Message):
     __slots__ = ("num_node_shards", "num_trees", "winner_take_all_inference", "node_format")
@@ -108,13 +130,24 @@ class IsolationForestHeader(_message.Message):
     def __init__(self, num_node_shards: _Optional[int] = ..., num_trees: _Optional[int] = ..., node_format: _Optional[str] = ..., num_examples_per_trees: _Optional[int] = ...) -> None: ...
 
 class DataSpecification(_message.Message):
-    __slots__ = ("columns",)
+    __slots__ = ("columns", "unstackeds")
+    class Unstacked(_message.Message):
+        __slots__ = ("original_name", "begin_column_idx", "size")
+        ORIGINAL_NAME_FIELD_NUMBER: _ClassVar[int]
+        BEGIN_COLUMN_IDX_FIELD_NUMBER: _ClassVar[int]
+        SIZE_FIELD_NUMBER: _ClassVar[int]
+        original_name: bytes
+        begin_column_idx: int
+        size: int
+        def __init__(self, original_name: _Optional[bytes] = ..., begin_column_idx: _Optional[int] = ..., size: _Optional[int] = ...) -> None: ...
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    UNSTACKEDS_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[DataColumn]
-    def __init__(self, columns: _Optional[_Iterable[_Union[DataColumn, _Mapping[str, object]]]] = ...) -> None: ...
+    unstackeds: _containers.RepeatedCompositeFieldContainer[DataSpecification.Unstacked]
+    def __init__(self, columns: _Optional[_Iterable[_Union[DataColumn, _Mapping[str, object]]]] = ..., unstackeds: _Optional[_Iterable[_Union[DataSpecification.Unstacked, _Mapping[str, object]]]] = ...) -> None: ...
 
 class DataColumn(_message.Message):
-    __slots__ = ("type", "name", "categorical", "discretized_numerical")
+    __slots__ = ("type", "name", "categorical", "discretized_numerical", "dtype")
     class Type(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         UNKNOWN: _ClassVar[DataColumn.Type]
@@ -171,11 +204,13 @@ class DataColumn(_message.Message):
     NAME_FIELD_NUMBER: _ClassVar[int]
     CATEGORICAL_FIELD_NUMBER: _ClassVar[int]
     DISCRETIZED_NUMERICAL_FIELD_NUMBER: _ClassVar[int]
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
     type: DataColumn.Type
     name: bytes
     categorical: DataColumn.Categorical
     discretized_numerical: DataColumn.DiscretizedNumerical
-    def __init__(self, type: _Optional[_Union[DataColumn.Type, str]] = ..., name: _Optional[bytes] = ..., categorical: _Optional[_Union[DataColumn.Categorical, _Mapping[str, object]]] = ..., discretized_numerical: _Optional[_Union[DataColumn.DiscretizedNumerical, _Mapping[str, object]]] = ...) -> None: ...
+    dtype: int
+    def __init__(self, type: _Optional[_Union[DataColumn.Type, str]] = ..., name: _Optional[bytes] = ..., categorical: _Optional[_Union[DataColumn.Categorical, _Mapping[str, object]]] = ..., discretized_numerical: _Optional[_Union[DataColumn.DiscretizedNumerical, _Mapping[str, object]]] = ..., dtype: _Optional[int] = ...) -> None: ...
 
 class ForestNode(_message.Message):
     __slots__ = ("classifier", "regressor", "uplift", "anomaly_detection", "condition")

@@ -100,6 +100,7 @@ registry.later.add(
     "pinnace.ops.trees",
     "pinnace.ops.text",
     "pinnace.ops.array.earlier",
+    "pinnace.ops.array.moved_windows",
     "pinnace.ops.array.nth_elements",
     "pinnace.ops.array.parallel",
     "pinnace.ops.array.replacing",

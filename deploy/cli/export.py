@@ -19,7 +19,7 @@ def export(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A SavedModel's folder, or a .keras or .h5 file, or a frozen graph.pb."
+            help="A SavedModel's folder, or a .keras, .h5 or jax.export file, or a frozen .pb."
         ),
     ],
     output: Annotated[Path, typer.Argument(help="The ONNX file to write; it ends in .onnx.")],

@@ -32,7 +32,7 @@ def run(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A SavedModel's folder, or a .onnx, .keras or .h5 file, or a frozen graph.pb.",
+            help="A SavedModel's folder, or a .onnx, .keras, .h5, jax.export or frozen .pb file.",
             show_default=False,
         ),
     ],

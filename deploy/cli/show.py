@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinnace.deploy.cli.terminal import Terminal, print_json, size_text
-from pinnace.deploy.models.finding import FROZEN, ONNX, SAVED_MODEL, find_model, unknown_name
+from pinnace.deploy.models.finding import (
+    FOREST,
+    FROZEN,
+    ONNX,
+    SAVED_MODEL,
+    find_model,
+    unknown_name,
+)
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.visible_text import visible
 
@@ -25,7 +32,7 @@ def show(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A SavedModel's folder, or a .keras, .h5, .onnx or frozen .pb file.",
+            help="A SavedModel's or ydf's folder, or a .keras, .h5, .onnx, jax.export or .pb file.",
             show_default=False,
         ),
     ],
@@ -55,7 +62,14 @@ def show(
 
     With --graph SIGNATURE its graph as text; with --html FILE as a picture to open in a browser.
     """
-    folder, kind = find_model(model, (SAVED_MODEL, FROZEN, ONNX))
+    # The graph that reads a forest is shown where it is asked for.
+    wanted = () if graph is not None or html is not None else (FOREST,)
+    folder, kind = find_model(model, (SAVED_MODEL, FROZEN, ONNX, *wanted))
+    if kind == FOREST:
+        from pinnace.deploy.cli.forest_folders import show_forest
+
+        show_forest(folder, as_json=as_json, everything=everything)
+        return
     if kind == ONNX:
         from pinnace.deploy.cli.onnx_files import show_onnx
 

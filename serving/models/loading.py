@@ -6,6 +6,7 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from pinnace.deploy.models.finding import find_model, is_rewritten
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
 from pinnace.graph.effects import has_loops, is_pure
 from pinnace.serving.errors import LOG, one_line
@@ -105,7 +106,7 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
 
     Args:
         path: of the folder that holds `saved_model.pb` (or `.pbtxt`), or one ONNX file; or of an
-            ONNX file.
+            ONNX file, or of what `jax.export` or ydf wrote.
         tags: which of several graphs, exactly; none takes the one that is tagged `serve`.
 
     Raises:
@@ -114,6 +115,8 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
         FailedPreconditionError: it has no signature to serve.
         OpError: it cannot be read or run; the message says why.
     """
+    if is_rewritten(path):
+        return load_model(find_model(path)[0], tags)
     if _onnx_file(path) is None and not is_saved_model(path):
         raise NotFoundError(f"{path}: saved_model.pb is missing")
     file = _onnx_file(path)

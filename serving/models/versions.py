@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from pinnace.deploy.models.finding import is_rewritten
 from pinnace.framework.errors import CODE_NAMES, OK, InvalidArgumentError, NotFoundError
 
 _MAX_VERSION = 2**63 - 1
@@ -58,7 +59,7 @@ def find_versions(base_path: str) -> dict[int, Path]:
         InvalidArgumentError: it is no path.
     """
     base = Path(base_path)
-    if is_saved_model(base) or (base.suffix == ".onnx" and is_file(base)):
+    if is_saved_model(base) or (base.suffix == ".onnx" and is_file(base)) or is_rewritten(base):
         return {1: base}
     try:
         names = sorted(entry.name for entry in os.scandir(base) if _is_folder(entry))

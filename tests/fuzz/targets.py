@@ -20,10 +20,15 @@ import numpy as np
 from fuzz.mutations import changed, changed_json, damaged
 from pinnace import saved_model, train
 from pinnace.engine.build import plan_of
+from pinnace.framework.errors import NotFoundError
+from pinnace.ops.trees.forest import Features
+from pinnace.ops.trees.forest_files import read_forest
 from pinnace.proto.bundle_pb2 import BundleEntryProto, BundleHeaderProto
 from pinnace.proto.checkpoint_pb2 import TrackableObjectGraph
 from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.inspection import inspect
+from pinnace.saved_model.stablehlo.exported import is_standalone
+from pinnace.saved_model.stablehlo.standalone import function_of
 from pinnace.saved_model.stablehlo.xla_call import traced_module
 from pinnace.storage.bundle import BundleReader
 from pinnace.storage.bundle_writer import BundleWriter
@@ -475,7 +480,67 @@ class Modules(Target):
         traced_module(self._damaged, (), ())
 
 
+class Programs(Target):
+    """What `jax.export` writes: its structure is read, then the module, which may be whole."""
+
+    weight = 3
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        files = sorted((GOLDEN / "jax_exports").glob("*/export.bin"))
+        self._data = [path.read_bytes() for path in files]
+        self._damaged = b""
+
+    def damage(self, draw: random.Random) -> int:
+        self._damaged = damaged(draw, draw.choice(self._data), draw.choice(self._data))
+        return len(self._damaged)
+
+    def use(self) -> None:
+        is_standalone(self._damaged[:4096])
+        function_of(self._damaged)
+
+
+class Forests(Target):
+    """A folder of ydf: one of its files is damaged, the others are whole."""
+
+    weight = 4
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._forests = []
+        for path in sorted((GOLDEN / "forests").glob("*/model/assets")):
+            # The names of assets begin with the same number.
+            files = {one.name.partition("_")[2]: one for one in sorted(path.iterdir())}
+            self._forests.append({name: one.read_bytes() for name, one in files.items()})
+        self._files: dict[str, bytes] = {}
+
+    def damage(self, draw: random.Random) -> int:
+        self._files = dict(draw.choice(self._forests))
+        name = draw.choice([one for one, data in self._files.items() if data])
+        donor = draw.choice(self._forests)
+        other = donor.get(name) or draw.choice([data for data in donor.values() if data])
+        self._files[name] = damaged(draw, self._files[name], other)
+        return len(self._files[name])
+
+    def use(self) -> None:
+        def read(name: str) -> bytes:
+            if name not in self._files:
+                raise NotFoundError(name)
+            return self._files[name]
+
+        forest, columns = read_forest(read)
+        rows, width = 3, len(columns.numerical) + len(columns.boolean)
+        features = Features(
+            np.zeros((rows, width), np.float32),
+            np.zeros((rows, len(columns.categorical)), np.int32),
+            np.zeros(0, np.int32),
+            np.zeros(rows * len(columns.sets) + 1, np.int64),
+            len(columns.sets),
+        )
+        forest.predict(features, rows)
+
+
 TARGETS: tuple[Callable[[Path], Target], ...] = (
-    *(Messages, Index, Data, Checkpoint, KerasFile, OlderKerasFile, Modules),
+    *(Messages, Index, Data, Checkpoint, KerasFile, OlderKerasFile, Modules, Programs, Forests),
     Records,
 )

@@ -12,6 +12,8 @@ import pytest
 
 import pinnace as tf
 from pinnace.deploy import onnx
+from pinnace.deploy.cli.forest_folders import report_of
+from pinnace.deploy.models.runners import load_runner
 from pinnace.ops.trees.forest_files import read_forest
 
 pytestmark = pytest.mark.producers
@@ -52,6 +54,22 @@ def test_a_saved_model_answers_as_in_tensorflow(name: str, tmp_path: Path) -> No
         feeds = given(io, serve.structured_input_signature[1])
         y = serve(**{key: tf.constant(value) for key, value in feeds.items()})
         np.testing.assert_allclose(y[output[4:]].numpy(), io[output], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_answers_as_its_saved_model_does(name: str) -> None:
+    folder, io = CORPUS / name / "forest", io_of(name)
+    report = report_of(folder)
+    assert report.trees == io["leaves"].shape[1]
+    assert sum(one.conditions for one in report.features) >= sum(report.conditions.values())
+    if name in WITH_SETS:
+        with pytest.raises(tf.errors.UnimplementedError, match="sets of categories"):
+            load_runner(folder)
+        return
+    runner = load_runner(folder)
+    found = runner.run(given(io, runner.inputs))["output"]
+    wanted = [value for key, value in io.items() if key.startswith("out/")] or [io["ydf"]]
+    np.testing.assert_allclose(found, wanted[0], rtol=1e-5, atol=1e-6)
 
 
 def has_model(name: str) -> bool:

@@ -3,6 +3,7 @@
     KERAS_BACKEND=jax python write_jax.py FOLDER [--only NAME ...]
 
 Each has a folder NAME with `model/` and `io.npz`, whose keys are `in/NAME` and `out/NAME`.
+Functions are also written by `jax.export`, as `export.bin`; its module alone is `module.mlirbc`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import jax.numpy as jnp
 import keras
 import numpy as np
 import tensorflow as tf
-from jax import lax
+from jax import export, lax
 from jax.experimental import jax2tf
 
 # Modules name source files: without the folders of this machine.
@@ -404,6 +405,11 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
     "fourier": (fourier, (draw(4, 8),), None),
     "nested": (nested, (draw(3, 4),), (BATCH,)),
     "gradient": (gradient, (draw(3, 6),), None),
+    "unused": (
+        lambda x, _, y: {"b": jnp.tanh(x), "a": [y + 1, y]},
+        (draw(3, 6), draw(3, dtype="int32"), draw(2)),
+        None,
+    ),
 }
 
 L = keras.layers
@@ -505,6 +511,10 @@ def write_function(folder: Path, name: str) -> None:
     module = tf.Module()
     module.serve = tf.function(serve, input_signature=specs, autograph=False)
     tf.saved_model.save(module, str(folder / "model"), signatures=module.serve)
+    symbolic = export.symbolic_args_specs(inputs, shapes)
+    exported = export.export(jax.jit(function))(*symbolic)
+    (folder / "export.bin").write_bytes(exported.serialize())
+    (folder / "module.mlirbc").write_bytes(exported.mlir_module_serialized)
     arrays = {f"in/x{i}": np.asarray(one) for i, one in enumerate(inputs)}
     np.savez_compressed(
         folder / "io.npz", **arrays, **{f"out/y{i}": y for i, y in enumerate(answers)}

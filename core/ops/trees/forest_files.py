@@ -154,6 +154,34 @@ def read_forest(read: Callable[[str], bytes]) -> tuple[Forest, Columns]:
     return _Reader(columns, kind).forest(read, _labels(model, columns, kind)), columns
 
 
+def read_header(read: Callable[[str], bytes]) -> proto.ForestModel:
+    """What the forest in a folder is: its kind, its task, its features, their importances.
+
+    Args:
+        read: gives the content of a file of that name.
+
+    Raises:
+        DataLossError: the file is damaged.
+    """
+    return _message(proto.ForestModel, read, "header.pb")
+
+
+def read_nodes(read: Callable[[str], bytes]) -> Iterator[proto.ForestNode]:
+    """The nodes of a forest: tree by tree, in preorder, the negative child first.
+
+    Args:
+        read: gives the content of a file of that name.
+
+    Raises:
+        InvalidArgumentError: the files contradict each other, or are none of a forest.
+        DataLossError: a file is damaged.
+        UnimplementedError: the model is of a kind that is not known here.
+    """
+    model = read_header(read)
+    columns = Columns(model, _message(proto.DataSpecification, read, "data_spec.pb"))
+    yield from _nodes(read, _kind(model, columns, read).shards)
+
+
 def _message(kind: type[M], read: Callable[[str], bytes], name: str) -> M:
     try:
         return kind.FromString(read(name))

@@ -62,14 +62,7 @@ def clamped(sizes: Sizes, start: Operand, most: Dim) -> Tensor:
         if isinstance(number, int):
             return constant(max(0, min(number, most)), dtypes.int32)
     del sizes
-    place = start.full
-    if place.dtype.is_unsigned or place.dtype is dtypes.int64:
-        # Large numbers first: what is beyond int32 is beyond every tensor.
-        bound = constant((1 << 31) - 1, place.dtype)
-        place = op("Minimum", place, bound)
-        if not place.dtype.is_unsigned:
-            place = op("Maximum", place, constant(-1, place.dtype))
-    place = as_type(place, dtypes.int32)
+    place = _start(start)
     limit = constant(most, dtypes.int32) if isinstance(most, int) else most.tensor
     # As XLA clamps: the lower bound counts more where the window is larger than the tensor.
     return op("Maximum", op("Minimum", place, limit), constant(0, dtypes.int32))
@@ -102,14 +95,29 @@ def lower_dynamic_update_slice(call: Call) -> Tensor | Operand:
     x, update = call.operand(0), call.operand(1)
     if x.rank == 0:
         return update
-    places = _starts(call, x, update.shape, call.operands[2:])
+    if not len(call.operands) - 2 == update.rank == x.rank:
+        call.refuse("its window is none of its operand")
     if update.shape[0] == 1 and update.shape[1:] == x.shape[1:]:
         # One row, as a loop writes its results: the op that other formats have, too.
+        places = _starts(call, x, update.shape, call.operands[2:])
         place = op("Reshape", places[0], [1, 1])
         return op("TensorScatterUpdate", x.full, place, update.full)
-    ends = op("AddV2", places, shape_tensor(update.shape))
-    ones = constant([1] * x.rank, dtypes.int32)
-    return op("TensorStridedSliceUpdate", x.full, places, ends, ones, update.full)
+    return op(
+        "XlaDynamicUpdateSlice",
+        x.full,
+        update.full,
+        op("Pack", [_start(one) for one in call.operands[2:]]),
+    )
+
+
+def _start(start: Operand) -> Tensor:
+    """A start as an int32 scalar; what is beyond int32 is beyond every tensor."""
+    place = start.full
+    if place.dtype.is_unsigned or place.dtype is dtypes.int64:
+        place = op("Minimum", place, constant((1 << 31) - 1, place.dtype))
+        if not place.dtype.is_unsigned:
+            place = op("Maximum", place, constant(-1, place.dtype))
+    return as_type(place, dtypes.int32)
 
 
 @lowers("pad")

@@ -9,6 +9,7 @@ from pinnace.deploy.onnx.converters.array import gathering as gathering
 from pinnace.deploy.onnx.converters.array import identities as identities
 from pinnace.deploy.onnx.converters.array import indicators as indicators
 from pinnace.deploy.onnx.converters.array import joining as joining
+from pinnace.deploy.onnx.converters.array import moved_windows as moved_windows
 from pinnace.deploy.onnx.converters.array import nth_elements as nth_elements
 from pinnace.deploy.onnx.converters.array import padding as padding
 from pinnace.deploy.onnx.converters.array import parallel as parallel

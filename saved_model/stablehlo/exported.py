@@ -1,0 +1,311 @@
+"""What `jax.export` writes: a module of StableHLO with the structure of what it takes and gives.
+
+`Exported.serialize()` gives a FlatBuffer, whose tables JAX defines in serialization.fbs. It is read
+here without JAX: offsets are followed within the bytes, and nothing of it is run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from typing import TYPE_CHECKING, NoReturn
+
+from pinnace.framework import dtypes
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.specs import TensorSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# By number; a float0, which holds nothing, is given as a truth value. Others are float8 and float4.
+_DTYPES = (
+    *(dtypes.bool, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64),
+    *(dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64),
+    *(dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128),
+    *(dtypes.bfloat16, dtypes.int4, dtypes.uint4),
+)
+_FLOAT0 = 22
+# What bytecode of MLIR begins with.
+MAGIC = b"ML\xefR"
+# How deep structures nest; how many parts they have in all; how many values are taken or given.
+_DEPTH, _MOST_PARTS, _MOST_VALUES = 64, 1 << 16, 1 << 14
+# How many bytes the list of a table's fields has.
+_MOST_FIELDS = 256
+_LEAF, _NONE, _TUPLE, _LIST, _DICT, _CUSTOM = range(6)
+# Fields of the tables, by where their offset stands in the list of offsets.
+_KIND = 4
+_CHILDREN, _NAMES = 6, 8
+_SHAPE, _DTYPE = 6, 8
+_NAME, _IN_TREE, _IN_VALUES, _OUT_TREE, _DEVICES_SHORT, _PLATFORMS = 6, 8, 10, 12, 16, 22
+_ORDERED, _MODULE, _KEPT, _DEVICES, _VALUES, _IN_INDICES = 24, 30, 34, 40, 42, 48
+
+
+def refuse(why: str) -> NoReturn:
+    """Say that the bytes are none of jax.export's.
+
+    Raises:
+        InvalidArgumentError: always.
+    """
+    raise InvalidArgumentError(f"jax.export file: {why}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Exported:
+    """A function that JAX exported.
+
+    Attributes:
+        name: the Python function's.
+        inputs: what it takes, by name.
+        outputs: the names of what it gives, in order.
+        kept: the inputs that the module takes, by number; the others are not used.
+        platforms: those that the module is for, as JAX names them.
+        module: StableHLO as MLIR's bytecode.
+    """
+
+    name: str
+    inputs: dict[str, TensorSpec]
+    outputs: tuple[str, ...]
+    kept: tuple[int, ...]
+    platforms: tuple[str, ...]
+    module: bytes
+
+
+def is_standalone(start: bytes) -> bool:
+    """Whether a file that begins with these bytes is a module, or what `jax.export` writes.
+
+    Args:
+        start: its first bytes; of a FlatBuffer so many that its root table is among them.
+    """
+    if start.startswith(MAGIC):
+        return True
+    try:
+        size = _root(start).width()
+    except InvalidArgumentError:
+        return False
+    # It had these fields in its first version, and has at most so many.
+    return _KEPT < size <= _MOST_FIELDS
+
+
+def decode_exported(data: bytes) -> Exported:
+    """What `jax.export` serialised.
+
+    Args:
+        data: all of it.
+
+    Raises:
+        InvalidArgumentError: it is not that.
+        UnimplementedError: it needs several devices, or has effects.
+    """
+    try:
+        return _decoded(_root(data))
+    except (struct.error, UnicodeDecodeError) as error:
+        refuse(f"it is damaged: {error}")
+
+
+def _decoded(root: _Table) -> Exported:
+    name = root.text(_NAME) or "exported"
+    module = root.octets(_MODULE)
+    if module is None or not module.startswith(MAGIC):
+        refuse("it holds no module of StableHLO")
+    devices = root.number(_DEVICES, "<I") or root.number(_DEVICES_SHORT, "<H")
+    if devices > 1:
+        raise UnimplementedError(
+            f"jax.export file: {name!r} runs on {devices} devices at once\n"
+            "  Try: the function exported for one device"
+        )
+    effects = [one.text(_KIND) for one in root.tables(_ORDERED)]
+    if effects:
+        raise UnimplementedError(
+            f"jax.export file: {name!r} has effects ({', '.join(effects)}), which are not run\n"
+            "  Try: the function exported without callbacks and prints"
+        )
+    specs = _specs(root)
+    inputs = _names(root, _IN_TREE, _argument)
+    if len(inputs) != len(specs):
+        refuse(f"it has {len(specs)} types for {len(inputs)} inputs")
+    kept = root.numbers(_KEPT, "<H")
+    if any(index >= len(inputs) for index in kept) or len(set(kept)) != len(kept):
+        refuse("it keeps inputs that it does not have")
+    return Exported(
+        name,
+        dict(zip(inputs, specs, strict=True)),
+        tuple(_names(root, _OUT_TREE, _result)),
+        tuple(kept),
+        tuple(root.texts(_PLATFORMS)),
+        module,
+    )
+
+
+def _specs(root: _Table) -> list[TensorSpec]:
+    """The types of what is taken, from the list of all types or, in older files, one by one."""
+    indices = root.numbers(_IN_INDICES, "<I")
+    if indices:
+        known = [_spec(one) for one in root.tables(_VALUES)]
+        if max(indices) >= len(known):
+            refuse("it has an input of a type that it does not have")
+        return [known[index] for index in indices]
+    return [_spec(one) for one in root.tables(_IN_VALUES)]
+
+
+def _spec(value: _Table) -> TensorSpec:
+    if value.number(_KIND, "<b"):
+        raise UnimplementedError("jax.export file: it passes tokens, which order effects")
+    # A size that is not known is a term: `b`, `2*b + 1`.
+    shape = [int(size) if size.isdecimal() else None for size in value.texts(_SHAPE)]
+    kind = value.number(_DTYPE, "<b")
+    if 0 <= kind < len(_DTYPES):
+        return TensorSpec(shape, _DTYPES[kind])
+    return TensorSpec(shape, dtypes.bool if kind == _FLOAT0 else dtypes.float32)
+
+
+def _names(root: _Table, field: int, name: Callable[[tuple[str, ...]], str]) -> list[str]:
+    """A name for each leaf of a structure, as TensorFlow would name them; all different."""
+    tree = root.table(field)
+    if tree is None:
+        refuse("it lacks the structure of what it takes or gives")
+    found: dict[str, None] = {}
+    for path in _leaves(tree):
+        chosen = "".join(letter if letter.isalnum() else "_" for letter in name(path))
+        if chosen in found:
+            chosen = f"{chosen}_{len(found)}"
+        if chosen in found:
+            refuse("names of what it takes or gives cannot be told apart")
+        found[chosen] = None
+        if len(found) > _MOST_VALUES:
+            refuse("it takes or gives too many values")
+    return list(found)
+
+
+def _argument(path: tuple[str, ...]) -> str:
+    """Positional arguments by number, as MLIR does; keywords by name."""
+    side, *rest = path or ("0",)
+    if side == "1":
+        return "_".join(rest)
+    return "_".join([f"arg{rest[0]}", *rest[1:]]) if rest else "arg"
+
+
+def _result(path: tuple[str, ...]) -> str:
+    if not path or path[0].isdecimal():
+        return "_".join(("output", *path)) if path else "output_0"
+    return "_".join(path)
+
+
+def _leaves(tree: _Table) -> Iterator[tuple[str, ...]]:
+    """The paths to the leaves, in order."""
+    waiting: list[tuple[_Table, tuple[str, ...]]] = [(tree, ())]
+    parts = 0
+    while waiting:
+        part, path = waiting.pop()
+        parts += 1
+        if parts > _MOST_PARTS or len(path) > _DEPTH:
+            refuse("a structure has too many parts, or nests too deeply")
+        kind = part.number(_KIND, "<b")
+        if kind == _LEAF:
+            yield path
+            continue
+        children = list(part.tables(_CHILDREN))
+        keys = [str(index) for index in range(len(children))]
+        if kind == _DICT:
+            keys = list(part.texts(_NAMES))
+        elif kind not in {_NONE, _TUPLE, _LIST, _CUSTOM}:
+            refuse(f"a structure is of unknown kind {kind}")
+        if len(keys) != len(children):
+            refuse("a dictionary has another number of names than of values")
+        pairs = [(child, (*path, key)) for child, key in zip(children, keys, strict=True)]
+        waiting.extend(reversed(pairs))
+
+
+class _Table:
+    """A table of a FlatBuffer; every place is checked before it is read."""
+
+    __slots__ = ("_data", "_offsets", "_place", "_size")
+
+    def __init__(self, data: bytes, place: int) -> None:
+        self._data = data
+        self._place = place
+        (back,) = self._read("<i", place)
+        self._offsets = place - back
+        self._size, _ = self._read("<HH", self._offsets)
+        if self._offsets + self._size > len(data):
+            refuse("a table reaches beyond the end")
+
+    def width(self) -> int:
+        """How many bytes its list of offsets has."""
+        return self._size
+
+    def _read(self, form: str, place: int) -> tuple[int, ...]:
+        if not 0 <= place <= len(self._data) - struct.calcsize(form):
+            refuse("an offset leads beyond the end")
+        return struct.unpack_from(form, self._data, place)
+
+    def _field(self, field: int) -> int | None:
+        """Where a field lies, None where it is left out."""
+        if field + 2 > self._size:
+            return None
+        (offset,) = self._read("<H", self._offsets + field)
+        return self._place + offset if offset else None
+
+    def _follow(self, place: int) -> int:
+        (offset,) = self._read("<I", place)
+        return place + offset
+
+    def number(self, field: int, form: str) -> int:
+        """A whole number, 0 where it is left out."""
+        place = self._field(field)
+        return 0 if place is None else self._read(form, place)[0]
+
+    def table(self, field: int) -> _Table | None:
+        """A table inside."""
+        place = self._field(field)
+        return None if place is None else _Table(self._data, self._follow(place))
+
+    def _vector(self, field: int, width: int) -> tuple[int, int]:
+        """Where the elements of a list begin, and how many there are."""
+        place = self._field(field)
+        if place is None:
+            return 0, 0
+        start = self._follow(place)
+        (count,) = self._read("<I", start)
+        if count * width > len(self._data) - start - 4:
+            refuse(f"a list of {count} elements reaches beyond the end")
+        return start + 4, count
+
+    def octets(self, field: int) -> bytes | None:
+        """Bytes."""
+        start, count = self._vector(field, 1)
+        return self._data[start : start + count] if count else None
+
+    def text(self, field: int) -> str:
+        """Text, empty where it is left out."""
+        return (self.octets(field) or b"").decode()
+
+    def numbers(self, field: int, form: str) -> list[int]:
+        """A list of whole numbers."""
+        width = struct.calcsize(form)
+        start, count = self._vector(field, width)
+        if count > _MOST_VALUES:
+            refuse("it takes or gives too many values")
+        return [self._read(form, start + width * index)[0] for index in range(count)]
+
+    def tables(self, field: int) -> Iterator[_Table]:
+        """A list of tables."""
+        start, count = self._vector(field, 4)
+        for index in range(count):
+            yield _Table(self._data, self._follow(start + 4 * index))
+
+    def texts(self, field: int) -> Iterator[str]:
+        """A list of texts."""
+        start, count = self._vector(field, 4)
+        for index in range(count):
+            place = self._follow(start + 4 * index)
+            (length,) = self._read("<I", place)
+            if length > len(self._data) - place - 4:
+                refuse("a text reaches beyond the end")
+            yield self._data[place + 4 : place + 4 + length].decode()
+
+
+def _root(data: bytes) -> _Table:
+    if len(data) < 8:
+        refuse("it is too short")
+    (offset,) = struct.unpack_from("<I", data)
+    return _Table(data, offset)
