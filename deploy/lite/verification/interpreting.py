@@ -1,0 +1,112 @@
+"""Running a file in ai-edge-litert's interpreter, with XNNPACK and without."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pinnace.framework.errors import FailedPreconditionError, InternalError
+from pinnace.framework.extras import install_command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pinnace.framework.tensor import Array
+
+# Who runs the file: what phones do by default, and the kernels by themselves.
+WAYS = ("XNNPACK", "no delegate")
+
+
+class Interpreter:
+    """A file, loaded once and run on inputs of any sizes.
+
+    Args:
+        content: the file.
+        way: of WAYS.
+
+    Raises:
+        FailedPreconditionError: ai-edge-litert is not installed.
+        InternalError: it does not take the file.
+    """
+
+    def __init__(self, content: bytes, way: str = WAYS[0]) -> None:
+        try:
+            from ai_edge_litert import interpreter as litert
+        except ImportError as error:
+            raise FailedPreconditionError(
+                f"export: the check needs ai-edge-litert\n  Try: {install_command('lite')}, or "
+                "export(..., verify=False)"
+            ) from error
+        kinds = litert.OpResolverType
+        kind = kinds.AUTO if way == WAYS[0] else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        self.way = way
+        with _said() as said:
+            try:
+                self._inner = litert.Interpreter(
+                    model_content=content, experimental_op_resolver_type=kind, num_threads=1
+                )
+            except Exception as error:
+                raise self._refusal("does not load the file", error, said()) from error
+
+    def signatures(self) -> dict[str, Any]:
+        """Key -> names of inputs and outputs."""
+        return dict(self._inner.get_signature_list())
+
+    def run(self, feeds: Mapping[str, Array], key: str | None = None) -> dict[str, Array]:
+        """The outputs by name.
+
+        Args:
+            feeds: inputs by name.
+            key: of the signature; None is the only one.
+
+        Raises:
+            InternalError: it fails.
+        """
+        with _said() as said:
+            try:
+                runner = self._inner.get_signature_runner(key)
+                found = runner(**{name: _given(array) for name, array in feeds.items()})
+            except Exception as error:
+                shapes = ", ".join(f"{name} {x.dtype}{list(x.shape)}" for name, x in feeds.items())
+                raise self._refusal(f"fails on {shapes}", error, said()) from error
+        return {name: np.array(array) for name, array in found.items()}
+
+    def _refusal(self, what: str, error: Exception, said: str) -> InternalError:
+        lines = [line for line in said.splitlines() if line.startswith("ERROR")]
+        told = "; ".join([str(error).strip(), *(line[7:] for line in lines[:2])])
+        return InternalError(f"export: LiteRT ({self.way}) {what}: {told}")
+
+
+def _given(array: Array) -> Array:
+    if array.dtype != object:
+        return np.ascontiguousarray(array) if array.ndim else np.asarray(array)
+    texts = [s.encode() if isinstance(s, str) else bytes(s) for s in array.reshape(-1)]
+    return np.asarray(texts, np.bytes_).reshape(array.shape)
+
+
+@contextlib.contextmanager
+def _said() -> Iterator[Any]:
+    """What native code prints to standard error meanwhile, as a function; it is not shown."""
+    with tempfile.TemporaryFile() as file:
+        try:
+            sys.stderr.flush()
+            saved = os.dup(2)
+        except (OSError, ValueError, AttributeError):
+            yield lambda: ""
+            return
+        try:
+            os.dup2(file.fileno(), 2)
+
+            def said() -> str:
+                file.seek(0)
+                return file.read().decode(errors="replace")
+
+            yield said
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
