@@ -28,13 +28,14 @@ class Interpreter:
     Args:
         content: the file.
         way: of WAYS.
+        keeps_all: whether the numbers between operators can be looked at after a run.
 
     Raises:
         FailedPreconditionError: ai-edge-litert is not installed.
         InternalError: it does not take the file.
     """
 
-    def __init__(self, content: bytes, way: str = WAYS[0]) -> None:
+    def __init__(self, content: bytes, way: str = WAYS[0], *, keeps_all: bool = False) -> None:
         try:
             from ai_edge_litert import interpreter as litert
         except ImportError as error:
@@ -48,7 +49,10 @@ class Interpreter:
         with _said() as said:
             try:
                 self._inner = litert.Interpreter(
-                    model_content=content, experimental_op_resolver_type=kind, num_threads=1
+                    model_content=content,
+                    experimental_op_resolver_type=kind,
+                    experimental_preserve_all_tensors=keeps_all,
+                    num_threads=1,
                 )
             except Exception as error:
                 raise self._refusal("does not load the file", error, said()) from error
@@ -75,6 +79,13 @@ class Interpreter:
                 shapes = ", ".join(f"{name} {x.dtype}{list(x.shape)}" for name, x in feeds.items())
                 raise self._refusal(f"fails on {shapes}", error, said()) from error
         return {name: np.array(array) for name, array in found.items()}
+
+    def tensor(self, place: int) -> Array | None:
+        """What a tensor of the first subgraph holds after a run; None if it holds nothing."""
+        try:
+            return np.asarray(self._inner.get_tensor(place))
+        except ValueError:
+            return None
 
     def _refusal(self, what: str, error: Exception, said: str) -> InternalError:
         lines = [line for line in said.splitlines() if line.startswith("ERROR")]
