@@ -16,6 +16,5 @@ except ImportError as _error:
     ) from _error
 
 from pinnace.deploy.lite import converters as converters
-from pinnace.deploy.lite.converters.unsupported import NO_LITE as NO_LITE
 from pinnace.deploy.lite.flow.exporting import export as export
 from pinnace.deploy.lite.flow.report import LiteReport as LiteReport

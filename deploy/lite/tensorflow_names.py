@@ -232,7 +232,9 @@ class TFLiteConverter:
         if not all(rows.values()):
             raise InvalidArgumentError("TFLiteConverter: representative_dataset gives nothing")
         return {
-            name: np.stack(arrays) if len({x.shape for x in arrays}) == 1 else np.concatenate(arrays)
+            name: np.stack(arrays)
+            if len({x.shape for x in arrays}) == 1
+            else np.concatenate(arrays)
             for name, arrays in rows.items()
         }
 

@@ -10,7 +10,6 @@ from pinnace.deploy.lite.converters.element_types import fitted, moved, type_for
 from pinnace.deploy.lite.converters.registry import converts
 from pinnace.deploy.lite.ir.kinds import TYPES
 from pinnace.framework import dtypes
-from pinnace.framework.shapes import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from pinnace.deploy.lite.converters.node_view import NodeView
     from pinnace.deploy.lite.ir.builder import GraphBuilder
     from pinnace.deploy.lite.ir.model import Tensor
+    from pinnace.framework.shapes import Shape
 
 _SMALL_INTEGERS = {dtypes.int16, dtypes.uint16, dtypes.uint64}
 

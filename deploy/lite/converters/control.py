@@ -177,7 +177,7 @@ def loop(g: GraphBuilder, call: NodeView, state: tuple[Any, ...]) -> tuple[Any, 
     test, body = program_of(call.attr("cond")), program_of(call.attr("body"))
     values = [_with_element(value, body) for value in state]
     if any(_is_open(value, body, i) for i, value in enumerate(values)):
-        if not _runs_once(call, test, body):
+        if not _runs_once(call, test):
             call.fail(
                 "the shape of a list's elements must be known, or that the loop runs at least once"
             )
@@ -241,7 +241,7 @@ def _is_open(value: Any, body: graph.Graph, i: int) -> bool:
     return is_written and isinstance(value, Reserved) and not value.element.is_fully_defined()
 
 
-def _runs_once(call: NodeView, test: graph.Graph, body: graph.Graph) -> bool:
+def _runs_once(call: NodeView, test: graph.Graph) -> bool:
     """Whether the loop goes on while a counter from 0 is below numbers or sizes, none of them 0."""
     queue = [test.outputs[0]]
     while queue:

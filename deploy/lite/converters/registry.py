@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from pinnace.deploy.lite.converters.unsupported import reason_of
-
 Function: TypeAlias = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 
@@ -35,8 +33,8 @@ def converts(*names: str, to: str = "") -> Callable[[F], F]:
 
     def install(function: F) -> F:
         for name in names:
-            if name in _converters or reason_of(name) is not None:
-                raise ValueError(f"op {name!r} has two converters, or one and a reason against it")
+            if name in _converters:
+                raise ValueError(f"op {name!r} has two converters")
             _converters[name] = Converter(function, tuple(to.split()))
         return function
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import flatbuffers
 import numpy as np
 
-from pinnace.framework.tensor import Array
 from pinnace.proto import lite_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pinnace.framework.tensor import Array
 
 IDENTIFIER = b"TFL3"
 # A buffer begins at such an address, so that a reader that maps the file may use it in place.
@@ -51,56 +54,85 @@ def written(root: Table, size_hint: int) -> bytes:
         root: with everything that it refers to.
         size_hint: about how many bytes it will be.
     """
-    builder = flatbuffers.Builder(size_hint)
-    builder.Finish(_table(builder, root), file_identifier=IDENTIFIER)
+    writer = _Writer(size_hint)
+    builder = writer.builder
+    builder.Finish(writer.table(root), file_identifier=IDENTIFIER)
     return bytes(memoryview(builder.Bytes)[builder.Head() :])
 
 
-def _table(builder: Any, table: Table) -> int:
-    """Write a table behind what it refers to; its place."""
-    declared = lite_schema.TABLES[table.name]
-    places: list[tuple[int, int]] = []
-    scalars: list[tuple[str, int, Any, Any]] = []
-    for name, value in table.fields.items():
-        if value is None:
-            continue
-        slot, kind, default = declared[name]
-        if kind in _SCALARS:
-            scalars.append((kind, slot, value, default))
-        elif kind in lite_schema.UNIONS:
-            number = lite_schema.UNIONS[kind].index(value.name) + 1
-            scalars.append(("uint8", slot - 1, number, 0))
-            places.append((slot, _table(builder, value)))
-        elif kind == "string":
-            places.append((slot, builder.CreateString(value)))
-        elif kind.startswith("["):
-            places.append((slot, _vector(builder, kind[1:-1], value)))
-        else:
-            places.append((slot, _table(builder, value)))
-    slots = [field.slot for field in declared.values()]
-    builder.StartObject(max(slots) + 1 if slots else 0)
-    # Wide fields first: less padding.
-    for kind, slot, value, default in sorted(scalars, key=lambda one: -_SCALARS[one[0]].bytewidth):
-        flags = _SCALARS[kind]
-        builder.PrependSlot(flags, slot, flags.py_type(value), flags.py_type(default))
-    for slot, place in places:
-        builder.PrependUOffsetTRelativeSlot(slot, place, 0)
-    return int(builder.EndObject())
+class _Writer:
+    """A builder, and where names, vectors and options stand that are written once for all."""
 
+    def __init__(self, size_hint: int) -> None:
+        self.builder: Any = flatbuffers.Builder(size_hint)
+        self._known: dict[object, int] = {}
 
-def _vector(builder: Any, kind: str, values: Vector) -> int:
-    if kind == "uint8":
-        return _bytes(builder, values)
-    if kind in _SCALARS:
-        return int(builder.CreateNumpyVector(np.ascontiguousarray(values, kind)))
-    if kind == "string":
-        places = [builder.CreateString(value) for value in values]
-    else:
-        places = [_table(builder, value) for value in values]
-    builder.StartVector(4, len(places), 4)
-    for place in reversed(places):
-        builder.PrependUOffsetTRelative(place)
-    return int(builder.EndVector())
+    def table(self, table: Table) -> int:
+        """Write a table behind what it refers to; its place."""
+        declared = lite_schema.TABLES[table.name]
+        places: list[tuple[int, int]] = []
+        scalars: list[tuple[str, int, Any, Any]] = []
+        for name, value in table.fields.items():
+            if value is None:
+                continue
+            slot, kind, default = declared[name]
+            if kind in _SCALARS:
+                scalars.append((kind, slot, value, default))
+            elif kind in lite_schema.UNIONS:
+                number = lite_schema.UNIONS[kind].index(value.name) + 1
+                scalars.append(("uint8", slot - 1, number, 0))
+                places.append((slot, self.table(value)))
+            else:
+                places.append((slot, self._part(kind, value)))
+        if places:
+            return self._table(declared, scalars, places)
+        key = (table.name, tuple(scalars))
+        return self._once(key, lambda: self._table(declared, scalars, places))
+
+    def _table(
+        self,
+        declared: Mapping[str, lite_schema.Field],
+        scalars: list[tuple[str, int, Any, Any]],
+        places: list[tuple[int, int]],
+    ) -> int:
+        builder = self.builder
+        slots = [field.slot for field in declared.values()]
+        builder.StartObject(max(slots) + 1 if slots else 0)
+        # Wide fields first: less padding.
+        widths = _SCALARS
+        for kind, slot, value, default in sorted(
+            scalars, key=lambda one: -widths[one[0]].bytewidth
+        ):
+            flags = _SCALARS[kind]
+            builder.PrependSlot(flags, slot, flags.py_type(value), flags.py_type(default))
+        for slot, place in places:
+            builder.PrependUOffsetTRelativeSlot(slot, place, 0)
+        return int(builder.EndObject())
+
+    def _part(self, kind: str, value: Any) -> int:
+        """A text, a vector or a table."""
+        if kind == "string":
+            return self._once(("", value), lambda: self.builder.CreateString(value))
+        if not kind.startswith("["):
+            return self.table(value)
+        inner = kind[1:-1]
+        if inner == "uint8":
+            return _bytes(self.builder, value)
+        if inner in _SCALARS:
+            array = np.ascontiguousarray(value, inner)
+            key = (inner, array.tobytes())
+            return self._once(key, lambda: self.builder.CreateNumpyVector(array))
+        places = [self._part(inner, one) for one in value]
+        self.builder.StartVector(4, len(places), 4)
+        for place in reversed(places):
+            self.builder.PrependUOffsetTRelative(place)
+        return int(self.builder.EndVector())
+
+    def _once(self, key: object, write: Callable[[], int]) -> int:
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = int(write())
+        return found
 
 
 def _bytes(builder: Any, values: Vector) -> int:

@@ -11,7 +11,6 @@ from pinnace.deploy.lite.files.flatbuffer import Table, written
 from pinnace.deploy.lite.ir.kinds import NUMBERS, TYPES, options_of
 from pinnace.deploy.lite.ir.model import Subgraph
 from pinnace.deploy.lite.ir.versions import version_of
-from pinnace.framework import dtypes
 from pinnace.framework.errors import UnimplementedError
 from pinnace.proto import lite_schema
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pinnace.deploy.lite.ir.model import Model, Operator, Signature, Tensor
+    from pinnace.framework import dtypes
     from pinnace.framework.tensor import Array
 
 # A flatbuffer's offsets have 31 bits.

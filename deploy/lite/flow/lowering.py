@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.deploy.lite.converters import registry
+from pinnace.deploy.lite.converters.flex import as_flex
 from pinnace.deploy.lite.converters.node_view import NodeView
 from pinnace.deploy.lite.converters.unsupported import reason_of
 from pinnace.deploy.lite.ir.builder import GraphBuilder, carried
 from pinnace.deploy.lite.ir.kinds import TYPES
 from pinnace.deploy.lite.ir.model import Tensor
-from pinnace.deploy.refusals import Refusal, UnconvertibleError, refused
+from pinnace.deploy.refusals import Refusal, refused
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InternalError, UnimplementedError
 from pinnace.graph.walk import ordered
@@ -70,12 +71,13 @@ def lower(
 def _result(g: GraphBuilder, value: Tensor, name: str) -> Tensor:
     """A tensor for an output alone: arguments, constants and other outputs are not given on."""
     subgraph = g.subgraph
-    is_taken = value.data is not None or value in subgraph.inputs or value in subgraph.outputs
-    if is_taken:
+    if value.data is not None:
+        return Tensor(name, value.dtype, value.shape, value.data)
+    if value in subgraph.inputs or value in subgraph.outputs:
         sizes = g.sizes(value) if not value.shape.is_fully_defined() else None
         if value.dtype is dtypes.string or value.rank is None:
             raise UnimplementedError(
-                f"export: output {name!r} is an input or a constant as it is; nothing computes it"
+                f"export: output {name!r} is an input as it is; nothing computes it"
             )
         (value,) = g.ops(
             "RESHAPE",
@@ -151,22 +153,17 @@ class Lowering:
         """Convert one node; why not, if it cannot be."""
         name = node.op.name
         converter = registry.find(name)
+        if converter is None:
+            return self._refusal(g, node, values, reason_of(name))
         try:
             with g.scope(node.name):
-                if converter is None:
-                    reason = reason_of(name) or "there is no converter for it yet"
-                    raise UnconvertibleError(reason)
                 view = NodeView(node, self, values, takers)
                 packed = node.op.pack_inputs([values[value] for value in node.inputs], node.attrs)
                 result = converter.function(g, view, *packed)
                 results = result if isinstance(result, tuple) else (result,)
                 _keep(g, name, node, results, values)
         except UnimplementedError as error:
-            if self.flex:
-                from pinnace.deploy.lite.converters.flex import as_flex
-
-                return as_flex(g, node, values)
-            return error.message
+            return self._refusal(g, node, values, error.message)
         except Exception:
             if not self.refused:
                 raise
@@ -174,6 +171,14 @@ class Lowering:
             for output in node.outputs:
                 values[output] = Tensor("refused", carried(output.dtype), output.shape)
         return ""
+
+    def _refusal(
+        self, g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Any], reason: str
+    ) -> str:
+        """The reason; none if the node may stay TensorFlow's."""
+        if self.flex and as_flex(g, node, values):
+            return ""
+        return reason
 
 
 def _constant(g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Any]) -> None:
@@ -183,7 +188,8 @@ def _constant(g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Any])
     if dtype not in TYPES or dtype is dtypes.resource:
         values[output] = held[()] if not held.ndim else held
         return
-    values[output] = g.constant(held, dtype, node.name)
+    with g.scope(node.name):
+        values[output] = g.constant(held, dtype)
 
 
 def _keep(

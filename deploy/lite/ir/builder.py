@@ -24,6 +24,8 @@ _CARRIED = {
     dtypes.bfloat16: dtypes.float32,
     dtypes.float64: dtypes.float32,
 }
+# What SavedModels have before every name.
+_PREFIX = "StatefulPartitionedCall/"
 # A constant up to this many bytes is looked for among those there are.
 _SMALL = 256
 
@@ -51,7 +53,7 @@ class GraphBuilder:
     @contextlib.contextmanager
     def scope(self, name: str) -> Iterator[None]:
         """Operators that are added inside were made of this node."""
-        before, self._scope = self._scope, name
+        before, self._scope = self._scope, name.removeprefix(_PREFIX)
         try:
             yield
         finally:

@@ -198,48 +198,51 @@ def _absorbed(uses: Uses, operator: Operator) -> bool:
     after = uses.only_taker(made)
     if after is None or after.kind not in {"ADD", "SUB", "MUL", "DIV"}:
         return False
-    place = _WEIGHTS.get(operator.kind, 1)
+    place, where = _WEIGHTS.get(operator.kind, 1), _BIAS.get(operator.kind, 2)
     weights = operator.inputs[place]
+    bias = operator.inputs[where] if len(operator.inputs) > where else None
     if weights is None or weights.data is None or weights.dtype is not dtypes.float32:
+        return False
+    if (bias is not None and bias.data is None) or after.options.get(_ACTIVATION):
         return False
     axis = _WEIGHED[operator.kind]
     channels = weights.data.shape[axis]
-    numbers = _by_channel(after, made, channels)
-    if numbers is None or after.options.get(_ACTIVATION):
+    before = np.zeros(channels) if bias is None else np.asarray(bias.data, np.float64)
+    found = _factor_and_bias(after, made, before)
+    if found is None:
         return False
-    is_first = after.inputs[0] is made
-    if not is_first and after.kind == "DIV":
-        return False
-    where = _BIAS.get(operator.kind, 2)
-    bias = operator.inputs[where] if len(operator.inputs) > where else None
-    if bias is not None and bias.data is None:
-        return False
-    b = np.zeros(channels) if bias is None or bias.data is None else bias.data.astype(np.float64)
-    factor = np.ones(channels)
-    if after.kind == "MUL":
-        factor = numbers
-    elif after.kind == "DIV":
-        factor = 1 / numbers
-    elif after.kind == "ADD":
-        b = b + numbers
-    elif is_first:
-        b = b - numbers
-    else:
-        b, factor = numbers - b, -factor
-    if after.kind in {"MUL", "DIV"}:
-        b = b * factor
-    if not np.isfinite(factor).all() or not np.isfinite(b).all():
-        return False
+    factor, b = found
     if (factor != 1).any():
         form = [1] * weights.data.ndim
         form[axis] = channels
         scaled = (weights.data * factor.reshape(form)).astype(np.float32)
         operator.inputs[place] = Tensor(weights.name, weights.dtype, weights.shape, scaled)
-    name = after.origin + "/bias"
+    name = f"{after.origin}/bias"
     made_bias = Tensor(name, dtypes.float32, Shape([channels]), b.astype(np.float32))
     operator.inputs = [*operator.inputs[:where], made_bias]
     uses.take_over(operator, after)
     return True
+
+
+def _factor_and_bias(after: Operator, made: Tensor, bias: Array) -> tuple[Array, Array] | None:
+    """What the weights are multiplied by, and the new bias; None if it cannot be."""
+    numbers = _by_channel(after, made, len(bias))
+    is_first = after.inputs[0] is made
+    if numbers is None or (after.kind == "DIV" and not is_first):
+        return None
+    factor = np.ones_like(bias)
+    if after.kind in {"MUL", "DIV"}:
+        with np.errstate(divide="ignore"):
+            factor = numbers if after.kind == "MUL" else 1 / numbers
+        bias = bias * factor
+    elif after.kind == "ADD":
+        bias = bias + numbers
+    elif is_first:
+        bias = bias - numbers
+    else:
+        bias, factor = numbers - bias, -factor
+    is_finite = np.isfinite(factor).all() and np.isfinite(bias).all()
+    return (factor, bias) if is_finite else None
 
 
 def _by_channel(after: Operator, made: Tensor, channels: int) -> Array | None:

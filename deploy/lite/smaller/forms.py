@@ -98,7 +98,9 @@ def _measured(
     for way in WAYS:
         interpreter = Interpreter(small, way)
         found = [
-            _real(signature.outputs, interpreter.run(_whole(signature.inputs, given), signature.key))
+            _real(
+                signature.outputs, interpreter.run(_whole(signature.inputs, given), signature.key)
+            )
             for given in feeds
         ]
         for name in signature.outputs:

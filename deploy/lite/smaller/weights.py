@@ -33,7 +33,7 @@ _MOST = 127
 
 def halve(model: Model) -> dict[str, tuple[str, int]]:
     """Weights in float16, widened where they are used; what stayed float32, and why."""
-    stayed: Counter[str] = Counter()
+    stayed: Counter[tuple[str, str]] = Counter()
     for subgraph in model.subgraphs():
         widened: dict[int, Tensor] = {}
         added: list[Operator] = []
@@ -47,7 +47,7 @@ def halve(model: Model) -> dict[str, tuple[str, int]]:
                     with np.errstate(over="ignore"):
                         narrow = x.data.astype(np.float16)
                     if not np.isfinite(narrow).all():
-                        stayed[operator.kind] += 1
+                        stayed[operator.kind, "weights that float16 cannot hold"] += 1
                         continue
                     half = Tensor(f"{x.name}/float16", dtypes.float16, x.shape, narrow)
                     wide = Tensor(x.name, dtypes.float32, x.shape)
@@ -55,7 +55,7 @@ def halve(model: Model) -> dict[str, tuple[str, int]]:
                     widened[id(x)] = wide
                 operator.inputs[place] = widened[id(x)]
         subgraph.operators = [*added, *subgraph.operators]
-    return {kind: ("weights that float16 cannot hold", n) for kind, n in stayed.items()}
+    return {kind: (reason, n) for (kind, reason), n in stayed.items()}
 
 
 def by_channel(data: Array, axis: int | None) -> tuple[Array, Quantization]:

@@ -43,15 +43,22 @@ class Interpreter:
                 f"export: the check needs ai-edge-litert\n  Try: {install_command('lite')}, or "
                 "export(..., verify=False)"
             ) from error
-        kinds = litert.OpResolverType
-        kind = kinds.AUTO if way == WAYS[0] else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         self.way = way
+        self._content = content
+        self._litert: Any = litert
+        self._keeps_all = keeps_all
+        self._shapes: list[tuple[int, ...]] = []
+        self._inner = self._opened()
+
+    def _opened(self) -> Any:
+        kinds = self._litert.OpResolverType
+        kind = kinds.AUTO if self.way == WAYS[0] else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         with _said() as said:
             try:
-                self._inner = litert.Interpreter(
-                    model_content=content,
+                return self._litert.Interpreter(
+                    model_content=self._content,
                     experimental_op_resolver_type=kind,
-                    experimental_preserve_all_tensors=keeps_all,
+                    experimental_preserve_all_tensors=self._keeps_all,
                     num_threads=1,
                 )
             except Exception as error:
@@ -71,6 +78,12 @@ class Interpreter:
         Raises:
             InternalError: it fails.
         """
+        shapes = [array.shape for array in feeds.values()]
+        if self._shapes not in ([], shapes) and self._inner.num_subgraphs() > 1:
+            # LiteRT 2.3 with XNNPACK: a loop or branch that was resized to more than its memory
+            # held computes with what stands at the old place.
+            self._inner = self._opened()
+        self._shapes = shapes
         with _said() as said:
             try:
                 runner = self._inner.get_signature_runner(key)
