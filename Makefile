@@ -16,7 +16,7 @@ INTEROP_PATHS ?= v2,v1,c,lite,resave
 
 # The environments of peers and generators are named by a sum of their pins: a new pin makes a new one.
 DEMO_PINS := scikit-learn==1.9.1
-EXTRAS := onnx,grpc,image,score,dev
+EXTRAS := onnx,lite,grpc,image,score,dev
 TENSORFLOW_PINS := tensorflow-cpu==2.21.0 fastapi==0.115.12 uvicorn[standard]==0.34.2 google-crc32c==1.9.0 threadpoolctl==3.8.0 diastatic-malt==2.15.3
 # A peer of the benchmarks, beside TensorFlow and ONNX Runtime, which the development environment has.
 JAX_PINS := jax==0.10.2 jaxlib==0.10.2 optax==0.2.8
@@ -755,6 +755,11 @@ bench-onnx: export PINNACE_TF2ONNX_PYTHON = $(abspath $(TF2ONNX))/bin/python
 bench-onnx: installed-wheel $(TENSORFLOW)/.installed $(TF2ONNX)/.installed ## export models beside tf2onnx; writes benchmarks/ONNX.md
 	status=0; $(VENV)/bin/python benchmarks/exporters.py --markdown benchmarks/ONNX.md $(ARGS) || status=$$?; \
 	  $(PLOTS) && exit $$status
+
+.PHONY: lite
+lite: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python
+lite: $(READY) $(TENSORFLOW)/.installed ## .tflite files beside those of TFLiteConverter, run by TensorFlow's interpreter; writes benchmarks/LITE.md
+	$(VENV)/bin/python benchmarks/lite/compare.py --out benchmarks/LITE.md $(ARGS)
 
 .PHONY: bench-onnx-short
 bench-onnx-short: export PINNACE_TF_PYTHON = $(abspath $(TENSORFLOW))/bin/python

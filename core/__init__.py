@@ -392,6 +392,7 @@ _ON_FIRST_USE = {
     "keras": "pinnace.keras",
     "linalg": "pinnace.linalg",
     "lookup": "pinnace.lookup",
+    "lite": "pinnace.deploy.lite.tensorflow_names",
     "losses": "pinnace.keras.losses",
     "make_ndarray": "pinnace.graph.static_values:make_ndarray",
     "make_tensor_proto": "pinnace.graph.static_values:make_tensor_proto",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import api_page
 import flag_table
+import lite_coverage
 import missing_names
 import onnx_coverage
 import op_table
@@ -15,6 +16,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "build" / "docs"
 PAGES = {
     "api.md": api_page.page,
     "flags.md": flag_table.page,
+    "lite_coverage.md": lite_coverage.page,
     "not_here.md": missing_names.page,
     "ops.md": op_table.page,
     "stablehlo_ops.md": stablehlo_ops.page,

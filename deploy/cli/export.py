@@ -1,4 +1,4 @@
-"""`pinnace export`: a SavedModel as a verified ONNX file."""
+"""`pinnace export`: a SavedModel as a verified ONNX file, or as a .tflite file."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 import gc
@@ -22,7 +22,10 @@ def export(
             help="A SavedModel's folder, or a .keras, .h5 or jax.export file, or a frozen .pb."
         ),
     ],
-    output: Annotated[Path, typer.Argument(help="The ONNX file to write; it ends in .onnx.")],
+    output: Annotated[
+        Path,
+        typer.Argument(help="The file to write: .onnx, or .tflite for LiteRT (phones, browsers)."),
+    ],
     signature: Annotated[
         str,
         typer.Option("--signature", "--signature_def", help="Which signature, if there are more."),
@@ -105,6 +108,21 @@ def export(
             "--allow-random", help="ONNX Runtime draws numbers that have no seed of the model's."
         ),
     ] = False,
+    input_type: Annotated[
+        str | None,
+        typer.Option(help="Of .tflite with --int8-static: int8 or uint8 inputs.", metavar="TYPE"),
+    ] = None,
+    output_type: Annotated[
+        str | None,
+        typer.Option(help="Of .tflite with --int8-static: int8 or uint8 outputs.", metavar="TYPE"),
+    ] = None,
+    allow_flex: Annotated[
+        bool,
+        typer.Option(
+            "--allow-flex",
+            help="Of .tflite: what has no operator stays TensorFlow's op, which few apps have.",
+        ),
+    ] = False,
     verify_timeout: Annotated[
         float, typer.Option(help="Longest run of the check, in seconds.", metavar="SECONDS")
     ] = 60.0,
@@ -112,8 +130,8 @@ def export(
         Path | None, typer.Option(help="Write what was done, or why not, to FILE.json or FILE.md.")
     ] = None,
 ) -> None:
-    """Convert MODEL to ONNX, check it, run it in ONNX Runtime and compare."""
-    from pinnace.deploy import onnx
+    """Convert MODEL to ONNX or .tflite, run it there and compare."""
+    from pinnace.deploy.cli.export_lite import ENDING, export_lite, refuse_lite_options
     from pinnace.deploy.cli.inputs import read_arrays, shapes_of
     from pinnace.framework.errors import InvalidArgumentError
 
@@ -122,6 +140,39 @@ def export(
             "--int8-static and --calibration FILE.npz belong together: the ranges of the numbers "
             "come from examples"
         )
+    if output.suffix.lower() == ENDING:
+        export_lite(
+            _found(model, inputs, outputs),
+            output,
+            foreign={
+                "--opset": opset != 18,
+                "--ir-version": ir_version != 8,
+                "--channels-first": bool(channels_first),
+                "--external-data": external_data,
+                "--ort": ort,
+                "--profile": profile is not None,
+                "--web": web is not None,
+                "--web-runtime": web_runtime is not None,
+                "--cut-strings": cut_strings,
+                "--allow-random": allow_random,
+            },
+            signature=signature,
+            tags=tags,
+            shapes=shapes_of(shapes or []),
+            sample=None if sample is None else read_arrays(sample),
+            float16=float16,
+            int8=int8,
+            int8_static=calibration,
+            input_type=input_type,
+            output_type=output_type,
+            allow_flex=allow_flex,
+            verify_timeout_s=verify_timeout,
+            report=report,
+        )
+        return
+    refuse_lite_options(output, input_type, output_type, allow_flex=allow_flex)
+    from pinnace.deploy import onnx
+
     gc.freeze()  # what was imported stays: the collector need not look at it again
     try:
         found = onnx.export(

@@ -173,7 +173,7 @@ def _refuse_writes(graph: Graph, behind: dict[Value, Tensor]) -> None:
             lines.append(f"  {op} assigns variable {name!r}: node {node.name!r}{where}")
         places = tuple((node.name, node.source or None) for node in nodes)
         refusals.append(Refusal(op, f"assigns variable {name!r}; a file has no state", places))
-    message = f"export: {graph.name!r} assigns variables; an ONNX model has no state\n"
+    message = f"export: {graph.name!r} assigns variables; an exported file has no state\n"
     raise ExportRefusedError(message + "\n".join(dict.fromkeys(lines)), refusals)
 
 

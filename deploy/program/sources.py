@@ -255,7 +255,7 @@ def _input_spec(name: str, value: Value, graph: Graph) -> TensorSpec:
             else "which the op behind it needs, None for each size that may be any"
         )
         raise InvalidArgumentError(
-            f"export: the rank of input {name!r} is unknown ({spec.text}); ONNX operators need "
+            f"export: the rank of input {name!r} is unknown ({spec.text}); an exported file needs "
             f"to know how many axes there are\n"
             f"  Try: export(..., shapes={{{name!r}: {told}}}), {why}; "
             f"at the command line --input {name}={line}"

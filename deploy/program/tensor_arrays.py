@@ -133,7 +133,7 @@ class _Lists:
                     self._arrays[output] = self._arrays[value]
             self._copy.nodes[node] = ()
         else:
-            self._fail(node, "takes an array of tensors, whose place in ONNX is taken by a list")
+            self._fail(node, "takes an array of tensors, whose place in a file is taken by a list")
 
     def _fail(self, node: Node, reason: str) -> NoReturn:
         places = ((node.name, node.source or None),)

@@ -26,7 +26,7 @@ from pinnace.ops.kernels.philox import KeyCounter, key_counter_from_seed, normal
 _BATCHES = (2, 1, 3, 4)
 _SIZES = (2, 3, 1, 8, 16, 32, 5, 64, 224)
 _TRIES = 48
-# Where one row takes longer (seconds), it is run alone here and as the last of two by ONNX Runtime.
+# Where one row takes longer (seconds), it is run alone here and as the last of two elsewhere.
 _DEAR_S = 0.1
 # For inputs of some form, of which there are many; a large model is not asked a thousand times.
 _STYLED_S = 20.0

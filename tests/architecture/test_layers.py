@@ -36,6 +36,7 @@ LAYERS = {
     "deploy.refusals": 10.6,
     "deploy.program": 10.7,
     "deploy.sampling": 10.8,
+    "deploy.lite": 11,
     "deploy.onnx": 11,
     "deploy.upgrade": 10.5,
     "deploy.models": 11.4,
@@ -55,6 +56,7 @@ UNSEEN = {
     "deploy.tokenizer": ("keras", "autodiff", "data", "summary"),
     "deploy.program": ("keras", "autodiff", "data", "summary"),
     "deploy.sampling": ("keras", "autodiff", "data", "summary"),
+    "deploy.lite": ("keras", "autodiff", "data", "summary"),
     "deploy.onnx": ("keras", "autodiff", "data", "summary"),
 }
 
@@ -90,6 +92,8 @@ HOMES: dict[str, tuple[str, ...]] = {
     "ray": ("integrations.ray",),
     "pyspark": ("integrations.spark",),
     "apache_beam": ("integrations.beam",),
+    "flatbuffers": ("deploy.lite",),
+    "ai_edge_litert": ("deploy.lite",),
     "onnx": ("deploy.onnx", "deploy.cli"),
     "onnxruntime": ("deploy.onnx", "deploy.models", "serving.models.engines"),
     "markdown_it": ("deploy.cli",),

@@ -51,7 +51,10 @@ def _displays(name: str) -> Iterator[str]:
 
 def test_no_file_beside_the_ops_names_them_in_a_set() -> None:
     # Lowerings name the ops that they are made of, as converters do.
-    inside = ("pinnace.ops.", "pinnace.deploy.onnx.converters", "pinnace.saved_model.stablehlo.")
+    inside = (
+        *("pinnace.ops.", "pinnace.saved_model.stablehlo."),
+        *("pinnace.deploy.lite.converters", "pinnace.deploy.onnx.converters"),
+    )
     beside = [name for name in modules() if written(name) and not name.startswith(inside)]
     wrong = [one for name in beside for one in _displays(name)]
     assert not wrong, "\n".join(["ask the OpDef; it may want another trait", *wrong])

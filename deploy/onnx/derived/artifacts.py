@@ -7,11 +7,12 @@ from typing import Any
 
 import onnx
 
-from pinnace.deploy.onnx.derived.accuracy import VariantReport, held_out, measure, overflows
+from pinnace.deploy.onnx.derived.accuracy import VariantReport, measure, overflows
 from pinnace.deploy.onnx.derived.variants import make_variant, mobile_paths, to_mobile, watched
 from pinnace.deploy.onnx.derived.web import Page
 from pinnace.deploy.onnx.verification.checking import feeds_of, open_session, run_session, same
 from pinnace.deploy.program.sources import Program
+from pinnace.deploy.sampling.calibration import held_out
 from pinnace.deploy.sampling.samples import Run, more_of
 from pinnace.framework.errors import InternalError
 from pinnace.framework.tensor import Array

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
-from pinnace.deploy.onnx.derived.accuracy import VariantReport, calibration_feeds
+from pinnace.deploy.onnx.derived.accuracy import VariantReport
 from pinnace.deploy.onnx.derived.artifacts import mobile_files, page_of, smaller_form
 from pinnace.deploy.onnx.derived.variants import mobile_paths
 from pinnace.deploy.onnx.derived.web import Page, check_page, find_runtime, write_page
@@ -39,6 +39,7 @@ from pinnace.deploy.program.sample_ranks import unknown_ranks, with_ranks
 from pinnace.deploy.program.sources import Program, find_program, refuse_own_files
 from pinnace.deploy.program.states import with_states
 from pinnace.deploy.refusals import ExportRefusedError, with_hint
+from pinnace.deploy.sampling.calibration import calibration_feeds
 from pinnace.deploy.sampling.corners import corners_of
 from pinnace.deploy.sampling.reference import reference
 from pinnace.deploy.sampling.samples import Run, runs_of

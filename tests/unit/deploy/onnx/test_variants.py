@@ -17,10 +17,11 @@ import pinnace as tf
 from pinnace.deploy.cli.main import main
 from pinnace.deploy.onnx import export
 from pinnace.deploy.onnx.derived import artifacts
-from pinnace.deploy.onnx.derived.accuracy import calibration_feeds, held_out, measure
+from pinnace.deploy.onnx.derived.accuracy import measure
 from pinnace.deploy.onnx.derived.variants import Mobile
 from pinnace.deploy.onnx.verification.checking import open_session, run_session
 from pinnace.deploy.program.sources import find_program
+from pinnace.deploy.sampling.calibration import calibration_feeds, held_out
 from pinnace.framework.errors import (
     FailedPreconditionError,
     InternalError,

@@ -1,0 +1,105 @@
+"""`pinnace export MODEL out.tflite`: a verified file for LiteRT."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from pinnace.framework.visible_text import visible
+
+if TYPE_CHECKING:
+    from pinnace.deploy.lite import LiteReport
+
+ENDING = ".tflite"
+
+
+def refuse_lite_options(
+    output: Path, input_type: str | None, output_type: str | None, *, allow_flex: bool
+) -> None:
+    """Refuse what belongs to .tflite files where another is written.
+
+    Raises:
+        InvalidArgumentError: there is such an option.
+    """
+    from pinnace.framework.errors import InvalidArgumentError
+
+    given = {
+        "--input-type": input_type is not None,
+        "--output-type": output_type is not None,
+        "--allow-flex": allow_flex,
+    }
+    for flag, is_given in given.items():
+        if is_given:
+            raise InvalidArgumentError(f"{flag} is for files that end in {ENDING}, got {output}")
+
+
+def export_lite(
+    model: object,
+    output: Path,
+    *,
+    foreign: Mapping[str, bool],
+    signature: str,
+    tags: str | None,
+    report: Path | None,
+    **options: Any,
+) -> None:
+    """Write the file, and say what was made.
+
+    Args:
+        model: a folder, or a frozen graph's function.
+        output: the file.
+        foreign: flags of ONNX alone, and whether they were given.
+        signature: one, or several with commas between them.
+        tags: of the folder, comma-separated.
+        report: a `.json` or `.md` file that tells the same as is printed.
+        options: as `pinnace.deploy.lite.export` takes them.
+
+    Raises:
+        InvalidArgumentError: a flag does not belong here.
+    """
+    from pinnace.deploy import lite
+    from pinnace.framework.errors import InvalidArgumentError
+
+    for flag, is_given in foreign.items():
+        if is_given:
+            raise InvalidArgumentError(f"{flag} is for ONNX files, got {output}")
+    if report is not None and report.suffix not in {".json", ".md"}:
+        raise InvalidArgumentError(f"a report ends in .json or .md, got {report}")
+    keys = signature.split(",")
+    found = lite.export(
+        model,
+        output,
+        signature=keys[0] if len(keys) == 1 else keys,
+        tags=tags.split(",") if tags else None,
+        **options,
+    )
+    for line in found.lines():
+        typer.echo(visible(line))
+    if report is not None:
+        _write(report, found)
+        typer.echo(visible(f"{report}: operators, differences"))
+
+
+def _write(place: Path, found: "LiteReport") -> None:
+    """The report as a file."""
+    from pinnace.storage.atomic import write_file
+
+    if place.suffix == ".json":
+        text = json.dumps(found.as_dict(), indent=2, default=str) + "\n"
+    else:
+        rows = "\n".join(f"| {kind} | {count} |" for kind, count in found.op_counts.items())
+        text = "\n".join(
+            [
+                f"# {found.path}",
+                "",
+                *(f"- {line.strip()}" for line in found.lines()),
+                "",
+                "| operator | how often |",
+                "|---|---|",
+                rows,
+                "",
+            ]
+        )
+    write_file(place, text.encode())

@@ -1,0 +1,51 @@
+"""Op -> converter."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+Function: TypeAlias = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+
+
+class Converter(NamedTuple):
+    """How an op is written for LiteRT.
+
+    Attributes:
+        function: `function(g, call, *values)`: a value per argument of the op's signature, a tuple
+            for a list.
+        operators: the built-in operators that it is made of, the first being the main one.
+    """
+
+    function: Function
+    operators: tuple[str, ...]
+
+
+_converters: dict[str, Converter] = {}
+
+
+def converts(*names: str, to: str = "") -> Callable[[F], F]:
+    """Register a converter.
+
+    Args:
+        names: of the ops.
+        to: the built-in operators that it is made of, separated by spaces.
+    """
+
+    def install(function: F) -> F:
+        for name in names:
+            if name in _converters:
+                raise ValueError(f"op {name!r} has two converters")
+            _converters[name] = Converter(function, tuple(to.split()))
+        return function
+
+    return install
+
+
+def converters() -> dict[str, Converter]:
+    """Every converter by op, in alphabetical order."""
+    return dict(sorted(_converters.items()))
+
+
+def find(name: str) -> Converter | None:
+    """The converter of an op, None if it has none."""
+    return _converters.get(name)

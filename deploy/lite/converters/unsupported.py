@@ -1,0 +1,76 @@
+"""Ops that LiteRT has no built-in operators for, and why."""
+
+from fnmatch import fnmatchcase
+
+# Why -> patterns of ops; the first that fits counts.
+_REASONS = {
+    "draws from a dataset, which a file has not": """
+        *Dataset* *Iterator* *MemoryCache* *SeedGenerator* *IterationCounter* OneShotIterator
+    """,
+    "changes a variable by an optimizer's rule; a file has no state": """
+        ResourceApply* ResourceSparseApply* Apply* SparseApply*
+    """,
+    "assigns a variable; a file has no state": """
+        ResourceScatter* ResourceStridedSliceAssign Assign* Scatter[ADMSU]* ScatterNdUpdate
+    """,
+    "computes with texts; LiteRT has no built-in operators for them": """
+        String* StaticRegex* Regex* Unicode* AsString DecodeBase64 EncodeBase64 ReduceJoin
+        UnsortedSegmentJoin Substr* EditDistance DecodeCSV DecodeRaw DecodePaddedRaw ParseTensor
+        SerializeTensor
+    """,
+    "looks up in a table; there is no converter to LiteRT's tables yet": """
+        LookupTable* HashTable* MutableHashTable* MutableDenseHashTable* InitializeTable*
+        AnonymousHashTable AnonymousMutable*
+    """,
+    "reads serialised examples; give the arrays themselves": """
+        ParseExample* ParseSingleExample ParseSequenceExample* DecodeProto* EncodeProto
+    """,
+    "decodes or encodes pictures, sound or files; give the arrays themselves": """
+        Decode* Encode* Extract Read* Write* Matching* Save* Restore* MergeV2* ShardedFilename*
+        TensorSummary *Summary* TFRecord* FixedLength* WholeFile* Identity*Reader *Reader*
+    """,
+    "draws numbers from TensorFlow's generators; LiteRT has others": """
+        Random* Stateless*Random* StatelessRandom* StatelessTruncatedNormal
+        StatelessParameterized* StatelessMultinomial StatelessShuffle Multinomial
+        TruncatedNormal ParameterizedTruncatedNormal RngSkip RngReadAndSkip StatefulUniform*
+        StatefulStandardNormal* StatefulTruncatedNormal NonDeterministicInts *CandidateSampler
+        SampleDistorted* StatelessSample* ComputeAccidentalHits DeleteRandomSeedGenerator
+        StatelessShuffleV2 RandomGamma*
+    """,
+    "computes with complex numbers; LiteRT has them in its Fourier transforms only": """
+        *FFT* Complex* Real Imag Conj Angle *Polar*
+    """,
+    "factors or solves matrices; LiteRT has no built-in operator for it": """
+        *Cholesky* *Svd* *SelfAdjointEig* *Eig *Qr* *Lu *MatrixInverse *MatrixSolve*
+        *MatrixDeterminant *LogMatrixDeterminant MatrixExponential MatrixLogarithm
+        MatrixSquareRoot *TriangularSolve *MatrixTriangularSolve Tridiagonal* BandedTriangular*
+    """,
+    "calls back into Python": "EagerPyFunc PyFunc PyFuncStateless",
+    "handles sparse or ragged tensors; LiteRT has dense ones only": """
+        Sparse* Ragged* SerializeSparse* DeserializeSparse* SerializeManySparse
+        DeserializeManySparse Set* AddSparseToTensorsMap AddManySparseToTensorsMap Take*Map
+        DenseToSparse* DenseToDense*
+    """,
+    "trains: a model that answers has no gradients of its own": """
+        *Grad *GradV[0-9] *GradGrad *Grad? *BackpropFilter* BroadcastGradientArgs
+    """,
+    "is a forest of decisions; LiteRT has no built-in operator for it": """
+        BoostedTrees* SimpleML* DecisionTree*
+    """,
+    "keeps a queue, a stack or a barrier; a file has no state": """
+        *Queue* Stack* Barrier* TensorArray* Accumulator* *Accumulator* *Stage* Unstage
+    """,
+    "writes what a program looks at; a file does not": "Print* *Summary Timestamp",
+}
+
+
+def _named(name: str, patterns: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns.split())
+
+
+def reason_of(name: str) -> str:
+    """Why an op without a converter has none."""
+    for reason, patterns in _REASONS.items():
+        if _named(name, patterns):
+            return reason
+    return "LiteRT has no built-in operator for it, and nothing here puts it together of others"

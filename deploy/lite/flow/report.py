@@ -1,0 +1,132 @@
+"""LiteReport: what was written, and the measurements on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pinnace.framework.specs import TensorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """What a smaller form costs.
+
+    Attributes:
+        kind: "float16", "int8" or "int8_static".
+        bytes_before: of the float32 file.
+        relative: output -> the largest difference from float32 by the output's largest value.
+        agreement: output -> the share of rows whose largest entry is at the same place; only of
+            outputs with rows.
+        rows: how many rows were compared.
+        stayed: operator -> why it is computed in float32, and how often.
+    """
+
+    kind: str
+    bytes_before: int
+    relative: Mapping[str, float]
+    agreement: Mapping[str, float]
+    rows: int
+    stayed: Mapping[str, tuple[str, int]]
+
+    @property
+    def largest_relative(self) -> float:
+        """Of all outputs."""
+        return max(self.relative.values(), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LiteReport:
+    """An export that succeeded.
+
+    Attributes:
+        path: of the file, None if none was asked for.
+        signatures: their keys.
+        inputs: name -> spec, of the first signature.
+        outputs: name -> spec, of the first signature.
+        op_counts: built-in operator -> how often it stands in the file.
+        source_counts: op of the program -> how often it was converted.
+        dropped: effects that LiteRT has no counterpart of, and that were left out: op -> how often.
+        differences: output -> the largest |LiteRT - pinnace|, and the same divided by the output's
+            largest absolute value; empty if nothing was compared.
+        batches: how many sets of inputs were compared.
+        compared: kind of inputs -> how many sets of them.
+        file_bytes: size of the file.
+        precision: what a smaller form costs; None for float32.
+        flex: ops that stayed TensorFlow's; an app needs its Select TF ops library for them.
+        content: the file, if no path was given.
+    """
+
+    path: str | None
+    signatures: tuple[str, ...]
+    inputs: Mapping[str, TensorSpec]
+    outputs: Mapping[str, TensorSpec]
+    op_counts: Mapping[str, int]
+    source_counts: Mapping[str, int]
+    dropped: Mapping[str, int]
+    differences: Mapping[str, tuple[float, float]]
+    batches: int
+    compared: Mapping[str, int]
+    file_bytes: int
+    precision: Precision | None = None
+    flex: tuple[str, ...] = ()
+    content: bytes | None = field(default=None, repr=False)
+
+    @property
+    def operator_count(self) -> int:
+        """How many operators there are."""
+        return sum(self.op_counts.values())
+
+    @property
+    def largest_difference(self) -> float | None:
+        """Of all outputs, None if nothing was compared."""
+        return max((gap for gap, _ in self.differences.values()), default=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        found = {
+            name: getattr(self, name) for name in self.__slots__ if name not in {"content", "flex"}
+        }
+        found["inputs"] = {name: spec.text for name, spec in self.inputs.items()}
+        found["outputs"] = {name: spec.text for name, spec in self.outputs.items()}
+        found["signatures"] = list(self.signatures)
+        found["flex"] = list(self.flex)
+        if self.precision is not None:
+            found["precision"] = {
+                name: getattr(self.precision, name) for name in self.precision.__slots__
+            }
+        return found
+
+    def lines(self) -> Iterator[str]:
+        """What was made, and what was left out, for a reader."""
+        name = self.path or "the file"
+        how = f"{self.operator_count} operators, {_size(self.file_bytes)}"
+        if not self.batches:
+            yield f"{name}: {how}, not run"
+        elif self.precision is None:
+            yield (
+                f"{name}: {how}, checked against LiteRT's interpreter, largest difference "
+                f"{self.largest_difference or 0.0:.1e}"
+            )
+        else:
+            one = self.precision
+            yield (
+                f"{name}: {how} instead of {_size(one.bytes_before)} as {one.kind}; differs from "
+                f"float32 by {one.largest_relative:.2%} of an output's largest value"
+            )
+            for output, share in one.agreement.items():
+                yield f"  {output}: the same largest entry in {share:.1%} of {one.rows} rows"
+            for kind, (reason, count) in one.stayed.items():
+                yield f"  {count} {kind} in float32: {reason}"
+        if self.flex:
+            yield (
+                f"TensorFlow's own ops: {', '.join(self.flex)}; an app needs the library with "
+                "Select TF ops, and nothing here could run the file"
+            )
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.1f} kB"

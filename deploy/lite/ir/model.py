@@ -1,0 +1,154 @@
+"""Tensor, Operator, Subgraph, Model: the file as data, before it has indices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pinnace.framework.dtypes import DType
+    from pinnace.framework.shapes import Shape
+    from pinnace.framework.tensor import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """How whole numbers stand for real ones: scale · (q − zero).
+
+    Attributes:
+        scales: one, or one for each place on `axis`.
+        zeros: as many.
+        axis: of which the places have scales of their own.
+    """
+
+    scales: tuple[float, ...]
+    zeros: tuple[int, ...]
+    axis: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Tensor:
+    """A value of a subgraph.
+
+    Attributes:
+        name: which readers see.
+        dtype: the element type in the file.
+        shape: as far as it is known.
+        data: the numbers of a constant, else None.
+        quantization: of whole numbers that stand for real ones.
+    """
+
+    name: str
+    dtype: DType
+    shape: Shape
+    data: Array | None = None
+    quantization: Quantization | None = None
+
+    @property
+    def rank(self) -> int | None:
+        """How many axes it has, if that is known."""
+        return self.shape.rank
+
+
+@dataclass(slots=True, eq=False)
+class Operator:
+    """One application of an operator.
+
+    Attributes:
+        kind: the built-in operator, or CUSTOM.
+        inputs: None for one that is left out.
+        outputs: what it gives.
+        options: the fields of its options; subgraphs as they are.
+        origin: the node of the model that it was made of.
+        custom: the name of an operator that is not built in.
+        payload: the options of that.
+    """
+
+    kind: str
+    inputs: list[Tensor | None]
+    outputs: list[Tensor]
+    options: dict[str, Any] = field(default_factory=dict)
+    origin: str = ""
+    custom: str = ""
+    payload: bytes = b""
+
+
+@dataclass(slots=True, eq=False)
+class Subgraph:
+    """Operators in the order in which they run.
+
+    Attributes:
+        name: for readers.
+        inputs: its arguments.
+        outputs: its results.
+        operators: what it does.
+    """
+
+    name: str
+    inputs: list[Tensor] = field(default_factory=list)
+    outputs: list[Tensor] = field(default_factory=list)
+    operators: list[Operator] = field(default_factory=list)
+
+    def tensors(self) -> list[Tensor]:
+        """Every tensor once: arguments, then what the operators take and give."""
+        found = dict.fromkeys(self.inputs)
+        for operator in self.operators:
+            found.update(dict.fromkeys(x for x in operator.inputs if x is not None))
+            found.update(dict.fromkeys(operator.outputs))
+        found.update(dict.fromkeys(self.outputs))
+        return list(found)
+
+    def inner(self) -> Iterator[Subgraph]:
+        """The subgraphs that its operators run, once each, not those inside of them."""
+        seen: set[int] = set()
+        for operator in self.operators:
+            for option in operator.options.values():
+                if isinstance(option, Subgraph) and id(option) not in seen:
+                    seen.add(id(option))
+                    yield option
+
+
+@dataclass(slots=True, eq=False)
+class Signature:
+    """A way to call the model by names.
+
+    Attributes:
+        key: its name.
+        inputs: name -> argument.
+        outputs: name -> result.
+        subgraph: which is called.
+    """
+
+    key: str
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+    subgraph: Subgraph
+
+
+@dataclass(slots=True, eq=False)
+class Model:
+    """What a file holds.
+
+    Attributes:
+        signatures: at least one.
+        description: a text for readers.
+        metadata: name -> bytes.
+    """
+
+    signatures: list[Signature]
+    description: str = ""
+    metadata: dict[str, bytes] = field(default_factory=dict)
+
+    def subgraphs(self) -> list[Subgraph]:
+        """Those of the signatures first, then those that they run."""
+        found = list(dict.fromkeys(signature.subgraph for signature in self.signatures))
+        for subgraph in found:
+            found += [inner for inner in subgraph.inner() if inner not in found]
+        return found
+
+    def operators(self) -> Iterator[Operator]:
+        """Those of all subgraphs."""
+        for subgraph in self.subgraphs():
+            yield from subgraph.operators

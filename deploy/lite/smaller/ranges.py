@@ -1,0 +1,54 @@
+"""How large the numbers of a model become, on examples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pinnace.deploy.lite.verification.interpreting import WAYS, Interpreter
+from pinnace.framework.errors import FailedPreconditionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.deploy.lite.ir.model import Subgraph
+    from pinnace.framework.tensor import Array
+
+# Tensor, by its identity -> the least and the largest number; 0 is always between them.
+Ranges: TypeAlias = dict[int, tuple[float, float]]
+
+
+def ranges_of(
+    content: bytes, subgraph: Subgraph, key: str, feeds: Sequence[Mapping[str, Array]]
+) -> Ranges:
+    """The range of each tensor of float32 that the first subgraph computes.
+
+    Args:
+        content: the float32 file.
+        subgraph: its first one.
+        key: of the signature.
+        feeds: inputs by name.
+
+    Raises:
+        FailedPreconditionError: numbers that are not finite have no range.
+    """
+    interpreter = Interpreter(content, WAYS[1], keeps_all=True)
+    tensors = subgraph.tensors()
+    found: Ranges = {}
+    for given in feeds:
+        interpreter.run(given, key)
+        for place, tensor in enumerate(tensors):
+            if tensor.data is not None or tensor.dtype.name != "float32":
+                continue
+            array = interpreter.tensor(place)
+            if array is None or not array.size:
+                continue
+            low, high = float(np.min(array)), float(np.max(array))
+            if not np.isfinite([low, high]).all():
+                raise FailedPreconditionError(
+                    f"export: {tensor.name!r} is not finite for an example of the calibration"
+                )
+            before = found.get(id(tensor), (0.0, 0.0))
+            found[id(tensor)] = (min(before[0], low), max(before[1], high))
+    return found

@@ -1,0 +1,352 @@
+"""Everything in 8 bits, as far as kernels go; ranges come from examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.deploy.lite.ir.model import Operator, Quantization, Tensor
+from pinnace.deploy.lite.smaller.weights import CHANNELS, by_channel
+from pinnace.framework import dtypes
+from pinnace.framework.shapes import Shape
+
+if TYPE_CHECKING:
+    from pinnace.deploy.lite.ir.model import Subgraph
+    from pinnace.deploy.lite.smaller.ranges import Ranges
+    from pinnace.framework.tensor import Array
+
+# What their kernels give in 8 bits has one fixed scale.
+_FIXED = {
+    "SOFTMAX": Quantization((1 / 256,), (-128,)),
+    "LOGISTIC": Quantization((1 / 256,), (-128,)),
+    "TANH": Quantization((1 / 128,), (0,)),
+    "L2_NORMALIZATION": Quantization((1 / 128,), (0,)),
+    "LOG_SOFTMAX": Quantization((16 / 256,), (127,)),
+}
+# They give on what they take: one scale before and after.
+_SAME = {
+    "AVERAGE_POOL_2D",
+    "BATCH_TO_SPACE_ND",
+    "CONCATENATION",
+    "DEPTH_TO_SPACE",
+    "EXPAND_DIMS",
+    "GATHER",
+    "MAX_POOL_2D",
+    "MAXIMUM",
+    "MINIMUM",
+    "MIRROR_PAD",
+    "PACK",
+    "PAD",
+    "REDUCE_MAX",
+    "REDUCE_MIN",
+    "RESHAPE",
+    "RESIZE_BILINEAR",
+    "RESIZE_NEAREST_NEIGHBOR",
+    "REVERSE_V2",
+    "SLICE",
+    "SPACE_TO_BATCH_ND",
+    "SPACE_TO_DEPTH",
+    "SPLIT",
+    "SQUEEZE",
+    "STRIDED_SLICE",
+    "TILE",
+    "TRANSPOSE",
+    "UNPACK",
+}
+_FREE = {
+    "ADD",
+    "BATCH_MATMUL",
+    "CONV_2D",
+    "DEPTHWISE_CONV_2D",
+    "ELU",
+    "FULLY_CONNECTED",
+    "GELU",
+    "HARD_SWISH",
+    "LEAKY_RELU",
+    "MEAN",
+    "MUL",
+    "RELU",
+    "RELU6",
+    "SUB",
+    "SUM",
+    "TRANSPOSE_CONV",
+}
+_LEVELS = 255
+_INT32 = 1 << 31
+_OPTIONAL = {"TRANSPOSE_CONV": 3, "CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2}
+
+
+def for_range(low: float, high: float) -> Quantization:
+    """The scale and zero of 8 bits for numbers between two, 0 among them."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = float(np.float32((high - low) / _LEVELS)) or 1.0
+    zero = int(np.clip(np.rint(-128 - low / scale), -128, 127))
+    return Quantization((scale,), (zero,))
+
+
+@dataclass(slots=True)
+class _State:
+    """What is known while a subgraph is rewritten.
+
+    Attributes:
+        ranges: of its tensors.
+        leaders: tensor -> another that has the same scale.
+        narrow: tensor -> the same in 8 bits.
+        stayed: operator and why -> how often.
+        operators: those that were written.
+        wide: tensors that are there in float32.
+    """
+
+    ranges: Ranges
+    leaders: dict[int, int] = field(default_factory=dict)
+    narrow: dict[int, Tensor] = field(default_factory=dict)
+    stayed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    operators: list[Operator] = field(default_factory=list)
+    wide: set[int] = field(default_factory=set)
+
+    def add(self, operator: Operator) -> None:
+        """Write an operator."""
+        self.operators.append(operator)
+        self.wide.update(id(x) for x in operator.outputs if x.dtype is not dtypes.int8)
+
+    def leader(self, key: int) -> int:
+        """The one that stands for all with the same scale."""
+        while self.leaders.get(key, key) != key:
+            key = self.leaders[key]
+        return key
+
+    def join(self, a: int, b: int) -> None:
+        """Two tensors get one scale."""
+        first, second = self.leader(a), self.leader(b)
+        if first == second:
+            return
+        self.leaders[second] = first
+        low, high = self.ranges[first], self.ranges[second]
+        self.ranges[first] = (min(low[0], high[0]), max(low[1], high[1]))
+
+    def how(self, x: Tensor) -> Quantization:
+        """The scale of a tensor."""
+        return for_range(*self.ranges[self.leader(id(x))])
+
+
+def quantize(
+    subgraph: Subgraph, ranges: Ranges, input_type: str, output_type: str
+) -> dict[str, tuple[str, int]]:
+    """Compute in 8 bits what can be; what stayed float32, and why.
+
+    Args:
+        subgraph: is changed in place.
+        ranges: of its tensors.
+        input_type: of inputs that are real numbers: "float32", "int8" or "uint8".
+        output_type: of outputs, likewise.
+    """
+    state = _State(dict(ranges))
+    state.wide.update(id(x) for x in subgraph.inputs)
+    fit = {id(one): _reason(one, state) for one in subgraph.operators}
+    for operator in subgraph.operators:
+        if operator.kind in _SAME and not fit[id(operator)]:
+            moving = [x for x in (*_data(operator), *operator.outputs) if x.data is None]
+            for x in moving[1:]:
+                state.join(id(moving[0]), id(x))
+    for operator in subgraph.operators:
+        reason = fit[id(operator)]
+        if reason:
+            if _is_real(operator):
+                state.stayed[operator.kind, reason] += 1
+            operator.inputs = [_wide(state, x) for x in operator.inputs]
+            state.add(operator)
+        else:
+            _rewrite(state, operator)
+    outputs = [_outlet(state, x, output_type) for x in subgraph.outputs]
+    subgraph.operators = state.operators
+    subgraph.outputs = outputs
+    subgraph.inputs = [_inlet(state, subgraph, x, input_type) for x in subgraph.inputs]
+    return {kind: (reason, n) for (kind, reason), n in state.stayed.items()}
+
+
+def _is_real(operator: Operator) -> bool:
+    return any(x is not None and x.dtype is dtypes.float32 for x in operator.outputs)
+
+
+def _data(operator: Operator) -> list[Tensor]:
+    """The inputs that are real numbers."""
+    return [x for x in operator.inputs if x is not None and x.dtype is dtypes.float32]
+
+
+def _reason(operator: Operator, state: _State) -> str:
+    """Why an operator is not computed in 8 bits; empty if it is."""
+    kind = operator.kind
+    if not _is_real(operator):
+        return "it gives whole numbers"
+    if kind not in _SAME and kind not in _FREE and kind not in _FIXED:
+        return "its kernel computes no real numbers in 8 bits"
+    if any(x.dtype is not dtypes.float32 for x in operator.outputs):
+        return "only a part of its outputs are real numbers"
+    moving = [x for x in (*_data(operator), *operator.outputs) if x.data is None]
+    if any(id(x) not in state.ranges for x in moving):
+        return "no example reached it"
+    if kind in _SAME and (not moving or len(moving) == len(operator.outputs)):
+        return "it takes constants alone"
+    if kind in CHANNELS:
+        place = CHANNELS[kind][0]
+        weights = operator.inputs[place]
+        if weights is None or weights.data is None:
+            return "its weights are computed"
+        if kind == "TRANSPOSE_CONV" and _has_activation(operator):
+            return "its kernel of 8 bits has no activation"
+    return ""
+
+
+def _has_activation(operator: Operator) -> bool:
+    return bool(operator.options.get("fused_activation_function"))
+
+
+def _emit(state: _State, kind: str, x: Tensor, y: Tensor) -> Tensor:
+    state.add(Operator(kind, [x], [y], {}, x.name))
+    return y
+
+
+def _narrowed(state: _State, x: Tensor) -> Tensor:
+    """A tensor in 8 bits, at the scale that all with its scale have."""
+    if id(x) not in state.narrow:
+        made = Tensor(f"{x.name}/int8", dtypes.int8, x.shape, None, state.how(x))
+        state.narrow[id(x)] = _emit(state, "QUANTIZE", x, made)
+    return state.narrow[id(x)]
+
+
+def _wide(state: _State, x: Tensor | None) -> Tensor | None:
+    """A tensor as float32; what was computed in 8 bits is widened once."""
+    if x is None or id(x) not in state.narrow or id(x) in state.wide:
+        return x
+    _emit(state, "DEQUANTIZE", state.narrow[id(x)], x)
+    return x
+
+
+def _levels(data: Array, how: Quantization) -> Array:
+    found = np.rint(data / how.scales[0]) + how.zeros[0]
+    return np.clip(found, -128, 127).astype(np.int8)
+
+
+def _constant(x: Tensor, how: Quantization) -> Tensor:
+    data = np.asarray(x.data)
+    return Tensor(x.name, dtypes.int8, x.shape, _levels(data, how), how)
+
+
+def _rewrite(state: _State, operator: Operator) -> None:
+    """The operator on 8 bits."""
+    kind = operator.kind
+    made = operator.outputs
+    if kind in CHANNELS:
+        inputs = _weighed(state, operator)
+        if inputs is None:
+            state.stayed[kind, "its bias is too large for its scale"] += 1
+            operator.inputs = [_wide(state, x) for x in operator.inputs]
+            state.add(operator)
+            return
+    else:
+        inputs = []
+        for x in operator.inputs:
+            if x is None or x.dtype is not dtypes.float32:
+                inputs.append(x)
+            elif x.data is not None:
+                data = x.data
+                how = for_range(float(data.min(initial=0)), float(data.max(initial=0)))
+                inputs.append(_constant(x, state.how(made[0]) if kind in _SAME else how))
+            else:
+                inputs.append(_narrowed(state, x))
+    outputs = []
+    fixed = _FIXED.get(kind)
+    for x in made:
+        how = state.how(x) if fixed is None else fixed
+        outputs.append(Tensor(f"{x.name}/int8", dtypes.int8, x.shape, None, how))
+    operator.inputs, operator.outputs = inputs, outputs
+    operator.options.pop("asymmetric_quantize_inputs", None)
+    if kind in {"ADD", "SUB"}:
+        operator.options["pot_scale_int16"] = False
+    state.add(operator)
+    for x, y in zip(made, outputs, strict=True):
+        is_joined = fixed is not None and _is_shared(state, x)
+        if is_joined:  # what it goes into has a scale that others have, too
+            again = Tensor(f"{x.name}/scaled", dtypes.int8, x.shape, None, state.how(x))
+            state.narrow[id(x)] = _emit(state, "QUANTIZE", y, again)
+        else:
+            state.narrow[id(x)] = y
+
+
+def _is_shared(state: _State, x: Tensor) -> bool:
+    key = state.leader(id(x))
+    return key != id(x) or key in state.leaders.values()
+
+
+def _weighed(state: _State, operator: Operator) -> list[Tensor | None] | None:
+    """The inputs of an operator with weights; None if 32 bits do not hold its bias."""
+    place, axis = CHANNELS[operator.kind]
+    where = _OPTIONAL[operator.kind]
+    weights = operator.inputs[place]
+    data = operator.inputs[2 if operator.kind == "TRANSPOSE_CONV" else 0]
+    if weights is None or weights.data is None or data is None:
+        return None
+    levels, how = by_channel(weights.data, axis)
+    scale = state.how(data).scales[0]
+    inputs: list[Tensor | None] = list(operator.inputs)
+    bias = operator.inputs[where] if len(inputs) > where else None
+    if bias is not None:
+        if bias.data is None:
+            return None
+        steps = np.asarray(how.scales, np.float64) * scale
+        whole = np.rint(bias.data / steps)
+        if np.abs(whole).max(initial=0) >= _INT32:
+            return None
+        kept = Quantization(tuple(float(np.float32(step)) for step in steps), (0,) * len(steps))
+        shape = Shape.of(whole.shape)
+        inputs[where] = Tensor(bias.name, dtypes.int32, shape, whole.astype(np.int32), kept)
+    inputs[place] = Tensor(weights.name, dtypes.int8, weights.shape, levels, how)
+    inputs[inputs.index(data)] = _narrowed(state, data)
+    return inputs
+
+
+def _outlet(state: _State, x: Tensor, kind: str) -> Tensor:
+    """A result of the subgraph in the type that was asked for."""
+    if x.dtype is not dtypes.float32:
+        return x
+    if kind == "float32":
+        found = _wide(state, x)
+        return x if found is None else found
+    y = state.narrow.get(id(x))
+    if y is None:
+        y = _narrowed(state, x) if id(x) in state.ranges else None
+    if y is None or y.quantization is None:
+        return x
+    if kind == "uint8":
+        how = Quantization(y.quantization.scales, (y.quantization.zeros[0] + 128,))
+        return _emit(state, "QUANTIZE", y, Tensor(x.name, dtypes.uint8, x.shape, None, how))
+    y.name = x.name
+    return y
+
+
+def _inlet(state: _State, subgraph: Subgraph, x: Tensor, kind: str) -> Tensor:
+    """An argument of the subgraph in the type that was asked for."""
+    y = state.narrow.get(id(x))
+    if x.dtype is not dtypes.float32 or kind == "float32" or y is None or y.quantization is None:
+        return x
+    first = next(
+        one for one in subgraph.operators if one.kind == "QUANTIZE" and one.outputs[0] is y
+    )
+    takers = [one for one in subgraph.operators if x in one.inputs and one is not first]
+    how = y.quantization
+    if kind == "uint8":
+        how = Quantization(how.scales, (how.zeros[0] + 128,))
+    given = Tensor(x.name, dtypes.int8 if kind == "int8" else dtypes.uint8, x.shape, None, how)
+    if kind == "uint8":
+        first.inputs = [given]
+    else:
+        subgraph.operators.remove(first)
+        for one in subgraph.operators:
+            one.inputs = [given if z is y else z for z in one.inputs]
+        y = given
+    if takers:  # some still want float32
+        subgraph.operators.insert(0, Operator("DEQUANTIZE", [given], [x], {}, x.name))
+    return given

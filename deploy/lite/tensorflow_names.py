@@ -1,0 +1,280 @@
+"""`tf.lite`: TFLiteConverter with its usual entrances, and an Interpreter where there is one."""
+
+import enum
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from pinnace.deploy.lite.flow.exporting import export
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import DType, as_dtype
+from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
+from pinnace.framework.extras import install_command
+from pinnace.framework.tensor import Array
+from pinnace.saved_model import load
+
+__all__ = [
+    "Interpreter",
+    "OpsSet",
+    "Optimize",
+    "RepresentativeDataset",
+    "TFLiteConverter",
+    "TargetSpec",
+]
+
+
+class Optimize(enum.Enum):
+    """What to make smaller; all of them ask for fewer bits."""
+
+    DEFAULT = "DEFAULT"
+    OPTIMIZE_FOR_SIZE = "OPTIMIZE_FOR_SIZE"
+    OPTIMIZE_FOR_LATENCY = "OPTIMIZE_FOR_LATENCY"
+    EXPERIMENTAL_SPARSITY = "EXPERIMENTAL_SPARSITY"
+
+
+class OpsSet(enum.Enum):
+    """Which operators a file may have."""
+
+    TFLITE_BUILTINS = "TFLITE_BUILTINS"
+    SELECT_TF_OPS = "SELECT_TF_OPS"
+    TFLITE_BUILTINS_INT8 = "TFLITE_BUILTINS_INT8"
+    EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8 = (
+        "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8"
+    )
+    EXPERIMENTAL_STABLEHLO_OPS = "EXPERIMENTAL_STABLEHLO_OPS"
+
+
+class TargetSpec:
+    """Where a file must run.
+
+    Args:
+        supported_ops: which operators it may have; None for the built-in ones.
+        supported_types: element types of weights: float16, int8.
+        experimental_select_user_tf_ops: kept as it is.
+        experimental_supported_backends: kept as it is.
+    """
+
+    def __init__(
+        self,
+        supported_ops: Iterable[OpsSet] | None = None,
+        supported_types: Iterable[Any] | None = None,
+        experimental_select_user_tf_ops: Iterable[str] | None = None,
+        experimental_supported_backends: Iterable[str] | None = None,
+    ) -> None:
+        self.supported_ops = set(supported_ops or {OpsSet.TFLITE_BUILTINS})
+        self.supported_types = set(supported_types or ())
+        self.experimental_select_user_tf_ops = set(experimental_select_user_tf_ops or ())
+        self.experimental_supported_backends = experimental_supported_backends
+
+
+class RepresentativeDataset:
+    """Examples to find ranges with.
+
+    Args:
+        input_gen: a function that yields inputs: a list in the signature's order, or by name.
+    """
+
+    def __init__(self, input_gen: Callable[[], Iterable[Any]]) -> None:
+        self.input_gen = input_gen
+
+
+class TFLiteConverter:
+    """A model to the bytes of a .tflite file, without TensorFlow.
+
+    Made by `from_saved_model`, `from_keras_model` or `from_concrete_functions`. Where
+    ai-edge-litert is installed the file is run before it is given back, and compared.
+
+    Attributes:
+        optimizations: a list of `Optimize`; any of them makes weights smaller: int8, or float16 if
+            `target_spec.supported_types` has that.
+        representative_dataset: examples; with them everything is computed in 8 bits.
+        target_spec: element types and operators; `OpsSet.SELECT_TF_OPS` lets ops without an
+            operator stay TensorFlow's.
+        inference_input_type: of inputs, with examples: float32, int8 or uint8.
+        inference_output_type: of outputs, likewise.
+        allow_custom_ops: must be False: there are none.
+        sample: inputs by name to compare on; None draws some.
+    """
+
+    def __init__(self, model: object, signatures: Sequence[str], tags: Any = None) -> None:
+        self._model = model
+        self._signatures = list(signatures)
+        self._tags = tags
+        self.optimizations: list[Optimize] = []
+        self.representative_dataset: Any = None
+        self.target_spec = TargetSpec()
+        self.inference_input_type: Any = dtypes.float32
+        self.inference_output_type: Any = dtypes.float32
+        self.allow_custom_ops = False
+        self.exclude_conversion_metadata = False
+        self.experimental_new_converter = True
+        self.experimental_new_quantizer = True
+        self.sample: Mapping[str, Any] | None = None
+
+    @classmethod
+    def from_saved_model(
+        cls,
+        saved_model_dir: Any,
+        signature_keys: Sequence[str] | None = None,
+        tags: Iterable[str] | None = None,
+    ) -> Self:
+        """A converter of a SavedModel.
+
+        Args:
+            saved_model_dir: its folder.
+            signature_keys: which signatures; None for all.
+            tags: which of several graphs; None takes that for serving.
+
+        Raises:
+            NotFoundError: there is no SavedModel.
+        """
+        given = None if tags is None else list(tags)
+        keys = list(signature_keys or ())
+        if not keys:
+            keys = list(load(saved_model_dir, given).signatures)
+        return cls(saved_model_dir, keys, given)
+
+    @classmethod
+    def from_keras_model(cls, model: Any) -> Self:
+        """A converter of a Keras model.
+
+        Args:
+            model: built, or called once.
+        """
+        return cls(model, ["serving_default"])
+
+    @classmethod
+    def from_concrete_functions(cls, funcs: Sequence[Any], trackable_obj: Any = None) -> Self:
+        """A converter of a function.
+
+        Args:
+            funcs: one ConcreteFunction.
+            trackable_obj: what has its variables; the function holds them itself.
+
+        Raises:
+            InvalidArgumentError: there are several, or none.
+        """
+        del trackable_obj
+        if len(funcs) != 1:
+            raise InvalidArgumentError(
+                f"TFLiteConverter.from_concrete_functions: takes one function, got {len(funcs)}\n"
+                "  Try: tf.saved_model.save with signatures, and from_saved_model"
+            )
+        return cls(funcs[0], ["serving_default"])
+
+    def convert(self) -> bytes:
+        """The file.
+
+        Raises:
+            UnimplementedError: the model has ops that LiteRT has no operators for.
+            InvalidArgumentError: options that do not fit.
+            InternalError: the file gives something else than the model.
+        """
+        spec = self.target_spec
+        wanted = {as_dtype(kind) for kind in spec.supported_types}
+        for one in spec.supported_ops:
+            if one.name.startswith("EXPERIMENTAL"):
+                raise UnimplementedError(f"TFLiteConverter: there is no {one.name} here")
+        if self.allow_custom_ops:
+            raise UnimplementedError(
+                "TFLiteConverter: there are no custom operators here\n"
+                "  Try: target_spec.supported_ops with SELECT_TF_OPS"
+            )
+        is_smaller = bool(self.optimizations)
+        is_half = is_smaller and dtypes.float16 in wanted
+        examples = None
+        if is_smaller and not is_half and self.representative_dataset is not None:
+            examples = self._examples()
+        is_known = importlib.util.find_spec("ai_edge_litert") is not None
+        found = export(
+            self._model,
+            signature=self._signatures if len(self._signatures) > 1 else self._signatures[0],
+            verify=is_known,
+            sample=self.sample,
+            float16=is_half,
+            int8=is_smaller and not is_half and examples is None,
+            int8_static=examples,
+            input_type=_type_name(self.inference_input_type),
+            output_type=_type_name(self.inference_output_type),
+            allow_flex=OpsSet.SELECT_TF_OPS in spec.supported_ops,
+            tags=self._tags,
+        )
+        if found.precision is not None and spec.supported_ops == {OpsSet.TFLITE_BUILTINS_INT8}:
+            stayed = found.precision.stayed
+            if stayed:
+                named = "; ".join(f"{kind}: {reason}" for kind, (reason, _) in stayed.items())
+                raise UnimplementedError(
+                    f"TFLiteConverter: not everything can be computed in 8 bits: {named}\n"
+                    "  Try: target_spec.supported_ops with TFLITE_BUILTINS as well"
+                )
+        if found.content is None:
+            raise InvalidArgumentError("TFLiteConverter: nothing was written")
+        return found.content
+
+    def _examples(self) -> dict[str, Array]:
+        """The examples by input, one behind the other."""
+        given = self.representative_dataset
+        make = given.input_gen if isinstance(given, RepresentativeDataset) else given
+        names = list(export(self._model, signature=self._signatures[0], verify=False).inputs)
+        rows: dict[str, list[Array]] = {name: [] for name in names}
+        for one in make():
+            named = one if isinstance(one, Mapping) else dict(zip(names, one, strict=True))
+            for name, value in named.items():
+                if name not in rows:
+                    raise InvalidArgumentError(
+                        f"TFLiteConverter: representative_dataset gives {name!r}; the inputs are: "
+                        f"{', '.join(names)}"
+                    )
+                rows[name].append(np.asarray(value))
+        if not all(rows.values()):
+            raise InvalidArgumentError("TFLiteConverter: representative_dataset gives nothing")
+        return {
+            name: np.stack(arrays)
+            if len({x.shape for x in arrays}) == 1
+            else np.concatenate(arrays)
+            for name, arrays in rows.items()
+        }
+
+
+def _type_name(kind: Any) -> str | None:
+    found: DType = as_dtype(kind)
+    return None if found is dtypes.float32 else found.name
+
+
+class Interpreter:
+    """LiteRT's own interpreter, of the package ai-edge-litert.
+
+    Args:
+        model_path: the file.
+        model_content: or its bytes.
+        num_threads: for one run; None leaves it to LiteRT.
+        options: as `ai_edge_litert.interpreter.Interpreter` takes them.
+
+    Raises:
+        ModuleNotFoundError: ai-edge-litert is not installed.
+    """
+
+    def __new__(
+        cls,
+        model_path: Any = None,
+        model_content: bytes | None = None,
+        num_threads: int | None = None,
+        **options: Any,
+    ) -> Any:
+        """The package's interpreter; nothing of it is changed."""
+        try:
+            litert = importlib.import_module("ai_edge_litert.interpreter")
+        except ImportError as error:
+            raise ModuleNotFoundError(
+                f"tf.lite.Interpreter is that of ai-edge-litert\n  Try: {install_command('lite')}",
+                name="ai_edge_litert",
+            ) from error
+        return litert.Interpreter(
+            model_path=None if model_path is None else str(model_path),
+            model_content=model_content,
+            num_threads=num_threads,
+            **options,
+        )

@@ -1,0 +1,1 @@
+"""A file in LiteRT's own interpreter: what it makes of inputs that the model takes."""

@@ -1,0 +1,119 @@
+"""The command line and tf.lite."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pinnace as tf
+from pinnace.deploy.lite.verification.interpreting import Interpreter
+from pinnace.framework.errors import InternalError, InvalidArgumentError, UnimplementedError
+from support.command_line import pinnace as command
+from unit.deploy.lite.test_models import GOLDEN
+
+pytest.importorskip("ai_edge_litert")
+
+MLP = GOLDEN / "keras_mlp" / "model"
+
+
+def network() -> tf.keras.Model:
+    tf.keras.utils.set_random_seed(1)
+    layers = tf.keras.layers
+    return tf.keras.Sequential(
+        [
+            tf.keras.Input((8, 8, 1)),
+            layers.Conv2D(8, 3, use_bias=False),
+            layers.BatchNormalization(),
+            layers.ReLU(max_value=6.0),
+            layers.Flatten(),
+            layers.Dense(64, activation="gelu"),
+            layers.Dense(4, activation="softmax"),
+        ]
+    )
+
+
+def test_the_command_writes_a_file_and_a_report(tmp_path: Path) -> None:
+    target, report = tmp_path / "m.tflite", tmp_path / "r.json"
+    done = command("export", MLP, target, "--report", report)
+    assert done.code == 0, done.err
+    assert "checked against LiteRT's interpreter" in done.out
+    assert target.read_bytes()[4:8] == b"TFL3"
+    told = json.loads(report.read_text())
+    assert told["op_counts"]["FULLY_CONNECTED"] == 3
+    assert told["file_bytes"] == target.stat().st_size
+
+
+@pytest.mark.parametrize("flag", ["--ort", "--cut-strings", "--external-data"])
+def test_flags_of_onnx_are_refused(flag: str, tmp_path: Path) -> None:
+    done = command("export", MLP, tmp_path / "m.tflite", flag)
+    assert done.code != 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_flags_of_tflite_are_refused_for_onnx(tmp_path: Path) -> None:
+    done = command("export", MLP, tmp_path / "m.onnx", "--allow-flex")
+    assert done.code != 0
+
+
+def test_a_keras_model_is_three_operators() -> None:
+    content = tf.lite.TFLiteConverter.from_keras_model(network()).convert()
+    model = network()
+    x = np.random.default_rng(0).random((5, 8, 8, 1), np.float32)
+    (name,) = Interpreter(content).signatures()["serving_default"]["inputs"]
+    (found,) = Interpreter(content).run({name: x}).values()
+    np.testing.assert_allclose(found, model(x), atol=1e-6)
+
+
+def test_the_converter_has_tensorflows_options() -> None:
+    converter = tf.lite.TFLiteConverter.from_keras_model(network())
+    whole = len(converter.convert())
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    assert len(converter.convert()) < 0.4 * whole
+    converter.target_spec.supported_types = [tf.float16]
+    assert len(converter.convert()) < 0.6 * whole
+    converter.target_spec.supported_types = []
+    rng = np.random.default_rng(0)
+    converter.representative_dataset = lambda: (
+        [rng.random((1, 8, 8, 1), np.float32)] for _ in range(20)
+    )
+    converter.inference_input_type = tf.int8
+    converter.inference_output_type = tf.uint8
+    interpreter = tf.lite.Interpreter(model_content=converter.convert())
+    assert interpreter.get_input_details()[0]["dtype"] == np.int8
+    assert interpreter.get_output_details()[0]["dtype"] == np.uint8
+
+
+def test_a_function_and_a_folder_are_converted() -> None:
+    spec = tf.TensorSpec([None, 3], name="x")
+    function = tf.function(lambda x: {"y": tf.nn.relu(x) + 1.0}).get_concrete_function(spec)
+    content = tf.lite.TFLiteConverter.from_concrete_functions([function]).convert()
+    (found,) = Interpreter(content).run({"x": np.array([[-1, 0, 2]], np.float32)}).values()
+    np.testing.assert_array_equal(found, [[1, 1, 3]])
+    folder = GOLDEN / "several_signatures" / "model"
+    content = tf.lite.TFLiteConverter.from_saved_model(folder, ["a", "b"]).convert()
+    assert set(Interpreter(content).signatures()) == {"a", "b"}
+
+
+def test_what_has_no_operator_stays_tensorflows_where_that_is_allowed() -> None:
+    spec = tf.TensorSpec([3, 3], name="x")
+    function = tf.function(lambda x: tf.linalg.inv(x)).get_concrete_function(spec)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([function])
+    with pytest.raises(UnimplementedError, match="MatrixInverse"):
+        converter.convert()
+    converter.target_spec.supported_ops = [
+        tf.lite.OpsSet.TFLITE_BUILTINS,
+        tf.lite.OpsSet.SELECT_TF_OPS,
+    ]
+    assert b"FlexMatrixInverse" in converter.convert()
+
+
+def test_two_functions_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="takes one function, got 0"):
+        tf.lite.TFLiteConverter.from_concrete_functions([])
+
+
+def test_damaged_files_are_one_error() -> None:
+    content = tf.lite.TFLiteConverter.from_saved_model(MLP, ["serving_default"]).convert()
+    with pytest.raises(InternalError, match="does not load"):
+        Interpreter(content[:64])

@@ -1,0 +1,97 @@
+"""Fewer bits: smaller files, near what float32 gives, in the types that were asked for."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from pinnace.deploy.lite import export
+from pinnace.deploy.lite.verification.interpreting import WAYS, Interpreter
+from pinnace.framework.errors import InvalidArgumentError, NotFoundError
+from unit.deploy.lite.test_models import GOLDEN
+
+pytest.importorskip("ai_edge_litert")
+
+DIGITS = GOLDEN.parents[2] / "models" / "digits" / "1"
+
+
+def pictures() -> np.ndarray:
+    return load_digits().images.astype(np.float32)[:320, ..., np.newaxis]
+
+
+@pytest.fixture(scope="module")
+def answers() -> np.ndarray:
+    report = export(DIGITS, verify=False)
+    assert report.content is not None
+    return Interpreter(report.content).run({"image": pictures()})["output_0"]
+
+
+@pytest.mark.parametrize(
+    ("options", "share", "most"),
+    [
+        ({"float16": True}, 0.55, 1e-3),
+        ({"int8": True}, 0.32, 2e-2),
+        ({"int8_static": "pictures"}, 0.32, 6e-2),
+    ],
+    ids=["float16", "int8", "int8_static"],
+)
+def test_a_smaller_file_answers_alike(
+    options: dict[str, object], share: float, most: float, answers: np.ndarray
+) -> None:
+    if "int8_static" in options:
+        options = {"int8_static": {"image": pictures()[:128]}}
+    report = export(DIGITS, **options)  # type: ignore[arg-type]
+    assert report.precision is not None
+    assert report.content is not None
+    assert report.file_bytes < share * report.precision.bytes_before
+    for way in WAYS:
+        found = Interpreter(report.content, way).run({"image": pictures()})["output_0"]
+        assert np.max(np.abs(found - answers)) < most * 5
+        agree = np.mean(np.argmax(found, -1) == np.argmax(answers, -1))
+        assert agree >= 0.99, way
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_inputs_and_outputs_of_8_bits(kind: str, answers: np.ndarray) -> None:
+    given = {"image": pictures()[:128]}
+    report = export(DIGITS, int8_static=given, input_type=kind, output_type=kind)
+    assert report.content is not None
+    from ai_edge_litert.interpreter import Interpreter as Theirs
+
+    inner = Theirs(model_content=report.content)
+    (asked,), (told,) = inner.get_input_details(), inner.get_output_details()
+    assert asked["dtype"] == told["dtype"] == np.dtype(kind)
+    scale, zero = asked["quantization"]
+    levels = np.clip(np.rint(pictures() / scale) + zero, *_limits(kind)).astype(kind)
+    found = Interpreter(report.content).run({"image": levels})["output_0"]
+    agree = np.mean(np.argmax(found, -1) == np.argmax(answers, -1))
+    assert agree >= 0.99
+
+
+def _limits(kind: str) -> tuple[int, int]:
+    info = np.iinfo(kind)
+    return int(info.min), int(info.max)
+
+
+def test_the_same_examples_give_the_same_bytes() -> None:
+    given = {"image": pictures()[:64]}
+    first, second = (export(DIGITS, int8_static=given).content for _ in range(2))
+    assert first == second
+
+
+def test_loops_and_attention_keep_their_answers() -> None:
+    for name in ("keras_gru", "keras_transformer"):
+        for options in ({"float16": True}, {"int8": True}):
+            report = export(GOLDEN / name / "model", **options)  # type: ignore[arg-type]
+            assert report.precision is not None
+            assert report.precision.largest_relative < 0.05
+
+
+def test_examples_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="must have the inputs"):
+        export(DIGITS, int8_static={"picture": pictures()})
+    with pytest.raises(NotFoundError, match="no calibration file"):
+        export(DIGITS, int8_static="nowhere.npz")
+    with pytest.raises(InvalidArgumentError, match="goes with int8_static"):
+        export(DIGITS, input_type="int8")
+    with pytest.raises(InvalidArgumentError, match="one precision"):
+        export(DIGITS, float16=True, int8=True)
