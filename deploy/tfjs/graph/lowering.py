@@ -1,0 +1,313 @@
+"""Lowering a frozen graph to the ops that TensorFlow.js has; all refusals are collected."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pinnace.deploy.refusals import Refusal, UnconvertibleError, refused
+from pinnace.deploy.tfjs.facts import KnownOp, known_ops
+from pinnace.deploy.tfjs.graph.lists import with_own_lists
+from pinnace.deploy.tfjs.graph.rewriting import Rewrite, rules
+from pinnace.deploy.tfjs.graph.rules.arithmetic import NARROW
+from pinnace.deploy.tfjs.graph.rules.randoms import REASON
+from pinnace.engine.passes.decide import decided
+from pinnace.engine.passes.fold import fold
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import DType
+from pinnace.framework.errors import OpError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.graph.copying import Copy
+from pinnace.graph.graph import FunctionRef, Graph, GraphBuilder, Node, Value
+from pinnace.graph.walk import ordered
+from pinnace.ops.array.constants import CONST
+
+FORM = "TensorFlow.js"
+# Type there -> ours that become it.
+TYPES: dict[DType, tuple[DType, ...]] = {
+    dtypes.float32: (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16),
+    dtypes.int32: (dtypes.int32, dtypes.int64, *NARROW),
+    dtypes.bool: (dtypes.bool,),
+    dtypes.string: (dtypes.string,),
+    dtypes.complex64: (dtypes.complex64, dtypes.complex128),
+}
+THERE = {ours: there for there, several in TYPES.items() for ours in several}
+# Attributes that are not read there and change no result.
+_HINTS = frozenset(
+    """use_cudnn_on_gpu use_cudnn parallel_iterations output_shapes container shared_name N Truncate
+    validate_indices validate_shape swap_memory is_training exponential_avg_factor num_split num
+    grad_x grad_y bad_indices_policy incompatible_shape_error resize_if_index_out_of_bounds
+    data_format out_of_range dtype shape value use_inter_op_parallelism num_lower_diags align
+    num_upper_diags message summarize branches max_lookahead num_args allow_negative_indices
+    seed seed2""".split()
+)
+# Ops of narrow integers whose results do not depend on where they wrap.
+_PLAIN = frozenset(
+    """Cast Identity IdentityN Reshape Transpose Shape ShapeN Size Rank GatherV2 GatherNd Slice
+    StridedSlice ConcatV2 Pack Unpack Split SplitV ExpandDims Squeeze Equal NotEqual Less LessEqual
+    Greater GreaterEqual Maximum Minimum SelectV2 Select Pad PadV2 MirrorPad Tile Max Min
+    BroadcastTo ReverseV2 TopKV2 ArgMax ArgMin ResizeNearestNeighbor ResizeBilinear OneHot Fill
+    ZerosLike OnesLike Where If StatelessIf While StatelessWhile Const Placeholder
+    CropAndResize SpaceToBatchND BatchToSpaceND DepthToSpace""".split()
+)
+_LIST_OF_OTHERS = "holds a list of lists, which TensorFlow.js does not have"
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A program in the ops of TensorFlow.js.
+
+    Attributes:
+        graph: it, with functions for branches and loops.
+        counts: op of the program -> how often it was written.
+        dtypes: "int64 -> int32" and the like -> how many tensors are computed so.
+        dropped: op -> how often it was left out.
+    """
+
+    graph: Graph
+    counts: dict[str, int]
+    dtypes: dict[str, int]
+
+
+def lower(graph: Graph, inputs: Mapping[str, TensorSpec], *, may_draw: bool = False) -> Lowered:
+    """The graph in the ops that TensorFlow.js has.
+
+    Args:
+        graph: frozen and folded.
+        inputs: name -> spec, in the order of the graph's inputs.
+        may_draw: whether TensorFlow.js may draw numbers of its own.
+
+    Raises:
+        UnimplementedError: some nodes have no counterpart; the message names all of them.
+    """
+    state = _Lowering(may_draw)
+    made = state.graph(graph, [spec for spec in inputs.values()])
+    if state.refused:
+        raise refused(graph.name, state.refusals, FORM)
+    return Lowered(fold(made), dict(sorted(state.counts.items())), dict(sorted(state.casts.items())))
+
+
+class _Lowering:
+    """The state of one conversion.
+
+    Attributes:
+        refused: (op, reason) -> the nodes.
+        counts: op -> how often.
+        casts: how many tensors have another type there.
+    """
+
+    def __init__(self, may_draw: bool) -> None:
+        self._may_draw = may_draw
+        self._rules = rules()
+        self._known = known_ops()
+        self.refused: dict[tuple[str, str], list[Node]] = {}
+        self.counts: Counter[str] = Counter()
+        self.casts: Counter[str] = Counter()
+
+    @property
+    def refusals(self) -> list[Refusal]:
+        """The reasons why ops cannot be written, by op."""
+        return [
+            Refusal(op, reason, tuple((node.name, node.source or None) for node in nodes))
+            for (op, reason), nodes in sorted(self.refused.items())
+        ]
+
+    def graph(self, graph: Graph, specs: Sequence[TensorSpec]) -> Graph:
+        """The graph with arguments of these specs, which are values where it has handles."""
+        copy = Copy(GraphBuilder(graph.name))
+        given = zip(graph.inputs, graph.input_names, specs, strict=True)
+        for value, name, spec in given:
+            is_handle = value.dtype is dtypes.resource
+            known = spec if is_handle else TensorSpec.of(value.shape, value.dtype)
+            made = copy.target.add_input(value.node.op, known, name)
+            copy.values[value] = made
+            copy.nodes[value.node] = ()
+            self._count(made)
+            self._check_type(value.node, made.dtype)
+        arguments = {value.node for value in graph.inputs}
+        for node in ordered(graph):
+            if node in arguments or node.op.traceless:
+                continue
+            self._node(node, copy)
+        copy.target.set_outputs([copy.values[value] for value in graph.outputs], graph.output_names)
+        return with_own_lists(copy.target.finish())
+
+    def _node(self, node: Node, copy: Copy) -> None:
+        name = node.op.name
+        inputs = [copy.values[value] for value in node.inputs]
+        rewrite = Rewrite(copy.target, node, inputs)
+        first = len(copy.target.nodes)
+        self.counts[name] += name != "Const"
+        try:
+            if node.op.runs in ("branch", "loop"):
+                results: Sequence[Value] | Value | None = self._functional(rewrite)
+            else:
+                self._refuse_wrapping(node)
+                found = self._rules.get(name)
+                results = None if found is None else found(rewrite)
+            if results is None:
+                results = rewrite.same()
+            self._check(copy.target.nodes[first:], node)
+        except UnconvertibleError as error:
+            self._refuse(node, error.message)
+            results = _stand_in(copy.target, node)
+        except OpError:
+            if not self.refused:
+                raise
+            results = _stand_in(copy.target, node)  # it was given what stands for a refused node
+        outputs = (results,) if isinstance(results, Value) else results
+        for here, there in zip(node.outputs, outputs, strict=False):
+            copy.values[here] = there
+            if there.dtype is here.dtype and there.shape.is_compatible_with(here.shape):
+                there.refine(there.shape.merge_with(here.shape))
+            self._count(there)
+        copy.nodes[node] = ()
+
+    def _refuse(self, node: Node, reason: str) -> None:
+        nodes = self.refused.setdefault((node.op.name, reason), [])
+        if node not in nodes:
+            nodes.append(node)
+
+    def _count(self, value: Value) -> None:
+        there = THERE.get(value.dtype)
+        if there is not None and there is not value.dtype:
+            self.casts[f"{value.dtype.name} -> {there.name}"] += 1
+
+    # What is there.
+
+    def _check(self, nodes: Sequence[Node], origin: Node) -> None:
+        """Refuse what TensorFlow.js does not have, or does not look at."""
+        for node in nodes:
+            name = node.op.name
+            known = self._known.get(name)
+            if known is None:
+                raise UnconvertibleError(_missing(node))
+            if node.op.effect == "random" and not self._may_draw:
+                raise UnconvertibleError(REASON)
+            for attr in _ignored(node, known):
+                raise UnconvertibleError(
+                    f"{attr}={node.attrs[attr]!r} is not read by {FORM}, which takes it for "
+                    f"{_default(node, attr)!r}"
+                )
+            for value in node.outputs:
+                self._check_type(origin, value.dtype)
+            if name == "Const":
+                _check_constant(node)
+
+    def _check_type(self, node: Node, dtype: DType) -> None:
+        if dtype is not dtypes.variant and dtype not in THERE:
+            what = "handles" if dtype is dtypes.resource else dtype.name
+            self._refuse(node, f"gives {what}, which {FORM} has no tensors of")
+
+    def _refuse_wrapping(self, node: Node) -> None:
+        """Arithmetic of narrow integers wraps around where their own range ends."""
+        narrow = [value for value in node.outputs if value.dtype in NARROW]
+        if narrow and node.op.name not in _PLAIN:
+            raise UnconvertibleError(
+                f"computes with {narrow[0].dtype.name}, which {FORM} does not have and would "
+                "not wrap"
+            )
+
+    # Branches and loops.
+
+    def _functional(self, r: Rewrite) -> Sequence[Value]:
+        node = r.node
+        if node.op.name not in ("If", "StatelessIf", "While", "StatelessWhile"):
+            raise UnconvertibleError("chooses among several functions, which it does not have")
+        refs = {name: attr for name, attr in node.attrs.items() if isinstance(attr, FunctionRef)}
+        count = len(next(iter(refs.values())).graph.inputs)
+        arguments = r.inputs[len(r.inputs) - count :]
+        if node.op.runs == "branch":
+            test = r.inputs[0]
+            r.needs(test.shape.rank == 0, "with a condition that is no single number")
+            r.needs(test.dtype is not dtypes.string, "with a string as the condition")
+        specs = [TensorSpec.of(value.shape, value.dtype) for value in arguments]
+        made: dict[str, Any] = {}
+        for name, ref in refs.items():
+            inner = self.graph(fold(decided(ref.graph)), specs)
+            made[name] = FunctionRef(ref.name, inner)
+        results = [
+            value.spec
+            for value in made["body" if node.op.runs == "loop" else "then_branch"].graph.outputs
+        ]
+        for name, kinds in (("Tin", specs), ("T", specs), ("Tout", results)):
+            if name in node.attrs:
+                made[name] = tuple(kind.dtype for kind in kinds)
+        name = f"Stateless{node.op.name.removeprefix('Stateless')}"
+        added = r.outputs(name, *r.inputs, **made)
+        for there, spec, here in zip(added, results, node.outputs, strict=True):
+            is_handle = here.dtype is dtypes.resource
+            there.spec = TensorSpec.of(spec.shape if is_handle else here.shape, spec.dtype)
+        return added
+
+
+def _missing(node: Node) -> str:
+    """Why an op that is not in the list cannot be written."""
+    name = node.op.name
+    if "Table" in name or any(value.dtype is dtypes.resource for value in node.inputs):
+        return (
+            f"looks something up in a table, which {FORM} keeps outside of the graph\n"
+            "    Try: a model that takes the numbers of the words; let JavaScript look them up"
+        )
+    if any(value.dtype is dtypes.string for value in (*node.inputs, *node.outputs)):
+        return (
+            f"works on strings, and {FORM} has no op for that\n"
+            "    Try: a model that takes the numbers of the words; let JavaScript make them"
+        )
+    if node.op.effect == "random" or "Random" in name:
+        return f"draws random numbers in a way that {FORM} has no op for"
+    if "TensorList" in name:
+        return f"is an op of lists that {FORM} does not have"
+    return f"{FORM} has no op for it"
+
+
+def _ignored(node: Node, known: KnownOp) -> list[str]:
+    """Attributes that say something and are not read."""
+    found = []
+    for name, definition in node.op.attrs.items():
+        if name in known.attrs or name in _HINTS or name.startswith("_"):
+            continue
+        if definition.kind in ("type", "func", "list(type)", "list(func)"):
+            continue
+        value = node.attrs.get(name)
+        default = None if definition.required else definition.default
+        if value is None or definition.required or _equal(value, default):
+            continue
+        found.append(name)
+    return found
+
+
+def _default(node: Node, name: str) -> Any:
+    return node.op.attrs[name].default
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return tuple(one) == tuple(other)
+    if isinstance(one, (bytes, str)) and isinstance(other, (bytes, str)):
+        texts = [t.encode() if isinstance(t, str) else t for t in (one, other)]
+        return texts[0] == texts[1]
+    return bool(one == other)
+
+
+def _check_constant(node: Node) -> None:
+    array = np.asarray(node.attrs["value"])
+    if array.dtype.kind not in "iu" or array.itemsize < 8 or not array.size:
+        return
+    limits = np.iinfo(np.int32)
+    if array.min() < limits.min or array.max() > limits.max:
+        raise UnconvertibleError(f"holds {array.flat[int(np.argmax(np.abs(array)))]}, beyond int32")
+
+
+def _stand_in(graph: GraphBuilder, node: Node) -> list[Value]:
+    """Placeholders for the outputs of a refused node, to go on and find the others."""
+    made = []
+    for value in node.outputs:
+        shape = value.shape if value.dtype is not dtypes.resource else Shape(None)
+        attrs = {"value": np.zeros((), np.float32), "dtype": value.dtype}
+        spec = TensorSpec.of(shape, value.dtype)
+        made.append(graph.add_raw(CONST, (), attrs, "refused", [spec]).outputs[0])
+    return made
