@@ -32,7 +32,9 @@ TOLERANCES: dict[DType, float] = {
 # allowed as well.
 _CONDITION = 8.0
 
-Runs = Callable[[Sequence[Sequence[Array]]], Sequence[Mapping[str, Array]]]
+# Of a run that fails there, why it does.
+_ORDINARY = {"drawn", "sample"}
+Runs = Callable[[Sequence[Sequence[Array]]], Sequence[Mapping[str, Array] | str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +46,15 @@ class Agreement:
         relative: output -> the same, relative to the output's largest value.
         batches: how many sets of inputs.
         kinds: of inputs -> how many sets.
+        failed: kind of inputs at a corner, or that give nothing -> why the runtime does not take
+            them.
     """
 
     largest: Mapping[str, float]
     relative: Mapping[str, float]
     batches: int
     kinds: Mapping[str, int]
+    failed: Mapping[str, str]
 
 
 def agreement(
@@ -72,14 +77,25 @@ def agreement(
         slack: what is allowed beside the tolerance, relative to the largest value.
 
     Raises:
-        InternalError: an output differs in shape or value.
+        InternalError: an output differs in shape or value, or the runtime fails on inputs that are
+            not at a corner.
     """
     found = run_all([run.wide or run.inputs for run in runs])
     judge = _Judge(program, runtime, drawn, slack)
+    failed: dict[str, str] = {}
+    kinds: Counter[str] = Counter()
     for run, results in zip(runs, found, strict=True):
-        judge.look_at(run, results)
-    kinds = dict(Counter(run.kind for run in runs))
-    return Agreement(judge.largest, judge.relative, len(runs), kinds)
+        if not isinstance(results, str):
+            kinds[run.kind] += 1
+            judge.look_at(run, results)
+        elif run.kind in _ORDINARY and all(np.size(x) for x in (*run.inputs, *run.outputs)):
+            shapes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in run.wide or run.inputs)
+            raise InternalError(
+                f"export: {runtime} fails where pinnace does not ({shapes}): {results}"
+            )
+        else:
+            failed["nothing" if run.kind in _ORDINARY else run.kind] = results
+    return Agreement(judge.largest, judge.relative, kinds.total(), dict(kinds), failed)
 
 
 class _Judge:
@@ -109,7 +125,7 @@ class _Judge:
                 continue
             difference, size = self._difference(name, spec, expected[index], results[name])
             self._sizes[name] = max(self._sizes[name], size)
-            if run.kind not in {"drawn", "sample"}:
+            if run.kind not in _ORDINARY:
                 size = self._sizes[name]  # what is zero there has no size of its own
             if difference > self._tolerance(spec.dtype) * size:
                 allowed = self._allowed(arrays, expected, index, spec.dtype, size)

@@ -13,7 +13,7 @@ from pinnace.deploy.program.draws import drawn_outputs
 from pinnace.deploy.program.freezing import freeze
 from pinnace.deploy.program.sources import Program, find_program, refuse_own_files
 from pinnace.deploy.program.states import with_states
-from pinnace.deploy.sampling.comparing import Agreement, agreement
+from pinnace.deploy.sampling.comparing import TOLERANCES, Agreement, agreement
 from pinnace.deploy.sampling.corners import corners_of
 from pinnace.deploy.sampling.reference import reference
 from pinnace.deploy.sampling.samples import Run, runs_of
@@ -26,6 +26,7 @@ from pinnace.deploy.tfjs.graph.lowering import Lowered, lower
 from pinnace.deploy.tfjs.reading import load
 from pinnace.deploy.tfjs.report import NOT_VERIFIED, TfjsReport, write_report
 from pinnace.engine.passes.fold import fold
+from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array
 from pinnace.framework.versions import VERSION
@@ -33,6 +34,7 @@ from pinnace.framework.versions import VERSION
 GRAPH_MODEL = "graph-model"
 # A run of theirs waits for the result of a node.
 _ASYNC = frozenset({"StatelessIf", "StatelessWhile", "If", "While", "Where", "ListDiff"})
+_HALVES = (dtypes.float16, dtypes.bfloat16)
 _log = logging.getLogger(__name__)
 
 
@@ -163,7 +165,8 @@ def export_program(program: Program, options: Options) -> TfjsReport:
     drawn = drawn_outputs(folded)
     with staged_folder(options.folder) as stage:
         size = _write(stage, program, topology, options, options.quantize)
-        found = _check(stage, program, topology, options, drawn)
+        slack = max((TOLERANCES[one] for one in lowered.types if one in _HALVES), default=0.0)
+        found = _check(stage, program, topology, options, drawn, slack)
         files = tuple(sorted(one.name for one in stage.iterdir()))
     return _report(program, topology, lowered, options, found, size, files, frozen.dropped, drawn)
 
@@ -196,18 +199,28 @@ def _write(
 
 @dataclass(slots=True)
 class _Found:
-    """The result of a check."""
+    """The result of a check.
+
+    Attributes:
+        slack: what is allowed beside the tolerance: TensorFlow.js does not round to half precision.
+    """
 
     checked: dict[str, str]
     lacking: dict[str, str]
+    slack: float = 0.0
     agreement: Agreement | None = None
     moved: Mapping[str, tuple[float, float]] | None = None
 
 
 def _check(
-    stage: Path, program: Program, topology: Topology, options: Options, drawn: Sequence[str]
+    stage: Path,
+    program: Program,
+    topology: Topology,
+    options: Options,
+    drawn: Sequence[str],
+    slack: float,
 ) -> _Found:
-    found = _Found({}, {})
+    found = _Found({}, {}, slack)
     if options.runtime is None:
         return found
     with reference(plain=program.is_ours):
@@ -298,7 +311,7 @@ def _compare(
 
         def run_all(
             inputs: Sequence[Sequence[Array]], backend: str = backend, lacking: list[str] = lacking
-        ) -> Sequence[Mapping[str, Array]]:
+        ) -> Sequence[Mapping[str, Array] | str]:
             feeds = [dict(zip(program.inputs, arrays, strict=True)) for arrays in inputs]
             ran = run_in_node(runtime, backend, stage, feeds, limit_s=program.limit_s)
             if ran.lacking:
@@ -308,7 +321,8 @@ def _compare(
             return ran.results
 
         try:
-            result = agreement(program, run_all, runs, f"TensorFlow.js ({backend})", drawn)
+            name = f"TensorFlow.js ({backend})"
+            result = agreement(program, run_all, runs, name, drawn, found.slack)
         except _LackingError:
             found.lacking[backend] = lacking[0]
             continue
@@ -324,8 +338,9 @@ def _worse(one: Agreement, other: Agreement) -> Agreement:
     return Agreement(
         {name: max(value, other.largest[name]) for name, value in one.largest.items()},
         {name: max(value, other.relative[name]) for name, value in one.relative.items()},
-        one.batches,
+        min(one.batches, other.batches),
         one.kinds,
+        {**one.failed, **other.failed},
     )
 
 
@@ -365,6 +380,7 @@ def _report(
         quantized_differences=found.moved or {},
         batches=0 if agreed is None else agreed.batches,
         compared={} if agreed is None else agreed.kinds,
+        failed={} if agreed is None else agreed.failed,
         drawn=tuple(drawn),
         needs_async=any(op in _ASYNC or "NonMaxSuppression" in op for op in topology.op_counts),
     )

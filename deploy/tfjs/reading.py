@@ -169,7 +169,7 @@ def meta_graph(file: Path, content: Mapping[str, Any]) -> MetaGraphDef:
         _whole_references(function)
         apart(function.node_def, where, function)
     meta.graph_def.CopyFrom(graph)
-    meta.meta_info_def.tags.append(layout.SERVE_TAG)
+    meta.meta_info_def.tags.append(layout.SERVE)
     version = content.get("generatedBy")
     if isinstance(version, str) and version[:1].isdigit():
         meta.meta_info_def.tensorflow_version = version[:64]

@@ -41,6 +41,7 @@ class TfjsReport:
         quantized_differences: likewise, of quantised weights to those that were given.
         batches: on how many sets of inputs.
         compared: kind of inputs -> how many sets.
+        failed: kind of inputs that TensorFlow.js does not take -> what it says.
         drawn: outputs that are other numbers in each run, compared by shape alone.
         needs_async: whether the model is run by `executeAsync`, for its branches and loops.
     """
@@ -64,6 +65,7 @@ class TfjsReport:
     quantized_differences: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     batches: int = 0
     compared: Mapping[str, int] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
     drawn: tuple[str, ...] = ()
     needs_async: bool = False
 
@@ -101,6 +103,8 @@ class TfjsReport:
             found.append(NOT_VERIFIED)
         for backend, kernel in self.lacking.items():
             found.append(f"does not run on {backend}, which has no kernel {kernel}")
+        for kind, reason in self.failed.items():
+            found.append(f"TensorFlow.js does not take inputs of {kind}: {reason}")
         if self.quantized_differences:
             worst = max(share for _, share in self.quantized_differences.values())
             found.append(f"{self.quantize} weights move outputs by {worst:.2%} of the largest value")

@@ -58,12 +58,17 @@ async function run() {
     const feeds = {};
     for (const tensor of inputs) feeds[tensor.name] = tensorOf(tf, tensor, bytes);
     let found, names;
-    if (kind === "layers") {
-      found = [model.predict(model.inputNames.map((name) => feeds[name]))].flat();
-      names = found.map((_, index) => String(index));
-    } else {
-      names = model.outputNodes;
-      found = [await model.executeAsync(feeds, names)].flat();
+    try {
+      if (kind === "layers") {
+        found = [model.predict(model.inputNames.map((name) => feeds[name]))].flat();
+        names = found.map((_, index) => String(index));
+      } else {
+        names = model.outputNodes;
+        found = [await model.executeAsync(feeds, names)].flat();
+      }
+    } catch (error) {
+      results.push({ error: String(error?.message ?? error) });
+      continue;
     }
     const outputs = [];
     for (const [index, tensor] of found.entries()) {

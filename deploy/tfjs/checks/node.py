@@ -45,12 +45,12 @@ class Ran:
     """What a backend made of the runs.
 
     Attributes:
-        results: the outputs of each run, by name.
+        results: the outputs of each run, by name; of one that fails, why it does.
         version: of TensorFlow.js.
         lacking: what the backend has no kernel for, if that is why there are no results.
     """
 
-    results: Sequence[Mapping[str, Array]]
+    results: Sequence[Mapping[str, Array] | str]
     version: str = ""
     lacking: str = ""
 
@@ -133,16 +133,21 @@ def run_in_node(
             tail = done.stderr.decode(errors="replace").strip()[-400:]
             raise InternalError(f"export: Node ended without an answer: {tail}")
         found = json.loads(answer.read_text())
-        if not found["ok"]:
-            lacking = _lacking(found["error"], backend)
+        errors = [found["error"]] if not found["ok"] else []
+        errors += [one["error"] for one in found.get("results", ()) if isinstance(one, dict)]
+        for error in errors:
+            lacking = _lacking(error, backend)
             if lacking:
                 return Ran((), lacking=lacking)
+        if not found["ok"]:
             raise InternalError(
                 f"export: TensorFlow.js ({backend}) does not run the model: {found['error']}"
             )
         content = (cases / "outputs.bin").read_bytes()
     results = [
-        {tensor["name"]: _array(tensor, content) for tensor in outputs}
+        str(outputs["error"])
+        if isinstance(outputs, dict)
+        else {tensor["name"]: _array(tensor, content) for tensor in outputs}
         for outputs in found["results"]
     ]
     return Ran(results, found["version"])

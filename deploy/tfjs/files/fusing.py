@@ -22,6 +22,7 @@ _FLOAT = 1  # DataType.DT_FLOAT
 
 def fused(nodes: "MutableSequence[NodeDef]", function: "FunctionDef | None" = None) -> None:
     """Fuse the nodes of a graph, or of the body of a function, in place."""
+    by_name = {node.name: node for node in nodes}
     uses: Counter[str] = Counter(_place(text) for node in nodes for text in node.input)
     if function is not None:
         uses.update(_place(text) for text in function.ret.values())
@@ -36,6 +37,8 @@ def fused(nodes: "MutableSequence[NodeDef]", function: "FunctionDef | None" = No
             continue
         bias = _only_taker(node, uses, takers)
         if bias is None or bias.op != "BiasAdd" or _place(bias.input[0]) != node.name:
+            continue
+        if node.op == "MatMul" and not _is_plain(bias.input[1], by_name):
             continue
         ops = ["BiasAdd"]
         last = bias
@@ -86,6 +89,17 @@ def _make(node: NodeDef, bias: NodeDef, last: NodeDef, ops: list[str]) -> None:
     if op == "_FusedConv2D":
         last.attr["TArgs"].list.type.append(_FLOAT)  # type: ignore[arg-type]
         last.attr["num_host_args"].i = 0
+
+
+def _is_plain(text: str, by_name: dict[str, NodeDef]) -> bool:
+    """Whether a bias is a constant, or an argument, as it is.
+
+    The kernel for WebAssembly looks at the shape that its data had first, before any reshaping.
+    """
+    node = by_name.get(_place(text))
+    while node is not None and node.op == "Identity":
+        node = by_name.get(_place(node.input[0]))
+    return node is None or node.op == "Const"
 
 
 def _only_taker(

@@ -76,8 +76,14 @@ def topology_of(
     hollow, weights, ends = _hollow(graph, outputs)
     message = encode_graph(hollow)
     fused(message.node)
+    branches = {
+        node.attr[which].func.name
+        for node in _nodes(message)
+        for which in ("then_branch", "else_branch")
+        if which in node.attr
+    }
     for function in message.library.function:
-        _plain_body(function)
+        _plain_body(function, is_branch=function.signature.name in branches)
         _name_constants(function)
         fused(function.node_def, function)
     for node in _nodes(message):
@@ -98,12 +104,22 @@ def topology_of(
         GraphSignature(_tensors(inputs, starts), _tensors(outputs, ends))
     )
     return Topology(
-        MessageToDict(message),
+        _as_json(message),
         MessageToDict(signature),
         weights,
         dict(sorted(counts.items())),
         ends,
     )
+
+
+def _as_json(message: GraphDef) -> dict[str, Any]:
+    """As JSON, with the empty lists that TensorFlow.js goes through."""
+    found: dict[str, Any] = MessageToDict(message)
+    for function in found.get("library", {}).get("function", ()):
+        for name in ("inputArg", "outputArg"):
+            function["signature"].setdefault(name, [])
+        function.setdefault("ret", {})
+    return found
 
 
 def _tensors(specs: Mapping[str, TensorSpec], nodes: Mapping[str, str]) -> dict[str, GraphTensor]:
@@ -134,7 +150,8 @@ def _hollow(
             array = np.asarray(node.attrs["value"])
             weights[made.name] = array
             if array.dtype != object:
-                made.attrs = {**made.attrs, "value": np.broadcast_to(array.dtype.type(), array.shape)}
+                zero = np.zeros((), array.dtype)
+                made.attrs = {**made.attrs, "value": np.broadcast_to(zero, array.shape)}
     ends: dict[str, str] = {}
     results: list[Value] = []
     identity = lookup("Identity")
@@ -188,11 +205,13 @@ def _rename_types(function: FunctionDef) -> None:
         arg.type = _NUMBERS.get(arg.type, arg.type)  # type: ignore[assignment]
 
 
-def _plain_body(function: FunctionDef) -> None:
+def _plain_body(function: FunctionDef, *, is_branch: bool) -> None:
     """References that TensorFlow.js reads as they are meant; results that are nodes of their own.
 
     It takes the last number of a reference for the place among all outputs, where TensorFlow means
-    that in one named output; and of two results of one node it gives one twice.
+    that in one named output; and of two results of one node it gives one twice. A loop lets go of
+    what its functions gave before, though it be a weight of the model: what a function hands on is
+    a copy, which shares its numbers.
     """
     ops = {node.name: node.op for node in function.node_def}
     for node in function.node_def:
@@ -205,7 +224,9 @@ def _plain_body(function: FunctionDef) -> None:
     for result in function.signature.output_arg:
         text = _flat(function.ret[result.name], ops)
         node_name = text.partition(":")[0]
-        if node_name in ops and (node_name in seen or text.rpartition(":")[2] != "0"):
+        is_handed_on = ops.get(node_name, "Const" if is_branch else "") == "Const"
+        is_second = node_name in seen or (":" in text and text.rpartition(":")[2] != "0")
+        if is_handed_on or (node_name in ops and is_second):
             name = f"{node_name}/result"
             while name in taken:
                 name += "_"

@@ -12,6 +12,8 @@ from pinnace.ops.registry import lookup
 
 # Ops that change the list they take; branches and loops may.
 _CHANGES = frozenset({"TensorListSetItem", "TensorListPushBack", "TensorListPopBack"})
+# Op -> which input it puts into the list.
+ITEMS = {"TensorListSetItem": 2, "TensorListPushBack": 1}
 _FRESH = frozenset({"TensorListReserve", "EmptyTensorList"})
 
 

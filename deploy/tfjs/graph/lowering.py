@@ -9,7 +9,8 @@ import numpy as np
 
 from pinnace.deploy.refusals import Refusal, UnconvertibleError, refused
 from pinnace.deploy.tfjs.facts import KnownOp, known_ops
-from pinnace.deploy.tfjs.graph.lists import with_own_lists
+from pinnace.deploy.tfjs.graph.functions import choice, with_arguments, with_results_of_both
+from pinnace.deploy.tfjs.graph.lists import ITEMS, with_own_lists
 from pinnace.deploy.tfjs.graph.rewriting import Rewrite, rules
 from pinnace.deploy.tfjs.graph.rules.arithmetic import NARROW
 from pinnace.deploy.tfjs.graph.rules.randoms import REASON
@@ -64,12 +65,13 @@ class Lowered:
         graph: it, with functions for branches and loops.
         counts: op of the program -> how often it was written.
         dtypes: "int64 -> int32" and the like -> how many tensors are computed so.
-        dropped: op -> how often it was left out.
+        types: that its tensors have.
     """
 
     graph: Graph
     counts: dict[str, int]
     dtypes: dict[str, int]
+    types: frozenset[DType]
 
 
 def lower(graph: Graph, inputs: Mapping[str, TensorSpec], *, may_draw: bool = False) -> Lowered:
@@ -84,10 +86,15 @@ def lower(graph: Graph, inputs: Mapping[str, TensorSpec], *, may_draw: bool = Fa
         UnimplementedError: some nodes have no counterpart; the message names all of them.
     """
     state = _Lowering(may_draw)
-    made = state.graph(graph, [spec for spec in inputs.values()])
+    made = state.graph(graph, list(inputs.values()))
     if state.refused:
         raise refused(graph.name, state.refusals, FORM)
-    return Lowered(fold(made), dict(sorted(state.counts.items())), dict(sorted(state.casts.items())))
+    return Lowered(
+        fold(made),
+        dict(sorted(state.counts.items())),
+        dict(sorted(state.casts.items())),
+        frozenset(state.types),
+    )
 
 
 class _Lowering:
@@ -106,6 +113,9 @@ class _Lowering:
         self.refused: dict[tuple[str, str], list[Node]] = {}
         self.counts: Counter[str] = Counter()
         self.casts: Counter[str] = Counter()
+        self.types: set[DType] = set()
+        # Of each graph that is being lowered, the outermost first.
+        self._written: list[list[Value]] = []
 
     @property
     def refusals(self) -> list[Refusal]:
@@ -116,7 +126,12 @@ class _Lowering:
         ]
 
     def graph(self, graph: Graph, specs: Sequence[TensorSpec]) -> Graph:
-        """The graph with arguments of these specs, which are values where it has handles."""
+        """The graph with arguments of these specs, which are values where it has handles.
+
+        One that is no function's has the outputs that it had; a function gives on what it writes
+        into lists, behind them.
+        """
+        self._written.append([])
         copy = Copy(GraphBuilder(graph.name))
         given = zip(graph.inputs, graph.input_names, specs, strict=True)
         for value, name, spec in given:
@@ -132,7 +147,17 @@ class _Lowering:
             if node in arguments or node.op.traceless:
                 continue
             self._node(node, copy)
-        copy.target.set_outputs([copy.values[value] for value in graph.outputs], graph.output_names)
+        outputs = [copy.values[value] for value in graph.outputs]
+        names = list(graph.output_names)
+        written = self._written.pop()
+        if self._written:
+            # TensorFlow.js disposes what a function computed and does not give, though it stand in
+            # a list.
+            kept = {*outputs, *copy.target.inputs}
+            extra = [value for value in dict.fromkeys(written) if value not in kept]
+            names += [f"written_{number}" for number in range(len(extra))]
+            outputs += extra
+        copy.target.set_outputs(outputs, names)
         return with_own_lists(copy.target.finish())
 
     def _node(self, node: Node, copy: Copy) -> None:
@@ -159,6 +184,9 @@ class _Lowering:
                 raise
             results = _stand_in(copy.target, node)  # it was given what stands for a refused node
         outputs = (results,) if isinstance(results, Value) else results
+        for made in copy.target.nodes[first:]:
+            if made.op.name in ITEMS:
+                self._written[-1].append(made.inputs[ITEMS[made.op.name]])
         for here, there in zip(node.outputs, outputs, strict=False):
             copy.values[here] = there
             if there.dtype is here.dtype and there.shape.is_compatible_with(here.shape):
@@ -173,6 +201,7 @@ class _Lowering:
 
     def _count(self, value: Value) -> None:
         there = THERE.get(value.dtype)
+        self.types.add(value.dtype)
         if there is not None and there is not value.dtype:
             self.casts[f"{value.dtype.name} -> {there.name}"] += 1
 
@@ -183,7 +212,7 @@ class _Lowering:
         for node in nodes:
             name = node.op.name
             known = self._known.get(name)
-            if known is None:
+            if known is None or any(value.dtype is dtypes.resource for value in node.inputs):
                 raise UnconvertibleError(_missing(node))
             if node.op.effect == "random" and not self._may_draw:
                 raise UnconvertibleError(REASON)
@@ -194,13 +223,12 @@ class _Lowering:
                 )
             for value in node.outputs:
                 self._check_type(origin, value.dtype)
-            if name == "Const":
+            if name == "Const" and node.outputs[0].dtype is not dtypes.resource:
                 _check_constant(node)
 
     def _check_type(self, node: Node, dtype: DType) -> None:
-        if dtype is not dtypes.variant and dtype not in THERE:
-            what = "handles" if dtype is dtypes.resource else dtype.name
-            self._refuse(node, f"gives {what}, which {FORM} has no tensors of")
+        if dtype not in THERE and dtype is not dtypes.variant and dtype is not dtypes.resource:
+            self._refuse(node, f"gives {dtype.name}, which {FORM} has no tensors of")
 
     def _refuse_wrapping(self, node: Node) -> None:
         """Arithmetic of narrow integers wraps around where their own range ends."""
@@ -215,33 +243,91 @@ class _Lowering:
 
     def _functional(self, r: Rewrite) -> Sequence[Value]:
         node = r.node
+        if node.op.name in ("Case", "StatelessCase"):
+            return self._case(r)
         if node.op.name not in ("If", "StatelessIf", "While", "StatelessWhile"):
-            raise UnconvertibleError("chooses among several functions, which it does not have")
+            raise UnconvertibleError("runs functions in a way that it does not have")
         refs = {name: attr for name, attr in node.attrs.items() if isinstance(attr, FunctionRef)}
         count = len(next(iter(refs.values())).graph.inputs)
         arguments = r.inputs[len(r.inputs) - count :]
+        specs = [TensorSpec.of(value.shape, value.dtype) for value in arguments]
+        inner = {
+            name: self.graph(fold(decided(ref.graph)), specs) for name, ref in refs.items()
+        }
         if node.op.runs == "branch":
             test = r.inputs[0]
             r.needs(test.shape.rank == 0, "with a condition that is no single number")
             r.needs(test.dtype is not dtypes.string, "with a string as the condition")
-        specs = [TensorSpec.of(value.shape, value.dtype) for value in arguments]
-        made: dict[str, Any] = {}
-        for name, ref in refs.items():
-            inner = self.graph(fold(decided(ref.graph)), specs)
-            made[name] = FunctionRef(ref.name, inner)
-        results = [
-            value.spec
-            for value in made["body" if node.op.runs == "loop" else "then_branch"].graph.outputs
-        ]
-        for name, kinds in (("Tin", specs), ("T", specs), ("Tout", results)):
-            if name in node.attrs:
-                made[name] = tuple(kind.dtype for kind in kinds)
-        name = f"Stateless{node.op.name.removeprefix('Stateless')}"
-        added = r.outputs(name, *r.inputs, **made)
-        for there, spec, here in zip(added, results, node.outputs, strict=True):
+            branches = [inner["then_branch"], inner["else_branch"]]
+            return self._chosen(r, test, branches, arguments)
+        count = len(node.outputs)
+        body = inner["body"]
+        results = [value.spec for value in body.outputs]
+        extra = [TensorSpec.of(Shape(None), spec.dtype) for spec in results[count:]]
+        starts = [r.constant(np.zeros((), spec.dtype.numpy)) for spec in extra]
+        made = {
+            "cond": with_arguments(inner["cond"], extra),
+            "body": with_arguments(body, extra),
+        }
+        added = r.outputs(
+            "StatelessWhile",
+            *arguments,
+            *starts,
+            **{name: FunctionRef(graph.name, graph) for name, graph in made.items()},
+            T=tuple(spec.dtype for spec in (*specs, *extra)),
+        )
+        return self._refined(r, added, results)
+
+    def _refined(
+        self, r: Rewrite, added: Sequence[Value], results: Sequence[TensorSpec]
+    ) -> Sequence[Value]:
+        """The outputs of the node; what else was written into lists is noted."""
+        count = len(r.node.outputs)
+        for there, spec, here in zip(added, results, r.node.outputs, strict=False):
             is_handle = here.dtype is dtypes.resource
             there.spec = TensorSpec.of(spec.shape if is_handle else here.shape, spec.dtype)
-        return added
+        for there in added[count:]:
+            there.refine(Shape(None))
+        self._written[-1] += added[count:]
+        return added[:count]
+
+    def _chosen(
+        self, r: Rewrite, test: Value, branches: Sequence[Graph], arguments: Sequence[Value]
+    ) -> Sequence[Value]:
+        """StatelessIf of two functions of the same arguments."""
+        count = len(r.node.outputs)
+        then, other = with_results_of_both(branches[0], branches[1], count)
+        results = [value.spec for value in then.outputs]
+        added = r.outputs(
+            "StatelessIf",
+            test,
+            *arguments,
+            then_branch=FunctionRef(then.name, then),
+            else_branch=FunctionRef(other.name, other),
+            Tin=tuple(value.dtype for value in arguments),
+            Tout=tuple(spec.dtype for spec in results),
+        )
+        return self._refined(r, added, results)
+
+    def _case(self, r: Rewrite) -> Sequence[Value]:
+        """Conditions inside conditions; an index out of range takes the last function."""
+        index, arguments = r.inputs[0], r.inputs[1:]
+        specs = [TensorSpec.of(value.shape, value.dtype) for value in arguments]
+        count = len(r.node.outputs)
+        *branches, rest = [
+            self.graph(fold(decided(ref.graph)), specs) for ref in r.node.attrs["branches"]
+        ]
+        which = TensorSpec.of(index.shape, index.dtype)
+        rest = with_arguments(rest, [which])
+        for place in range(len(branches) - 1, 0, -1):
+            rest = choice(place, with_arguments(branches[place], [which]), rest, count)
+        given = [*arguments, index]
+        if not branches:
+            branches = [rest]
+        else:
+            branches[0] = with_arguments(branches[0], [which])
+        test = r.op("Equal", index, r.constant(0, index.dtype))
+        return self._chosen(r, test, [branches[0], rest], given)
 
 
 def _missing(node: Node) -> str:
@@ -249,7 +335,7 @@ def _missing(node: Node) -> str:
     name = node.op.name
     if "Table" in name or any(value.dtype is dtypes.resource for value in node.inputs):
         return (
-            f"looks something up in a table, which {FORM} keeps outside of the graph\n"
+            f"needs a table or another resource, which is not written for {FORM}\n"
             "    Try: a model that takes the numbers of the words; let JavaScript look them up"
         )
     if any(value.dtype is dtypes.string for value in (*node.inputs, *node.outputs)):

@@ -136,11 +136,9 @@ def clip_by_value(r: Rewrite) -> Value | None:
 
 
 @rule("Cast")
-def cast(r: Rewrite) -> Value | None:
+def cast(r: Rewrite) -> None:
     """Numbers as others; narrow integers have no type of their own."""
     source, target = r.inputs[0].dtype, r.attr("DstT")
-    if _alike(source) is _alike(target) and target not in NARROW:
-        return r.op("Identity", r.inputs[0])
     if target in NARROW:
         r.needs(
             source is dtypes.bool or _holds(target, source),
@@ -150,14 +148,6 @@ def cast(r: Rewrite) -> Value | None:
         source is not dtypes.complex64 and source is not dtypes.complex128,
         "of complex numbers",
     )
-    return None
-
-
-def _alike(dtype: DType) -> DType:
-    """The type that TensorFlow.js has for it."""
-    if dtype in _WHOLE:
-        return dtypes.int32
-    return dtypes.float32 if dtype.is_floating else dtype
 
 
 def _holds(target: DType, source: DType) -> bool:
