@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinnace.deploy.cli.terminal import Terminal, print_json, size_text
-from pinnace.deploy.models.finding import FROZEN, ONNX, SAVED_MODEL, find_model, unknown_name
+from pinnace.deploy.models.finding import (
+    FROZEN,
+    ONNX,
+    SAVED_MODEL,
+    find_model,
+    is_tfjs_folder,
+    unknown_name,
+)
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.visible_text import visible
 
@@ -25,7 +32,8 @@ def show(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A SavedModel's folder, or a .keras, .h5, .onnx or frozen .pb file.",
+            help="A SavedModel's folder, or a .keras, .h5, .onnx or frozen .pb file, or a model.json of "
+            "TensorFlow.js.",
             show_default=False,
         ),
     ],
@@ -84,7 +92,7 @@ def show(
     terminal = Terminal()
     written = ", ".join(filter(None, (report.writer, report.keras)))
     terminal.heading(
-        str(model if model.is_file() else folder),
+        str(model if model.is_file() or is_tfjs_folder(model) else folder),
         f"{', '.join(report.tags) or 'no tags'} · {report.format} · by {written}",
     )
     _print_signatures(terminal, report)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SAVED_MODEL, ONNX, KERAS, FROZEN = "SavedModel", "ONNX", "Keras", "frozen graph"
+TFJS = "TensorFlow.js"
+_TFJS_FILE = "model.json"
 _SUFFIXES = {
     ".onnx": ONNX,
     ".keras": KERAS,
@@ -22,6 +24,7 @@ _SUFFIXES = {
     ".hdf5": KERAS,
     ".pb": FROZEN,
     ".pbtxt": FROZEN,
+    ".json": TFJS,
 }
 _OTHERS = {
     ".tflite": "TensorFlow Lite",
@@ -41,7 +44,8 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
         path: a folder with saved_model.pb, or one of numbered versions (the newest is taken), or a
             file.
         kinds: which the caller can read. A Keras file becomes a SavedModel for one that reads
-            those and no Keras files: for as long as the process runs.
+            those and no Keras files: for as long as the process runs. So does a model of
+            TensorFlow.js.
 
     Raises:
         NotFoundError: there is none; says what is near.
@@ -55,6 +59,12 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
         raise NotFoundError(
             f"there is no {what} at {path}: there is no such file or folder{_advice(_nearby(path))}"
         )
+    if kind == SAVED_MODEL and is_tfjs_folder(path):
+        path, kind = path / _TFJS_FILE, TFJS
+    if kind == TFJS and TFJS not in kinds and SAVED_MODEL in kinds:
+        from pinnace.deploy.models.tfjs_files import saved_model_of_tfjs
+
+        return saved_model_of_tfjs(path), SAVED_MODEL
     if kind == KERAS and KERAS not in kinds and SAVED_MODEL in kinds:
         from pinnace.deploy.models.keras_files import saved_model_of
 
@@ -85,6 +95,11 @@ def unknown_name(what: str, name: str, known: Iterable[str], where: object) -> I
     advice = f"\n  Try: {visible_line(near[0])}" if near else ""
     listed = ", ".join(map(visible_line, names)) or "none"
     return InvalidArgumentError(f"{where}: there is no {what} {name!r}; it has: {listed}{advice}")
+
+
+def is_tfjs_folder(path: Path) -> bool:
+    """Whether a folder is a model of TensorFlow.js, and no SavedModel."""
+    return (path / _TFJS_FILE).is_file() and not _is_saved_model(path)
 
 
 def _is_saved_model(path: Path) -> bool:

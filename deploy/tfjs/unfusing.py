@@ -24,6 +24,7 @@ _ACTIVATIONS = {
 }
 _OUTPUTS = {
     "BiasAdd": "output",
+    "AddV2": "z",
     "Relu": "activations",
     "Relu6": "activations",
     "Elu": "activations",
@@ -59,9 +60,17 @@ def apart(
     outputs: dict[str, str] = {}
     made: list[NodeDef] = []
     changed = False
+    vectors = {
+        node.name
+        for node in nodes
+        if node.op == "Const" and len(node.attr["value"].tensor.tensor_shape.dim) == 1
+    }
     for node in nodes:
         if node.op in _PRODUCTS:
-            parts = _parts(node, taken, where, in_function=function is not None)
+            parts = _parts(node, taken, vectors, where, in_function=function is not None)
+        elif node.op == "BiasAdd" and not node.attr["data_format"].s.startswith(b"NC"):
+            parts = [NodeDef.FromString(node.SerializeToString())]
+            _as_sum(parts[0], vectors)
         elif node.op == "Prelu":
             parts = _prelu(node, node.input[0], node.input[1], taken, function is not None)
         else:
@@ -83,6 +92,14 @@ def apart(
             function.ret[name] = _renamed(function.ret[name], outputs)
 
 
+def _as_sum(part: NodeDef, vectors: set[str]) -> None:
+    """A bias that may be no vector is added: for TensorFlow.js the two are one."""
+    if part.input[1].partition(":")[0] not in vectors:
+        part.op = "AddV2"
+        for name in [name for name in part.attr if name != "T"]:
+            del part.attr[name]
+
+
 def _renamed(text: str, outputs: dict[str, str]) -> str:
     parts = text.split(":")
     if len(parts) == 3 and parts[0] in outputs:
@@ -90,7 +107,9 @@ def _renamed(text: str, outputs: dict[str, str]) -> str:
     return text
 
 
-def _parts(node: NodeDef, taken: set[str], where: str, *, in_function: bool) -> list[NodeDef]:
+def _parts(
+    node: NodeDef, taken: set[str], vectors: set[str], where: str, *, in_function: bool
+) -> list[NodeDef]:
     ops = [one.decode(errors="replace") for one in node.attr["fused_ops"].list.s]
     op, output = _PRODUCTS[node.op]
     data = [text for text in node.input if not text.startswith("^")]
@@ -113,6 +132,7 @@ def _parts(node: NodeDef, taken: set[str], where: str, *, in_function: bool) -> 
             part.attr["T"].CopyFrom(node.attr["T"])
             if "data_format" in node.attr and op != "MatMul":
                 part.attr["data_format"].CopyFrom(node.attr["data_format"])
+            _as_sum(part, vectors)
             added = [part]
         elif kind == "prelu":
             added = _prelu(node, value, rest.pop(0), taken, in_function)

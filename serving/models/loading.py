@@ -11,7 +11,7 @@ from pinnace.graph.effects import has_loops, is_pure
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.models.loaded_model import LoadedModel, SignatureDefinition, TensorDefinition
 from pinnace.serving.models.private_copy import copy_privately, held_copy
-from pinnace.serving.models.versions import is_saved_model
+from pinnace.serving.models.versions import is_saved_model, is_tfjs
 from pinnace.serving.running.limits import loading_bytes
 from pinnace.serving.running.other_shapes import OtherShapes
 
@@ -104,8 +104,8 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
     """The SavedModel in a folder, ready to run.
 
     Args:
-        path: of the folder that holds `saved_model.pb` (or `.pbtxt`), or one ONNX file; or of an
-            ONNX file.
+        path: of the folder that holds `saved_model.pb` (or `.pbtxt`), one ONNX file, or the
+            `model.json` of TensorFlow.js; or of an ONNX file.
         tags: which of several graphs, exactly; none takes the one that is tagged `serve`.
 
     Raises:
@@ -114,6 +114,8 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
         FailedPreconditionError: it has no signature to serve.
         OpError: it cannot be read or run; the message says why.
     """
+    if is_tfjs(path):
+        return _load_tfjs(path)
     if _onnx_file(path) is None and not is_saved_model(path):
         raise NotFoundError(f"{path}: saved_model.pb is missing")
     file = _onnx_file(path)
@@ -193,6 +195,19 @@ def _load_saved_model(path: Path, tags: Sequence[str], *, is_private: bool) -> L
     }
     definitions = read_definitions(path, tags)
     return LoadedModel(signatures, definitions, loaded, missing=missing, forget=forget)
+
+
+def _load_tfjs(path: Path) -> LoadedModel:
+    """A model of TensorFlow.js, whose weights are in memory then: its files are not needed again."""
+    import tempfile
+    from pathlib import Path as RealPath
+
+    from pinnace.deploy.tfjs.reading import write_saved_model
+
+    with tempfile.TemporaryDirectory(prefix="pinnace-") as folder:
+        place = RealPath(folder) / path.name
+        write_saved_model(path, place)
+        return _load_saved_model(place, (), is_private=False)
 
 
 def _onnx_file(path: Path) -> Path | None:
