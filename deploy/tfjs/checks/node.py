@@ -112,7 +112,7 @@ def run_in_node(
     """
     with ExitStack() as stack:
         cases = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pinnace-")))
-        _write_feeds(cases, feeds)
+        write_feeds(cases, feeds)
         package = resources.files("pinnace.deploy.tfjs.checks")
         program = stack.enter_context(resources.as_file(package / "check.mjs"))
         command = [runtime.node, program, kind, backend, folder, runtime.modules, cases]
@@ -128,22 +128,30 @@ def run_in_node(
                 f"export: TensorFlow.js ({backend}) was not done after {error.timeout:g} s\n"
                 "  Try: a sample that takes less, a larger verify_timeout_s, or verify=False"
             ) from error
-        answer = cases / "outputs.json"
-        if not answer.is_file():
+        if not (cases / "outputs.json").is_file():
             tail = done.stderr.decode(errors="replace").strip()[-400:]
             raise InternalError(f"export: Node ended without an answer: {tail}")
-        found = json.loads(answer.read_text())
-        errors = [found["error"]] if not found["ok"] else []
-        errors += [one["error"] for one in found.get("results", ()) if isinstance(one, dict)]
-        for error in errors:
-            lacking = _lacking(error, backend)
-            if lacking:
-                return Ran((), lacking=lacking)
-        if not found["ok"]:
-            raise InternalError(
-                f"export: TensorFlow.js ({backend}) does not run the model: {found['error']}"
-            )
-        content = (cases / "outputs.bin").read_bytes()
+        return read_answer(cases, backend)
+
+
+def read_answer(folder: Path, backend: str) -> Ran:
+    """What `check.mjs` has written.
+
+    Raises:
+        InternalError: TensorFlow.js does not take the model.
+    """
+    found = json.loads((folder / "outputs.json").read_text())
+    errors = [found["error"]] if not found["ok"] else []
+    errors += [one["error"] for one in found.get("results", ()) if isinstance(one, dict)]
+    for error in errors:
+        lacking = _lacking(error, backend)
+        if lacking:
+            return Ran((), lacking=lacking)
+    if not found["ok"]:
+        raise InternalError(
+            f"export: TensorFlow.js ({backend}) does not run the model: {found['error']}"
+        )
+    content = (folder / "outputs.bin").read_bytes()
     results = [
         str(outputs["error"])
         if isinstance(outputs, dict)
@@ -164,7 +172,8 @@ def _lacking(error: str, backend: str) -> str:
     return ""
 
 
-def _write_feeds(folder: Path, feeds: Sequence[Mapping[str, Array]]) -> None:
+def write_feeds(folder: Path, feeds: Sequence[Mapping[str, Array]]) -> None:
+    """Write inputs by name, of a run each, as `check.mjs` reads them."""
     described: list[list[dict[str, Any]]] = []
     with (folder / "inputs.bin").open("wb") as file:
         for arrays in feeds:

@@ -38,7 +38,12 @@ def fused(nodes: "MutableSequence[NodeDef]", function: "FunctionDef | None" = No
         bias = _only_taker(node, uses, takers)
         if bias is None or bias.op != "BiasAdd" or _place(bias.input[0]) != node.name:
             continue
-        if node.op == "MatMul" and not _is_plain(bias.input[1], by_name):
+        if node.op == "MatMul" and (
+            not _is_plain(bias.input[1], by_name)
+            # In WebAssembly it is fused wrong.
+            or node.attr["transpose_a"].b
+            or node.attr["transpose_b"].b
+        ):
             continue
         ops = ["BiasAdd"]
         last = bias

@@ -75,7 +75,6 @@ def topology_of(
     """
     hollow, weights, ends = _hollow(graph, outputs)
     message = encode_graph(hollow)
-    fused(message.node)
     branches = {
         node.attr[which].func.name
         for node in _nodes(message)
@@ -85,9 +84,12 @@ def topology_of(
     for function in message.library.function:
         _plain_body(function, is_branch=function.signature.name in branches)
         _name_constants(function)
-        fused(function.node_def, function)
     for node in _nodes(message):
         _complete(node)
+    fused(message.node)
+    for function in message.library.function:
+        fused(function.node_def, function)
+    for node in _nodes(message):
         if node.op == "Const":
             tensor = node.attr["value"].tensor
             if node.name not in weights:
@@ -105,7 +107,7 @@ def topology_of(
     )
     return Topology(
         _as_json(message),
-        MessageToDict(signature),
+        _with_sizes(MessageToDict(signature)),
         weights,
         dict(sorted(counts.items())),
         ends,
@@ -119,7 +121,21 @@ def _as_json(message: GraphDef) -> dict[str, Any]:
         for name in ("inputArg", "outputArg"):
             function["signature"].setdefault(name, [])
         function.setdefault("ret", {})
-    return found
+    return _with_sizes(found)
+
+
+def _with_sizes(content: Any) -> Any:
+    """The sizes that are zero, which JSON of messages leaves out."""
+    waiting = [content]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            for dim in one.get("dim", ()) if isinstance(one.get("dim"), list) else ():
+                dim.setdefault("size", "0")
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+    return content
 
 
 def _tensors(specs: Mapping[str, TensorSpec], nodes: Mapping[str, str]) -> dict[str, GraphTensor]:
@@ -180,8 +196,8 @@ def _complete(node: NodeDef) -> None:
     """Every attribute as it is: TensorFlow.js has defaults of its own."""
     for name in [name for name in node.attr if name.startswith("_")]:
         del node.attr[name]
-    op = lookup(node.op) if node.op != "FusedDepthwiseConv2dNative" else None
-    for name, definition in op.attrs.items() if op is not None else ():
+    op = lookup(node.op)
+    for name, definition in op.attrs.items():
         if name in node.attr or definition.required or definition.default is None:
             continue
         if name.startswith("_") or definition.kind in ("func", "list(func)"):

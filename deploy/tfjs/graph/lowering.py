@@ -40,7 +40,7 @@ THERE = {ours: there for there, several in TYPES.items() for ours in several}
 _HINTS = frozenset(
     """use_cudnn_on_gpu use_cudnn parallel_iterations output_shapes container shared_name N Truncate
     validate_indices validate_shape swap_memory is_training exponential_avg_factor num_split num
-    grad_x grad_y bad_indices_policy incompatible_shape_error resize_if_index_out_of_bounds
+    grad_x grad_y incompatible_shape_error resize_if_index_out_of_bounds
     data_format out_of_range dtype shape value use_inter_op_parallelism num_lower_diags align
     num_upper_diags message summarize branches max_lookahead num_args allow_negative_indices
     seed seed2""".split()
@@ -54,7 +54,11 @@ _PLAIN = frozenset(
     ZerosLike OnesLike Where If StatelessIf While StatelessWhile Const Placeholder
     CropAndResize SpaceToBatchND BatchToSpaceND DepthToSpace""".split()
 )
-_LIST_OF_OTHERS = "holds a list of lists, which TensorFlow.js does not have"
+# Ops that have kernels for complex numbers.
+_COMPLEX = frozenset(
+    """Complex Real Imag ComplexAbs FFT IFFT RFFT IRFFT Add AddV2 Sub Mul Identity Reshape Const
+    Placeholder""".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +227,10 @@ class _Lowering:
                 )
             for value in node.outputs:
                 self._check_type(origin, value.dtype)
+            if name not in _COMPLEX and any(
+                value.dtype.is_complex for value in (*node.inputs, *node.outputs)
+            ):
+                raise UnconvertibleError(f"of complex numbers, which {FORM} has no kernel for")
             if name == "Const" and node.outputs[0].dtype is not dtypes.resource:
                 _check_constant(node)
 

@@ -155,3 +155,36 @@ def _holds(target: DType, source: DType) -> bool:
         return False
     one, other = np.iinfo(target.numpy), np.iinfo(source.numpy)
     return bool(one.min <= other.min and one.max >= other.max)
+
+
+@rule("Equal", "NotEqual")
+def comparison(r: Rewrite) -> None:
+    """Of strings only one of the backends does it right."""
+    r.needs(
+        r.inputs[0].dtype is not dtypes.string,
+        "of strings, which TensorFlow.js does wrong in WebAssembly",
+    )
+
+
+@rule("Complex")
+def complex_number(r: Rewrite) -> None:
+    """Of two parts of one shape."""
+    one, other = (x.shape for x in r.inputs)
+    r.needs(one.rank is not None and one == other, "of parts that may be broadcast")
+
+
+@rule("DenseBincount")
+def bincount(r: Rewrite) -> None:
+    """How many there are, not only whether there are some."""
+    r.needs(not r.attr("binary_output"), "with binary_output, which gives other numbers there")
+
+
+@rule("StaticRegexReplace")
+def replacing(r: Rewrite) -> None:
+    """JavaScript's expressions mean the same where they are plain."""
+    pattern, rewrite = (
+        text.decode(errors="replace") if isinstance(text, bytes) else text
+        for text in (r.attr("pattern"), r.attr("rewrite"))
+    )
+    plain = not any(sign in pattern for sign in ("[[:", "(?", "\\", "$", "^", ".", "\n"))
+    r.needs(plain and "\\" not in rewrite and "$" not in rewrite, f"with {pattern!r}")

@@ -7,6 +7,7 @@ import numpy as np
 from pinnace.deploy.tfjs.graph.rewriting import Rewrite, rule
 from pinnace.framework import dtypes
 from pinnace.graph.graph import Value
+from pinnace.graph.known import known_value
 
 
 @rule("StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "EnsureShape")
@@ -22,16 +23,45 @@ def with_default(r: Rewrite) -> Value:
 
 
 @rule("OneHot")
-def one_hot(r: Rewrite) -> Value | None:
-    """TensorFlow.js puts the new axis last."""
-    axis, rank = r.attr("axis"), r.inputs[0].shape.rank
-    if axis in (-1, rank):
+def one_hot(r: Rewrite) -> Value:
+    """Which of all numbers each one is: the op has whole numbers alone in WebAssembly."""
+    indices, depth, on, off = r.inputs
+    axis, rank = int(r.attr("axis")), indices.shape.rank
+    r.needs(rank is not None or axis == -1, "of a tensor with an unknown number of axes")
+    kind = indices.dtype
+    if kind not in (dtypes.int32, dtypes.int64):
+        indices, kind = r.op("Cast", indices, DstT=dtypes.int32), dtypes.int32
+    if depth.dtype is not kind:
+        depth = r.op("Cast", depth, DstT=kind)
+    numbers = r.op("Range", r.constant(0, kind), depth, r.constant(1, kind))
+    if axis not in (-1, rank):
+        numbers = r.reshaped(numbers, [-1, *[1] * (int(rank or 0) - axis)])
+    known = r.op("Equal", r.op("ExpandDims", indices, r.constant(axis, np.int32)), numbers)
+    return r.op("SelectV2", known, on, off)
+
+
+@rule("Transpose")
+def transpose(r: Rewrite) -> Value | None:
+    """Axes counted from the first one."""
+    order = r.known(1)
+    if order is None or not np.any(np.asarray(order) < 0):
         return None
-    r.needs(rank is not None, "with an axis inside, of a tensor with an unknown number of axes")
-    made = r.same(axis=-1)[0]
-    order = list(range(rank or 0))
-    order.insert(axis, rank or 0)
-    return r.transposed(made, order)
+    return r.transposed(r.inputs[0], [int(axis) % len(order) for axis in order])
+
+
+@rule("MatrixBandPart")
+def band_part(r: Rewrite) -> Value:
+    """A mask: TensorFlow.js takes the one number for both sides."""
+    x = r.inputs[0]
+    sizes = x.shape.as_list() if x.shape.rank is not None else [None]
+    lower, upper = r.known(1), r.known(2)
+    r.needs(lower is not None and upper is not None, "of a width that is not known")
+    r.needs(None not in sizes[-2:], "of matrices of unknown size")
+    rows, columns = (np.arange(size) for size in sizes[-2:])
+    gap = columns[None, :] - rows[:, None]
+    below, above = int(lower), int(upper)
+    kept = ((below < 0) | (-gap <= below)) & ((above < 0) | (gap <= above))
+    return r.op("SelectV2", r.constant(kept), x, r.constant(0, x.dtype))
 
 
 @rule("Select")
@@ -123,16 +153,80 @@ def unpack(r: Rewrite) -> None:
     r.needs(r.inputs[0].shape.rank, "of a tensor with an unknown number of axes")
 
 
-@rule("StridedSlice", "Slice")
+@rule("Slice")
 def part(r: Rewrite) -> tuple[Value, ...] | None:
-    """Ends far beyond the last element, as slices without an end have them, in 32 bits."""
+    """Sizes far beyond the last element, in 32 bits."""
+    inputs = _within_32_bits(r)
+    return None if inputs == r.inputs else r.same(*inputs)
+
+
+def _within_32_bits(r: Rewrite) -> list[Value]:
     most = np.iinfo(np.int32).max
     inputs = list(r.inputs)
     for index in range(1, len(inputs)):
         known = r.known(index)
         if known is not None and known.dtype == np.int64 and np.any(np.abs(known) > most):
             inputs[index] = r.constant(np.clip(known, -most, most))
-    return None if inputs == r.inputs else r.same(*inputs)
+    return inputs
+
+
+@rule("StridedSlice")
+def strided_slice(r: Rewrite) -> tuple[Value, ...] | Value | None:
+    """A range for each axis, then new axes: TensorFlow.js mixes them up with an ellipsis."""
+    inputs = _within_32_bits(r)
+    new, ellipsis = int(r.attr("new_axis_mask")), int(r.attr("ellipsis_mask"))
+    if not new and not ellipsis:
+        return None if inputs == r.inputs else r.same(*inputs)
+    x = r.inputs[0]
+    limits = [known_value(value) for value in inputs[1:]]
+    r.needs(x.shape.rank is not None, "with an ellipsis, of an unknown number of axes")
+    r.needs(all(one is not None for one in limits), "with an ellipsis, at places not known")
+    begin, end, strides = ([int(n) for n in np.asarray(one)] for one in limits)
+    count, rank = len(begin), len(x.shape)
+    masks = {name: int(r.attr(f"{name}_mask")) for name in ("begin", "end", "shrink_axis")}
+    made: dict[str, list[int]] = {"begin": [], "end": [], "strides": []}
+    found = dict.fromkeys(masks, 0)
+    axes: list[str] = []  # of the result: kept, new or gone
+    spread = rank - (count - (new | ellipsis).bit_count())
+    for place in range(count):
+        bit = 1 << place
+        if ellipsis & bit:
+            for _ in range(spread):
+                _whole(made, found)
+                axes.append("kept")
+        elif new & bit:
+            axes.append("new")
+        else:
+            at = 1 << len(made["begin"])
+            for name, value in (("begin", begin), ("end", end), ("strides", strides)):
+                made[name].append(value[place])
+            for name, mask in masks.items():
+                found[name] |= at if mask & bit else 0
+            axes.append("gone" if masks["shrink_axis"] & bit else "kept")
+    while len(made["begin"]) < rank:
+        _whole(made, found)
+        axes.append("kept")
+    value = r.op(
+        "StridedSlice",
+        x,
+        *(r.constant(made[name], np.int32) for name in ("begin", "end", "strides")),
+        begin_mask=found["begin"],
+        end_mask=found["end"],
+        shrink_axis_mask=found["shrink_axis"],
+    )
+    for axis, kind in enumerate(one for one in axes if one != "gone"):
+        if kind == "new":
+            value = r.op("ExpandDims", value, r.constant(axis, np.int32))
+    return value
+
+
+def _whole(made: dict[str, list[int]], found: dict[str, int]) -> None:
+    """An axis as it is."""
+    at = 1 << len(made["begin"])
+    for name, number in (("begin", 0), ("end", 0), ("strides", 1)):
+        made[name].append(number)
+    found["begin"] |= at
+    found["end"] |= at
 
 
 @rule("Fill")

@@ -76,12 +76,14 @@ def bias_add(r: Rewrite) -> Value | None:
 
 
 @rule("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
-def batch_norm(r: Rewrite) -> tuple[Value, ...] | None:
-    """With means and variances that are given: TensorFlow.js computes none."""
+def batch_norm(r: Rewrite) -> tuple[Value, ...]:
+    """With means and variances that are given: TensorFlow.js computes none, and gives none on."""
     r.needs(not r.attr("is_training"), "in training")
-    if r.attr("data_format") not in _FIRST:
-        return None
-    return _with_channels_last(r, 0)
+    first = r.attr("data_format") in _FIRST
+    made = _with_channels_last(r, 0) if first else r.same()
+    mean, variance = r.inputs[3:5]
+    rest = [mean, variance, mean, variance, r.constant(np.zeros(0, np.float32))]
+    return (made[0], *rest[: len(r.node.outputs) - 1])
 
 
 @rule("LRN")
@@ -126,3 +128,31 @@ def _with_channels_last(
 def _ordered(values: Sequence[int], order: Sequence[int], width: int) -> tuple[int, ...]:
     pieces = [tuple(values[place * width : (place + 1) * width]) for place in order]
     return tuple(one for piece in pieces for one in piece)
+
+
+@rule("FakeQuantWithMinMaxVars")
+def fake_quantization(r: Rewrite) -> None:
+    """TensorFlow.js hands on what it takes."""
+    r.needs(False, "rounds numbers, which TensorFlow.js leaves out")
+
+
+@rule("ImageProjectiveTransformV3")
+def projection(r: Rewrite) -> None:
+    """TensorFlow.js gives other pixels at the edges."""
+    r.needs(False, "gives other pixels in TensorFlow.js")
+
+
+@rule("NonMaxSuppressionV4")
+def suppression(r: Rewrite) -> None:
+    """Without padding."""
+    r.needs(not r.attr("pad_to_max_output_size"), "with padding")
+
+
+@rule("NonMaxSuppressionV5")
+def soft_suppression(r: Rewrite) -> tuple[Value, ...]:
+    """The third output is how many there are, which TensorFlow.js does not give."""
+    r.needs(not r.attr("pad_to_max_output_size"), "with padding")
+    softness = r.known(5)
+    r.needs(softness is not None and not np.any(softness), "with scores that are made smaller")
+    indices, scores, _ = r.same()
+    return indices, scores, r.op("Size", indices)
