@@ -55,7 +55,8 @@ BENTOML_PINS := bentoml==1.4.38 onnxruntime==1.31.1
 # The converter to compare the export with; it needs TensorFlow.
 TF2ONNX_PINS := tensorflow-cpu==2.21.0 tf2onnx==1.17.0 onnx==1.23.2 onnxslim==0.1.98 onnxruntime==1.31.1
 # Runtimes of the exported models, from npm; playwright-core drives the Chromium of the system.
-EDGE_PINS := onnxruntime-node@1.30.0 onnxruntime-web@1.30.0 playwright-core@1.65.1
+EDGE_PINS := onnxruntime-node@1.30.0 onnxruntime-web@1.30.0 playwright-core@1.65.1 \
+  @tensorflow/tfjs@4.22.0 @tensorflow/tfjs-backend-wasm@4.22.0
 # Types as editors see them; the package brings no runtime of its own.
 PYRIGHT_PINS := pyright@1.1.414
 # Engines that run models, an environment each; this checkout's code is what they import.

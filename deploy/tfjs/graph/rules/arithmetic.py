@@ -136,9 +136,14 @@ def clip_by_value(r: Rewrite) -> Value | None:
 
 
 @rule("Cast")
-def cast(r: Rewrite) -> None:
+def cast(r: Rewrite) -> Value | None:
     """Numbers as others; narrow integers have no type of their own."""
-    source, target = r.inputs[0].dtype, r.attr("DstT")
+    x = r.inputs[0]
+    source, target = x.dtype, r.attr("DstT")
+    if target.is_complex and not source.is_complex:
+        part = dtypes.float32 if target is dtypes.complex64 else dtypes.float64
+        real = x if source is part else r.op("Cast", x, DstT=part)
+        return r.op("Complex", real, r.op("ZerosLike", real), Tout=target)
     if target in NARROW:
         r.needs(
             source is dtypes.bool or _holds(target, source),
@@ -148,6 +153,7 @@ def cast(r: Rewrite) -> None:
         source is not dtypes.complex64 and source is not dtypes.complex128,
         "of complex numbers",
     )
+    return None
 
 
 def _holds(target: DType, source: DType) -> bool:
