@@ -264,3 +264,61 @@ def test_the_list_of_ops_is_that_of_the_package(modules: Path) -> None:
     kept = resources.files("pinnace.deploy.tfjs.facts") / "ops.json"
     assert found.stdout == kept.read_text(), "Try: node tools/tfjs_ops.mjs NODE_MODULES > ops.json"
     assert shutil.which("node")
+
+
+# Layers models.
+
+
+def _layers(name: str) -> Any:
+    layers = tf.keras.layers
+    tf.keras.utils.set_random_seed(2)
+    if name == "pictures":
+        return tf.keras.Sequential(
+            [
+                tf.keras.Input([12, 12, 3], name="image"),
+                layers.Rescaling(1 / 127.5, offset=-1),
+                layers.ZeroPadding2D(1),
+                layers.Conv2D(4, 3, strides=2, activation="relu6"),
+                layers.BatchNormalization(),
+                layers.SeparableConv2D(6, 3, padding="same"),
+                layers.LeakyReLU(negative_slope=0.1),
+                layers.DepthwiseConv2D(2),
+                layers.PReLU(shared_axes=[1, 2]),
+                layers.UpSampling2D(2),
+                layers.Cropping2D(1),
+                layers.Conv2DTranspose(3, 2, strides=2),
+                layers.MaxPooling2D(2, padding="same"),
+                layers.AveragePooling2D(2),
+                layers.GlobalMaxPooling2D(),
+                layers.Dense(5, activation="gelu"),
+                layers.LayerNormalization(),
+                layers.Dense(2, activation="softmax"),
+            ]
+        )
+    ids = tf.keras.Input([9], name="ids")
+    x = layers.Embedding(20, 6, mask_zero=name == "masked")(ids)
+    if name == "masked":
+        x = layers.LSTM(4)(x)
+        return tf.keras.Model(ids, layers.Dense(2)(x))
+    x = layers.Bidirectional(layers.LSTM(4, return_sequences=True))(x)
+    x = layers.GRU(5, reset_after=False, return_sequences=True)(x)
+    y = layers.SimpleRNN(5, go_backwards=True, return_sequences=True)(x)
+    x = layers.Concatenate()([layers.Multiply()([x, y]), layers.Average()([x, y])])
+    x = layers.TimeDistributed(layers.Dense(4, activation="mish"))(x)
+    x = layers.Conv1D(3, 2, activation="selu")(x)
+    return tf.keras.Model(ids, [layers.GlobalAveragePooling1D()(x), layers.Flatten()(x)])
+
+
+@pytest.mark.parametrize("name", ["pictures", "masked", "recurrent"])
+def test_layers_agree(modules: Path, tmp_path: Path, name: str) -> None:
+    report = tfjs.export_layers(_layers(name), tmp_path / "m", runtime=modules)
+    assert "cpu" in report.checked
+    assert report.batches > 1
+
+
+@pytest.mark.parametrize("kind", ["float16", "uint8"])
+def test_quantised_layers_are_read_as_here(modules: Path, tmp_path: Path, kind: Any) -> None:
+    report = tfjs.export_layers(
+        _layers("recurrent"), tmp_path / "m", runtime=modules, quantize=kind
+    )
+    assert "cpu" in report.checked

@@ -121,6 +121,8 @@ class _Converting:
                 "reset_after=True, which is Keras' default, is not there\n"
                 "    Try: a graph model (--tfjs), which needs no such layer"
             )
+        if key == "padding" and value == "causal":
+            raise UnconvertibleError("padding='causal' is not there")
         if kind == "Softmax" and isinstance(value, list):
             raise UnconvertibleError(f"axis={value!r}, more than one axis")
         return list(value) if isinstance(value, tuple) else value

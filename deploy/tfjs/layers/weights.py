@@ -36,7 +36,12 @@ def _names(model: Any) -> Iterator[tuple[str, Any]]:
             # Cells and wrapped layers give no part of the name.
             for variable in layer.weights:
                 if "seed_generator" not in variable.path:
-                    yield f"{layer.name}/{_own_name(variable)}", variable
+                    name = _OTHERS.get((type(layer).__name__, _own_name(variable)))
+                    yield f"{layer.name}/{name or _own_name(variable)}", variable
+
+
+# What Keras 3 calls otherwise.
+_OTHERS = {("DepthwiseConv2D", "kernel"): "depthwise_kernel"}
 
 
 def _own_name(variable: Any) -> str:
