@@ -295,7 +295,7 @@ def _layers(name: str) -> Any:
                 layers.Dense(2, activation="softmax"),
             ]
         )
-    ids = tf.keras.Input([9], name="ids")
+    ids = tf.keras.Input([9], name="ids", dtype="int32")
     x = layers.Embedding(20, 6, mask_zero=name == "masked")(ids)
     if name == "masked":
         x = layers.LSTM(4)(x)

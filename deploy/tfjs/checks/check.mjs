@@ -64,7 +64,8 @@ export async function run(tf, kind, folder, cases) {
     let found, names;
     try {
       if (kind === "layers") {
-        found = [model.predict(model.inputNames.map((name) => feeds[name]))].flat();
+        const given = inputs.map((tensor) => feeds[tensor.name]);
+        found = [model.predict(given.length === 1 ? given[0] : given)].flat();
         names = found.map((_, index) => String(index));
       } else {
         names = model.outputNodes;

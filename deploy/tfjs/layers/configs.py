@@ -99,7 +99,9 @@ class _Converting:
                     continue
                 elif place in known:
                     made[place] = self._value(kind, place, value)
-                elif value is not None and not _equal(value, defaults.get(key)):
+                elif value in (None, "channels_last"):
+                    continue
+                elif not _equal(value, defaults.get(key)):
                     raise UnconvertibleError(f"{key}={value!r} is not read")  # noqa: TRY301 (as the others)
             except UnconvertibleError as error:
                 self._refuse(kind, name, error.message)
