@@ -146,14 +146,13 @@ def _product(copy: Copy, node: Node, affine: _Affine) -> Value:
     outputs = [TensorSpec.of(value.shape, value.dtype) for value in node.outputs]
     made = target.add_raw(node.op, inputs, node.attrs, node.name, outputs)
     made.source = node.source
-    result = made.outputs[0]
-    if np.any(affine.shift):
-        bias = _constant(target, affine.shift.astype(np.float32), f"{node.name}/bias")
-        attrs: dict[str, Any] = {"T": dtypes.float32, "data_format": "NHWC"}
-        name = affine.last.name
-        bias_add = lookup("BiasAdd")
-        result = target.add_raw(bias_add, [result, bias], attrs, name, outputs).outputs[0]
-    return result
+    # A bias of zeros, too: with it an activation behind the product is one node with it.
+    bias = _constant(target, affine.shift.astype(np.float32), f"{node.name}/bias")
+    attrs: dict[str, Any] = {"T": dtypes.float32, "data_format": "NHWC"}
+    inputs = [made.outputs[0], bias]
+    return target.add_raw(
+        lookup("BiasAdd"), inputs, attrs, affine.last.name, outputs
+    ).outputs[0]
 
 
 def _constant(graph: GraphBuilder, array: Array, name: str) -> Value:
