@@ -32,7 +32,7 @@ def logical_xor(r: Rewrite) -> Value:
 
 @rule("ApproximateEqual")
 def approximate_equal(r: Rewrite) -> Value:
-    """|x - y| < tolerance."""
+    """Nearer to each other than the tolerance."""
     x, y = r.inputs
     limit = r.constant(r.attr("tolerance"), x.dtype)
     return r.op("Less", r.op("Abs", r.op("Sub", x, y)), limit)
@@ -47,7 +47,7 @@ def erfc(r: Rewrite) -> Value:
 
 @rule("Softsign")
 def softsign(r: Rewrite) -> Value:
-    """x / (1 + |x|)."""
+    """x over 1 and the size of x."""
     x = r.inputs[0]
     return r.op("RealDiv", x, r.op("AddV2", r.constant(1, x.dtype), r.op("Abs", x)))
 
