@@ -64,7 +64,8 @@ TF2ONNX_SOURCE_PINS := tf2onnx==1.17.0
 TF2ONNX_TESTS_PINS := onnx==1.23.2 onnxruntime==1.31.1 parameterized==0.9.0 timeout-decorator==0.5.0 pytest==9.2.0 \
   iniconfig==2.3.1 pluggy==1.7.0 pygments==2.21.0 PyYAML==6.0.4
 # Runtimes of the exported models, from npm; playwright-core drives the Chromium of the system.
-EDGE_PINS := onnxruntime-node@1.30.0 onnxruntime-web@1.30.0 playwright-core@1.65.1
+EDGE_PINS := onnxruntime-node@1.30.0 onnxruntime-web@1.30.0 playwright-core@1.65.1 \
+  @tensorflow/tfjs@4.22.0 @tensorflow/tfjs-backend-wasm@4.22.0
 # Types as editors see them; the package brings no runtime of its own.
 PYRIGHT_PINS := pyright@1.1.414
 # Engines that run models, an environment each; this checkout's code is what they import.

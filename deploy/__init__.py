@@ -10,11 +10,12 @@ if TYPE_CHECKING:
 
     from pinnace.deploy import cli as cli
     from pinnace.deploy import onnx as onnx
+    from pinnace.deploy import tfjs as tfjs
 
 
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
     def __getattr__(name: str) -> ModuleType:
-        if name in {"onnx", "cli"}:
+        if name in {"onnx", "tfjs", "cli"}:
             return importlib.import_module(f"pinnace.deploy.{name}")
         raise AttributeError(f"module 'pinnace.deploy' has no attribute {name!r}")

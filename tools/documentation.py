@@ -26,6 +26,7 @@ API = TABLES / "api"
 SOURCES = {
     "onnx_coverage.md": ("core/ops", "deploy/onnx", "tests/cases"),  # it takes a minute
     "stablehlo_ops.md": ("saved_model/stablehlo",),
+    "tfjs_ops.md": ("core/ops", "deploy/tfjs"),
 }
 OTHERS = ("core", "deploy", "serving")
 

@@ -11,6 +11,7 @@ import missing_names
 import onnx_coverage
 import op_table
 import stablehlo_ops
+import tfjs_table
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "docs"
 PAGES = {
@@ -20,6 +21,7 @@ PAGES = {
     "not_here.md": missing_names.page,
     "ops.md": op_table.page,
     "stablehlo_ops.md": stablehlo_ops.page,
+    "tfjs_ops.md": tfjs_table.page,
     "onnx_coverage.md": onnx_coverage.page,  # the last: it imports tests
 }
 

@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pinnace.deploy.cli.export_tfjs import (
+    Quantize,
+    ShardBytes,
+    StructuredOutputs,
+    Tfjs,
+    TfjsLayers,
+    TfjsRuntime,
+    export_tfjs,
+)
 from pinnace.framework.visible_text import visible
 from pinnace.ops import registry
 
@@ -24,7 +33,9 @@ def export(
     ],
     output: Annotated[
         Path,
-        typer.Argument(help="The file to write: .onnx, or .tflite for LiteRT (phones, browsers)."),
+        typer.Argument(
+            help="The .onnx file to write, or .tflite for LiteRT; a folder with --tfjs."
+        ),
     ],
     signature: Annotated[
         str,
@@ -129,11 +140,54 @@ def export(
     report: Annotated[
         Path | None, typer.Option(help="Write what was done, or why not, to FILE.json or FILE.md.")
     ] = None,
+    tfjs: Tfjs = False,
+    tfjs_layers: TfjsLayers = False,
+    tfjs_runtime: TfjsRuntime = None,
+    quantize: Quantize = None,
+    shard_bytes: ShardBytes = 4 << 20,
+    structured_outputs: StructuredOutputs = False,
 ) -> None:
-    """Convert MODEL to ONNX or .tflite, run it there and compare."""
+    """Convert MODEL to ONNX, .tflite or, with --tfjs, TensorFlow.js, run it there and compare."""
     from pinnace.deploy.cli.export_lite import ENDING, export_lite, refuse_lite_options
     from pinnace.deploy.cli.inputs import read_arrays, shapes_of
     from pinnace.framework.errors import InvalidArgumentError
+
+    if tfjs or tfjs_layers:
+        export_tfjs(
+            model if tfjs_layers else _found(model, inputs, outputs),
+            output,
+            layers=tfjs_layers,
+            others={
+                "opset": opset != 18,
+                "ir-version": ir_version != 8,
+                "float16": float16,
+                "int8": int8,
+                "int8-static": int8_static,
+                "calibration": calibration,
+                "external-data": external_data,
+                "ort": ort,
+                "profile": profile,
+                "web": web,
+                "web-runtime": web_runtime,
+                "cut-strings": cut_strings,
+                "channels-first": channels_first,
+            },
+            signature=signature,
+            quantize=quantize,
+            shard_bytes=shard_bytes,
+            runtime=tfjs_runtime,
+            sample=None if sample is None else read_arrays(sample),
+            report=report,
+            verify_timeout_s=verify_timeout,
+            tags=tags.split(",") if tags else None,
+            shapes=shapes_of(shapes or []),
+            allow_random=allow_random,
+            structured_outputs=structured_outputs,
+        )
+        return
+    if tfjs_runtime or quantize or structured_outputs or shard_bytes != 4 << 20:
+        raise InvalidArgumentError("--quantize, --shard-bytes and the like belong to --tfjs")
+    from pinnace.deploy import onnx
 
     if int8_static != (calibration is not None):
         raise InvalidArgumentError(
@@ -171,7 +225,6 @@ def export(
         )
         return
     refuse_lite_options(output, input_type, output_type, allow_flex=allow_flex)
-    from pinnace.deploy import onnx
 
     gc.freeze()  # what was imported stays: the collector need not look at it again
     try:

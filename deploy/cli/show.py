@@ -16,6 +16,7 @@ from pinnace.deploy.models.finding import (
     ONNX,
     SAVED_MODEL,
     find_model,
+    is_rewritten,
     unknown_name,
 )
 from pinnace.framework.errors import InvalidArgumentError
@@ -32,7 +33,8 @@ def show(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A SavedModel's or ydf's folder, or a .keras, .h5, .onnx, jax.export or .pb file.",
+            help="A SavedModel's or ydf's folder, a .keras, .h5, .onnx, jax.export or .pb file, or a "
+            "model.json of TensorFlow.js.",
             show_default=False,
         ),
     ],
@@ -98,7 +100,7 @@ def show(
     terminal = Terminal()
     written = ", ".join(filter(None, (report.writer, report.keras)))
     terminal.heading(
-        str(model if model.is_file() else folder),
+        str(model if model.is_file() or is_rewritten(model) else folder),
         f"{', '.join(report.tags) or 'no tags'} · {report.format} · by {written}",
     )
     _print_signatures(terminal, report)

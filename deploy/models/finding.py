@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SAVED_MODEL, ONNX, KERAS, FROZEN = "SavedModel", "ONNX", "Keras", "frozen graph"
-STABLEHLO, FOREST = "StableHLO", "ydf forest"
+STABLEHLO, FOREST, TFJS = "StableHLO", "ydf forest", "TensorFlow.js"
 # How a file begins is enough to know that it is a program of StableHLO.
 _START = 4096
+_TFJS_FILE = "model.json"
 _SUFFIXES = {
     ".onnx": ONNX,
     ".keras": KERAS,
@@ -28,9 +29,10 @@ _SUFFIXES = {
     ".hdf5": KERAS,
     ".pb": FROZEN,
     ".pbtxt": FROZEN,
+    ".json": TFJS,
 }
 # What becomes a SavedModel for who reads those.
-_REWRITTEN = (KERAS, STABLEHLO, FOREST)
+_REWRITTEN = (KERAS, STABLEHLO, FOREST, TFJS)
 _OTHERS = {
     ".tflite": "TensorFlow Lite",
     ".ckpt": "a checkpoint",
@@ -48,8 +50,9 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
     Args:
         path: a folder with saved_model.pb, or one of numbered versions (the newest is taken), or a
             file.
-        kinds: which the caller can read. A Keras file, a program of StableHLO, or a folder of ydf
-            becomes a SavedModel for one that reads those alone: for as long as the process runs.
+        kinds: which the caller can read. A Keras file, a program of StableHLO, a folder of ydf or a
+            model of TensorFlow.js becomes a SavedModel for one that reads those alone: for as long
+            as the process runs.
 
     Raises:
         NotFoundError: there is none; says what is near.
@@ -63,6 +66,8 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
         raise NotFoundError(
             f"there is no {what} at {path}: there is no such file or folder{_advice(_nearby(path))}"
         )
+    if kind == TFJS and path.is_dir():
+        path = path / _TFJS_FILE
     if kind in _REWRITTEN and kind not in kinds and SAVED_MODEL in kinds:
         from pinnace.deploy.models import rewritten
 
@@ -87,9 +92,9 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
 
 
 def is_rewritten(path: Path) -> bool:
-    """Whether a server takes a path though it is no SavedModel: StableHLO, or a folder of ydf."""
+    """Whether a server takes a path that is no SavedModel: StableHLO, ydf's, TensorFlow.js's."""
     if path.is_dir():
-        return _kind_of_folder(path) == FOREST
+        return _kind_of_folder(path) in {FOREST, TFJS}
     return path.is_file() and _kind_of_file(path) == STABLEHLO
 
 
@@ -115,9 +120,11 @@ def _kind_of_file(path: Path) -> str | None:
 
 
 def _kind_of_folder(path: Path) -> str:
-    """A folder of ydf by the names of its files; any other may be a SavedModel."""
+    """A folder of ydf or TensorFlow.js by the names of its files; any other may be a SavedModel."""
     if _is_saved_model(path) or not path.is_dir():
         return SAVED_MODEL
+    if (path / _TFJS_FILE).is_file():
+        return TFJS
     return FOREST if prefix_of(path) is not None else SAVED_MODEL
 
 

@@ -95,8 +95,27 @@ def from_forest(path: Path, folder: Path) -> str:
     return "the forest of ydf read as a SavedModel with one signature"
 
 
+def from_tfjs(path: Path, folder: Path) -> str:
+    """Write a graph model or a layers model of TensorFlow.js.
+
+    Raises:
+        OpError: the files are damaged, or are no model of TensorFlow.js.
+    """
+    from pinnace.deploy.tfjs.reading import LAYERS, kind_of, read_content, write_saved_model
+
+    _, content = read_content(path)
+    if kind_of(content) == LAYERS:
+        from pinnace.deploy.tfjs.layers.reading import load_layers
+
+        load_layers(path).export(folder, verbose=False)
+    else:
+        write_saved_model(path, folder)
+    return "a model of TensorFlow.js, read as a SavedModel"
+
+
 _WRITERS: dict[str, Callable[[Path, Path], str]] = {
     "Keras": from_keras,
     "StableHLO": from_stablehlo,
     "ydf forest": from_forest,
+    "TensorFlow.js": from_tfjs,
 }

@@ -11,6 +11,7 @@ from pinnace.deploy.models.finding import is_rewritten
 from pinnace.framework.errors import CODE_NAMES, OK, InvalidArgumentError, NotFoundError
 
 _MAX_VERSION = 2**63 - 1
+_TFJS_FILE = "model.json"
 _KERAS_FILES = (".keras", ".h5", ".hdf5")
 
 
@@ -51,8 +52,8 @@ def find_versions(base_path: str) -> dict[int, Path]:
     """The versions on the disk, by number.
 
     Args:
-        base_path: folder of numbered folders; a folder that is itself a SavedModel is its own
-            version 1, as is an ONNX file.
+        base_path: folder of numbered folders; a folder that is itself a SavedModel, or a model of
+            TensorFlow.js, is its own version 1, as is an ONNX file.
 
     Raises:
         NotFoundError: there is no such folder.
@@ -73,7 +74,7 @@ def find_versions(base_path: str) -> dict[int, Path]:
             advice = f"\n  Try: pinnace edit {base} {base.with_suffix('') / '1'}"
         raise NotFoundError(
             f"{base_path}: is a file; a model that is served is a SavedModel, a folder of numbered "
-            f"ones, or a .onnx file{advice}"
+            f"ones, a model of TensorFlow.js, or a .onnx file{advice}"
         ) from None
     found: dict[int, Path] = {}
     for name in names:
@@ -86,6 +87,11 @@ def find_versions(base_path: str) -> dict[int, Path]:
 def is_saved_model(path: Path) -> bool:
     """Whether a folder is a SavedModel, in the binary or the text form."""
     return any(is_file(file) for file in _messages(path))
+
+
+def is_tfjs(path: Path) -> bool:
+    """Whether a folder is a model of TensorFlow.js, and no SavedModel."""
+    return is_file(path / _TFJS_FILE) and not is_saved_model(path)
 
 
 def is_file(path: Path) -> bool:
@@ -114,6 +120,8 @@ def take_fingerprint(path: Path) -> tuple[object, ...]:
     """A fingerprint that changes with the version's files: their sizes and times."""
     prints: list[object] = []
     parts = [path] if is_file(path) else [*_messages(path), *_matching(path, "*.onnx")]
+    if is_tfjs(path):
+        parts += [path / _TFJS_FILE, *_matching(path, "*.bin")]
     for file in (*parts, *_matching(path / "variables", "*")):
         try:
             stat = file.stat()

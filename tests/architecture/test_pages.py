@@ -77,6 +77,18 @@ def test_every_op_of_stablehlo_is_translated_or_refused_with_a_reason(tmp_path: 
     assert {"dot_general", "dynamic_gather"} <= {row[0] for row in page["Translated"]}
 
 
+def test_every_op_is_written_for_tensorflow_js_or_is_not_there(tmp_path: Path) -> None:
+    page = rows("tfjs_ops.md", tmp_path)
+    written = [row for part in ("As it is", "By a rule") for row in page[part]]
+    assert [row for row in written if len(row) != 2 or not all(row)] == []
+    names = {row[0] for row in written}
+    missing = {row[0] for row in page["Not there"]}
+    assert len(names) > 200
+    assert not names & missing
+    ops = [row[0] for found in rows("ops.md", tmp_path).values() for row in found]
+    assert set(ops) == names | missing
+
+
 def test_every_flag_says_what_it_does(tmp_path: Path) -> None:
     page = rows("flags.md", tmp_path)
     said = [row for found in page.values() for row in found]

@@ -1,0 +1,230 @@
+"""Comparing another runtime's answers with pinnace's.
+
+The runtime is asked for all runs at once: one that is a process of its own is started once.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pinnace.deploy.program.sources import Program
+from pinnace.deploy.sampling.samples import Run
+from pinnace.framework import dtypes
+from pinnace.framework.dtypes import DType
+from pinnace.framework.errors import InternalError, OpError
+from pinnace.framework.shapes import Shape
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array
+
+# Relative to the largest absolute value of an output: sums of a thousand terms differ by some 1e-6
+# of their size, and a network chains a few dozen of them.
+TOLERANCES: dict[DType, float] = {
+    dtypes.float64: 1e-5,
+    dtypes.float32: 1e-5,
+    dtypes.float16: 2e-3,
+    dtypes.bfloat16: 2e-2,
+    dtypes.complex64: 1e-5,
+    dtypes.complex128: 1e-5,
+}
+# How much an output may move when the inputs move by one unit in the last place, times this, is
+# allowed as well.
+_CONDITION = 8.0
+
+# Of a run that fails there, why it does.
+_ORDINARY = {"drawn", "sample"}
+Runs = Callable[[Sequence[Sequence[Array]]], Sequence[Mapping[str, Array] | str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How well the answers agree.
+
+    Attributes:
+        largest: output -> the largest absolute difference.
+        relative: output -> the same, relative to the output's largest value.
+        batches: how many sets of inputs.
+        kinds: of inputs -> how many sets.
+        failed: kind of inputs at a corner, or that give nothing -> why the runtime does not take
+            them.
+    """
+
+    largest: Mapping[str, float]
+    relative: Mapping[str, float]
+    batches: int
+    kinds: Mapping[str, int]
+    failed: Mapping[str, str]
+
+
+def agreement(
+    program: Program,
+    run_all: Runs,
+    runs: Sequence[Run],
+    runtime: str,
+    drawn: Sequence[str] = (),
+    slack: float = 0.0,
+) -> Agreement:
+    """Run the runtime on the same inputs, and compare.
+
+    Args:
+        program: the model itself.
+        run_all: the runtime: inputs of every run, in order, to outputs by name; dtypes that it does
+            not have may be wider or narrower there.
+        runs: inputs, and what the model made of them.
+        runtime: its name, for errors.
+        drawn: outputs that are other numbers in each run.
+        slack: what is allowed beside the tolerance, relative to the largest value.
+
+    Raises:
+        InternalError: an output differs in shape or value, or the runtime fails on inputs that are
+            not at a corner.
+    """
+    found = run_all([run.wide or run.inputs for run in runs])
+    judge = _Judge(program, runtime, drawn, slack)
+    failed: dict[str, str] = {}
+    kinds: Counter[str] = Counter()
+    for run, results in zip(runs, found, strict=True):
+        if not isinstance(results, str):
+            kinds[run.kind] += 1
+            judge.look_at(run, results)
+        elif run.kind in _ORDINARY and all(np.size(x) for x in (*run.inputs, *run.outputs)):
+            shapes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in run.wide or run.inputs)
+            raise InternalError(
+                f"export: {runtime} fails where pinnace does not ({shapes}): {results}"
+            )
+        else:
+            failed["nothing" if run.kind in _ORDINARY else run.kind] = results
+    return Agreement(judge.largest, judge.relative, kinds.total(), dict(kinds), failed)
+
+
+class _Judge:
+    def __init__(self, program: Program, runtime: str, drawn: Sequence[str], slack: float) -> None:
+        self._program, self._runtime = program, runtime
+        self._drawn, self._slack = drawn, slack
+        self.largest = {name: 0.0 for name in program.outputs if name not in drawn}
+        self.relative = dict(self.largest)
+        self._sizes = dict(self.largest)
+
+    def look_at(self, run: Run, results: Mapping[str, Array]) -> None:
+        """Compare one run."""
+        arrays, expected = run.wide or run.inputs, run.outputs
+        if run.wide is not None:
+            last = {name: x[1:] if x.ndim else x for name, x in results.items()}
+            if self._agree(expected, last):
+                arrays, results = run.inputs, last
+            else:
+                expected = self._program.run(arrays)  # the rows may depend on each other
+        for index, (name, spec) in enumerate(self._program.outputs.items()):
+            if name not in results:
+                raise InternalError(f"export: {self._runtime} gives no output {name!r}")
+            if name in self._drawn:
+                self._check_form(name, results[name], spec)
+                continue
+            difference, size = self._difference(name, spec, expected[index], results[name])
+            self._sizes[name] = max(self._sizes[name], size)
+            if run.kind not in _ORDINARY:
+                size = self._sizes[name]  # what is zero there has no size of its own
+            if difference > self._tolerance(spec.dtype) * size:
+                allowed = self._allowed(arrays, expected, index, spec.dtype, size)
+                if difference > allowed:
+                    raise InternalError(
+                        f"export: output {name!r} differs by {difference:.3g} in {self._runtime}, "
+                        f"allowed is {allowed:.3g} (its largest value is {size:.3g}; inputs: "
+                        f"{run.kind})"
+                    )
+            self.largest[name] = max(self.largest[name], difference)
+            share = difference / size if size else 0.0
+            self.relative[name] = max(self.relative[name], share)
+
+    def _tolerance(self, dtype: DType) -> float:
+        tolerance = TOLERANCES.get(dtype)
+        return 0.0 if tolerance is None else tolerance + self._slack
+
+    def _agree(self, expected: Sequence[Array], results: Mapping[str, Array]) -> bool:
+        for (name, spec), wanted in zip(self._program.outputs.items(), expected, strict=True):
+            try:
+                difference, size = self._difference(name, spec, wanted, results[name])
+            except (InternalError, KeyError):
+                return False
+            if difference > self._tolerance(spec.dtype) * size:
+                return False
+        return True
+
+    def _check_form(self, name: str, got: Array, spec: TensorSpec) -> None:
+        if not spec.shape.is_compatible_with(Shape.of(got.shape)):
+            raise InternalError(
+                f"export: output {name!r} has shape {list(got.shape)} in {self._runtime}, the "
+                f"signature says {spec.text}"
+            )
+
+    def _difference(
+        self, name: str, spec: TensorSpec, expected: Array, got: Array
+    ) -> tuple[float, float]:
+        """The largest difference of an output, and its largest value."""
+        expected, got = np.asarray(expected), np.asarray(got)
+        if expected.shape != got.shape:
+            raise InternalError(
+                f"export: output {name!r} has shape {list(got.shape)} in {self._runtime}, "
+                f"{list(expected.shape)} in pinnace"
+            )
+        if spec.dtype is dtypes.string:
+            same = [
+                _bytes(a) == _bytes(b)
+                for a, b in zip(expected.reshape(-1), got.reshape(-1), strict=True)
+            ]
+            return (0.0 if all(same) else np.inf), 0.0
+        kinds = {"b": "b", "i": "i", "u": "i", "c": "c"}
+        if kinds.get(expected.dtype.kind, "f") != kinds.get(got.dtype.kind, "f"):
+            raise InternalError(
+                f"export: output {name!r} is {got.dtype} in {self._runtime}, {expected.dtype} in "
+                "pinnace"
+            )
+        if not expected.size:
+            return 0.0, 0.0
+        if spec.dtype.is_complex:
+            a, b = expected.astype(np.complex128), got.astype(np.complex128)
+            return float(np.max(np.abs(a - b))), float(np.max(np.abs(a)))
+        if not spec.dtype.is_floating:
+            gap = np.abs(expected.astype(np.float64) - got.astype(np.float64))
+            return float(np.max(gap)), 0.0
+        a, b = expected.astype(np.float64), got.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            same_kind = (np.isnan(a) == np.isnan(b)) & ((np.isinf(a) | np.isinf(b)) <= (a == b))
+        if not same_kind.all():
+            raise InternalError(
+                f"export: output {name!r} is NaN or infinite in other places in {self._runtime} "
+                "than in pinnace"
+            )
+        finite = np.isfinite(a)
+        if not finite.any():
+            return 0.0, 0.0
+        return float(np.max(np.abs(a[finite] - b[finite]))), float(np.max(np.abs(a[finite])))
+
+    def _allowed(
+        self,
+        arrays: Sequence[Array],
+        expected: Sequence[Array],
+        index: int,
+        dtype: DType,
+        size: float,
+    ) -> float:
+        """The tolerance, wider where the model itself magnifies the rounding of its inputs."""
+        tolerance = self._tolerance(dtype) * size
+        if not dtype.is_floating:
+            return tolerance
+        moved = [
+            np.nextafter(x, np.array(np.inf, x.dtype)) if x.dtype.kind == "f" else x for x in arrays
+        ]
+        try:
+            again = self._program.run(moved)[index].astype(np.float64)
+        except (OpError, ValueError, IndexError, TypeError):
+            return tolerance
+        with np.errstate(invalid="ignore"):
+            gap = np.abs(again - expected[index].astype(np.float64))
+        gap = gap[np.isfinite(gap)]
+        return max(tolerance, _CONDITION * float(gap.max())) if gap.size else tolerance
+
+
+def _bytes(text: object) -> bytes:
+    return text if isinstance(text, bytes) else str(text).encode()

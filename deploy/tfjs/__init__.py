@@ -1,0 +1,29 @@
+"""Models for TensorFlow.js, written and read.
+
+`exporting` walks through an export: `graph` puts the program (`deploy/program`) into the ops that
+TensorFlow.js has (`facts`), `files` write it, `checks` run it in TensorFlow.js itself, in Node.
+`reading` makes a function of a graph model, `unfusing` takes its fused nodes apart. `layers` writes
+and reads Keras models as layers models.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from pinnace.deploy.tfjs.exporting import export as export
+from pinnace.deploy.tfjs.reading import load as load
+from pinnace.deploy.tfjs.report import TfjsReport as TfjsReport
+
+if TYPE_CHECKING:
+    from pinnace.deploy.tfjs.layers.reading import load_layers as load_layers
+    from pinnace.deploy.tfjs.layers.writing import export_layers as export_layers
+
+
+if not TYPE_CHECKING:  # Keras is loaded for those that ask for it
+
+    def __getattr__(name: str) -> Any:
+        if name == "export_layers":
+            from pinnace.deploy.tfjs.layers.writing import export_layers as found
+        elif name == "load_layers":
+            from pinnace.deploy.tfjs.layers.reading import load_layers as found
+        else:
+            raise AttributeError(f"module 'pinnace.deploy.tfjs' has no attribute {name!r}")
+        return found

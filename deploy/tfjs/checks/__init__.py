@@ -1,0 +1,1 @@
+"""The written model in TensorFlow.js itself, in Node: `node` runs it, `comparing` looks at it."""

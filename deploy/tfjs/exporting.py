@@ -1,0 +1,380 @@
+"""export: freeze, fold, lower, write, run in TensorFlow.js, compare, put in place."""
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pinnace.deploy.program.draws import drawn_outputs
+from pinnace.deploy.program.freezing import freeze
+from pinnace.deploy.program.sources import Program, find_program, refuse_own_files
+from pinnace.deploy.program.states import with_states
+from pinnace.deploy.sampling.comparing import TOLERANCES, Agreement, agreement
+from pinnace.deploy.sampling.corners import corners_of
+from pinnace.deploy.sampling.reference import reference
+from pinnace.deploy.sampling.samples import Run, runs_of
+from pinnace.deploy.tfjs.checks.node import NodeRuntime, find_runtime, run_in_node
+from pinnace.deploy.tfjs.files.folder import check_target, staged_folder, write_model
+from pinnace.deploy.tfjs.files.topology import Topology, topology_of
+from pinnace.deploy.tfjs.files.weights import KINDS, SHARD_BYTES, Quantization, write_weights
+from pinnace.deploy.tfjs.graph.folding import with_folded_channels
+from pinnace.deploy.tfjs.graph.lowering import Lowered, lower
+from pinnace.deploy.tfjs.reading import load
+from pinnace.deploy.tfjs.report import NOT_VERIFIED, TfjsReport, write_report
+from pinnace.engine.passes.fold import fold
+from pinnace.framework import dtypes
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.tensor import Array
+from pinnace.framework.versions import VERSION
+
+GRAPH_MODEL = "graph-model"
+# A run of theirs waits for the result of a node.
+_ASYNC = frozenset({"StatelessIf", "StatelessWhile", "If", "While", "Where", "ListDiff"})
+_HALVES = (dtypes.float16, dtypes.bfloat16)
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The arguments of `export`, which explains them."""
+
+    folder: Path
+    quantize: Quantization | None
+    shard_bytes: int
+    verify: bool
+    runtime: NodeRuntime | None
+    sample: Mapping[str, Any] | None
+    allow_random: bool
+    structured_outputs: bool
+
+
+def export(
+    model: object,
+    folder: str | os.PathLike[str],
+    signature: str = "serving_default",
+    *,
+    quantize: Quantization | None = None,
+    shard_bytes: int = SHARD_BYTES,
+    verify: bool = True,
+    runtime: str | os.PathLike[str] | None = None,
+    sample: Mapping[str, Any] | None = None,
+    report: str | os.PathLike[str] | None = None,
+    verify_timeout_s: float = 60.0,
+    tags: str | Sequence[str] | None = None,
+    shapes: Mapping[str, Any] | None = None,
+    allow_random: bool = False,
+    structured_outputs: bool = False,
+) -> TfjsReport:
+    """Write a model as a graph model of TensorFlow.js, checked by TensorFlow.js itself in Node.
+
+    Args:
+        model: the folder of a SavedModel, the file of a frozen graph, what `saved_model.load` or
+            `saved_model.load_frozen_graph` gave, a Keras model, or a ConcreteFunction.
+        folder: gets `model.json` and the weights in shards; what it held before is replaced.
+        signature: which one; of a model with one signature that one, whatever its name.
+        quantize: how weights of float32 are stored: "float16", or "uint8" or "uint16" with a scale
+            and the least number for each weight. TensorFlow.js computes with float32 all the same.
+        shard_bytes: the size of a file of weights.
+        verify: whether TensorFlow.js is asked to load the model and to give the same outputs, if it
+            is there; if it is not, the report and a line of the log say so.
+        runtime: the `node_modules` folder with `@tensorflow/tfjs` (and
+            `@tensorflow/tfjs-backend-wasm`), or the folder it is in; None looks for it here and
+            above.
+        sample: inputs to compare on, by name; None draws some.
+        report: a `.json` or `.md` file that tells the same as what is returned.
+        verify_timeout_s: the longest that one run of the check may take, in seconds.
+        tags: which of several graphs of a folder; None takes the only one, or that for serving.
+        shapes: of inputs by name, None for a size that may be any.
+        allow_random: whether TensorFlow.js may draw where the model draws numbers without a seed of
+            its own.
+        structured_outputs: whether `predict` gives the outputs by name, as an object.
+
+    Returns:
+        What was written and how well it agrees.
+
+    Raises:
+        UnimplementedError: the model has ops that cannot be written; the message names all of them
+            with their nodes and the lines that called them.
+        NotFoundError: there is no such model or signature, no folder for the folder, or no
+            TensorFlow.js where `runtime` says.
+        InvalidArgumentError: a wrong option, or a weight that is NaN.
+        FailedPreconditionError: the folder holds other things.
+        DeadlineExceededError: a run of the check took too long.
+        InternalError: what was made differs from the model. Nothing is written.
+    """
+    refuse_own_files(model, folder)
+    check_options(quantize, shard_bytes)
+    check_target(folder)
+    found = find_program(model, signature, [tags] if isinstance(tags, str) else tags, shapes)
+    program = with_states(replace(found, limit_s=verify_timeout_s))
+    told = export_program(
+        program,
+        Options(
+            folder=Path(folder),
+            quantize=quantize,
+            shard_bytes=shard_bytes,
+            verify=verify,
+            runtime=runtime_for(runtime, verify=verify),
+            sample=sample,
+            allow_random=allow_random,
+            structured_outputs=structured_outputs,
+        ),
+    )
+    if report is not None:
+        write_report(report, told)
+    return told
+
+
+def check_options(quantize: str | None, shard_bytes: int) -> None:
+    """Refuse wrong options before any work is done.
+
+    Raises:
+        InvalidArgumentError: one is wrong.
+    """
+    if quantize is not None and quantize not in KINDS:
+        raise InvalidArgumentError(
+            f"export: quantize must be one of {', '.join(KINDS)} or None, got {quantize!r}"
+        )
+    if not isinstance(shard_bytes, int) or isinstance(shard_bytes, bool) or shard_bytes < 1024:
+        raise InvalidArgumentError(
+            f"export: shard_bytes must be a number of bytes from 1024 on, got {shard_bytes!r}"
+        )
+
+
+def runtime_for(given: str | os.PathLike[str] | None, *, verify: bool) -> NodeRuntime | None:
+    """TensorFlow.js, if it is asked; a line of the log if it is not there."""
+    if not verify:
+        return None
+    found = find_runtime(given)
+    if found is None:
+        _log.warning("export: %s", NOT_VERIFIED)
+    return found
+
+
+def export_program(program: Program, options: Options) -> TfjsReport:
+    """Write a program; see `export`."""
+    frozen = freeze(program)
+    folded = replace(fold(frozen.graph), output_names=tuple(program.outputs))
+    lowered = lower(folded, program.inputs, may_draw=options.allow_random)
+    graph = with_folded_channels(lowered.graph)
+    topology = topology_of(graph, program.inputs, program.outputs)
+    drawn = drawn_outputs(folded)
+    with staged_folder(options.folder) as stage:
+        size = _write(stage, program, topology, options, options.quantize)
+        slack = max((TOLERANCES[one] for one in lowered.types if one in _HALVES), default=0.0)
+        found = _check(stage, program, topology, options, drawn, slack)
+        files = tuple(sorted(one.name for one in stage.iterdir()))
+    return _report(program, topology, lowered, options, found, size, files, frozen.dropped, drawn)
+
+
+def _write(
+    stage: Path,
+    program: Program,
+    topology: Topology,
+    options: Options,
+    quantize: Quantization | None,
+) -> int:
+    """Write the files; how many bytes of weights there are."""
+    manifest, size = write_weights(stage, topology.weights, quantize, options.shard_bytes)
+    facts = {name: value for name, value in program.facts.items() if value}
+    metadata: dict[str, Any] = {"pinnace": {**facts, "source": program.source}}
+    if options.structured_outputs:
+        metadata["structuredOutputKeys"] = list(program.outputs)
+    content = {
+        "format": GRAPH_MODEL,
+        "generatedBy": facts.get("source_tensorflow_version", "pinnace"),
+        "convertedBy": f"pinnace {VERSION}",
+        "signature": topology.signature,
+        "userDefinedMetadata": metadata,
+        "modelTopology": topology.message,
+        "weightsManifest": manifest,
+    }
+    write_model(stage, content)
+    return size
+
+
+@dataclass(slots=True)
+class _Found:
+    """The result of a check.
+
+    Attributes:
+        slack: what is allowed beside the tolerance: TensorFlow.js does not round to half precision.
+    """
+
+    checked: dict[str, str]
+    lacking: dict[str, str]
+    slack: float = 0.0
+    agreement: Agreement | None = None
+    moved: Mapping[str, tuple[float, float]] | None = None
+
+
+def _check(
+    stage: Path,
+    program: Program,
+    topology: Topology,
+    options: Options,
+    drawn: Sequence[str],
+    slack: float,
+) -> _Found:
+    found = _Found({}, {}, slack)
+    if options.runtime is None:
+        return found
+    with reference(plain=program.is_ours):
+        runs = list(runs_of(program, options.sample))
+        if options.sample is None:
+            runs += corners_of(program, runs)
+    if options.quantize is None:
+        _compare(stage, program, runs, options, drawn, found)
+        return found
+    # What is wrong with the graph is seen with the weights that were given; the weights that are
+    # written are the ones that pinnace itself reads from the folder.
+    exact = stage / "exact"
+    exact.mkdir()
+    _write(exact, program, topology, options, None)
+    _compare(exact, program, runs, options, drawn, found)
+    for one in exact.iterdir():
+        one.unlink()
+    exact.rmdir()
+    read = _read_back(stage, program)
+    with reference(plain=True):
+        again = []
+        for run in runs:
+            arrays = _fed(program, read, run.wide or run.inputs)
+            again.append(Run(arrays, read.run(arrays), kind=run.kind))
+        found.moved = _moved(program, runs, read)
+    _compare(stage, read, again, options, drawn, found)
+    return found
+
+
+def _read_back(stage: Path, program: Program) -> Program:
+    """The model with the weights that are in the folder; inputs and outputs in its own order."""
+    concrete = load(stage)
+    return replace(
+        program,
+        concrete=concrete,
+        inputs={name: program.inputs[name] for name in concrete.array_inputs},
+        outputs={name: program.outputs[name] for name in concrete.array_outputs},
+        is_ours=True,
+        states=(),
+    )
+
+
+def _fed(program: Program, read: Program, arrays: Sequence[Array]) -> list[Array]:
+    """Inputs of the one in the order of the other."""
+    named = dict(zip(program.inputs, arrays, strict=True))
+    return [named[name] for name in read.inputs]
+
+
+def _moved(program: Program, runs: Sequence[Run], read: Program) -> dict[str, tuple[float, float]]:
+    """How far other weights move the outputs."""
+    found = {name: (0.0, 0.0) for name, spec in program.outputs.items() if spec.dtype.is_floating}
+    for run in runs:
+        results = dict(zip(read.outputs, read.run(_fed(program, read, run.inputs)), strict=True))
+        for name, wanted in zip(program.outputs, run.outputs, strict=True):
+            if name not in found or wanted.shape != results[name].shape or not wanted.size:
+                continue
+            got = results[name]
+            a, b = wanted.astype(np.float64), got.astype(np.float64)
+            with np.errstate(invalid="ignore"):
+                gap = np.abs(a - b)
+            largest = float(np.max(gap, where=np.isfinite(gap), initial=0.0))
+            size = float(np.max(np.abs(a), where=np.isfinite(a), initial=0.0))
+            before = found[name]
+            found[name] = (
+                max(before[0], largest),
+                max(before[1], largest / size if size else 0.0),
+            )
+    return found
+
+
+def _compare(
+    stage: Path,
+    program: Program,
+    runs: Sequence[Run],
+    options: Options,
+    drawn: Sequence[str],
+    found: _Found,
+) -> None:
+    runtime = options.runtime
+    if runtime is None:
+        return
+    for backend in runtime.backends:
+        lacking: list[str] = []
+
+        def run_all(
+            inputs: Sequence[Sequence[Array]], backend: str = backend, lacking: list[str] = lacking
+        ) -> Sequence[Mapping[str, Array] | str]:
+            feeds = [dict(zip(program.inputs, arrays, strict=True)) for arrays in inputs]
+            ran = run_in_node(runtime, backend, stage, feeds, limit_s=program.limit_s)
+            if ran.lacking:
+                lacking.append(ran.lacking)
+                raise _LackingError
+            found.checked[backend] = ran.version
+            return ran.results
+
+        try:
+            name = f"TensorFlow.js ({backend})"
+            result = agreement(program, run_all, runs, name, drawn, found.slack)
+        except _LackingError:
+            found.lacking[backend] = lacking[0]
+            continue
+        before = found.agreement
+        found.agreement = result if before is None else _worse(before, result)
+
+
+class _LackingError(Exception):
+    """A backend has no kernel for an op of the model."""
+
+
+def _worse(one: Agreement, other: Agreement) -> Agreement:
+    return Agreement(
+        {name: max(value, other.largest[name]) for name, value in one.largest.items()},
+        {name: max(value, other.relative[name]) for name, value in one.relative.items()},
+        min(one.batches, other.batches),
+        one.kinds,
+        {**one.failed, **other.failed},
+    )
+
+
+def _report(
+    program: Program,
+    topology: Topology,
+    lowered: Lowered,
+    options: Options,
+    found: _Found,
+    size: int,
+    files: tuple[str, ...],
+    dropped: Mapping[str, int],
+    drawn: Sequence[str],
+) -> TfjsReport:
+    agreed = found.agreement
+    return TfjsReport(
+        path=os.fspath(options.folder),
+        kind=GRAPH_MODEL,
+        signature=program.signature,
+        inputs=dict(program.inputs),
+        outputs=dict(program.outputs),
+        output_nodes=dict(topology.output_nodes),
+        op_counts=topology.op_counts,
+        source_counts=lowered.counts,
+        dropped=dict(dropped),
+        dtypes=lowered.dtypes,
+        weight_bytes=size,
+        files=files,
+        quantize=options.quantize,
+        checked=found.checked,
+        lacking=found.lacking,
+        differences={}
+        if agreed is None
+        else {name: (largest, agreed.relative[name]) for name, largest in agreed.largest.items()},
+        quantized_differences=found.moved or {},
+        batches=0 if agreed is None else agreed.batches,
+        compared={} if agreed is None else agreed.kinds,
+        failed={} if agreed is None else agreed.failed,
+        drawn=tuple(drawn),
+        needs_async=any(op in _ASYNC or "NonMaxSuppression" in op for op in topology.op_counts),
+    )

@@ -1,0 +1,122 @@
+"""A product, its bias and its activation as one node: what TensorFlow.js has kernels for."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pinnace.proto.node_def_pb2 import NodeDef
+
+if TYPE_CHECKING:
+    from collections.abc import MutableSequence
+
+    from pinnace.proto.function_pb2 import FunctionDef
+
+# Op -> the fused op, and the name of its output.
+_FUSED = {
+    "Conv2D": ("_FusedConv2D", "output"),
+    "DepthwiseConv2dNative": ("FusedDepthwiseConv2dNative", "output"),
+    "MatMul": ("_FusedMatMul", "product"),
+}
+_ACTIVATIONS = frozenset({"Relu", "Relu6", "Elu", "LeakyRelu"})
+_FLOAT = 1  # DataType.DT_FLOAT
+
+
+def fused(nodes: "MutableSequence[NodeDef]", function: "FunctionDef | None" = None) -> None:
+    """Fuse the nodes of a graph, or of the body of a function, in place."""
+    by_name = {node.name: node for node in nodes}
+    uses: Counter[str] = Counter(_place(text) for node in nodes for text in node.input)
+    if function is not None:
+        uses.update(_place(text) for text in function.ret.values())
+    takers: dict[str, NodeDef] = {}
+    for node in nodes:
+        for text in node.input:
+            takers[_place(text)] = node
+    gone: set[str] = set()
+    outputs: dict[str, str] = {}
+    for node in list(nodes):
+        if node.op not in _FUSED or node.attr["T"].type != _FLOAT:
+            continue
+        bias = _only_taker(node, uses, takers)
+        if bias is None or bias.op != "BiasAdd" or _place(bias.input[0]) != node.name:
+            continue
+        if node.op == "MatMul" and (
+            not _is_plain(bias.input[1], by_name)
+            # In WebAssembly it is fused wrong.
+            or node.attr["transpose_a"].b
+            or node.attr["transpose_b"].b
+        ):
+            continue
+        ops = ["BiasAdd"]
+        last = bias
+        activation = _only_taker(bias, uses, takers)
+        if activation is not None and activation.op in _ACTIVATIONS:
+            if node.op == "DepthwiseConv2dNative" and activation.op == "LeakyRelu":
+                pass  # its slope would not be read
+            else:
+                ops.append(activation.op)
+                last = activation
+        if any(text.startswith("^") for one in (node, bias, last) for text in one.input):
+            continue
+        _make(node, bias, last, ops)
+        outputs[last.name] = _FUSED_OUTPUTS[last.op]
+        gone.update(one for one in (node.name, bias.name) if one != last.name)
+    for index in reversed(range(len(nodes))):
+        if nodes[index].name in gone:
+            del nodes[index]
+    if function is not None:
+        for node in nodes:
+            for place, text in enumerate(node.input):
+                node.input[place] = _renamed(text, outputs)
+        for name in list(function.ret):
+            function.ret[name] = _renamed(function.ret[name], outputs)
+
+
+_FUSED_OUTPUTS = dict(_FUSED.values())
+
+
+def _make(node: NodeDef, bias: NodeDef, last: NodeDef, ops: list[str]) -> None:
+    """Turn the last of the nodes into the fused one."""
+    attrs = NodeDef()
+    attrs.CopyFrom(node)
+    slope = last.attr["alpha"].f if last.op == "LeakyRelu" else 0.2
+    inputs = [node.input[0], node.input[1], bias.input[1]]
+    op, _ = _FUSED[node.op]
+    last.op = op
+    last.input[:] = inputs
+    last.attr.clear()
+    for name, value in attrs.attr.items():
+        if name not in ("grad_a", "grad_b"):
+            last.attr[name].CopyFrom(value)
+    last.attr["fused_ops"].list.s.extend(one.encode() for one in ops)
+    last.attr["num_args"].i = 1
+    last.attr["epsilon"].f = 0.0
+    if op != "FusedDepthwiseConv2dNative":
+        last.attr["leakyrelu_alpha"].f = slope
+    if op == "_FusedConv2D":
+        last.attr["TArgs"].list.type.append(_FLOAT)  # type: ignore[arg-type]
+        last.attr["num_host_args"].i = 0
+
+
+def _is_plain(text: str, by_name: dict[str, NodeDef]) -> bool:
+    """Whether a bias is a constant, or an argument, as it is.
+
+    The kernel for WebAssembly looks at the shape that its data had first, before any reshaping.
+    """
+    node = by_name.get(_place(text))
+    while node is not None and node.op == "Identity":
+        node = by_name.get(_place(node.input[0]))
+    return node is None or node.op == "Const"
+
+
+def _only_taker(node: NodeDef, uses: Counter[str], takers: dict[str, NodeDef]) -> NodeDef | None:
+    return takers.get(node.name) if uses[node.name] == 1 else None
+
+
+def _place(text: str) -> str:
+    return text.removeprefix("^").partition(":")[0]
+
+
+def _renamed(text: str, outputs: dict[str, str]) -> str:
+    parts = text.split(":")
+    if len(parts) == 3 and parts[0] in outputs:
+        return f"{parts[0]}:{outputs[parts[0]]}:0"
+    return text

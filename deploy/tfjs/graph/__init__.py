@@ -1,0 +1,1 @@
+"""A program in the ops that TensorFlow.js has: `lowering` by the `rules`, `folding`, `lists`."""

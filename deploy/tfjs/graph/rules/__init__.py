@@ -1,0 +1,8 @@
+"""Ops that TensorFlow.js lacks or reads otherwise, as others that mean exactly the same."""
+
+from pinnace.deploy.tfjs.graph.rules import arithmetic as arithmetic
+from pinnace.deploy.tfjs.graph.rules import arrays as arrays
+from pinnace.deploy.tfjs.graph.rules import networks as networks
+from pinnace.deploy.tfjs.graph.rules import products as products
+from pinnace.deploy.tfjs.graph.rules import randoms as randoms
+from pinnace.deploy.tfjs.graph.rules import spectra as spectra

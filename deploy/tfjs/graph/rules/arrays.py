@@ -1,0 +1,270 @@
+"""Parts of arrays, and how they are laid out."""
+
+import math
+
+import numpy as np
+
+from pinnace.deploy.tfjs.graph.rewriting import Rewrite, rule
+from pinnace.framework import dtypes
+from pinnace.graph.graph import Value
+from pinnace.graph.known import known_value
+
+
+@rule("StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "EnsureShape")
+def handed_on(r: Rewrite) -> Value:
+    """What only checks gives on what it takes."""
+    return r.op("Identity", r.inputs[0])
+
+
+@rule("PlaceholderWithDefault")
+def with_default(r: Rewrite) -> Value:
+    """No input of the model: it has its default."""
+    return r.op("Identity", r.inputs[0])
+
+
+@rule("OneHot")
+def one_hot(r: Rewrite) -> Value:
+    """Which of all numbers each one is: the op has whole numbers alone in WebAssembly."""
+    indices, depth, on, off = r.inputs
+    axis, rank = int(r.attr("axis")), indices.shape.rank
+    r.needs(rank is not None or axis == -1, "of a tensor with an unknown number of axes")
+    kind = indices.dtype
+    if kind not in (dtypes.int32, dtypes.int64):
+        indices, kind = r.op("Cast", indices, DstT=dtypes.int32), dtypes.int32
+    if depth.dtype is not kind:
+        depth = r.op("Cast", depth, DstT=kind)
+    numbers = r.op("Range", r.constant(0, kind), depth, r.constant(1, kind))
+    if axis not in (-1, rank):
+        numbers = r.reshaped(numbers, [-1, *[1] * (int(rank or 0) - axis)])
+    known = r.op("Equal", r.op("ExpandDims", indices, r.constant(axis, np.int32)), numbers)
+    return r.op("SelectV2", known, on, off)
+
+
+@rule("Transpose")
+def transpose(r: Rewrite) -> Value | None:
+    """Axes counted from the first one."""
+    order = r.known(1)
+    if order is None or not np.any(np.asarray(order) < 0):
+        return None
+    return r.transposed(r.inputs[0], [int(axis) % len(order) for axis in order])
+
+
+@rule("MatrixBandPart")
+def band_part(r: Rewrite) -> Value:
+    """A mask: TensorFlow.js takes the one number for both sides."""
+    x = r.inputs[0]
+    sizes = x.shape.as_list() if x.shape.rank is not None else [None]
+    lower, upper = r.known(1), r.known(2)
+    r.needs(lower is not None and upper is not None, "of a width that is not known")
+    r.needs(None not in sizes[-2:], "of matrices of unknown size")
+    rows, columns = (np.arange(size) for size in sizes[-2:])
+    gap = columns[None, :] - rows[:, None]
+    below, above = int(lower), int(upper)
+    kept = ((below < 0) | (-gap <= below)) & ((above < 0) | (gap <= above))
+    return r.op("SelectV2", r.constant(kept), x, r.constant(0, x.dtype))
+
+
+@rule("Select")
+def select(r: Rewrite) -> Value | None:
+    """A condition for each row, which TensorFlow.js would broadcast from the other end."""
+    test, x, y = r.inputs
+    if test.shape.rank == x.shape.rank and test.shape.rank is not None:
+        return None
+    r.needs(
+        test.shape.rank is not None and x.shape.rank is not None,
+        "of tensors with an unknown number of axes",
+    )
+    if not test.shape.rank:
+        return r.op("SelectV2", test, x, y)
+    return r.op("SelectV2", r.reshaped(test, [-1, *[1] * (len(x.shape) - 1)]), x, y)
+
+
+@rule("ResourceGather")
+def resource_gather(r: Rewrite) -> Value:
+    """From the value that stands in the place of the handle."""
+    value, indices = r.inputs
+    batch = int(r.attr("batch_dims"))
+    axis = r.constant(batch, np.int32)
+    return r.op("GatherV2", value, indices, axis, batch_dims=batch)
+
+
+@rule("ResourceGatherNd")
+def resource_gather_nd(r: Rewrite) -> Value:
+    """From the value that stands in the place of the handle."""
+    return r.op("GatherNd", *r.inputs)
+
+
+@rule("ReadVariableOp")
+def read_variable(r: Rewrite) -> Value:
+    """The value, which stands in the place of the handle."""
+    return r.op("Identity", r.inputs[0])
+
+
+@rule("VariableShape")
+def variable_shape(r: Rewrite) -> Value:
+    """The shape of the value."""
+    return r.op("Shape", r.inputs[0], out_type=r.attr("out_type"))
+
+
+@rule("Gather")
+def gather(r: Rewrite) -> Value:
+    """Along the first axis."""
+    return r.op("GatherV2", *r.inputs, r.constant(0, np.int32))
+
+
+@rule("TensorScatterAdd", "TensorScatterSub")
+def tensor_scatter(r: Rewrite) -> Value:
+    """The tensor, and what is added to each place."""
+    tensor, indices, updates = r.inputs
+    shape = r.op("Shape", tensor, out_type=indices.dtype)
+    change = r.op("ScatterNd", indices, updates, shape)
+    return r.op("AddV2" if r.node.op.name.endswith("Add") else "Sub", tensor, change)
+
+
+@rule("SpaceToBatch", "BatchToSpace")
+def blocks_of_batch(r: Rewrite) -> Value:
+    """The same number along both axes."""
+    x, edges = r.inputs
+    sizes = r.constant([r.attr("block_size")] * 2, np.int32)
+    return r.op(f"{r.node.op.name}ND", x, sizes, edges)
+
+
+@rule("SpaceToDepth")
+def space_to_depth(r: Rewrite) -> Value:
+    """Blocks of pixels, one after the other in the channels."""
+    x, block = r.inputs[0], int(r.attr("block_size"))
+    first = r.attr("data_format") == "NCHW"
+    r.needs(r.attr("data_format") in ("NHWC", "NCHW"), f"with {r.attr('data_format')}")
+    if first:
+        x = r.transposed(x, (0, 2, 3, 1))
+    sizes = x.shape.as_list()
+    r.needs(None not in sizes[1:], "of pictures of unknown size")
+    high, wide, depth = sizes[1] // block, sizes[2] // block, sizes[3]
+    parts = r.reshaped(x, [-1, high, block, wide, block, depth])
+    result = r.reshaped(
+        r.transposed(parts, (0, 1, 3, 2, 4, 5)), [-1, high, wide, block * block * depth]
+    )
+    return r.transposed(result, (0, 3, 1, 2)) if first else result
+
+
+@rule("Unpack")
+def unpack(r: Rewrite) -> None:
+    """As many as there are: the number must be known, as in TensorFlow."""
+    r.needs(r.inputs[0].shape.rank, "of a tensor with an unknown number of axes")
+
+
+@rule("Slice")
+def part(r: Rewrite) -> tuple[Value, ...] | None:
+    """Sizes far beyond the last element, in 32 bits."""
+    inputs = _within_32_bits(r)
+    return None if inputs == r.inputs else r.same(*inputs)
+
+
+def _within_32_bits(r: Rewrite) -> list[Value]:
+    most = np.iinfo(np.int32).max
+    inputs = list(r.inputs)
+    for index in range(1, len(inputs)):
+        known = r.known(index)
+        if known is not None and known.dtype == np.int64 and np.any(np.abs(known) > most):
+            inputs[index] = r.constant(np.clip(known, -most, most))
+    return inputs
+
+
+@rule("StridedSlice")
+def strided_slice(r: Rewrite) -> tuple[Value, ...] | Value | None:
+    """A range for each axis, then new axes: TensorFlow.js mixes them up with an ellipsis."""
+    inputs = _within_32_bits(r)
+    new, ellipsis = int(r.attr("new_axis_mask")), int(r.attr("ellipsis_mask"))
+    if not new and not ellipsis:
+        return None if inputs == r.inputs else r.same(*inputs)
+    x = r.inputs[0]
+    limits = [known_value(value) for value in inputs[1:]]
+    r.needs(x.shape.rank is not None, "with an ellipsis, of an unknown number of axes")
+    r.needs(all(one is not None for one in limits), "with an ellipsis, at places not known")
+    begin, end, strides = ([int(n) for n in np.asarray(one)] for one in limits)
+    count, rank = len(begin), len(x.shape)
+    masks = {name: int(r.attr(f"{name}_mask")) for name in ("begin", "end", "shrink_axis")}
+    made: dict[str, list[int]] = {"begin": [], "end": [], "strides": []}
+    found = dict.fromkeys(masks, 0)
+    axes: list[str] = []  # of the result: kept, new or gone
+    spread = rank - (count - (new | ellipsis).bit_count())
+    for place in range(count):
+        bit = 1 << place
+        if ellipsis & bit:
+            for _ in range(spread):
+                _whole(made, found)
+                axes.append("kept")
+        elif new & bit:
+            axes.append("new")
+        else:
+            at = 1 << len(made["begin"])
+            for name, value in (("begin", begin), ("end", end), ("strides", strides)):
+                made[name].append(value[place])
+            for name, mask in masks.items():
+                found[name] |= at if mask & bit else 0
+            axes.append("gone" if masks["shrink_axis"] & bit else "kept")
+    while len(made["begin"]) < rank:
+        _whole(made, found)
+        axes.append("kept")
+    value = r.op(
+        "StridedSlice",
+        x,
+        *(r.constant(made[name], np.int32) for name in ("begin", "end", "strides")),
+        begin_mask=found["begin"],
+        end_mask=found["end"],
+        shrink_axis_mask=found["shrink_axis"],
+    )
+    for axis, kind in enumerate(one for one in axes if one != "gone"):
+        if kind == "new":
+            value = r.op("ExpandDims", value, r.constant(axis, np.int32))
+    return value
+
+
+def _whole(made: dict[str, list[int]], found: dict[str, int]) -> None:
+    """An axis as it is."""
+    at = 1 << len(made["begin"])
+    for name, number in (("begin", 0), ("end", 0), ("strides", 1)):
+        made[name].append(number)
+    found["begin"] |= at
+    found["end"] |= at
+
+
+@rule("Fill")
+def fill(r: Rewrite) -> None:
+    """TensorFlow.js keeps no words here."""
+    r.needs(r.inputs[1].dtype is not dtypes.variant, "of lists")
+
+
+@rule("ZerosLike", "OnesLike")
+def like(r: Rewrite) -> None:
+    """A list of zeros would be a number."""
+    r.needs(r.inputs[0].dtype is not dtypes.variant, "of lists")
+
+
+@rule("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
+def diagonal_part(r: Rewrite) -> Value:
+    """The main diagonal: the matrix is laid out in a row, and every n + 1st taken."""
+    x = r.inputs[0]
+    sizes = x.shape.as_list() if x.shape.rank is not None else [None]
+    if len(r.inputs) > 1:
+        diagonal = r.known(1)
+        r.needs(diagonal is not None and not np.any(diagonal), "of other diagonals than the main")
+    r.needs(None not in sizes[-2:] and sizes[-1] == sizes[-2], "of matrices that are not square")
+    r.needs(sizes[:-2].count(None) < 2, "of tensors of unknown sizes")
+    size = sizes[-1]
+    leading = [-1 if n is None else n for n in sizes[:-2]]
+    rows = r.reshaped(x, [*leading, size * size])
+    places = r.constant(np.arange(size, dtype=np.int32) * (size + 1))
+    return r.op("GatherV2", rows, places, r.constant(len(leading), np.int32))
+
+
+@rule("BroadcastGradientArgs", "InvertPermutation")
+def places(r: Rewrite) -> Value:
+    """Where each number stands; known before a run, or not written."""
+    r.needs(r.node.op.name == "InvertPermutation", "which gradients need")
+    x = r.inputs[0]
+    size = x.shape[0] if x.shape.rank else None
+    r.needs(size is not None, "of unknown length")
+    indices = r.op("ExpandDims", x, r.constant(1, np.int32))
+    numbers = r.constant(np.arange(math.prod([size or 0]), dtype=x.dtype.numpy))
+    return r.op("ScatterNd", indices, numbers, r.constant([size], x.dtype))

@@ -1,0 +1,204 @@
+"""export_layers: a Keras model as a layers model, run in TensorFlow.js and compared."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pinnace.deploy.program.sources import Program, find_program
+from pinnace.deploy.sampling.comparing import Agreement, agreement
+from pinnace.deploy.sampling.corners import corners_of
+from pinnace.deploy.sampling.reference import reference
+from pinnace.deploy.sampling.samples import Run, runs_of
+from pinnace.deploy.tfjs.checks.node import NodeRuntime, run_in_node
+from pinnace.deploy.tfjs.exporting import check_options, runtime_for
+from pinnace.deploy.tfjs.files.folder import check_target, staged_folder, write_model
+from pinnace.deploy.tfjs.files.weights import SHARD_BYTES, Quantization, write_weights
+from pinnace.deploy.tfjs.layers.configs import layers_config
+from pinnace.deploy.tfjs.layers.reading import load_layers
+from pinnace.deploy.tfjs.layers.weights import named_weights
+from pinnace.deploy.tfjs.reading import LAYERS
+from pinnace.deploy.tfjs.report import TfjsReport, write_report
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.specs import TensorSpec
+from pinnace.framework.tensor import Array, Tensor
+from pinnace.framework.versions import VERSION
+from pinnace.functions.tracing import trace
+from pinnace.keras import registry
+from pinnace.keras.models.model import Model
+
+# The form of the configuration: readers tell by it that it is not that of Keras 3.
+_FORM = "2.15.0"
+
+
+def export_layers(
+    model: object,
+    folder: str | os.PathLike[str],
+    *,
+    quantize: Quantization | None = None,
+    shard_bytes: int = SHARD_BYTES,
+    verify: bool = True,
+    runtime: str | os.PathLike[str] | None = None,
+    sample: Mapping[str, Any] | None = None,
+    report: str | os.PathLike[str] | None = None,
+    verify_timeout_s: float = 60.0,
+) -> TfjsReport:
+    """Write a Keras model as a layers model of TensorFlow.js, which can be trained there.
+
+    Weights, and all that inference needs, are written; initialisers, regularisers, constraints and
+    the optimizer are not.
+
+    Args:
+        model: a sequential or functional model, or its `.keras` or `.h5` file.
+        folder: gets `model.json` and the weights in shards; what it held before is replaced.
+        quantize: how weights of float32 are stored, see `export`.
+        shard_bytes: the size of a file of weights.
+        verify: whether TensorFlow.js is asked to load the model and to give the same outputs.
+        runtime: see `export`.
+        sample: inputs to compare on, by the names of the input layers; None draws some.
+        report: a `.json` or `.md` file that tells the same as what is returned.
+        verify_timeout_s: the longest that one run of the check may take, in seconds.
+
+    Returns:
+        What was written and how well it agrees.
+
+    Raises:
+        UnimplementedError: layers, or arguments of them, that TensorFlow.js does not have.
+        InvalidArgumentError: a wrong option, or no Keras model.
+        FailedPreconditionError: the folder holds other things.
+        InternalError: what was made differs from the model. Nothing is written.
+    """
+    check_options(quantize, shard_bytes)
+    check_target(folder)
+    keras_model = _model_of(model)
+    config = layers_config(registry.serialize_keras_object(keras_model), keras_model.name)
+    program = program_of(keras_model, verify_timeout_s)
+    weights = {name: v.numpy() for name, v in named_weights(keras_model).items()}
+    node = runtime_for(runtime, verify=verify)
+    with staged_folder(folder) as stage:
+        manifest, size = write_weights(stage, weights, quantize, shard_bytes)
+        topology = {"keras_version": _FORM, "backend": "tensorflow", "model_config": config}
+        write_model(
+            stage,
+            {
+                "format": LAYERS,
+                "generatedBy": "pinnace",
+                "convertedBy": f"pinnace {VERSION}",
+                "modelTopology": topology,
+                "weightsManifest": manifest,
+            },
+        )
+        found = _Found({}, {})
+        if node is not None:
+            checked = program
+            if quantize is not None:
+                checked = program_of(load_layers(stage), verify_timeout_s)
+            found = _check(stage, checked, node, sample)
+        files = tuple(sorted(one.name for one in stage.iterdir()))
+    agreed = found.agreement
+    told = TfjsReport(
+        path=os.fspath(folder),
+        kind=LAYERS,
+        signature="",
+        inputs=dict(program.inputs),
+        outputs=dict(program.outputs),
+        weight_bytes=size,
+        files=files,
+        quantize=quantize,
+        checked=found.checked,
+        lacking=found.lacking,
+        differences={}
+        if agreed is None
+        else {name: (largest, agreed.relative[name]) for name, largest in agreed.largest.items()},
+        batches=0 if agreed is None else agreed.batches,
+        compared={} if agreed is None else agreed.kinds,
+        failed={} if agreed is None else agreed.failed,
+    )
+    if report is not None:
+        write_report(report, told)
+    return told
+
+
+def _model_of(model: object) -> Model:
+    if isinstance(model, (str, os.PathLike)):
+        from pinnace.keras.saving import load_model
+
+        place = Path(model)
+        if place.suffix.lower() not in (".keras", ".h5", ".hdf5"):
+            raise InvalidArgumentError(
+                f"export: a layers model is made of Keras layers, which {os.fspath(model)!r} does "
+                "not hold\n  Try: a .keras or .h5 file, or a graph model (--tfjs)"
+            )
+        model = load_model(place, compile=False)
+    if not isinstance(model, Model):
+        raise InvalidArgumentError(
+            f"export: a layers model is made of a Keras model, got {type(model).__name__}"
+        )
+    if not model.built:
+        raise InvalidArgumentError(
+            "export: the model is not built yet: it has no weights\n  Try: model.build(input_shape)"
+        )
+    return model
+
+
+def program_of(model: Any, limit_s: float) -> Program:
+    """The model as a function of its inputs, by the names of its input layers."""
+    from dataclasses import replace
+
+    names = [_input_name(one) for one in model.inputs]
+    specs = tuple(
+        TensorSpec(one.shape, one.dtype, name)
+        for one, name in zip(model.inputs, names, strict=True)
+    )
+
+    def call(*tensors: Tensor) -> list[Tensor]:
+        given = tensors[0] if len(tensors) == 1 else list(tensors)
+        results = model(given, training=False)
+        return list(results) if isinstance(results, (list, tuple)) else [results]
+
+    found = find_program(trace(call, specs, {}, "layers_model")[0], "layers")
+    renamed = dict(zip(names, found.inputs.values(), strict=True))
+    return replace(found, inputs=renamed, limit_s=limit_s)
+
+
+def _input_name(tensor: Any) -> str:
+    return str(tensor._keras_history.operation.name)
+
+
+@dataclass(slots=True)
+class _Found:
+    checked: dict[str, str]
+    lacking: dict[str, str]
+    agreement: Agreement | None = None
+
+
+def _check(
+    stage: Path, program: Program, node: NodeRuntime, sample: Mapping[str, Any] | None
+) -> _Found:
+    found = _Found({}, {})
+    with reference(plain=True):
+        runs: list[Run] = list(runs_of(program, sample))
+        if sample is None:
+            runs += corners_of(program, runs)
+    order = list(program.outputs)
+    feeds = [dict(zip(program.inputs, run.wide or run.inputs, strict=True)) for run in runs]
+    for backend in node.backends:
+        ran = run_in_node(node, backend, stage, feeds, kind="layers", limit_s=program.limit_s)
+        if ran.lacking:
+            found.lacking[backend] = ran.lacking
+            continue
+        results: Sequence[Mapping[str, Array] | str] = [
+            one if isinstance(one, str) else {order[int(key)]: x for key, x in one.items()}
+            for one in ran.results
+        ]
+
+        def answered(
+            _: object, results: Sequence[Mapping[str, Array] | str] = results
+        ) -> Sequence[Mapping[str, Array] | str]:
+            return results
+
+        found.checked[backend] = ran.version
+        name = f"TensorFlow.js ({backend})"
+        found.agreement = agreement(program, answered, runs, name)
+    return found
