@@ -93,9 +93,12 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
 
 def is_rewritten(path: Path) -> bool:
     """Whether a server takes a path that is no SavedModel: StableHLO, ydf's, TensorFlow.js's."""
-    if path.is_dir():
-        return _kind_of_folder(path) in {FOREST, TFJS}
-    return path.is_file() and _kind_of_file(path) == STABLEHLO
+    try:
+        if path.is_dir():
+            return _kind_of_folder(path) in {FOREST, TFJS}
+        return path.is_file() and _kind_of_file(path) == STABLEHLO
+    except OSError:  # of names that are too long, before Python 3.14
+        return False
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], where: object) -> InvalidArgumentError:
