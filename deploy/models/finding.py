@@ -21,7 +21,7 @@ SAVED_MODEL, ONNX, KERAS, FROZEN = "SavedModel", "ONNX", "Keras", "frozen graph"
 STABLEHLO, FOREST, TFJS = "StableHLO", "ydf forest", "TensorFlow.js"
 # How a file begins is enough to know that it is a program of StableHLO.
 _START = 4096
-_TFJS_FILE = "model.json"
+TFJS_FILE = "model.json"
 _SUFFIXES = {
     ".onnx": ONNX,
     ".keras": KERAS,
@@ -58,7 +58,7 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
         NotFoundError: there is none; says what is near.
         InvalidArgumentError: it is of another kind.
     """
-    kind = _kind_of_file(path) if path.is_file() else _kind_of_folder(path)
+    kind = kind_of(path)
     if path.is_file() and path.name in (layout.MODEL_FILE, layout.MODEL_TEXT_FILE):
         path, kind = path.parent, SAVED_MODEL
     if not path.exists():
@@ -67,7 +67,7 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
             f"there is no {what} at {path}: there is no such file or folder{_advice(_nearby(path))}"
         )
     if kind == TFJS and path.is_dir():
-        path = path / _TFJS_FILE
+        path = path / TFJS_FILE
     if kind in _REWRITTEN and kind not in kinds and SAVED_MODEL in kinds:
         from pinnace.deploy.models import rewritten
 
@@ -89,6 +89,11 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
             )
         return versions[-1], SAVED_MODEL
     return path, str(kind)
+
+
+def kind_of(path: Path) -> str | None:
+    """The kind of the model at a path, by its names and how its file begins; None if unknown."""
+    return _kind_of_file(path) if path.is_file() else _kind_of_folder(path)
 
 
 def is_rewritten(path: Path) -> bool:
@@ -126,7 +131,7 @@ def _kind_of_folder(path: Path) -> str:
     """A folder of ydf or TensorFlow.js by the names of its files; any other may be a SavedModel."""
     if _is_saved_model(path) or not path.is_dir():
         return SAVED_MODEL
-    if (path / _TFJS_FILE).is_file():
+    if (path / TFJS_FILE).is_file():
         return TFJS
     return FOREST if prefix_of(path) is not None else SAVED_MODEL
 

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pinnace.deploy.models.finding import FOREST, KERAS, STABLEHLO, TFJS, TFJS_FILE, kind_of
 from pinnace.framework.errors import InvalidArgumentError, OpError
 from pinnace.framework.visible_text import visible
 from pinnace.storage.regular_files import open_regular
@@ -42,6 +43,20 @@ def saved_model_of(path: Path, kind: str) -> Path:
         _FOLDERS[key] = kept
         sys.stderr.write(visible(f"{path}: {said}\n"))
     return Path(_FOLDERS[key].name) / path.stem
+
+
+def write_saved_model(path: Path, folder: Path) -> None:
+    """Write a SavedModel of what lies at a path.
+
+    Args:
+        path: of a model, of any kind that this module knows.
+        folder: of the SavedModel; it is made.
+
+    Raises:
+        OpError: it cannot be read, or holds what is not run here.
+    """
+    kind = kind_of(path)
+    _WRITERS[kind](path / TFJS_FILE if kind == TFJS and path.is_dir() else path, folder)
 
 
 def from_keras(path: Path, folder: Path) -> str:
@@ -114,8 +129,8 @@ def from_tfjs(path: Path, folder: Path) -> str:
 
 
 _WRITERS: dict[str, Callable[[Path, Path], str]] = {
-    "Keras": from_keras,
-    "StableHLO": from_stablehlo,
-    "ydf forest": from_forest,
-    "TensorFlow.js": from_tfjs,
+    KERAS: from_keras,
+    STABLEHLO: from_stablehlo,
+    FOREST: from_forest,
+    TFJS: from_tfjs,
 }

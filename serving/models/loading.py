@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 import weakref
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from pinnace.deploy.models.finding import find_model, is_rewritten
+from pinnace.deploy.models.finding import is_rewritten
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
 from pinnace.graph.effects import has_loops, is_pure
 from pinnace.serving.errors import LOG, one_line
@@ -18,7 +20,6 @@ from pinnace.serving.running.other_shapes import OtherShapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from pinnace.framework.shapes import Shape
     from pinnace.framework.specs import TensorSpec
@@ -116,7 +117,7 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
         OpError: it cannot be read or run; the message says why.
     """
     if is_rewritten(path):
-        return load_model(find_model(path)[0], tags)
+        return _load_rewritten(path, tags)
     if _onnx_file(path) is None and not is_saved_model(path):
         raise NotFoundError(f"{path}: saved_model.pb is missing")
     file = _onnx_file(path)
@@ -141,6 +142,24 @@ def load_model(path: Path, tags: Sequence[str] = ()) -> LoadedModel:
     _offer_kernels(path)
     weakref.finalize(model.owner, copy.release)
     return model
+
+
+def _load_rewritten(path: Path, tags: Sequence[str]) -> LoadedModel:
+    """A model that becomes a SavedModel first, of a copy: links out of its folder are refused."""
+    from pinnace.deploy.models.rewritten import write_saved_model
+
+    copy = held_copy(path) or copy_privately(path)
+    inside = path if copy is None else copy.path / path.name if path.is_file() else copy.path
+    try:
+        with tempfile.TemporaryDirectory(prefix="pinnace-") as folder:
+            place = Path(folder) / path.name
+            write_saved_model(inside, place)
+            return load_model(place, tags)
+    except OpError as error:
+        raise type(error)(str(error).replace(str(inside), str(path))) from error
+    finally:
+        if copy is not None:
+            copy.release()
 
 
 def _offer_kernels(path: Path) -> None:
