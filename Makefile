@@ -473,7 +473,8 @@ slow: $(READY) $(PROTOC)/.installed ## the tests that take more than two seconds
 
 .PHONY: durations
 durations: $(READY) $(PROTOC)/.installed ## run fast and slow tests, and write tests/slow.txt: which are slow
-	PINNACE_RECORD_DURATIONS=1 $(VENV)/bin/pytest -n $(JOBS) -q $(ARGS)
+	PINNACE_RECORD_DURATIONS=1 $(VENV)/bin/pytest -n $(JOBS) -q \
+	  -m "$$(sed -n 's/.*"not slow and \(.*\)",/\1/p' pyproject.toml)" $(ARGS)
 	PINNACE_RECORD_DURATIONS=1 $(VENV)/bin/pytest -n $(JOBS) -q -m slow $(ARGS)
 
 # What old releases say of newer ones is theirs: their warnings are no errors.
@@ -487,7 +488,7 @@ deep: $(READY) $(PROTOC)/.installed ## all tests but those with TensorFlow, 500 
 
 .PHONY: crash
 crash: $(READY) $(TENSORFLOW)/.installed ## kill a process 2000 times saving checkpoints, 200 models
-	PINNACE_KILLS=2000 PINNACE_MODEL_KILLS=200 PINNACE_KILLS_SEED=$${RANDOM:-1} $(VENV)/bin/pytest -q -s \
+	PINNACE_KILLS=2000 PINNACE_MODEL_KILLS=200 PINNACE_KILLS_SEED=$${RANDOM:-1} $(VENV)/bin/pytest -q -s -m "" \
 	  tests/unit/checkpoint/test_kill.py tests/unit/saved_model/test_kill.py $(ARGS)
 
 # ARGS="--seed 7 --only 1234" repeats one input, with its traceback; `fuzz-served` takes the same.
@@ -609,7 +610,7 @@ clients: $(READY) $(TRITON)/.installed $(KSERVE)/.installed $(SERVING_API)/.inst
 .PHONY: peer-serving
 peer-serving: export PINNACE_WRITE_PEER_COUNTS = 1
 peer-serving: $(READY) ## ask what the tests of TensorFlow Serving, Triton's clients and tf2onnx ask; writes the counts into the guides
-	$(VENV)/bin/pytest -q tests/peers $(ARGS)
+	$(VENV)/bin/pytest -q -m "" tests/peers $(ARGS)
 
 # An hour and more, of which TensorFlow takes most, the first time; then half an hour. ARGS="test_lstm keras3" asks the
 # tests whose names have one of these words, ARGS="--limit 400" takes more cases of tests that have many.
