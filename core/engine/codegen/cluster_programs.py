@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Bytes that a block may take of a first-level cache with all that is read, kept and written of it;
 # rows of a block at most; numbers of a row from which one is too much, and of a block of it then.
-_BLOCK_BYTES, _MOST_ROWS = 1 << 15, 256
+_BLOCK_BYTES, _MOST_ROWS = 1 << 14, 256
 _LONG, _PART_OF_LONG = 1 << 12, 1 << 11
 # Numbers of a cache line, and lines between registers.
 _LINE, _APART = 16, 5

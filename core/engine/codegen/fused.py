@@ -86,6 +86,8 @@ class Fused:
         # Those whose rows may lie apart.
         self._apart = [n for n, kind in enumerate(kinds) if kind in {"full", "shared"}]
         self._shapes = [sizes[value] for value in cluster.outputs]
+        # What is fetched into the cache ahead of a block: what is written, too.
+        self._arrays = len(cluster.inputs) + len(cluster.outputs)
         # Places of the outputs that are totals over all rows, and rows that are added up by
         # themselves: these do not depend on threads, so neither do totals.
         self._totals = [n for n, value in enumerate(cluster.outputs) if value in cluster.totals]
@@ -135,7 +137,7 @@ class Fused:
         memory = lending.lend("blocks", program.memory, np.float32)
         each, block, some = self._each, program.block, program.some
         tables = program.sections, program.lines, operands
-        kernel(start, stop, first, last, each, block, some, len(self._forms), *tables, memory)
+        kernel(start, stop, first, last, each, block, some, self._arrays, *tables, memory)
 
     def _share(self, operands: Array, threads: int) -> None:
         """Some rows in each thread, or some columns of the only one."""
@@ -170,7 +172,7 @@ class Fused:
         program, kernel = self._program, self.kernel.function
         assert kernel is not None  # noqa: S101 - as above
         memory = np.empty(program.memory, np.float32)
-        sizes = self._each, program.block, program.some, len(self._forms)
+        sizes = self._each, program.block, program.some, self._arrays
         numbers = 0, self._rows, 0, self._width, *sizes
         tables = program.sections, program.lines, operands, memory
         call, at = pieces.call_of(kernel, (*numbers, *tables))
