@@ -5,7 +5,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 THREADS = 2
@@ -35,16 +37,24 @@ def keep_to_cores() -> None:
 
 
 class Asked:
-    """A process that is asked in lines of JSON, and answers in such lines."""
+    """A process that is asked in lines of JSON, and answers in such lines.
 
-    def __init__(self, interpreter: str, script: Path) -> None:
+    Args:
+        interpreter: that runs it.
+        script: what it runs.
+        own: variables of its environment that others have not.
+    """
+
+    def __init__(
+        self, interpreter: str, script: Path, own: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
             [interpreter, str(script)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env=clean_environment(),
+            env={**clean_environment(), **own},
             text=True,
         )
 

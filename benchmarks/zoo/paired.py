@@ -3,9 +3,10 @@
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from asked import Asked
@@ -26,12 +27,34 @@ FIXED_SETTLE_S, LONG_SETTLE_S = 8.0, 30.0
 
 @dataclass(slots=True)
 class Times:
-    """A side's: seconds from opening to the first answer; seconds a call a second later; turns."""
+    """A side's: seconds from opening to the first answer; seconds a call a second later; turns.
+
+    Attributes:
+        second_s: the call behind the first.
+        made: kernels that were compiled within that second.
+    """
 
     first_s: float
     at_one_s: float
     settled_s: list[float] = field(default_factory=list)
     cpu_s: list[float] = field(default_factory=list)
+    second_s: float = 0.0
+    made: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """Ours in a process whose cache folder is empty, as on a machine that never ran anything.
+
+    Attributes:
+        second_s: seconds of the second call.
+        at_one_s: seconds of a call a second after the first.
+        made: kernels that were compiled within that second.
+    """
+
+    second_s: float
+    at_one_s: float
+    made: int
 
 
 COLUMNS = ("first_s", "at_one_s", "settled_s", "cpu_s")
@@ -47,6 +70,7 @@ class Row:
         failures: side -> what went wrong, for those that did not.
         wrong: the sides that answered, but not rightly.
         measured: the date, and the commit; empty for rows measured with the rest of their table.
+        empty: ours on an empty machine; None if that was not measured.
     """
 
     workload: Workload
@@ -54,6 +78,7 @@ class Row:
     failures: dict[str, str] = field(default_factory=dict)
     wrong: set[str] = field(default_factory=set)
     measured: str = ""
+    empty: Empty | None = None
 
     @classmethod
     def of_record(cls, record: dict[str, Any], workload: Workload) -> "Row":
@@ -61,9 +86,11 @@ class Row:
         times = {}
         for side, found in record["times"].items():
             (first_s,), (at_one_s,) = found["first_s"], found["at_one_s"]
-            times[side] = Times(first_s, at_one_s, found["settled_s"], found["cpu_s"])
+            settled_s, cpu_s = found["settled_s"], found["cpu_s"]
+            times[side] = Times(first_s, at_one_s, settled_s, cpu_s)
         wrong, measured = set(record["wrong"]), record.get("measured", "")
-        return cls(workload, times, dict(record["failures"]), wrong, measured)
+        empty = Empty(**record["empty"]) if "empty" in record else None
+        return cls(workload, times, dict(record["failures"]), wrong, measured, empty)
 
     def ratios(self, column: str) -> dict[str, float]:
         """Peer -> ours / theirs in a column."""
@@ -97,6 +124,7 @@ class Row:
             "failures": self.failures,
             "wrong": sorted(self.wrong),
             **({"measured": self.measured} if self.measured else {}),
+            **({"empty": asdict(self.empty)} if self.empty else {}),
         }
 
 
@@ -144,6 +172,7 @@ def measure(
                 _measure_row(row, asked, short=short)
             if not short:
                 _open_again(rows)
+                _open_empty(rows)
     finally:
         for process in asked.values():
             process.close()
@@ -169,6 +198,24 @@ def _open_again(rows: Sequence[Row]) -> None:
                 times.first_s, times.at_one_s = found["first_s"], found["at_one_s"]
     finally:
         process.close()
+
+
+def _open_empty(rows: Sequence[Row]) -> None:
+    """Our second call, and one at a second, where nothing is kept from before: a process each."""
+    for row in rows:
+        if OURS not in row.times:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            own = {"PINNACE_CACHE": folder}
+            process = Asked(interpreter_of(OURS) or sys.executable, SIDE, own)
+            try:
+                found = _answer(process, _request(OURS, row.workload))
+            except SideError as error:
+                row.fail(OURS, error)
+            else:
+                row.empty = Empty(found["second_s"], found["at_one_s"], found["made"])
+            finally:
+                process.close()
 
 
 def _request(side: str, workload: Workload) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 {"do": "open", "library": l, "workload": {…}} opens a workload and calls it for a second: the answer
 has `first_s`, from opening to the first answer, the library imported, and `at_one_s`, seconds a
-call a second later.
+call a second later, `second_s`, the call behind the first, and `made`, how many kernels were
+compiled meanwhile, or are being compiled (ours only).
 {"do": "settle", "seconds": s} goes on until s seconds have passed and the process rests.
 {"do": "turn", "seconds": s} answers with `seconds` a call, several, and `cpu_s` a call.
 """
@@ -32,6 +33,14 @@ PAUSE_S, BUSY, LONGEST_S = 0.1, 0.5, 20.0
 FEWEST_CALLS = 40
 
 
+def made(library: str) -> int:
+    """Kernels that were compiled while the program ran, or are being compiled."""
+    compiler = sys.modules.get(f"{library}.engine.codegen.compiler")
+    if compiler is None:
+        return 0
+    return sum(one.is_new or not one.done.is_set() for one in compiler.requested())
+
+
 class Side:
     """The workload that is open, and how many of its calls make a sample."""
 
@@ -55,7 +64,12 @@ class Side:
             before = after
         around = [s for s, end in zip(durations, ends, strict=True) if end >= FROM_S]
         self.work.check()
-        return {"first_s": first_s, "at_one_s": statistics.median(around)}
+        return {
+            "first_s": first_s,
+            "at_one_s": statistics.median(around),
+            "second_s": durations[0],
+            "made": made(request["library"]),
+        }
 
     def settle(self, request: dict[str, Any]) -> dict[str, Any]:
         """Until what is made in the background is made; and right answers by what it made."""

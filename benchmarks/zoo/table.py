@@ -21,7 +21,7 @@ COLUMNS = {
     "settled": "settled_s",
     "CPU": "cpu_s",
 }
-HEADINGS = ("work", "batch", *COLUMNS, "TensorFlow", "ONNX Runtime", "")
+HEADINGS = ("work", "batch", *COLUMNS, "empty machine", "TensorFlow", "ONNX Runtime", "")
 EXPLAINED = """
 Each library runs in a process of its own, two threads each, with no `OPENBLAS_*` set, and takes
 turns with the others; a result was right before it was timed, and still after it settled. Inference
@@ -37,9 +37,12 @@ weights, with Adam.
   which change no more, after one second and forty calls. Lower quartiles; a ratio is formed within
   a round, and the median of the rounds.
 - *CPU*: processor time of a settled call, of all threads.
+- *empty machine*: ours in a process of its own whose cache folder is empty, as in a new container:
+  the second call, and a call a second after the first, as multiples of the settled time; and how
+  many kernels were compiled meanwhile.
 
-These four are ours, and the ratio of ours to the best peer's in that column; the next two are the
-peers' settled times, and ours as a ratio of them. ✗: slower than the best peer.
+The first four are ours, and the ratio of ours to the best peer's in that column; the last two are
+the peers' settled times, and ours as a ratio of them. ✗: slower than the best peer.
 """.strip()
 SPECIAL = """
 Odd sizes are multiples of nothing. *Fixed batch* trains on the same rows until gradients are tiny,
@@ -95,7 +98,7 @@ def cells(row: Row) -> list[str]:
     start = [f"{work.title}, {work.special}" if work.special else work.title, str(work.rows)]
     if OURS in row.failures:
         what = "wrong answer" if OURS in row.wrong else "fails"
-        return [*start, what, *[""] * (len(COLUMNS) - 1), *_peers(row), MISSED]
+        return [*start, what, *[""] * len(COLUMNS), *_peers(row), MISSED]
     ours = row.record()["times"][OURS]
     found = []
     for column in COLUMNS.values():
@@ -105,7 +108,16 @@ def cells(row: Row) -> list[str]:
             _, ratio = best_peer(ratios)
             text += f", {ratio:.2g}×" + (f" {MISSED}" if mark(ratio) == MISSED else "")
         found.append(text)
-    return [*start, *found, *_peers(row), verdict(row)]
+    return [*start, *found, on_empty_machine(row), *_peers(row), verdict(row)]
+
+
+def on_empty_machine(row: Row) -> str:
+    """Early calls as multiples of the settled time, and what was compiled."""
+    if row.empty is None or OURS not in row.times or not row.times[OURS].settled_s:
+        return "–"
+    settled_s = statistics.median(row.times[OURS].settled_s)
+    second, at_one = row.empty.second_s / settled_s, row.empty.at_one_s / settled_s
+    return f"{second:.2g}×, {at_one:.2g}×; {row.empty.made}"
 
 
 def verdict(row: Row) -> str:

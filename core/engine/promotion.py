@@ -5,6 +5,8 @@ plan (`trials`); those after that are timed by turns (`contests`); then they tak
 are not slower. Regions that an earlier process has been through that with do without (`proofs`).
 Networks of the kernel that the installation's library has (`engine.ahead`) wait for nothing: they
 are compared once and run then, without a contest, if they are all that multiplies in a plan. Where
+a plan has no networks, its other regions, whose kernels the library has as well, run from the first
+call that has memory: nothing of their machine code is new, so there is nothing to prove. Where
 the tier is `compiled` kernels are waited for and taken as they are: a test is to see what they
 give.
 """
@@ -89,6 +91,8 @@ class Promotion:
         self._steady: list[int] = []
         self._searched_s = 0.0
         self.challenge: tuple[Contest, Prepared] | None = None
+        # Whether the library's regions run in what machine code of the plan's own would replace.
+        self._has_ahead = False
         self.is_ahead = False
         self.is_over = False
 
@@ -125,6 +129,29 @@ class Promotion:
         self._fused.update((one.cluster.members[-1], one) for one in networks)
         self.is_ahead, self._may_be_small = True, False
         return True
+
+    def regions_ahead(self, arrays: Sequence[Array], *, goes_on: bool) -> Layout | None:
+        """The layout with all regions, if the library has their kernels; None if it has not all.
+
+        Args:
+            arrays: arguments of the call.
+            goes_on: the plan may become one kernel, or a loop of it with what is around.
+        """
+        from pinnace.engine.codegen import block_programs, compiler, general
+
+        if not (is_compiling() and compiler.is_ahead(general.text(block_programs.NAME))):
+            return None
+        from pinnace.engine.networks.region import Network
+
+        found = self._searched(lambda: self._found(arrays))
+        regions = [one for one in (found or {}).values() if one is not None]
+        if not regions or any(isinstance(one, Network) for one in regions):
+            return None  # networks are compared first
+        if not all(one.kernel.function for one in regions):
+            return None
+        self._has_ahead = True
+        self._has_lost = not goes_on
+        return self._layout.with_regions(found or {})
 
     def challenged(self, better: Prepared, kind: str) -> tuple[Contest, Prepared]:
         """The contest with this, or with what another call has just brought."""
@@ -225,7 +252,7 @@ class Promotion:
             return False
         if self._small is None:
             self._may_be_small = False
-        elif self._small.products >= team.WORTH_OFFERING:
+        elif self._small.products >= team.WORTH_OFFERING and not self._has_ahead:
             self._regions_first = self._is_shared(arrays, forced)
         return True
 
@@ -267,6 +294,9 @@ class Promotion:
         if self._fused is None:
             self._fused = self._wanted(arrays, forced)
         regions = [one for one in self._fused.values() if one is not None]
+        if self._has_ahead and not self._has_loops(regions):
+            self.is_over = True  # they run already
+            return None
         if not all(is_tried(one.kernel, wait=forced or self._waits) for one in regions):
             return None
         refused = [one for one in regions if not one.kernel.function]
@@ -291,24 +321,35 @@ class Promotion:
         self.is_over = not made
         return self._layout.with_regions(made) if made else None
 
+    @staticmethod
+    def _has_loops(regions: Sequence[Region]) -> bool:
+        from pinnace.engine.codegen.looped import Looped
+
+        return any(isinstance(one, Looped) for one in regions)
+
     def _wanted(self, arrays: Sequence[Array], forced: bool) -> Mapping[int, Region | None]:
         """The regions to compile, asked for; empty where settings want plans as they are."""
         if not is_compiling():
             return {}
         from pinnace.engine.codegen import looped
-        from pinnace.engine.codegen.regions import fuse
 
         def search() -> Mapping[int, Region | None]:
-            found = fuse(
-                self._plan.steps,
-                self._layout.known,
-                self._plan.graph.outputs,
-                settled=self._layout.settled,
-                steady=self._weights(arrays),
-            )
+            found = self._found(arrays)
             return looped.join(self._plan, arrays, found, self._layout.settled, type(self._plan))
 
         return self._searched(search, forced=forced) or {}
+
+    def _found(self, arrays: Sequence[Array]) -> Mapping[int, Region | None]:
+        """The regions in the plan, but for loops with what is around them."""
+        from pinnace.engine.codegen.regions import fuse
+
+        return fuse(
+            self._plan.steps,
+            self._layout.known,
+            self._plan.graph.outputs,
+            settled=self._layout.settled,
+            steady=self._weights(arrays),
+        )
 
     def _weights(self, arrays: Sequence[Array]) -> set[Value]:
         """The arguments that are taken for weights."""

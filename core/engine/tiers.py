@@ -11,6 +11,7 @@ does.
 
 from __future__ import annotations
 
+import functools
 import threading
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -284,6 +285,8 @@ class Tiers:
             proof = self._proofs.of(key) if remembers else None
             is_long = self.unprepared_s >= _LONG_S or (self.has_products and remembers)
             patience = _PATIENCE_LONG if is_long else _PATIENCE
+            if remembers and self._assigns_to_all:
+                patience = 1  # no later call will tell more: there are no weights to be known
             if proof is not None and proof.made_s + _LOADED_S < proof.plan_s:
                 patience = 1
             uses = 1 if forced else tier.shares.admit(key, at_once=at_once, patience=patience)
@@ -296,7 +299,7 @@ class Tiers:
             if layout is None:
                 tier.prepared[key] = None
                 return None
-            prepared = tier.prepared[key] = Prepared(layout)
+            prepared = Prepared(layout)
             versions = self._versions or [version_of(array) for array in arrays]
             versions = versions if proof is None else proof.versions(arrays)
             prepared.promotion = Promotion(
@@ -308,8 +311,40 @@ class Tiers:
             may_be_ahead = remembers and proof is None and not at_once and self.has_products
             if may_be_ahead and prepared.promotion.look_ahead(arrays, self._is_small):
                 prepared.seconds = _AHEAD_S
+            elif remembers and proof is None and not at_once:
+                prepared = self._with_regions(prepared, arrays)
             prepared.uses = uses
+            tier.prepared[key] = prepared
             return prepared
+
+    def _with_regions(self, prepared: Prepared, arrays: Sequence[Array]) -> Prepared:
+        """The same with the regions whose kernels the library has, if it has those of all."""
+        promotion = prepared.promotion
+        assert promotion is not None  # noqa: S101 - it was just made
+        goes_on = any(step.node.op.runs == "loop" for step in self._plan.steps)
+        layout = promotion.regions_ahead(arrays, goes_on=goes_on)
+        if layout is None:
+            return prepared
+        better = Prepared(layout)
+        if goes_on or self._is_small:
+            better.promotion, better.seconds = promotion, prepared.seconds
+        return better
+
+    @functools.cached_property
+    def _assigns_to_all(self) -> bool:
+        """Whether the plan assigns to all variables that could be weights: a training step."""
+        from pinnace.engine.networks.steady import find_assigned
+
+        assigned = find_assigned(self._plan.steps)
+        return (
+            assigned is not None
+            and bool(assigned)
+            and not any(
+                value not in assigned and (value.handle is None or value.handle.shape.rank != 0)
+                for value in self._plan.graph.inputs
+                if value.dtype is dtypes.resource
+            )
+        )
 
     @staticmethod
     def _has_compiled(tier: _Tier) -> bool:

@@ -31,13 +31,13 @@ _OPS = 12
 
 def show(
     model: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             help="A SavedModel's or ydf's folder, a .keras, .h5, .onnx, jax.export or .pb file, or a "
             "model.json of TensorFlow.js.",
             show_default=False,
         ),
-    ],
+    ] = None,
     tags: Annotated[
         str | None,
         typer.Option(
@@ -59,11 +59,23 @@ def show(
     everything: Annotated[
         bool, typer.Option("--all", help="List every op, variable, function and file.")
     ] = False,
+    machine: Annotated[
+        bool,
+        typer.Option(
+            "--machine", help="Instead of MODEL: what machine code runs here, or why none."
+        ),
+    ] = False,
 ) -> None:
     """Look at MODEL without running it: signatures, ops, variables, functions, assets.
 
     With --graph SIGNATURE its graph as text; with --html FILE as a picture to open in a browser.
+    With --machine, and no MODEL, which machine code of the installation runs on this machine.
     """
+    if machine == (model is not None):
+        raise typer.BadParameter("give a MODEL or --machine, one of them")
+    if model is None:
+        _show_machine(as_json)
+        return
     # The graph that reads a forest is shown where it is asked for.
     wanted = () if graph is not None or html is not None else (FOREST,)
     folder, kind = find_model(model, (SAVED_MODEL, FROZEN, ONNX, *wanted))
@@ -111,6 +123,29 @@ def show(
     for problem in report.problems:
         terminal.line(f"problem: {problem}", "red")
     _print_readiness(terminal, report)
+
+
+def _show_machine(as_json: bool) -> None:
+    from pinnace.engine.ahead import processors, reading
+    from pinnace.framework import config
+
+    library, reason = reading.installed()
+    if not config.settings.fusion:
+        library, reason = None, "settings: fusion is off"
+    family = processors.family()
+    if as_json:
+        told = {"library": None, "kernels": 0}
+        if library is not None:
+            told = {"library": library.processor, "kernels": len(library.kernels)}
+        print_json({"processor": family, **told, "reason": reason})
+        return
+    terminal = Terminal()
+    terminal.line(f"processor: {family}")
+    if library is None:
+        terminal.line(f"machine code of the installation: not used, {reason}", "yellow")
+    else:
+        count = len(library.kernels)
+        terminal.line(f"machine code of the installation: {library.processor}, {count} kernels")
 
 
 def _show_graph(

@@ -17,6 +17,7 @@ import numpy as np
 from hot.interpreted import Interpreter
 from hot.memory import NOT_A_NUMBER, Lender
 from pinnace.engine.codegen import compiler
+from pinnace.engine.codegen.block_programs import TEXTS as BLOCKS
 from pinnace.engine.codegen.columns import TEXTS as COLUMNS
 from pinnace.engine.codegen.extremes import TEXTS as EXTREMES
 from pinnace.engine.codegen.offered import TEXTS as OFFERED
@@ -32,7 +33,14 @@ INTERPRETED, MACHINE = "interpreted", "machine code"
 # what is read and written (lists that change, and tables of numbers that go in and out).
 READ, WRITTEN, BOTH = frozenset("xkclna"), frozenset("y"), frozenset("ugqfvs")
 _FIXED = frozenset(
-    {*COLUMNS.values(), *SLIDING.values(), *STREAMS.values(), *OFFERED.values(), WALK}
+    {
+        *BLOCKS.values(),
+        *COLUMNS.values(),
+        *SLIDING.values(),
+        *STREAMS.values(),
+        *OFFERED.values(),
+        WALK,
+    }
     | {EXTREMES["extremes"]}
 )
 _ARGUMENTS = re.compile(r"^def kernel\(([^)]*)\)", re.MULTILINE)

@@ -134,6 +134,20 @@ def _installed() -> Loaded:
     return Loaded(INSTALLED, trust.digest_of(content), chosen, ctypes.CDLL(str(file)))
 
 
+def installed() -> tuple[Library | None, str]:
+    """The library of the installation, where it is used; else None, and why it is not."""
+    if not _has_looked:
+        _look()
+    with _lock:
+        for one in _libraries:
+            if one.folder == INSTALLED:
+                return one.entries, ""
+    absent = (
+        "there is none in this installation: python -m pinnace.engine.ahead.installing makes it"
+    )
+    return None, _refused.get(INSTALLED, absent)
+
+
 def _function(code: ctypes.CDLL, symbol: str) -> Callable[..., Any]:
     def address(name: str) -> int:
         return ctypes.addressof(ctypes.c_char.in_dll(code, name))

@@ -23,6 +23,8 @@ _SOURCES = (
     "codegen/activations.py",
     "codegen/alone.py",
     "codegen/atomics.py",
+    "codegen/block_operations.py",
+    "codegen/block_programs.py",
     "codegen/calls.py",
     "codegen/chains.py",
     "codegen/channel_tiles.py",

@@ -37,7 +37,7 @@ _INVERSE = "llvm.x86.avx512.rcp14.ps.512"
 _INVERSE_LANES = 16
 
 
-class _CurveWriter(VectorWriter):
+class CurveWriter(VectorWriter):
     """Writes curves of one vector."""
 
     def constant(self, number: Any) -> Any:
@@ -157,7 +157,7 @@ def _curve(module: Any, lanes: int) -> Any:
         found.linkage = "internal"
         found.attributes.add("noinline")
         inside = ir.IRBuilder(found.append_basic_block("entry"))
-        _CurveWriter(inside, lanes).write(*found.args)
+        CurveWriter(inside, lanes).write(*found.args)
     return found
 
 

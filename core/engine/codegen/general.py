@@ -7,6 +7,7 @@ import importlib
 
 # Module of this folder -> the names of the kernels that it has texts of.
 _MODULES = {
+    "block_programs": ("blocks",),
     "columns": (
         "moments",
         "normalised",

@@ -4,7 +4,7 @@ import pytest
 
 from verdicts import MET, MISSED
 from zoo import run, table, workloads
-from zoo.paired import Row, SideError, Times
+from zoo.paired import Empty, Row, SideError, Times
 from zoo.workloads import INFERENCE, TRAINING, Workload
 
 OURS, TENSORFLOW, ONNXRUNTIME = "pinnace", "tensorflow", "onnxruntime"
@@ -25,9 +25,17 @@ def test_a_row_shows_ours_and_both_peers() -> None:
     cells = table.cells(row(pinnace=1.0, tensorflow=4.0, onnxruntime=0.5))
     assert cells == [
         *("U-Net, 64×64", "1", "1 s, 1×", "1 s, 1×", "1 s, 2× ✗", "1 s, 2× ✗"),
-        *("4 s, 0.25×", "500 ms, 2×", MISSED),
+        *("–", "4 s, 0.25×", "500 ms, 2×", MISSED),
     ]
     assert len(cells) == len(table.HEADINGS)
+
+
+def test_an_empty_machine_is_told_in_settled_times() -> None:
+    found = row(pinnace=0.5, tensorflow=4.0)
+    found.empty = Empty(second_s=1.0, at_one_s=0.75, made=3)
+    assert table.cells(found)[6] == "2×, 1.5×; 3"
+    again = Row.of_record(found.record(), found.workload)
+    assert again.empty == found.empty
 
 
 def test_each_column_is_held_against_its_own_best_peer() -> None:

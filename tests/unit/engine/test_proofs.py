@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine import contests, loop_tiers, proofs, tiers, trials
+from pinnace.engine import contests, loop_tiers, promotion, proofs, tiers, trials
 from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import compiler
 from pinnace.engine.proofs import Proof
@@ -28,6 +28,8 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     monkeypatch.setattr(config.settings, "tier", "auto")
     monkeypatch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(tmp_path)})
     monkeypatch.setattr(tiers, "_HOT_S", 0.0)
+    # Regions of the installation's library need no proof: as where it has none.
+    monkeypatch.setattr(promotion.Promotion, "regions_ahead", lambda *_, **__: None)
     monkeypatch.setattr(loop_tiers, "OFTEN", 1)
     # Whatever times are measured beside other work.
     monkeypatch.setattr(contests, "_SLACK", 1e9)

@@ -7,6 +7,7 @@ import pytest
 
 from pinnace.deploy.cli import terminal
 from pinnace.deploy.cli.terminal import size_text, time_text
+from pinnace.engine.ahead import reading
 from pinnace.proto.saved_model_pb2 import SavedModel
 from support.command_line import pinnace
 from support.golden import FOLDER
@@ -31,6 +32,33 @@ def test_every_model_can_be_shown(name: str) -> None:
         assert variable["name"] in answer.out
     assert told["writer"] in answer.out
     assert told["node_count"] == sum(op["count"] for op in told["ops"])
+
+
+def test_a_machine_is_told_what_it_runs_or_why_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    told = json.loads(pinnace("show", "--machine", "--json").out)
+    assert (told["library"] is None) == bool(told["reason"])
+    assert bool(told["kernels"]) == (told["library"] is not None)
+    monkeypatch.setattr(reading, "_libraries", [])
+    monkeypatch.setattr(reading, "_refused", {})
+    monkeypatch.setattr(reading, "INSTALLED", tmp_path)
+    for content, reason in ((None, "there is none in this installation"), (b"{", "is damaged")):
+        if content is not None:
+            (tmp_path / "kernels.json").write_bytes(content)
+        monkeypatch.setattr(reading, "_has_looked", False)
+        told = json.loads(pinnace("show", "--machine", "--json").out)
+        assert told["library"] is None
+        assert reason in told["reason"]
+        assert reason in pinnace("show", "--machine").out
+
+
+def test_a_model_or_the_machine_is_shown() -> None:
+    model = SAVED_MODELS / "poly_module" / "model"
+    for arguments in ((), (model, "--machine")):
+        answer = pinnace("show", *arguments)
+        assert answer.code
+        assert "give a MODEL or --machine" in answer.err
 
 
 def test_what_is_piped_is_plain_columns() -> None:

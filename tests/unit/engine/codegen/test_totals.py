@@ -261,7 +261,7 @@ def test_short_rows_are_taken_several_at_once(
         patch.setattr(team, "has_idle_core", lambda *_: True)
         patch.setattr(team, "size", lambda: threads)
         found, regions = settled(f, *map(tf.constant, (x, bias, dy)))
-    joined = {region._joined for region in regions}
+    joined = {region.cluster.rows // region._rows for region in regions}
     assert joined == {1} if rows % 2 else max(joined) > 1
     whole = x.astype(np.float64) + bias
     wanted = [

@@ -1,0 +1,486 @@
+"""The instructions of elementwise programs as LLVM's vectors: a function each, and which one.
+
+Each goes over rows of a block, or over all of them as one, wherever they lie: what it writes may be
+what it reads, since vectors are read before they are written. The last numbers of a row are a
+vector of which some lanes are masked.
+
+Importing this module imports Numba.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from pinnace.engine.codegen.activations import CurveWriter
+from pinnace.engine.codegen.block_programs import OPERATIONS, PAIRS, REDUCTIONS, TOTALS
+from pinnace.engine.codegen.mathematics import EXP_SERIES, LN2, LOG2_E
+from pinnace.engine.codegen.vectors import LANES, VectorWriter, integer
+from pinnace.ops.kernels import special_functions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_FLOAT, _I32, _I64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
+_NAME, _FETCH = "pinnace_operate", "pinnace_fetch_rows"
+# 1.5 * 2**23: adding it drops what is behind the point.
+_ROUND = 12582912.0
+# Vectors of a turn of a loop: of what takes no longer than its way from the cache, and of the rest.
+_CHEAP, _COSTLY = 4, 2
+_IS_COSTLY = frozenset(
+    {"EXP", "EXPM1", "TANH", "SIGMOID", "ERF", "ERFC", "EXP_OF_DIFFERENCE", "ROOT", "DIVIDE"}
+)
+
+
+class _Writer(CurveWriter):
+    """Writes what an instruction does with vectors."""
+
+    def less(self, a: Any, b: Any) -> Any:
+        return self.builder.fcmp_ordered("<", a, b)
+
+    def chosen(self, mask: Any, yes: Any, no: Any) -> Any:
+        return self.builder.select(mask, yes, no)
+
+    def unless_nan(self, value: Any, x: Any) -> Any:
+        """The value, or x where that is NaN."""
+        return self.chosen(self.builder.fcmp_unordered("uno", x, x), x, value)
+
+    def limited(self, x: Any, low: float, high: float) -> Any:
+        """x between two numbers; NaN is the upper one."""
+        most, least = self.constant(high), self.constant(low)
+        x = self.chosen(self.less(x, most), x, most)
+        return self.chosen(self.less(least, x), x, least)
+
+    def larger(self, a: Any, b: Any) -> Any:
+        return self.unless_nan(self.chosen(self.less(b, a), a, b), a)
+
+    def smaller(self, a: Any, b: Any) -> Any:
+        return self.unless_nan(self.chosen(self.less(a, b), a, b), a)
+
+    def root(self, x: Any) -> Any:
+        name = f"llvm.sqrt.v{self.lanes}f32"
+        return self.builder.call(self.function(name, self.vector, [self.vector]), [x])
+
+    def size(self, x: Any) -> Any:
+        return self._size(x)
+
+    def greater(self, a: Any, b: Any) -> Any:
+        return self.chosen(self.less(b, a), self.constant(1), self.constant(0))
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        is_set = self.builder.fcmp_unordered("!=", condition, self.constant(0))
+        return self.chosen(is_set, a, b)
+
+    def gate(self, x: Any, a: Any) -> Any:
+        zero = self.constant(0)
+        return self.chosen(self.less(zero, x), a, zero)
+
+    def power(self, whole: Any) -> Any:
+        """Two to whole numbers of 32 bits, from -126 to 127."""
+        builder, kind = self.builder, ir.VectorType(_I32, self.lanes)
+        shifted = builder.add(whole, ir.Constant(kind, [127] * self.lanes))
+        places = ir.Constant(kind, [23] * self.lanes)
+        return builder.bitcast(builder.shl(shifted, places), self.vector)
+
+    def exp(self, x: Any) -> Any:
+        """As `mathematics.exp`: within 2 ulp."""
+        builder = self.builder
+        y, shift = self.limited(x, -104.0, 89.0), self.constant(_ROUND)
+        n = builder.fsub(self._fma(y, self.constant(LOG2_E), shift), shift)
+        r = y
+        for part in LN2:
+            r = self._fma(n, self.constant(-part), r)
+        q = builder.fmul(self._series(r, EXP_SERIES), r)
+        value = builder.fadd(self._fma(q, r, r), self.constant(1))
+        kind = ir.VectorType(_I32, self.lanes)
+        whole = builder.fptosi(n, kind)
+        # In two steps, so that both ends of the range are reached.
+        half = builder.ashr(whole, ir.Constant(kind, [1] * self.lanes))
+        value = builder.fmul(value, self.power(half))
+        value = builder.fmul(value, self.power(builder.sub(whole, half)))
+        return self.unless_nan(value, x)
+
+    def expm1(self, x: Any) -> Any:
+        """As `mathematics.expm1`: within 3 ulp."""
+        builder, one = self.builder, self.constant(1)
+        is_small = builder.fcmp_ordered("<=", self._size(x), self.constant(0.5))
+        small = self.chosen(is_small, x, self.constant(0))
+        q = one
+        for n in range(8, 1, -1):
+            part = builder.fmul(small, self.constant(1 / n))
+            q = self._fma(part, q, one) if n < 8 else builder.fadd(part, one)
+        value = self.chosen(is_small, builder.fmul(small, q), builder.fsub(self.exp(x), one))
+        return self.unless_nan(value, x)
+
+    def erf(self, x: Any) -> Any:
+        """As `mathematics.erf`: within 8 ulp."""
+        builder, end = self.builder, float(special_functions.ERF32_END)
+        y = self.limited(x, -end, end)
+        square = builder.fmul(y, y)
+        p = self._series(square, special_functions.ERF32_P)
+        q = self._series(square, special_functions.ERF32_Q)
+        value = self.limited(builder.fdiv(builder.fmul(y, p), q), -1.0, 1.0)
+        return self.unless_nan(value, x)
+
+    def erfc(self, x: Any) -> Any:
+        """As `mathematics.erfc`: within 16 ulp."""
+        builder = self.builder
+        one, two, most = (self.constant(number) for number in (1, 2, 10.2))
+        size = self._size(x)
+        size = self.chosen(self.less(size, most), size, most)
+        ahead, behind = builder.fadd(size, two), builder.fadd(builder.fadd(one, size), size)
+        part = builder.fdiv(one, builder.fmul(ahead, behind))
+        t = builder.fmul(builder.fsub(size, two), builder.fmul(behind, part))
+        p = self._series(t, special_functions.ERFCX32)
+        kind = ir.VectorType(_I32, self.lanes)
+        cut = builder.and_(self._bits(size), ir.Constant(kind, [-4096] * self.lanes))
+        coarse = builder.bitcast(cut, self.vector)
+        rest = builder.fmul(builder.fsub(coarse, size), builder.fadd(coarse, size))
+        series = self._series(rest, (1 / 24, 1 / 6, 0.5, 1.0, 1.0))
+        fall = builder.fmul(self.exp(builder.fmul(builder.fneg(coarse), coarse)), series)
+        tail = builder.fmul(builder.fmul(p, builder.fmul(ahead, part)), fall)
+        is_below = self.less(x, self.constant(0))
+        return self.unless_nan(self.chosen(is_below, builder.fsub(two, tail), tail), x)
+
+    def done(self, name: str, given: Sequence[Any]) -> Any:
+        """What an instruction makes of vectors, one number of each for one."""
+        found = {pair: both for both, pair in PAIRS.items()}.get(name)
+        if found is not None:
+            return self._pair(*found, *given)
+        builder = self.builder
+        one: dict[str, Callable[..., Any]] = {
+            "SAME": lambda a: a,
+            "NEGATIVE": builder.fneg,
+            "ABSOLUTE": self.size,
+            "ROOT": self.root,
+            "EXP": self.exp,
+            "EXPM1": self.expm1,
+            "TANH": self.tanh,
+            "SIGMOID": self.sigmoid,
+            "ERF": self.erf,
+            "ERFC": self.erfc,
+            "ADD": builder.fadd,
+            "SUBTRACT": builder.fsub,
+            "MULTIPLY": builder.fmul,
+            "DIVIDE": builder.fdiv,
+            "LARGER": self.larger,
+            "SMALLER": self.smaller,
+            "GREATER": self.greater,
+            "SELECT": self.select,
+            "GATE": self.gate,
+            "EXP_OF_DIFFERENCE": lambda a, b: self.exp(builder.fsub(a, b)),
+        }
+        return one[name](*given)
+
+    def _pair(self, first: str, second: str, a: Any, b: Any, c: Any) -> Any:
+        """Two steps. A product and a sum round once, as LLVM makes them in the other kernels."""
+        builder = self.builder
+        if first == "MULTIPLY" and second == "ADD":
+            return self._fma(a, b, c)
+        if first == "MULTIPLY" and second == "SUBTRACT":
+            return self._fma(a, b, builder.fneg(c))
+        if first == "MULTIPLY" and second == "REVERSED":
+            return self._fma(builder.fneg(a), b, c)
+        value = self.done(first, (a, b))
+        if second == "REVERSED":
+            return builder.fsub(c, value)
+        return self.done(second, (value, c))
+
+
+class _Function:
+    """An instruction's function: rows, numbers of a row, then an address and a step for each."""
+
+    def __init__(self, module: Any, name: str, mode: str) -> None:
+        kind = ir.FunctionType(ir.VoidType(), [_I64] * 10)
+        self.function = ir.Function(module, kind, f"{_NAME}_{name.lower()}_{mode}")
+        self.function.linkage = "internal"
+        self.function.attributes.add("noinline")
+        # Registers of 64 bytes, as `mathematics.whole_vectors` asks for.
+        set.add(self.function.attributes, '"prefer-vector-width"="512"')
+        self._name, self._mode = name, mode
+        self._builder = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self._writer = _Writer(self._builder, LANES)
+        self._rows, self._count, *rest = self.function.args
+        self._begins, self._steps = rest[0::2], rest[1::2]
+        self._turn = _COSTLY if name in _IS_COSTLY else _CHEAP
+
+    def write(self) -> Any:
+        """The function, written."""
+        if self._name in TOTALS:
+            self._write_total()
+        else:
+            self._write_rows()
+        return self.function
+
+    def _blocks(self, *names: str) -> list[Any]:
+        return [self.function.append_basic_block(name) for name in names]
+
+    def _counted(self, count: Any, step: int, body: Callable[[Any], None], at: Any = None) -> Any:
+        """Run `body(place)` in steps for as long as a whole one is left; where it ends."""
+        builder, before = self._builder, self._builder.block
+        head, inside, behind = self._blocks("head", "inside", "behind")
+        builder.branch(head)
+        builder.position_at_end(head)
+        place = builder.phi(_I64)
+        place.add_incoming(integer(0) if at is None else at, before)
+        after = builder.add(place, integer(step))
+        builder.cbranch(builder.icmp_signed("<=", after, count), inside, behind)
+        builder.position_at_end(inside)
+        body(place)
+        place.add_incoming(after, builder.block)
+        builder.branch(head)
+        builder.position_at_end(behind)
+        return place
+
+    def _pointers(self, row: Any) -> list[Any]:
+        """Where a row of the result and of each operand begins."""
+        builder = self._builder
+        count = 1 + len(self._mode)
+        places = zip(self._begins[:count], self._steps[:count], strict=True)
+        return [
+            self._writer.number_pointer(builder.add(begin, builder.mul(row, step)))
+            for begin, step in places
+        ]
+
+    def _rest(self, at: Any) -> Any:
+        """The mask of what is left of a row from a place on."""
+        builder = self._builder
+        numbers = ir.VectorType(_I32, LANES)
+        left = self._writer.spread(builder.trunc(builder.sub(self._count, at), _I32), numbers)
+        return builder.icmp_signed("<", ir.Constant(numbers, list(range(LANES))), left)
+
+    def _write_rows(self) -> None:
+        builder = self._builder
+        reduces = self._name in REDUCTIONS
+
+        def one(row: Any) -> None:
+            to, *given = self._pointers(row)
+            spread = [
+                self._writer.spread(builder.load(at), self._writer.vector) if kind == "s" else None
+                for at, kind in zip(given, self._mode, strict=True)
+            ]
+
+            def loaded(place: Any, mask: Any) -> list[Any]:
+                return [
+                    self._writer.load(builder.gep(at, [place]), mask) if fixed is None else fixed
+                    for at, fixed in zip(given, spread, strict=True)
+                ]
+
+            (self._reduce if reduces else self._map)(to, loaded)
+
+        self._counted(self._rows, 1, one)
+        builder.ret_void()
+
+    def _map(self, to: Any, loaded: Callable[[Any, Any], list[Any]]) -> None:
+        """A row, vector by vector."""
+        builder, writer = self._builder, self._writer
+
+        def many(place: Any) -> None:
+            places = [builder.add(place, integer(n * LANES)) for n in range(self._turn)]
+            given = [loaded(one, None) for one in places]
+            for one, operands in zip(places, given, strict=True):
+                writer.store(writer.done(self._name, operands), builder.gep(to, [one]), None)
+
+        def single(place: Any) -> None:
+            made = writer.done(self._name, loaded(place, None))
+            writer.store(made, builder.gep(to, [place]), None)
+
+        at = self._counted(self._count, self._turn * LANES, many)
+        at = self._counted(self._count, LANES, single, at)
+        with builder.if_then(builder.icmp_signed("<", at, self._count)):
+            mask = self._rest(at)
+            made = writer.done(self._name, loaded(at, mask))
+            writer.store(made, builder.gep(to, [at]), mask)
+
+    def _reduce(self, to: Any, loaded: Callable[[Any, Any], list[Any]]) -> None:
+        """One number of a row, joined with what is there if the row has begun before.
+
+        Four sums side by side, of which each lane is one of its own.
+        """
+        builder, writer = self._builder, self._writer
+        with builder.goto_entry_block():
+            sums = [builder.alloca(writer.vector) for _ in range(_CHEAP)]
+        nothing = writer.constant(float("-inf") if self._name == "ROW_LARGEST" else 0.0)
+        for one in sums:
+            builder.store(nothing, one)
+
+        def add(place: Any, one: Any, mask: Any) -> None:
+            a, *others = loaded(place, mask)
+            if mask is not None:
+                a = builder.select(mask, a, nothing)
+            if self._name == "ROW_PRODUCTS":
+                made = writer._fma(a, others[0], builder.load(one))
+            else:
+                made = self._join(builder.load(one), a)
+            builder.store(made, one)
+
+        def many(place: Any) -> None:
+            for n, one in enumerate(sums):
+                add(builder.add(place, integer(n * LANES)), one, None)
+
+        at = self._counted(self._count, _CHEAP * LANES, many)
+        at = self._counted(self._count, LANES, lambda place: add(place, sums[0], None), at)
+        with builder.if_then(builder.icmp_signed("<", at, self._count)):
+            add(at, sums[0], self._rest(at))
+        first, *others = [builder.load(one) for one in sums]
+        for one in others:
+            first = self._join(first, one)
+        lanes = LANES
+        while lanes > 1:  # halves
+            lanes //= 2
+            moved = [(lane + lanes) % LANES for lane in range(LANES)]
+            order = ir.Constant(ir.VectorType(_I32, LANES), moved)
+            nowhere = ir.Constant(writer.vector, ir.Undefined)
+            first = self._join(first, builder.shuffle_vector(first, nowhere, order))
+        # The last argument of an instruction with at most two operands: whether it goes on.
+        with builder.if_else(builder.icmp_signed("!=", self._begins[3], integer(0))) as (yes, no):
+            with yes:
+                before = writer.spread(builder.load(to), writer.vector)
+                joined = builder.extract_element(self._join(before, first), integer(0))
+                builder.store(joined, to)
+            with no:
+                builder.store(builder.extract_element(first, integer(0)), to)
+
+    def _join(self, a: Any, b: Any) -> Any:
+        if self._name == "ROW_LARGEST":
+            return self._writer.larger(a, b)
+        return self._builder.fadd(a, b)
+
+    def _write_total(self) -> None:
+        """Add rows to one, column by column: what is added to stays in registers."""
+        builder, writer = self._builder, self._writer
+
+        def columns(place: Any, many: int, mask: Any) -> None:
+            places = [builder.add(place, integer(n * LANES)) for n in range(many)]
+            to = writer.number_pointer(self._begins[0])
+            held = [builder.gep(to, [one]) for one in places]
+            values = [writer.load(one, mask) for one in held]
+            before = builder.block
+            head, inside, behind = self._blocks("row", "add", "added")
+            builder.branch(head)
+            builder.position_at_end(head)
+            row = builder.phi(_I64)
+            row.add_incoming(integer(0), before)
+            sums = writer.phis(values, before)
+            builder.cbranch(builder.icmp_signed("<", row, self._rows), inside, behind)
+            builder.position_at_end(inside)
+            _, *given = self._pointers(row)
+            made = []
+            for one, total in zip(places, sums, strict=True):
+                operands = [
+                    writer.load(builder.gep(at, [one]), mask)
+                    if kind == "v"
+                    else writer.spread(builder.load(at), writer.vector)
+                    for at, kind in zip(given, self._mode, strict=True)
+                ]
+                if len(operands) == 2:
+                    made.append(writer._fma(*operands, total))
+                else:
+                    made.append(builder.fadd(total, operands[0]))
+            writer.join(sums, made, builder.block)
+            row.add_incoming(builder.add(row, integer(1)), builder.block)
+            builder.branch(head)
+            builder.position_at_end(behind)
+            for one, total in zip(held, sums, strict=True):
+                writer.store(total, one, mask)
+
+        at = self._counted(self._count, _CHEAP * LANES, lambda place: columns(place, _CHEAP, None))
+        at = self._counted(self._count, LANES, lambda place: columns(place, 1, None), at)
+        with builder.if_then(builder.icmp_signed("<", at, self._count)):
+            columns(at, 1, self._rest(at))
+        builder.ret_void()
+
+
+def _operate(module: Any) -> Any:
+    """The function of a module that does the instruction of a number."""
+    function = module.globals.get(_NAME)
+    if function is None:
+        kind = ir.FunctionType(ir.VoidType(), [_I64] * 11)
+        function = ir.Function(module, kind, _NAME)
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        other = function.append_basic_block("other")
+        switch = builder.switch(function.args[0], other)
+        for number, (name, mode) in enumerate(OPERATIONS):
+            block = function.append_basic_block(f"{name.lower()}_{mode}")
+            switch.add_case(integer(number), block)
+            inside = ir.IRBuilder(block)
+            written = _Function(module, name, mode).write()
+            inside.call(written, list(function.args[1:]), tail="tail")
+            inside.ret_void()
+        ir.IRBuilder(other).ret_void()
+    return function
+
+
+def _operate_type(
+    context: Any,
+    what: Any,
+    rows: Any,
+    count: Any,
+    to: Any,
+    to_step: Any,
+    a: Any,
+    a_step: Any,
+    b: Any,
+    b_step: Any,
+    c: Any,
+    c_step: Any,
+) -> Any:
+    """The instruction `what` on so many rows of so many numbers, by addresses and steps in bytes.
+
+    Of reductions c says whether they go on with what is there.
+    """
+    del context
+
+    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del signature
+        builder.call(_operate(builder.module), arguments)
+        return compiled.get_dummy_value()
+
+    given = (what, rows, count, to, to_step, a, a_step, b, b_step, c, c_step)
+    return types.void(*given), generate
+
+
+operate: Any = intrinsic(_operate_type)
+
+
+def _fetch_rows_type(context: Any, begin: Any, size: Any) -> Any:
+    """Have so many bytes from an address on brought to the second-level cache."""
+    del context
+
+    def generate(compiled: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del signature
+        function = builder.module.globals.get(_FETCH)
+        if function is None:
+            function = ir.Function(
+                builder.module, ir.FunctionType(ir.VoidType(), [_I64] * 2), _FETCH
+            )
+            function.linkage = "internal"
+            inside = ir.IRBuilder(function.append_basic_block("entry"))
+            writer = VectorWriter(inside, LANES)
+            head, fetching, done = (
+                function.append_basic_block(name) for name in ("head", "fetching", "done")
+            )
+            before = inside.block
+            inside.branch(head)
+            inside.position_at_end(head)
+            at = inside.phi(_I64)
+            at.add_incoming(integer(0), before)
+            inside.cbranch(inside.icmp_signed("<", at, function.args[1]), fetching, done)
+            inside.position_at_end(fetching)
+            writer.fetch(inside.add(function.args[0], at))
+            at.add_incoming(inside.add(at, integer(64)), inside.block)
+            inside.branch(head)
+            inside.position_at_end(done)
+            inside.ret_void()
+        builder.call(function, arguments)
+        return compiled.get_dummy_value()
+
+    return types.void(begin, size), generate
+
+
+fetch_rows: Any = intrinsic(_fetch_rows_type)

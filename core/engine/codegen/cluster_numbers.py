@@ -1,0 +1,228 @@
+"""The numbers of a cluster: what its steps compute, each by one instruction on single numbers.
+
+Steps become instructions by the scalar expressions of their ops.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pinnace.engine.codegen import block_programs as fields
+from pinnace.engine.codegen import forms
+from pinnace.framework import dtypes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pinnace.engine.codegen.clusters import Cluster
+    from pinnace.engine.steps import Step
+    from pinnace.graph.graph import Value
+
+    Sizes = Mapping[Value, tuple[int, ...]]
+
+_BINARY: dict[type, str] = {
+    ast.Add: "ADD",
+    ast.Sub: "SUBTRACT",
+    ast.Mult: "MULTIPLY",
+    ast.Div: "DIVIDE",
+}
+_CALLS = {
+    "maximum": "LARGER",
+    "minimum": "SMALLER",
+    "abs": "ABSOLUTE",
+    "sqrt": "ROOT",
+    **{name: name.upper() for name in ("exp", "expm1", "tanh", "sigmoid", "erf", "erfc")},
+}
+_REDUCTIONS = {"sum": "ROW_SUM", "max": "ROW_LARGEST"}
+
+
+@dataclass(eq=False, slots=True)
+class Item:
+    """A number of the program.
+
+    Attributes:
+        what: the instruction that makes it; "input" or "number", if none does.
+        uses: what that takes.
+        lies: v, a number for each column; r, one for each row; s, one for all.
+        section: the first that can compute it; what a reduction makes is there in the one behind.
+        index: of an input.
+        number: that it is always.
+        shared: of repeated rows: how often a block of them comes, and its rows.
+        runs: the section that computes it.
+    """
+
+    what: str
+    uses: list[Item]
+    lies: str
+    section: int
+    index: int = -1
+    number: float = 0.0
+    shared: tuple[int, int] = (1, 1)
+    runs: int = -1
+
+    @property
+    def by_row(self) -> bool:
+        """Whether its instruction makes numbers of rows of such numbers."""
+        return self.lies != "v" and not self.reduces
+
+    @property
+    def reduces(self) -> bool:
+        """Whether it is one number of a row."""
+        return self.what in fields.REDUCTIONS
+
+    @property
+    def is_there(self) -> int:
+        """The first section that can read it: of a reduction the one behind its own."""
+        return self.section + self.reduces
+
+    @property
+    def is_given(self) -> bool:
+        """Whether nothing has to make it."""
+        return self.what in {"input", "number"}
+
+
+@functools.cache
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+class Reader:
+    """The numbers of a cluster.
+
+    Attributes:
+        items: those that instructions make, in their order.
+        inputs: the cluster's.
+        outputs: of which items the outputs are; of a total, the instruction that adds it up.
+    """
+
+    def __init__(self, cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> None:
+        self.items: list[Item] = []
+        self._numbers: dict[float, Item] = {}
+        self._found: dict[tuple[str, tuple[int, ...]], Item] = {}
+        self.inputs: list[Item] = []
+        of: dict[Value, Item] = {}
+        for index, value in enumerate(cluster.inputs):
+            of[value] = self._input(cluster, index, value, sizes)
+        for place in cluster.members:
+            node = steps[place].node
+            if node.outputs[0] in cluster.totals:
+                continue
+            operands = [of[value] for value in forms.operands(node)]
+            repeats = forms.repeats(node) and sizes[node.outputs[0]] == cluster.shape
+            if node.op.name == "Softmax":
+                made = self._softmax(operands[0])
+            elif node.op.fuse_row is not None:
+                kind, written = node.op.fuse_row
+                total = self._add(_REDUCTIONS[kind], operands)
+                width = self._number(float(cluster.width))
+                made = self._written(written.format(total="total"), total=total, width=width)
+            elif forms.repeats(node):
+                made = self._made("SAME", operands, "v") if repeats else operands[0]
+            else:
+                names = [f"x{number}" for number in range(len(operands))]
+                text = forms.written(node, names)
+                made = self._written(text, **dict(zip(names, operands, strict=True)))
+            of[node.outputs[0]] = made
+        self.outputs = [
+            self._made("TOTAL", [self._along(of[cluster.totals[value]])], "v")
+            if value in cluster.totals
+            else self._apart(of[value], sizes[value] == cluster.shape)
+            for value in cluster.outputs
+        ]
+
+    def _input(self, cluster: Cluster, index: int, value: Value, sizes: Sizes) -> Item:
+        kind = cluster.kind(value, sizes)
+        lies = {"scalar": "s", "column": "r"}.get(kind, "v")
+        given = Item("input", [], lies, 0, index)
+        self.inputs.append(given)
+        flags = value.dtype is dtypes.bool
+        if kind != "shared" and not flags:
+            return given
+        what = "FLAGS" if kind != "shared" else "REPEATED_FLAGS" if flags else "REPEATED"
+        item = self._made(what, [given], lies)
+        item.shared = cluster.repetition(value, sizes) if kind == "shared" else (1, 1)
+        return item
+
+    def _made(self, what: str, uses: list[Item], lies: str) -> Item:
+        section = max((use.is_there for use in uses), default=0)
+        item = Item(what, uses, lies, section)
+        self.items.append(item)
+        return item
+
+    def _add(self, what: str, uses: list[Item]) -> Item:
+        """What an instruction makes of others, if it is not there yet."""
+        key = what, tuple(map(id, uses))
+        found = self._found.get(key)
+        if found is None:
+            if what in fields.REDUCTIONS:
+                uses, lies = [self._along(uses[0])], "r"
+            else:
+                lies = "v" if any(use.lies == "v" for use in uses) else "r"
+            found = self._found[key] = self._made(what, uses, lies)
+        return found
+
+    def _along(self, item: Item) -> Item:
+        """The same number for all columns, if it is not one for each."""
+        return item if item.lies == "v" else self._made("SAME", [item], "v")
+
+    def _apart(self, item: Item, whole: bool) -> Item:
+        """An item that an instruction makes for an output alone."""
+        if whole and item.lies != "v":
+            return self._made("SAME", [item], "v")
+        if item.is_given:
+            return self._made("SAME", [item], "v" if whole else "r")
+        return item
+
+    def _number(self, number: float) -> Item:
+        number = float(np.float32(number))
+        if number not in self._numbers:
+            self._numbers[number] = Item("number", [], "s", 0, number=number)
+        return self._numbers[number]
+
+    def _softmax(self, x: Item) -> Item:
+        top = self._add("ROW_LARGEST", [x])
+        power = self._add("EXP", [self._add("SUBTRACT", [x, top])])
+        part = self._add("DIVIDE", [self._number(1.0), self._add("ROW_SUM", [power])])
+        return self._add("MULTIPLY", [power, part])
+
+    def _written(self, text: str, **known: Item) -> Item:
+        return self._walk(_parsed(text), known)
+
+    def _walk(self, tree: ast.expr, known: Mapping[str, Item]) -> Item:
+        """The result of a part of an expression."""
+        match tree:
+            case ast.Name(id=name):
+                return known[name]
+            case ast.Call(func=ast.Name(id="T"), args=[ast.Name(id=name)]):
+                return known[name]
+            case ast.Call(func=ast.Name(id="T"), args=[one]):
+                return self._number(float(ast.literal_eval(one)))
+            case ast.BoolOp(op=ast.And(), values=[first, *others]):
+                for one in others:
+                    first = ast.BinOp(first, ast.Mult(), one)
+                return self._walk(first, known)
+        what, parts = _step(tree)
+        return self._add(what, [self._walk(one, known) for one in parts])
+
+
+def _step(tree: ast.expr) -> tuple[str, list[ast.expr]]:
+    """The last instruction of a part of an expression, and what it takes."""
+    match tree:
+        case ast.Call(func=ast.Name(id=name), args=given):
+            return _CALLS[name], given
+        case ast.BinOp(left=left, op=op, right=right):
+            return _BINARY[type(op)], [left, right]
+        case ast.UnaryOp(op=ast.USub(), operand=one):
+            return "NEGATIVE", [one]
+        case ast.IfExp(test=test, body=yes, orelse=no):
+            return "SELECT", [test, yes, no]
+        case ast.Compare(left=left, ops=[ast.Gt()], comparators=[right]):
+            return "GREATER", [left, right]
+        case ast.Compare(left=left, ops=[ast.Lt()], comparators=[right]):
+            return "GREATER", [right, left]
+    raise NotImplementedError(ast.unparse(tree))  # no op has it
