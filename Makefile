@@ -579,7 +579,8 @@ packages: $(READY) $(TENSORFLOW)/.installed $(PACKAGES)/.installed ## packages t
 .PHONY: producers
 producers: export PINNACE_FORESTS = $(abspath $(FORESTS))/corpus
 producers: export PINNACE_JAX = $(abspath $(JAX_EXPORTS))/corpus
-producers: $(READY) $(FORESTS)/corpus/.written $(JAX_EXPORTS)/corpus/.written ## models of ydf, JAX and Keras on JAX: loaded, saved again, exported
+producers: export PINNACE_TRANSFORMERS = $(abspath $(TRANSFORMERS))/corpus
+producers: $(READY) $(FORESTS)/corpus/.written $(JAX_EXPORTS)/corpus/.written $(TRANSFORMERS)/corpus/.written ## models of ydf, JAX, Keras on JAX and transformers: loaded, saved again, exported
 	$(VENV)/bin/pytest -q -m producers tests/producers $(ARGS)
 
 # ARGS="-k class_weight" runs some; ARGS="-k c03" one.

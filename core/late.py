@@ -69,6 +69,7 @@ TABLE: dict[str, str] = {
     "encode_op": "pinnace.graph.codec.op_definitions:encode_op",
     # graph: a module of StableHLO in a file becomes functions of this library's ops.
     "decode_xla_call": "pinnace.saved_model.stablehlo.xla_call:decode_xla_call",
+    "decode_xla_op": "pinnace.saved_model.stablehlo.xla_ops:decode_xla_op",
     # framework: `config.threading` reaches BLAS.
     "limit_threads": "pinnace.engine.threads:limit_threads",
     # ops: an op, or a function, that was given ragged or sparse arguments.
@@ -179,6 +180,7 @@ if TYPE_CHECKING:  # the table again
     from pinnace.ops.state.variables import read_variable as read_variable
     from pinnace.saved_model.keras_objects import load_keras_objects as load_keras_objects
     from pinnace.saved_model.stablehlo.xla_call import decode_xla_call as decode_xla_call
+    from pinnace.saved_model.stablehlo.xla_ops import decode_xla_op as decode_xla_op
 
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 

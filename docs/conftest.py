@@ -12,7 +12,10 @@ import pytest
 import pinnace as tf
 
 # What a page speaks of and could not make: its folder there -> a model of tests/golden.
-MODELS = {"jax.md": {"mlp": "jax/jax_mlp/model"}}
+MODELS = {
+    "jax.md": {"mlp": "jax/jax_mlp/model"},
+    "hugging_face.md": {"generator": "generators/gpt2/model"},
+}
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
 
 

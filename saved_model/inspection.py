@@ -12,7 +12,7 @@ from pinnace.checkpoint.keys import OBJECT_GRAPH_KEY
 from pinnace.framework.errors import InvalidArgumentError, OpError
 from pinnace.framework.visible_text import visible_line
 from pinnace.graph.codec.dead_branches import is_flow_op
-from pinnace.graph.codec.opaque import XLA_CALL
+from pinnace.graph.codec.opaque import TRANSLATED_XLA
 from pinnace.graph.codec.references import TRANSLATED
 from pinnace.graph.text import text_of
 from pinnace.ops import registry
@@ -294,7 +294,7 @@ def _served_nodes(meta: MetaGraphDef) -> Iterable[NodeDef]:
 
 
 def _is_supported(op: str, functions: Mapping[str, object]) -> bool:
-    if op in _GIVEN or op == XLA_CALL or op in functions or is_flow_op(op):
+    if op in _GIVEN or op in TRANSLATED_XLA or op in functions or is_flow_op(op):
         return True
     return registry.find(TRANSLATED.get(op, op)) is not None
 

@@ -13,7 +13,7 @@ from pinnace.deploy.cli.findings import Findings
 from pinnace.deploy.cli.findings_ops import FOREIGN_TABLE, PLAIN, SAVER, SAVER_OPS, STATE, TABLES
 from pinnace.deploy.cli.terminal import size_text
 from pinnace.engine.ahead import table
-from pinnace.graph.codec.opaque import XLA_CALL
+from pinnace.graph.codec.opaque import TRANSLATED_XLA
 from pinnace.ops import registry
 from pinnace.ops.array.constants import PLACEHOLDER
 from pinnace.saved_model import layout
@@ -165,7 +165,7 @@ class _Graph:
             self._look_at_constant(node, place, is_reached)
 
     def _is_known(self, op: str) -> bool:
-        if op in self._functions or op in PLAIN or op == XLA_CALL:
+        if op in self._functions or op in PLAIN or op in TRANSLATED_XLA:
             return True
         return registry.find(op) is not None
 

@@ -167,9 +167,9 @@ FORWARD: dict[str, tuple[Any, Any]] = {
             norm_rel_ebd="layer_norm",
         ),
     ),
-    "layoutlm": (hf.TFLayoutLMForTokenClassification, hf.LayoutLMConfig(**ENCODER)),
+    "layoutlm": (hf.TFLayoutLMModel, hf.LayoutLMConfig(**ENCODER)),
     "mobilevit": (
-        hf.TFMobileViTForImageClassification,
+        hf.TFMobileViTModel,
         hf.MobileViTConfig(
             image_size=64, hidden_sizes=[24, 32, 40], neck_hidden_sizes=[8, 16, 24, 32, 40, 48, 64]
         ),

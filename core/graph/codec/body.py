@@ -15,7 +15,13 @@ from pinnace.graph.codec.nodes import (
     likely_dtype,
     note_handles,
 )
-from pinnace.graph.codec.opaque import INPUTS, XLA_CALL, op_from_uses, output_types_attr
+from pinnace.graph.codec.opaque import (
+    INPUTS,
+    XLA_CALL,
+    XLA_OPS,
+    op_from_uses,
+    output_types_attr,
+)
 from pinnace.graph.gradients import ATTRIBUTE
 from pinnace.ops import gate, registry
 from pinnace.ops.functional.calls import BATCH_FUNCTION, PARTITIONED_CALL, STATEFUL_PARTITIONED_CALL
@@ -333,6 +339,8 @@ class Body:
         """The op, its attributes, and the names of its outputs if the op does not have them."""
         if message.op == XLA_CALL:
             return late.decode_xla_call(message.attr, self._library, where)
+        if message.op in XLA_OPS:
+            return late.decode_xla_op(message.op, message.attr, inputs, self._library, where)
         # A reference is treated as its value: ops that assign to one were replaced before.
         name = "Identity" if message.op == "RefIdentity" else message.op
         op = registry.find(name) or self._library.opaque_op(message.op)

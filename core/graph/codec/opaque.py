@@ -35,6 +35,19 @@ _KINDS = frozenset({"int", "float", "bool", "string", "type", "shape", "tensor",
 
 # The op that holds a module of StableHLO: it is decoded into a call of what that is translated to.
 XLA_CALL = "XlaCallModule"
+# Ops of XLA's own that JAX wrote before: each is decoded into a call of what it is translated to.
+XLA_OPS = frozenset(
+    f"Xla{name}"
+    for name in (
+        *("Dot", "DotV2", "Conv", "ConvV2", "Gather", "Scatter", "Pad", "Einsum", "If", "While"),
+        *("Reduce", "VariadicReduce", "VariadicReduceV2", "ReduceWindow", "SelectAndScatter"),
+        *("Sort", "KeyValueSort", "VariadicSort", "BroadcastHelper", "ReducePrecision"),
+        *("Sharding", "OptimizationBarrier", "SpmdFullToShardShape", "RngBitGenerator"),
+        *("SelfAdjointEig", "Svd"),
+    )
+)
+# All that is decoded into such a call.
+TRANSLATED_XLA = XLA_OPS | {XLA_CALL}
 # Why an op will never have a kernel, and what to do instead.
 WITHOUT_KERNEL = {
     **dict.fromkeys(
