@@ -78,7 +78,7 @@ def check(case: Case, file: Path) -> Verdict:
 
 def _check(case: Case, file: Path) -> Verdict:
     loaded = _loaded(case)
-    refusal, way, options = "", "", {}
+    way, options = "", {}
     while True:
         try:
             export(case.folder, file, **options)
@@ -86,10 +86,9 @@ def _check(case: Case, file: Path) -> Verdict:
             if isinstance(error, _TooLongError):
                 raise
             said = str(error)
-            refusal = refusal or said
             further = [w for words, w in _WAYS if words in said]
             if way or not further:
-                return Verdict(case.name, "refused", reason=refusal, loaded=loaded)
+                return Verdict(case.name, "refused", reason=said, loaded=loaded)
             way = further[0]
             options = {
                 "with `sample=`": {"sample": dict(case.feeds[0].inputs)},
