@@ -78,7 +78,8 @@ def check(case: Case, file: Path) -> Verdict:
 
 def _check(case: Case, file: Path) -> Verdict:
     loaded = _loaded(case)
-    way, options = "", {}
+    ways: list[str] = []
+    options: dict[str, Any] = {}
     while True:
         try:
             export(case.folder, file, **options)
@@ -86,16 +87,19 @@ def _check(case: Case, file: Path) -> Verdict:
             if isinstance(error, _TooLongError):
                 raise
             said = str(error)
-            further = [w for words, w in _WAYS if words in said]
-            if way or not further:
+            further = [w for words, w in _WAYS if words in said and w not in ways]
+            if not further:
                 return Verdict(case.name, "refused", reason=said, loaded=loaded)
-            way = further[0]
-            options = {
-                "with `sample=`": {"sample": dict(case.feeds[0].inputs)},
-                "at opset 21": {"opset": 21},
-            }.get(way, {"allow_random": True})
+            ways.append(further[0])
+            if "sample" in ways[-1]:
+                options["sample"] = dict(case.feeds[0].inputs)
+            elif "opset" in ways[-1]:
+                options["opset"] = 21
+            else:
+                options["allow_random"] = True
         else:
             break
+    way = ", ".join(ways)
     session = _session(file)
     looks_at = ("shape", "dtype") if "shape" in way else case.looks_at
     outcomes = [_outcome(session, case, feed, looks_at) for feed in case.feeds]
