@@ -137,7 +137,9 @@ def main() -> None:
     pytest.mark.skipif = pytest.mark.skip = lambda *_, **__: lambda function: function
     watch()
     ended = pytest.main(
-        ["-q", "--import-mode=prepend", "-p", "no:cacheprovider", *(str(base / f) for f in FILES)],
+        # Without the settings of its source, which ask for tools that are not here.
+        ["-q", "-c", os.devnull, "--rootdir", str(base), "-p", "no:cacheprovider"]
+        + [str(base / file) for file in FILES],
         plugins=[_Plugin(name, writer, log.begun, words)],
     )
     log.say(finished=int(ended), words=words)

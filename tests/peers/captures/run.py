@@ -151,7 +151,7 @@ def table(verdicts: list[Verdict]) -> list[str]:
     """The counts of the guide, and each case that is not right."""
     titles = (
         "| tests of | cases | right | of these with `sample=` | at opset 21 | draws, by shape "
-        "| refused | wrong |"
+        "| refused, or not run | wrong |"
     )
     lines = [titles, "|---" * (titles.count("|") - 1) + "|"]
     total = [0] * 7
@@ -164,20 +164,48 @@ def table(verdicts: list[Verdict]) -> list[str]:
     lines.append(f"| all | {' | '.join(map(str, total))} |")
     lines += ["", *_rest([v for v in verdicts if not v.case.endswith(OPEN)])]
     unknown = [v for v in verdicts if v.case.endswith(OPEN)]
-    changed = [(v, kind, said) for v in verdicts for kind, said in v.sizes.items()]
-    full = [(v, kind, said) for v, kind, said in changed if kind != "no row"]
     again = _row(unknown)
     said = (
         f"{again[1]} of {len(unknown)} are right, {again[4]} draw and are by shape, "
         f"{again[5]} are refused, {again[6]} are wrong"
     )
+    changed = [(v, kind, said) for v in verdicts for kind, said in v.sizes.items()]
+    full = [row for row in changed if row[1] != "no row"]
+    hollow = [row for row in changed if row[1] == "no row"]
+    loaded = [v for v in verdicts if v.loaded and not _is_unset(v)]
     lines += [
         "",
+        f"Loaded here, {len(verdicts) - len(loaded)} of {len(verdicts)} agree{_end(loaded)}",
+        *(f"- `{_test(v)}`: {_cell(v.loaded)}" for v in loaded),
+        "",
         f"Functions again with all sizes unknown: {said}.",
-        f"Inputs of other sizes, asked of files that were written: {_sizes(full)}.",
-        f"Inputs without rows: {_sizes([row for row in changed if row[1] == 'no row'])}.",
+        "",
+        f"Inputs of other sizes, asked of files that were written: {_sizes(full)}",
+        *_differing(full),
+        "",
+        f"Inputs without rows: {_sizes(hollow)}",
+        *_differing(hollow),
     ]
     return lines
+
+
+def _test(verdict: Verdict) -> str:
+    """The name of a case without its module, class and number."""
+    parts = verdict.case.removesuffix(OPEN).split(".")
+    return next(part for part in parts if part.startswith("test_") and part not in MODULES)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "/")[:160]
+
+
+def _differing(rows: list[tuple[Verdict, str, str]]) -> list[str]:
+    """A line for each input that a file answers otherwise."""
+    return [f"- `{_test(v)}`, {kind}: {_cell(said)}" for v, kind, said in rows if _is_other(said)]
+
+
+def _is_other(said: str) -> bool:
+    return not said.startswith(("same", "close", "fails"))
 
 
 def _row(verdicts: list[Verdict]) -> list[int]:
@@ -188,19 +216,23 @@ def _row(verdicts: list[Verdict]) -> list[int]:
         sum("sample" in v.way for v in right),
         sum("opset" in v.way for v in right),
         sum(v.kind == "right" and "shape" in v.way for v in verdicts),
-        sum(v.kind == "refused" for v in verdicts),
-        sum(v.kind == "wrong" for v in verdicts),
+        sum(v.kind in {"refused", "not run"} for v in verdicts),
+        sum(v.kind == "wrong" and not _is_unset(v) for v in verdicts),
     ]
 
 
 def _sizes(rows: list[tuple[Verdict, str, str]]) -> str:
-    same = sum(said == "same" or said.startswith("close") for _, _, said in rows)
     fails = sum(said.startswith("fails") for _, _, said in rows)
-    differ = len(rows) - same - fails
+    differ = sum(_is_other(said) for _, _, said in rows)
     return (
-        f"{same} of {len(rows)} give TensorFlow's answers, {fails} are not run by ONNX Runtime, "
-        f"{differ} differ"
+        f"{len(rows) - fails - differ} of {len(rows)} give TensorFlow's answers, {fails} are not "
+        f"run by ONNX Runtime, {differ} differ{_end(differ)}"
     )
+
+
+def _end(what: object) -> str:
+    """Of a sentence that a list may follow."""
+    return ":" if what else "."
 
 
 def _rest(verdicts: list[Verdict]) -> list[str]:
@@ -208,12 +240,11 @@ def _rest(verdicts: list[Verdict]) -> list[str]:
     for verdict in verdicts:
         if verdict.kind == "right":
             continue
-        test = verdict.case.split(".")[-2] if verdict.case[-1].isdigit() else verdict.case
         if _is_unset(verdict):
             reason = next(why for name, why in UNSET.items() if f".{name}." in verdict.case)
         else:
-            reason = _first(verdict.reason)
-        groups[reason].append(test)
+            reason = _first(verdict.reason) + " (rounding)" * (verdict.kind == "close")
+        groups[reason].append(_test(verdict))
     return [
         f"- {reason}: {', '.join(f'`{test}`' for test in dict.fromkeys(tests))}"
         for reason, tests in sorted(groups.items())
@@ -244,7 +275,12 @@ def main() -> int:
         _log.info("a part of the tests: the guide stays as it is")
     else:
         hold("tf2onnx.md", "captures", lines, COMMAND)
-    wrong = [v for v in verdicts if v.kind == "wrong" and not _is_unset(v)]
+    wrong = [v for v in verdicts if v.kind == "wrong" and not _is_unset(v)] + [
+        v
+        for v in verdicts
+        for kind, said in v.sizes.items()
+        if kind != "no row" and _is_other(said)
+    ]
     return 1 if wrong else 0
 
 
