@@ -26,18 +26,14 @@ TfjsRuntime = Annotated[
 ]
 Quantize = Annotated[
     str | None,
-    typer.Option(
-        help="How --tfjs stores weights: float16, uint8 or uint16.", metavar="TYPE"
-    ),
+    typer.Option(help="How --tfjs stores weights: float16, uint8 or uint16.", metavar="TYPE"),
 ]
 ShardBytes = Annotated[
     int, typer.Option(help="Size of a file of weights of --tfjs.", metavar="BYTES")
 ]
 StructuredOutputs = Annotated[
     bool,
-    typer.Option(
-        "--structured-outputs", help="With --tfjs, predict() gives outputs by name."
-    ),
+    typer.Option("--structured-outputs", help="With --tfjs, predict() gives outputs by name."),
 ]
 
 

@@ -32,8 +32,8 @@ def show(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A SavedModel's folder, or a .keras, .h5, .onnx or frozen .pb file, or a model.json of "
-            "TensorFlow.js.",
+            help="A SavedModel's folder, or a .keras, .h5, .onnx or frozen .pb file, or a "
+            "model.json of TensorFlow.js.",
             show_default=False,
         ),
     ],

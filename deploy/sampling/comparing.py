@@ -99,9 +99,7 @@ def agreement(
 
 
 class _Judge:
-    def __init__(
-        self, program: Program, runtime: str, drawn: Sequence[str], slack: float
-    ) -> None:
+    def __init__(self, program: Program, runtime: str, drawn: Sequence[str], slack: float) -> None:
         self._program, self._runtime = program, runtime
         self._drawn, self._slack = drawn, slack
         self.largest = {name: 0.0 for name in program.outputs if name not in drawn}

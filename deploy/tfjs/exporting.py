@@ -269,15 +269,11 @@ def _fed(program: Program, read: Program, arrays: Sequence[Array]) -> list[Array
     return [named[name] for name in read.inputs]
 
 
-def _moved(
-    program: Program, runs: Sequence[Run], read: Program
-) -> dict[str, tuple[float, float]]:
+def _moved(program: Program, runs: Sequence[Run], read: Program) -> dict[str, tuple[float, float]]:
     """How far other weights move the outputs."""
     found = {name: (0.0, 0.0) for name, spec in program.outputs.items() if spec.dtype.is_floating}
     for run in runs:
-        results = dict(
-            zip(read.outputs, read.run(_fed(program, read, run.inputs)), strict=True)
-        )
+        results = dict(zip(read.outputs, read.run(_fed(program, read, run.inputs)), strict=True))
         for name, wanted in zip(program.outputs, run.outputs, strict=True):
             if name not in found or wanted.shape != results[name].shape or not wanted.size:
                 continue
@@ -374,9 +370,7 @@ def _report(
         lacking=found.lacking,
         differences={}
         if agreed is None
-        else {
-            name: (largest, agreed.relative[name]) for name, largest in agreed.largest.items()
-        },
+        else {name: (largest, agreed.relative[name]) for name, largest in agreed.largest.items()},
         quantized_differences=found.moved or {},
         batches=0 if agreed is None else agreed.batches,
         compared={} if agreed is None else agreed.kinds,

@@ -107,7 +107,9 @@ class TfjsReport:
             found.append(f"TensorFlow.js does not take inputs of {kind}: {reason}")
         if self.quantized_differences:
             worst = max(share for _, share in self.quantized_differences.values())
-            found.append(f"{self.quantize} weights move outputs by {worst:.2%} of the largest value")
+            found.append(
+                f"{self.quantize} weights move outputs by {worst:.2%} of the largest value"
+            )
         if self.dtypes:
             found.append(f"computed in other types: {', '.join(self.dtypes)}")
         if self.drawn:

@@ -48,9 +48,7 @@ _ATTRS = {
 }
 
 
-def apart(
-    nodes: MutableSequence[NodeDef], where: str, function: FunctionDef | None = None
-) -> None:
+def apart(nodes: MutableSequence[NodeDef], where: str, function: FunctionDef | None = None) -> None:
     """Take the fused nodes of a graph, or of the body of a function, apart in place.
 
     Raises:
@@ -107,7 +105,7 @@ def _renamed(text: str, outputs: dict[str, str]) -> str:
     return text
 
 
-def _parts(
+def _parts(  # noqa: C901 (a case for each kind of step)
     node: NodeDef, taken: set[str], vectors: set[str], where: str, *, in_function: bool
 ) -> list[NodeDef]:
     ops = [one.decode(errors="replace") for one in node.attr["fused_ops"].list.s]
@@ -116,7 +114,9 @@ def _parts(
     controls = [text for text in node.input if text.startswith("^")]
     if len(data) < 2:
         raise InvalidArgumentError(f"{where}: {node.op} {node.name!r} takes {len(data)} inputs")
-    product = NodeDef(name=_free(f"{node.name}/product", taken), op=op, input=[*data[:2], *controls])
+    product = NodeDef(
+        name=_free(f"{node.name}/product", taken), op=op, input=[*data[:2], *controls]
+    )
     for name in _ATTRS[op]:
         if name in node.attr:
             product.attr[name].CopyFrom(node.attr[name])

@@ -198,7 +198,7 @@ def _load_saved_model(path: Path, tags: Sequence[str], *, is_private: bool) -> L
 
 
 def _load_tfjs(path: Path) -> LoadedModel:
-    """A model of TensorFlow.js, whose weights are in memory then: its files are not needed again."""
+    """A model of TensorFlow.js; its weights are in memory then, and its files not needed again."""
     import tempfile
     from pathlib import Path as RealPath
 

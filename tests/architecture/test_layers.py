@@ -37,6 +37,8 @@ LAYERS = {
     "deploy.program": 10.7,
     "deploy.sampling": 10.8,
     "deploy.onnx": 11,
+    "deploy.tfjs": 11,
+    "deploy.tfjs.layers": 11.1,
     "deploy.upgrade": 10.5,
     "deploy.models": 11.4,
     "estimator": 11,
@@ -56,6 +58,7 @@ UNSEEN = {
     "deploy.program": ("keras", "autodiff", "data", "summary"),
     "deploy.sampling": ("keras", "autodiff", "data", "summary"),
     "deploy.onnx": ("keras", "autodiff", "data", "summary"),
+    "deploy.tfjs": ("keras", "autodiff", "data", "summary"),
 }
 
 # Third party -> the folders that may import it; () is the tests alone.

@@ -1,4 +1,4 @@
-"""Graph models of TensorFlow.js in TensorFlow.js itself: whole models, and every op by its cases."""
+"""Models of TensorFlow.js in TensorFlow.js itself: whole models, and every op by its cases."""
 
 from __future__ import annotations
 
@@ -246,7 +246,9 @@ def _problem(place: Path, backend: str, names: list[str], wanted: list[Any]) -> 
         finite = np.isfinite(a)
         size = float(np.max(np.abs(a[finite]), initial=0))
         beyond = size > 1e37
-        if not beyond and ((np.isnan(a) != np.isnan(b)).any() or (np.isinf(a) != np.isinf(b)).any()):
+        if not beyond and (
+            (np.isnan(a) != np.isnan(b)).any() or (np.isinf(a) != np.isinf(b)).any()
+        ):
             return f"{place}: {a.reshape(-1)[:4]} became {b.reshape(-1)[:4]}"
         gap = np.abs(a[finite] - b[finite])
         gap = gap[np.isfinite(gap)]

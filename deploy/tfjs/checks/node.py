@@ -70,9 +70,7 @@ def find_runtime(given: str | os.PathLike[str] | None) -> NodeRuntime | None:
     for modules in (place for start in starts for place in _places(start)):
         if node is not None and (modules / PACKAGE / "package.json").is_file():
             has_wasm = (modules / WASM_PACKAGE / "package.json").is_file()
-            return NodeRuntime(
-                node, modules.resolve(), ("cpu", "wasm") if has_wasm else ("cpu",)
-            )
+            return NodeRuntime(node, modules.resolve(), ("cpu", "wasm") if has_wasm else ("cpu",))
     if given is None:
         return None
     missing = PACKAGE if node is not None else "Node"

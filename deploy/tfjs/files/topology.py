@@ -102,9 +102,7 @@ def topology_of(
     for node in _nodes(message):
         counts[node.op] = counts.get(node.op, 0) + 1
     starts = dict(zip(inputs, (value.node.name for value in hollow.inputs), strict=True))
-    signature = encode_signature(
-        GraphSignature(_tensors(inputs, starts), _tensors(outputs, ends))
-    )
+    signature = encode_signature(GraphSignature(_tensors(inputs, starts), _tensors(outputs, ends)))
     return Topology(
         _as_json(message),
         _with_sizes(MessageToDict(signature)),
@@ -145,9 +143,7 @@ def _tensors(specs: Mapping[str, TensorSpec], nodes: Mapping[str, str]) -> dict[
     }
 
 
-def _hollow(
-    graph: Graph, outputs: Iterable[str]
-) -> tuple[Graph, dict[str, Array], dict[str, str]]:
+def _hollow(graph: Graph, outputs: Iterable[str]) -> tuple[Graph, dict[str, Array], dict[str, str]]:
     """The graph with zeros that take no memory in the place of its weights; these; the outputs.
 
     Each output is a node of its own: TensorFlow.js tells results of one node apart by its name.
@@ -204,16 +200,19 @@ def _complete(node: NodeDef) -> None:
             continue
         node.attr[name].CopyFrom(encode_attr(definition.default, attr_kind(op, name)))
     for value in node.attr.values():
-        if value.WhichOneof("value") == "type":
-            value.type = _NUMBERS.get(value.type, value.type)  # type: ignore[assignment]
-        elif value.WhichOneof("value") == "tensor":
-            tensor = value.tensor
-            if tensor.dtype in _NUMBERS and node.op != "Const":
-                tensor.dtype = _NUMBERS[tensor.dtype]  # type: ignore[assignment]
-        elif value.WhichOneof("value") == "list":
-            kinds = [_NUMBERS.get(kind, kind) for kind in value.list.type]
-            if kinds:
-                value.list.type[:] = kinds  # type: ignore[assignment]
+        _retype(value, is_weight=node.op == "Const")
+
+
+def _retype(value: AttrValue, *, is_weight: bool) -> None:
+    """Types that TensorFlow.js has no names for, as others; weights are converted with theirs."""
+    kind = value.WhichOneof("value")
+    if kind == "type":
+        value.type = _NUMBERS.get(value.type, value.type)  # type: ignore[assignment]
+    elif kind == "tensor" and not is_weight:
+        tensor = value.tensor
+        tensor.dtype = _NUMBERS.get(tensor.dtype, tensor.dtype)  # type: ignore[assignment]
+    elif kind == "list" and value.list.type:
+        value.list.type[:] = [_NUMBERS.get(one, one) for one in value.list.type]  # type: ignore[assignment]
 
 
 def _rename_types(function: FunctionDef) -> None:
@@ -289,5 +288,3 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
     mark = "^" if text.startswith("^") else ""
     node, colon, rest = text.removeprefix("^").partition(":")
     return f"{mark}{names.get(node, node)}{colon}{rest}"
-
-

@@ -150,9 +150,7 @@ def _product(copy: Copy, node: Node, affine: _Affine) -> Value:
     bias = _constant(target, affine.shift.astype(np.float32), f"{node.name}/bias")
     attrs: dict[str, Any] = {"T": dtypes.float32, "data_format": "NHWC"}
     inputs = [made.outputs[0], bias]
-    return target.add_raw(
-        lookup("BiasAdd"), inputs, attrs, affine.last.name, outputs
-    ).outputs[0]
+    return target.add_raw(lookup("BiasAdd"), inputs, attrs, affine.last.name, outputs).outputs[0]
 
 
 def _constant(graph: GraphBuilder, array: Array, name: str) -> Value:

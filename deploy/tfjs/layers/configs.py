@@ -56,9 +56,7 @@ class _Converting:
         if kind == "Sequential":
             inner = {"name": config["name"], "layers": [self.layer(one) for one in entries]}
             return {"class_name": "Sequential", "config": inner}
-        models = {
-            entry["name"] for entry in entries if entry.get("class_name") in _MODELS
-        }
+        models = {entry["name"] for entry in entries if entry.get("class_name") in _MODELS}
         made = []
         for entry in entries:
             layer = self.layer(entry)
@@ -76,7 +74,7 @@ class _Converting:
                 self._refuse(kind, config["name"], error.message)
         return {"class_name": "Functional", "config": inner}
 
-    def layer(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+    def layer(self, entry: Mapping[str, Any]) -> dict[str, Any]:  # noqa: C901 (a case for each kind of argument)
         """One layer."""
         kind, config = str(entry.get("class_name")), dict(entry.get("config", {}))
         name = str(config.get("name", kind))
@@ -173,7 +171,11 @@ def _activation(value: Any) -> str:
     name = value if isinstance(value, str) else None
     found = ACTIVATIONS.get(name or ("linear" if value is None else ""))
     if found is None:
-        told = value if isinstance(value, str) else getattr(value, "get", lambda _: value)("class_name")
+        told = (
+            value
+            if isinstance(value, str)
+            else getattr(value, "get", lambda _: value)("class_name")
+        )
         raise UnconvertibleError(f"activation {told!r} is not there, or is another one")
     return found
 

@@ -66,9 +66,7 @@ _TEXT = {
     "Softmax": "axis",
     "Rescaling": "scale offset",
 }
-LAYERS: dict[str, frozenset[str]] = {
-    name: frozenset(keys.split()) for name, keys in _TEXT.items()
-}
+LAYERS: dict[str, frozenset[str]] = {name: frozenset(keys.split()) for name, keys in _TEXT.items()}
 # Keras' names of arguments that have others there.
 RENAMED = {("LeakyReLU", "negative_slope"): "alpha"}
 # Keras' names of functions -> those there, whose words are joined by the reader.

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-
 from pinnace.deploy.program.sources import Program, find_program
 from pinnace.deploy.sampling.comparing import Agreement, agreement
 from pinnace.deploy.sampling.corners import corners_of
@@ -111,9 +110,7 @@ def export_layers(
         lacking=found.lacking,
         differences={}
         if agreed is None
-        else {
-            name: (largest, agreed.relative[name]) for name, largest in agreed.largest.items()
-        },
+        else {name: (largest, agreed.relative[name]) for name, largest in agreed.largest.items()},
         batches=0 if agreed is None else agreed.batches,
         compared={} if agreed is None else agreed.kinds,
         failed={} if agreed is None else agreed.failed,
@@ -205,5 +202,3 @@ def _check(
         name = f"TensorFlow.js ({backend})"
         found.agreement = agreement(program, answered, runs, name)
     return found
-
-

@@ -123,9 +123,7 @@ def _by_numbers(r: Rewrite, a: Value, b: Value, left: str, right: str, result: s
     return r.op("Sum", product, r.constant(range(len(result), len(letters)), np.int32))
 
 
-def _as_product(
-    r: Rewrite, a: Value, b: Value, left: str, right: str, result: str
-) -> Value | None:
+def _as_product(r: Rewrite, a: Value, b: Value, left: str, right: str, result: str) -> Value | None:
     """[batch, rows, summed] times [batch, summed, columns]; None where that is no help."""
     sizes: dict[str, int | None] = {}
     for term, value in ((left, a), (right, b)):

@@ -214,9 +214,7 @@ def test_random_numbers_are_written_where_they_may_be(tmp_path: Path) -> None:
         lambda x: {"noise": tf.random.normal([2]) + x, "x": x},
         input_signature=[tf.TensorSpec([2], name="x")],
     )
-    report = tfjs.export(
-        f.get_concrete_function(), tmp_path / "m", verify=False, allow_random=True
-    )
+    report = tfjs.export(f.get_concrete_function(), tmp_path / "m", verify=False, allow_random=True)
     assert report.drawn == ("output_0",)
 
 
