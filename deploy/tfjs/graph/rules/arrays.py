@@ -116,6 +116,8 @@ def gather(r: Rewrite) -> Value:
 def tensor_scatter(r: Rewrite) -> Value:
     """The tensor, and what is added to each place."""
     tensor, indices, updates = r.inputs
+    policy = r.node.attrs.get("bad_indices_policy") or b""
+    r.needs(policy in ("", b"", "DEFAULT", b"DEFAULT"), "that ignores places that are not there")
     shape = r.op("Shape", tensor, out_type=indices.dtype)
     change = r.op("ScatterNd", indices, updates, shape)
     return r.op("AddV2" if r.node.op.name.endswith("Add") else "Sub", tensor, change)
@@ -145,6 +147,19 @@ def space_to_depth(r: Rewrite) -> Value:
         r.transposed(parts, (0, 1, 3, 2, 4, 5)), [-1, high, wide, block * block * depth]
     )
     return r.transposed(result, (0, 3, 1, 2)) if first else result
+
+
+@rule("SplitV")
+def parts_of_sizes(r: Rewrite) -> tuple[Value, ...] | None:
+    """Sizes that are all told: what is left is counted here."""
+    x, sizes, axis = r.inputs
+    known, place = r.known(1), r.known(2)
+    if known is None or not np.any(np.asarray(known) < 0):
+        return None
+    whole = None if place is None or not x.shape.rank else x.shape[int(place) % len(x.shape)]
+    r.needs(whole is not None, "with a size of -1, of an axis of unknown size")
+    rest = int(whole or 0) - int(np.sum(known[known >= 0]))
+    return r.same(x, r.constant(np.where(known < 0, rest, known).astype(known.dtype)), axis)
 
 
 @rule("Unpack")
