@@ -8,8 +8,8 @@ from typing import Any
 HEAD = """# Ops in TensorFlow.js
 
 What `pinnace export --tfjs` makes of every op. Written by `make pages` from the list of ops that
-@tensorflow/tfjs-converter {version} runs, and from the rules of deploy/tfjs/graph/rules. `make edge` runs
-the cases of all ops in TensorFlow.js, on `cpu` and `wasm`, and compares.
+@tensorflow/tfjs-converter {version} runs, and from the rules of deploy/tfjs/graph/rules.
+`make edge` runs the cases of all ops in TensorFlow.js, on `cpu` and `wasm`, and compares.
 
 - **as it is**: TensorFlow.js has the op. What its attributes say must be what it reads.
 - **by a rule**: the op becomes others, or only some uses of it are written.

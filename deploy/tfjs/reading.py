@@ -6,7 +6,7 @@ names of files lead nowhere but into the folder.
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from google.protobuf.json_format import ParseDict, ParseError
 
 from pinnace.deploy.tfjs.files.folder import MODEL_FILE
 from pinnace.deploy.tfjs.files.weights import read_weights
+from pinnace.deploy.tfjs.tables import RESOURCE, tables_of, with_tables
 from pinnace.deploy.tfjs.unfusing import apart
 from pinnace.framework import dtypes
 from pinnace.framework.context import init_scope
@@ -44,7 +45,6 @@ from pinnace.storage.system_errors import explained
 GRAPH, LAYERS = "graph-model", "layers-model"
 _MOST_JSON = 1 << 29  # bytes of a model.json; graphs of large models have some megabytes
 _MOST_WEIGHTS = (1 << 31) - (1 << 26)  # a GraphDef holds less than 2 GiB
-_INITIALISER = "pinnace_initialiser"
 
 
 def model_file(path: str | os.PathLike[str]) -> Path:
@@ -165,7 +165,13 @@ def meta_graph(file: Path, content: Mapping[str, Any]) -> MetaGraphDef:
             raise InvalidArgumentError(f"{where}: two nodes of its graph have one name")
     meta = MetaGraphDef()
     signature = _signature(content, graph, where)
-    _with_tables(content, graph, signature, meta, weights, where)
+    first = content.get("modelInitializer")
+    if isinstance(first, dict) and first.get("node"):
+        initialiser = _parse(first, GraphDef(), f"{where}: modelInitializer")
+        _fill(initialiser, weights, where)
+        tables = tables_of(content, initialiser, where)
+        start = with_tables(graph, signature, initialiser, tables)
+        meta.collection_def[layout.INIT_COLLECTION].node_list.value.append(start)
     apart(graph.node, where)
     for function in graph.library.function:
         _whole_references(function)
@@ -236,26 +242,10 @@ def _signature(content: Mapping[str, Any], graph: GraphDef, where: str) -> Signa
         given = told["signature"]
     found = SignatureDef()
     if isinstance(given, dict):
-        plain = {
-            side: {
-                _key(key): {name: one[name] for name in one if name != "resourceId"}
-                for key, one in given.get(side, {}).items()
-                if isinstance(one, dict) and "resourceId" not in one
-            }
-            for side in ("inputs", "outputs")
-            if isinstance(given.get(side, {}), dict)
-        }
+        plain = {side: _plain_side(given.get(side)) for side in ("inputs", "outputs")}
         found = _parse(plain, found, f"{where}: signature")
+    _add_ends(found, graph)
     nodes = {node.name: node for node in graph.node}
-    if not found.inputs:
-        for node in graph.node:
-            if node.op.startswith("Placeholder") and node.attr["dtype"].type != _RESOURCE:
-                _add(found.inputs, node)
-    if not found.outputs:
-        taken = {text.lstrip("^").partition(":")[0] for node in graph.node for text in node.input}
-        for node in graph.node:
-            if node.name not in taken and node.op not in ("Const", "Placeholder", "NoOp"):
-                _add(found.outputs, node)
     for side in (found.inputs, found.outputs):
         for key, tensor in side.items():
             name = tensor.name.partition(":")[0]
@@ -272,7 +262,26 @@ def _signature(content: Mapping[str, Any], graph: GraphDef, where: str) -> Signa
     return found
 
 
-_RESOURCE = dtypes.resource.enum
+def _plain_side(side: Any) -> dict[str, Any]:
+    """The inputs or outputs that are tensors, not tables."""
+    entries = side.items() if isinstance(side, dict) else ()
+    return {
+        _key(key): one for key, one in entries if isinstance(one, dict) and "resourceId" not in one
+    }
+
+
+def _add_ends(found: SignatureDef, graph: GraphDef) -> None:
+    """Where a signature tells no inputs or outputs: the placeholders, and what nobody takes."""
+    if not found.inputs:
+        for node in graph.node:
+            if node.op.startswith("Placeholder") and node.attr["dtype"].type != RESOURCE:
+                _add(found.inputs, node)
+    if found.outputs:
+        return
+    taken = {text.lstrip("^").partition(":")[0] for node in graph.node for text in node.input}
+    for node in graph.node:
+        if node.name not in taken and node.op not in ("Const", "Placeholder", "NoOp"):
+            _add(found.outputs, node)
 
 
 def _key(name: str) -> str:
@@ -287,90 +296,6 @@ def _add(side: Any, node: NodeDef) -> None:
         tensor.tensor_shape.CopyFrom(node.attr["shape"].shape)
     else:
         tensor.tensor_shape.unknown_rank = True
-
-
-def _with_tables(
-    content: Mapping[str, Any],
-    graph: GraphDef,
-    signature: SignatureDef,
-    meta: MetaGraphDef,
-    weights: Mapping[str, Array],
-    where: str,
-) -> None:
-    """Take in the graph that fills the tables, and let loading run it.
-
-    A table is a node of both graphs, by one name; or an input of the one and an output of the
-    other, by one number.
-    """
-    given = content.get("modelInitializer")
-    if not isinstance(given, dict) or not given.get("node"):
-        return
-    first = _parse(given, GraphDef(), f"{where}: modelInitializer")
-    _fill(first, weights, where)
-    own = content.get("signature")
-    starts = content.get("initializerSignature")
-    numbers: dict[str, str] = {}
-    renamed: dict[str, str] = {}
-    if isinstance(own, dict) and isinstance(starts, dict):
-        for one in _entries(starts.get("outputs")):
-            numbers[str(one["resourceId"])] = str(one.get("name", "")).partition(":")[0]
-        for one in _entries(own.get("inputs")):
-            made = numbers.get(str(one["resourceId"]))
-            if made is None:
-                raise InvalidArgumentError(f"{where}: no initialiser makes {one.get('name')!r:.80}")
-            renamed[made] = str(one.get("name", "")).partition(":")[0]
-    handles = _followed(first, renamed)
-    taken = {node.name: node for node in graph.node}
-    for placeholder in renamed.values():
-        node = taken.pop(placeholder, None)
-        if node is not None:
-            graph.node.remove(node)
-    names = dict(handles)
-    for node in first.node:
-        if node.name not in names:
-            shared = node.op.startswith("HashTable") and node.name in taken
-            names[node.name] = node.name if shared else f"{_INITIALISER}/{node.name}"
-    fills = []
-    for node in first.node:
-        name = names[node.name]
-        if name in taken:
-            continue
-        made_node = graph.node.add()
-        made_node.CopyFrom(node)
-        made_node.name = name
-        for place, text in enumerate(made_node.input):
-            mark = "^" if text.startswith("^") else ""
-            start, colon, rest = text.removeprefix("^").partition(":")
-            made_node.input[place] = f"{mark}{names.get(start, start)}{colon}{rest}"
-        if node.op.startswith("HashTable") and not made_node.attr["shared_name"].s:
-            made_node.attr["shared_name"].s = name.encode()
-        if node.op.startswith(("LookupTableImport", "InitializeTable")):
-            fills.append(name)
-    for key in [key for key, one in signature.inputs.items() if one.dtype == _RESOURCE]:
-        del signature.inputs[key]
-    graph.node.add(name=_INITIALISER, op="NoOp", input=[f"^{name}" for name in fills])
-    meta.collection_def[layout.INIT_COLLECTION].node_list.value.append(_INITIALISER)
-
-
-def _followed(graph: GraphDef, renamed: Mapping[str, str]) -> dict[str, str]:
-    """The tables behind outputs of the initialiser, by the name that the model has for them."""
-    nodes = {node.name: node for node in graph.node}
-    found = {}
-    for made, wanted in renamed.items():
-        name = made
-        for _ in range(len(nodes)):
-            node = nodes.get(name)
-            if node is None or not node.op.startswith("Identity") or not node.input:
-                break
-            name = node.input[0].partition(":")[0]
-        found[name] = wanted
-    return found
-
-
-def _entries(side: Any) -> Iterator[dict[str, Any]]:
-    for one in side.values() if isinstance(side, dict) else ():
-        if isinstance(one, dict) and "resourceId" in one:
-            yield one
 
 
 def _whole_references(function: FunctionDef) -> None:

@@ -105,7 +105,7 @@ def _renamed(text: str, outputs: dict[str, str]) -> str:
     return text
 
 
-def _parts(
+def _parts(  # noqa: C901 (a case for each kind of step)
     node: NodeDef, taken: set[str], vectors: set[str], where: str, *, in_function: bool
 ) -> list[NodeDef]:
     ops = [one.decode(errors="replace") for one in node.attr["fused_ops"].list.s]

@@ -1,4 +1,4 @@
-"""Graph models of TensorFlow.js in TensorFlow.js itself: whole models, and every op by its cases."""
+"""Models of TensorFlow.js in TensorFlow.js itself: whole models, and every op by its cases."""
 
 from __future__ import annotations
 

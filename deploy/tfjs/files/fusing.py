@@ -33,29 +33,10 @@ def fused(nodes: "MutableSequence[NodeDef]", function: "FunctionDef | None" = No
     gone: set[str] = set()
     outputs: dict[str, str] = {}
     for node in list(nodes):
-        if node.op not in _FUSED or node.attr["T"].type != _FLOAT:
+        found = _behind(node, uses, takers, by_name)
+        if found is None:
             continue
-        bias = _only_taker(node, uses, takers)
-        if bias is None or bias.op != "BiasAdd" or _place(bias.input[0]) != node.name:
-            continue
-        if node.op == "MatMul" and (
-            not _is_plain(bias.input[1], by_name)
-            # In WebAssembly it is fused wrong.
-            or node.attr["transpose_a"].b
-            or node.attr["transpose_b"].b
-        ):
-            continue
-        ops = ["BiasAdd"]
-        last = bias
-        activation = _only_taker(bias, uses, takers)
-        if activation is not None and activation.op in _ACTIVATIONS:
-            if node.op == "DepthwiseConv2dNative" and activation.op == "LeakyRelu":
-                pass  # its slope would not be read
-            else:
-                ops.append(activation.op)
-                last = activation
-        if any(text.startswith("^") for one in (node, bias, last) for text in one.input):
-            continue
+        bias, last, ops = found
         _make(node, bias, last, ops)
         outputs[last.name] = _FUSED_OUTPUTS[last.op]
         gone.update(one for one in (node.name, bias.name) if one != last.name)
@@ -63,14 +44,38 @@ def fused(nodes: "MutableSequence[NodeDef]", function: "FunctionDef | None" = No
         if nodes[index].name in gone:
             del nodes[index]
     if function is not None:
-        for node in nodes:
-            for place, text in enumerate(node.input):
-                node.input[place] = _renamed(text, outputs)
-        for name in list(function.ret):
-            function.ret[name] = _renamed(function.ret[name], outputs)
+        _name_outputs(function, outputs)
 
 
 _FUSED_OUTPUTS = dict(_FUSED.values())
+
+
+def _behind(
+    node: NodeDef,
+    uses: Counter[str],
+    takers: dict[str, NodeDef],
+    by_name: dict[str, NodeDef],
+) -> tuple[NodeDef, NodeDef, list[str]] | None:
+    """The bias behind a product, the last node that is fused to it, and the names of the ops."""
+    if node.op not in _FUSED or node.attr["T"].type != _FLOAT:
+        return None
+    bias = _only_taker(node, uses, takers)
+    if bias is None or bias.op != "BiasAdd" or _place(bias.input[0]) != node.name:
+        return None
+    # In WebAssembly a transposed product is fused wrong.
+    is_turned = node.attr["transpose_a"].b or node.attr["transpose_b"].b
+    if node.op == "MatMul" and (is_turned or not _is_plain(bias.input[1], by_name)):
+        return None
+    ops, last = ["BiasAdd"], bias
+    activation = _only_taker(bias, uses, takers)
+    # Behind a depthwise convolution a slope would not be read.
+    fits = _ACTIVATIONS - ({"LeakyRelu"} if node.op == "DepthwiseConv2dNative" else set())
+    if activation is not None and activation.op in fits:
+        ops.append(activation.op)
+        last = activation
+    if any(text.startswith("^") for one in (node, bias, last) for text in one.input):
+        return None
+    return bias, last, ops
 
 
 def _make(node: NodeDef, bias: NodeDef, last: NodeDef, ops: list[str]) -> None:
@@ -113,6 +118,15 @@ def _only_taker(node: NodeDef, uses: Counter[str], takers: dict[str, NodeDef]) -
 
 def _place(text: str) -> str:
     return text.removeprefix("^").partition(":")[0]
+
+
+def _name_outputs(function: "FunctionDef", outputs: dict[str, str]) -> None:
+    """References in a function name an output: those of the fused nodes are others."""
+    for node in function.node_def:
+        for place, text in enumerate(node.input):
+            node.input[place] = _renamed(text, outputs)
+    for name in list(function.ret):
+        function.ret[name] = _renamed(function.ret[name], outputs)
 
 
 def _renamed(text: str, outputs: dict[str, str]) -> str:

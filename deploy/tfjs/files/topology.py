@@ -200,16 +200,19 @@ def _complete(node: NodeDef) -> None:
             continue
         node.attr[name].CopyFrom(encode_attr(definition.default, attr_kind(op, name)))
     for value in node.attr.values():
-        if value.WhichOneof("value") == "type":
-            value.type = _NUMBERS.get(value.type, value.type)  # type: ignore[assignment]
-        elif value.WhichOneof("value") == "tensor":
-            tensor = value.tensor
-            if tensor.dtype in _NUMBERS and node.op != "Const":
-                tensor.dtype = _NUMBERS[tensor.dtype]  # type: ignore[assignment]
-        elif value.WhichOneof("value") == "list":
-            kinds = [_NUMBERS.get(kind, kind) for kind in value.list.type]
-            if kinds:
-                value.list.type[:] = kinds  # type: ignore[assignment]
+        _retype(value, is_weight=node.op == "Const")
+
+
+def _retype(value: AttrValue, *, is_weight: bool) -> None:
+    """Types that TensorFlow.js has no names for, as others; weights are converted with theirs."""
+    kind = value.WhichOneof("value")
+    if kind == "type":
+        value.type = _NUMBERS.get(value.type, value.type)  # type: ignore[assignment]
+    elif kind == "tensor" and not is_weight:
+        tensor = value.tensor
+        tensor.dtype = _NUMBERS.get(tensor.dtype, tensor.dtype)  # type: ignore[assignment]
+    elif kind == "list" and value.list.type:
+        value.list.type[:] = [_NUMBERS.get(one, one) for one in value.list.type]  # type: ignore[assignment]
 
 
 def _rename_types(function: FunctionDef) -> None:

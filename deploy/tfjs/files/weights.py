@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -136,7 +136,7 @@ class _Shards:
         self._file = next(self._places).open("wb")
         self._left = most
 
-    def __enter__(self) -> "_Shards":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:

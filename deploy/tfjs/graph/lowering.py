@@ -37,130 +37,30 @@ TYPES: dict[DType, tuple[DType, ...]] = {
 }
 THERE = {ours: there for there, several in TYPES.items() for ours in several}
 # Attributes that are not read there and change no result.
-_HINTS = frozenset(
-    [
-        "use_cudnn_on_gpu",
-        "use_cudnn",
-        "parallel_iterations",
-        "output_shapes",
-        "container",
-        "shared_name",
-        "N",
-        "Truncate",
-        "validate_indices",
-        "validate_shape",
-        "swap_memory",
-        "is_training",
-        "exponential_avg_factor",
-        "num_split",
-        "num",
-        "grad_x",
-        "grad_y",
-        "incompatible_shape_error",
-        "resize_if_index_out_of_bounds",
-        "data_format",
-        "out_of_range",
-        "dtype",
-        "shape",
-        "value",
-        "use_inter_op_parallelism",
-        "num_lower_diags",
-        "align",
-        "num_upper_diags",
-        "message",
-        "summarize",
-        "branches",
-        "max_lookahead",
-        "num_args",
-        "allow_negative_indices",
-        "seed",
-        "seed2",
-    ]
-)
+_HINTS_TEXT = """
+use_cudnn_on_gpu use_cudnn parallel_iterations output_shapes container shared_name N Truncate
+validate_indices validate_shape swap_memory is_training exponential_avg_factor num_split num
+grad_x grad_y incompatible_shape_error resize_if_index_out_of_bounds data_format out_of_range
+dtype shape value use_inter_op_parallelism num_lower_diags align num_upper_diags message summarize
+branches max_lookahead num_args allow_negative_indices seed seed2
+"""
+_HINTS = frozenset(_HINTS_TEXT.split())
 # Ops of narrow integers whose results do not depend on where they wrap.
-_PLAIN = frozenset(
-    [
-        "Cast",
-        "Identity",
-        "IdentityN",
-        "Reshape",
-        "Transpose",
-        "Shape",
-        "ShapeN",
-        "Size",
-        "Rank",
-        "GatherV2",
-        "GatherNd",
-        "Slice",
-        "StridedSlice",
-        "ConcatV2",
-        "Pack",
-        "Unpack",
-        "Split",
-        "SplitV",
-        "ExpandDims",
-        "Squeeze",
-        "Equal",
-        "NotEqual",
-        "Less",
-        "LessEqual",
-        "Greater",
-        "GreaterEqual",
-        "Maximum",
-        "Minimum",
-        "SelectV2",
-        "Select",
-        "Pad",
-        "PadV2",
-        "MirrorPad",
-        "Tile",
-        "Max",
-        "Min",
-        "BroadcastTo",
-        "ReverseV2",
-        "TopKV2",
-        "ArgMax",
-        "ArgMin",
-        "ResizeNearestNeighbor",
-        "ResizeBilinear",
-        "OneHot",
-        "Fill",
-        "ZerosLike",
-        "OnesLike",
-        "Where",
-        "If",
-        "StatelessIf",
-        "While",
-        "StatelessWhile",
-        "Const",
-        "Placeholder",
-        "CropAndResize",
-        "SpaceToBatchND",
-        "BatchToSpaceND",
-        "DepthToSpace",
-    ]
-)
+_PLAIN_TEXT = """
+Cast Identity IdentityN Reshape Transpose Shape ShapeN Size Rank GatherV2 GatherNd Slice
+StridedSlice ConcatV2 Pack Unpack Split SplitV ExpandDims Squeeze Equal NotEqual Less LessEqual
+Greater GreaterEqual Maximum Minimum SelectV2 Select Pad PadV2 MirrorPad Tile Max Min BroadcastTo
+ReverseV2 TopKV2 ArgMax ArgMin ResizeNearestNeighbor ResizeBilinear OneHot Fill ZerosLike OnesLike
+Where If StatelessIf While StatelessWhile Const Placeholder CropAndResize SpaceToBatchND
+BatchToSpaceND DepthToSpace
+"""
+_PLAIN = frozenset(_PLAIN_TEXT.split())
 # Ops that have kernels for complex numbers.
-_COMPLEX = frozenset(
-    [
-        "Complex",
-        "Real",
-        "Imag",
-        "ComplexAbs",
-        "FFT",
-        "IFFT",
-        "RFFT",
-        "IRFFT",
-        "Add",
-        "AddV2",
-        "Sub",
-        "Mul",
-        "Identity",
-        "Reshape",
-        "Const",
-        "Placeholder",
-    ]
-)
+_COMPLEX_TEXT = """
+Complex Real Imag ComplexAbs FFT IFFT RFFT IRFFT Add AddV2 Sub Mul Identity Reshape Const
+Placeholder
+"""
+_COMPLEX = frozenset(_COMPLEX_TEXT.split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ class _Converting:
                 self._refuse(kind, config["name"], error.message)
         return {"class_name": "Functional", "config": inner}
 
-    def layer(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+    def layer(self, entry: Mapping[str, Any]) -> dict[str, Any]:  # noqa: C901 (a case for each kind of argument)
         """One layer."""
         kind, config = str(entry.get("class_name")), dict(entry.get("config", {}))
         name = str(config.get("name", kind))

@@ -92,6 +92,14 @@ def l2_loss(r: Rewrite) -> Value:
     return r.op("Mul", total, r.constant(0.5, x.dtype))
 
 
+@rule("EuclideanNorm")
+def euclidean_norm(r: Rewrite) -> Value:
+    """The root of the sum of squares, over any axes."""
+    x, axes = r.inputs
+    keep = bool(r.attr("keep_dims"))
+    return r.op("Sqrt", r.op("Sum", r.op("Square", x), axes, keep_dims=keep))
+
+
 @rule("RealDiv", "Div")
 def division(r: Rewrite) -> Value | None:
     """TensorFlow.js divides whole numbers towards minus infinity."""

@@ -116,6 +116,8 @@ def gather(r: Rewrite) -> Value:
 def tensor_scatter(r: Rewrite) -> Value:
     """The tensor, and what is added to each place."""
     tensor, indices, updates = r.inputs
+    policy = r.node.attrs.get("bad_indices_policy") or b""
+    r.needs(policy in ("", b"", "DEFAULT", b"DEFAULT"), "that ignores places that are not there")
     shape = r.op("Shape", tensor, out_type=indices.dtype)
     change = r.op("ScatterNd", indices, updates, shape)
     return r.op("AddV2" if r.node.op.name.endswith("Add") else "Sub", tensor, change)
@@ -147,6 +149,19 @@ def space_to_depth(r: Rewrite) -> Value:
     return r.transposed(result, (0, 3, 1, 2)) if first else result
 
 
+@rule("SplitV")
+def parts_of_sizes(r: Rewrite) -> tuple[Value, ...] | None:
+    """Sizes that are all told: what is left is counted here."""
+    x, sizes, axis = r.inputs
+    known, place = r.known(1), r.known(2)
+    if known is None or not np.any(np.asarray(known) < 0):
+        return None
+    whole = None if place is None or not x.shape.rank else x.shape[int(place) % len(x.shape)]
+    r.needs(whole is not None, "with a size of -1, of an axis of unknown size")
+    rest = int(whole or 0) - int(np.sum(known[known >= 0]))
+    return r.same(x, r.constant(np.where(known < 0, rest, known).astype(known.dtype)), axis)
+
+
 @rule("Unpack")
 def unpack(r: Rewrite) -> None:
     """As many as there are: the number must be known, as in TensorFlow."""
@@ -171,7 +186,9 @@ def _within_32_bits(r: Rewrite) -> list[Value]:
 
 
 @rule("StridedSlice")
-def strided_slice(r: Rewrite) -> tuple[Value, ...] | Value | None:
+def strided_slice(  # noqa: C901 (a case for each kind of axis)
+    r: Rewrite,
+) -> tuple[Value, ...] | Value | None:
     """A range for each axis, then new axes: TensorFlow.js mixes them up with an ellipsis."""
     inputs = _within_32_bits(r)
     new, ellipsis = int(r.attr("new_axis_mask")), int(r.attr("ellipsis_mask"))

@@ -156,3 +156,9 @@ def soft_suppression(r: Rewrite) -> tuple[Value, ...]:
     r.needs(softness is not None and not np.any(softness), "with scores that are made smaller")
     indices, scores, _ = r.same()
     return indices, scores, r.op("Size", indices)
+
+
+@rule("MaxPoolWithArgmax")
+def places_of_maxima(r: Rewrite) -> None:
+    """The one backend does it, the other gives other numbers."""
+    r.needs(False, "gives other numbers in WebAssembly")

@@ -154,6 +154,6 @@ def test_a_layer_that_nobody_knows(tmp_path: Path) -> None:
         tfjs.load_layers(folder)
 
 
-def test_a_graph_model_is_none(tmp_path: Path) -> None:
+def test_a_graph_model_is_none() -> None:
     with pytest.raises(InvalidArgumentError, match="is a graph model"):
         tfjs.load_layers(MODELS / "keras_cnn")
