@@ -57,6 +57,9 @@ class Run:
         lines = []
         for source, printed in self.steps:
             first, *others = source.splitlines()
+            while first.startswith("#") and others:
+                lines.append(f">>> {first}")
+                first, *others = others
             lines += [f">>> {first}", *(f"... {line}".rstrip() for line in others)]
             lines += [printed.rstrip("\n")] if printed else []
         return "\n".join(lines)
