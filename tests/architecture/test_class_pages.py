@@ -74,7 +74,7 @@ def test_every_example_runs_and_prints_the_same_on_every_machine(classes) -> Non
 
 
 def test_every_layer_says_what_shapes_it_takes_and_gives(classes) -> None:
-    """Those of `tf.keras` itself are what one derives layers and models from: they take anything."""
+    """Those of `tf.keras` itself are what one derives layers from: they take anything."""
     silent = []
     for name, told in classes.items():
         if told["layer"] and not re.fullmatch(r"tf\.keras\.\w+", name):
