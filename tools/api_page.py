@@ -40,11 +40,15 @@ def page() -> str:
 
 
 def first_paths(spaces: dict[str, ModuleType]) -> dict[str, str]:
-    """Module name -> the shortest of its paths, under which it is told."""
+    """Module name -> the path under which it is told: Keras's own, else the shortest."""
     first: dict[str, str] = {}
-    for path in sorted(spaces, key=lambda path: (path.count("."), path)):
+    for path in sorted(spaces, key=lambda path: (not _is_keras(path), path.count("."), path)):
         first.setdefault(spaces[path].__name__, path)
     return first
+
+
+def _is_keras(path: str) -> bool:
+    return path.startswith("tf.keras")
 
 
 def namespaces(

@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 SECTION = re.compile(
     r"^(Args|Arguments|Attributes|Raises|Returns|Yields|Shapes|Source|Examples?):\s*(.*)$"
@@ -22,12 +22,20 @@ def markdown(text: str) -> str:
     Returns:
         Paragraphs, tables and fenced code, without headings: the page decides on those.
     """
+    return rendered(sections(text))
+
+
+def rendered(found: Iterable[tuple[str | None, str]]) -> str:
+    """The Markdown of sections, each (title or None, body)."""
     parts = []
-    for title, body in _sections(text):
+    for title, body in found:
         if title and title.startswith("Example"):
             parts.append(f"**{title}**\n\n```pycon\n{body}\n```")
         elif title in TABLES:
-            parts.append(_table(HEADINGS.get(title, title), body))
+            head = HEADINGS.get(title, title)
+            rows = entries(body)
+            # None: a sentence about all of them
+            parts.append(f"**{head}**: {_prose(body)}" if rows is None else table(head, rows))
         elif title:
             parts.append(f"**{title}**: {_prose(body)}")
         elif body:
@@ -49,7 +57,7 @@ def cell(text: str) -> str:
     return re.sub(r"(?<!\\)\|", r"\\|", said)
 
 
-def _sections(text: str) -> Iterator[tuple[str | None, str]]:
+def sections(text: str) -> Iterator[tuple[str | None, str]]:
     """(title or None, body without indentation), in order."""
     title: str | None = None
     lines: list[str] = []
@@ -70,7 +78,8 @@ def _body(lines: list[str]) -> str:
     return textwrap.dedent("\n".join(lines)).strip("\n")
 
 
-def _table(title: str, body: str) -> str:
+def entries(body: str) -> list[tuple[str, str]] | None:
+    """(name, what is said of it) of a section of those; None if it is prose."""
     rows: list[list[str]] = []
     for line in body.splitlines():
         entry = ENTRY.match(line)
@@ -79,7 +88,12 @@ def _table(title: str, body: str) -> str:
         elif rows:
             rows[-1][1] += " " + line.strip()
         elif line.strip():
-            return f"**{title}**: {_prose(body)}"  # a sentence about all of them
+            return None
+    return [(name, said) for name, said in rows]
+
+
+def table(title: str, rows: Iterable[tuple[str, str]]) -> str:
+    """A table of names and what is said of each; "" without any."""
     lines = [f"| `{name}` | {cell(said)} |" for name, said in rows]
     return "\n".join([f"| {title} | |", "|---|---|", *lines]) if lines else ""
 

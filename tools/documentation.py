@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import api_reference
+import class_examples
 import site_checks
 import site_pages
+import source_pages
 from pages import FOLDER as TABLES
 from pages import PAGES
 
@@ -22,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 SITE = BUILD / "site"
 API = TABLES / "api"
+LISTINGS = TABLES / source_pages.FOLDER
 # What tables are written from: one is kept until something there is newer.
 SOURCES = {
     "onnx_coverage.md": ("core/ops", "deploy/onnx", "tests/cases"),  # it takes a minute
@@ -61,16 +64,13 @@ def build(programs: Path) -> None:
     """
     if stale := _stale():
         subprocess.run([sys.executable, ROOT / "tools" / "pages.py", *stale], check=True)
-    shutil.rmtree(API, ignore_errors=True)
-    API.mkdir(parents=True)
-    for name, text in api_reference.pages().items():
-        (API / name).write_text(text)
+    classes = reference()
     settings = tomllib.loads((ROOT / "docs" / "site.toml").read_text())
     nav = site_pages.entries(ROOT, settings["nav"])
     listed = [path for paths in nav.values() for path in paths]
     dropped = site_pages.stage(ROOT, listed, BUILD / "site_pages")
     print(f"{len(listed)} pages; links to what is no page, kept as text: {len(dropped)}")
-    config = _config(settings["project"], nav)
+    config = _config(settings["project"], nav, classes)
     shutil.rmtree(SITE, ignore_errors=True)
     quiet = {**os.environ, "NO_COLOR": "1"}
     command = [programs / "zensical", "build", "--clean", "--strict", "--config-file", config]
@@ -81,6 +81,29 @@ def build(programs: Path) -> None:
     subprocess.run([*command, "--root-dir", SITE, SITE], check=True, env=quiet)
     packed = pack(SITE, BUILD / "site.tar.xz")
     print(f"{SITE.relative_to(ROOT)}; {packed.relative_to(ROOT)}: {packed.stat().st_size:,} bytes")
+
+
+def reference() -> frozenset[str]:
+    """Writes the pages of all names, with what the examples print now.
+
+    Returns:
+        The pages of classes.
+
+    Raises:
+        PagesError: an example raised.
+    """
+    runs = class_examples.results()
+    if faults := [f"{name}\n{run.fault}" for name, run in runs.items() if run.fault]:
+        raise site_pages.PagesError("docs/examples: these raised:\n" + "\n".join(faults))
+    names = api_reference.Reference()
+    for folder in (API, LISTINGS):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    for name, text in names.pages(runs, class_examples.examples()[1]).items():
+        (API / name).write_text(text)
+    names.listings(LISTINGS)
+    folder = API.relative_to(ROOT)
+    return frozenset((folder / entry.page).as_posix() for entry in names.classes.entries)
 
 
 def _stale() -> list[str]:
@@ -94,15 +117,22 @@ def _stale() -> list[str]:
     return stale
 
 
-def _config(project: dict[str, Any], nav: dict[str, list[str]]) -> Path:
-    """The settings as the builder reads them: JSON is YAML."""
+def _config(project: dict[str, Any], nav: dict[str, list[str]], classes: frozenset[str]) -> Path:
+    """The settings as the builder reads them: JSON is YAML.
+
+    The pages of classes are in no menu, which each page has: their namespace's page lists them.
+    """
     extensions = [{name: options} for name, options in project["markdown_extensions"].items()]
+    shown = {
+        part: [site_pages.place(path) for path in paths if path not in classes]
+        for part, paths in nav.items()
+    }
     written = {
         **project,
         "markdown_extensions": extensions,
         "docs_dir": "site_pages",
         "site_dir": "site",
-        "nav": [{part: [site_pages.place(path) for path in paths]} for part, paths in nav.items()],
+        "nav": [{part: paths} for part, paths in shown.items()],
     }
     file = BUILD / "mkdocs.yml"
     file.write_text(json.dumps(written, indent=1))

@@ -8,7 +8,8 @@ from pathlib import Path, PurePosixPath
 
 CODE = re.compile(r"(^```.*?^```|`+[^`\n]*`+)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
-PICTURES = {".png", ".svg", ".jpg"}
+# What is copied as it is where a page links to it: pictures, listings of source.
+COPIED = {".png", ".svg", ".jpg", ".html"}
 # Where pages of the root and of build/ go; those of docs/ keep their places.
 MOVED = {"README.md": "index.md", "docs/index.md": "contents.md"}
 
@@ -67,7 +68,7 @@ def entries(root: Path, nav: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 def stage(root: Path, pages: Iterable[str], into: Path) -> list[str]:
-    """Copies pages and their pictures, with links as they are on the site.
+    """Copies pages, their pictures and listings, with links as they are on the site.
 
     Args:
         root: of the repository.
@@ -101,10 +102,11 @@ def _with_links(
         named = os.path.normpath(home / path)
         if (root / named).is_dir():  # a folder is told by its first page
             named = next((one for one in places if one.startswith(named + "/")), named)
-        if Path(named).suffix in PICTURES:
+        if Path(named).suffix in COPIED:
             place_ = place(named)
-            (into / place_).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(root / named, into / place_)
+            if not (into / place_).exists():
+                (into / place_).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(root / named, into / place_)
         elif named in places:
             place_ = places[named]
         else:

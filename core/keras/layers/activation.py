@@ -24,6 +24,9 @@ class Activation(Layer):
     Args:
         activation: name or function.
         **options: see Layer.
+
+    Shapes:
+        x [...] → what the function makes of it, [...].
     """
 
     def __init__(
@@ -47,6 +50,9 @@ class ReLU(Layer):
         negative_slope: of the line below `threshold`.
         threshold: where the line meets 0.
         **options: see Layer.
+
+    Shapes:
+        x [...] → the same.
     """
 
     def __init__(
@@ -83,6 +89,9 @@ class LeakyReLU(Layer):
     Args:
         negative_slope: at least 0.
         **options: see Layer.
+
+    Shapes:
+        x [...] → the same.
     """
 
     _takes_floats = True
@@ -111,6 +120,9 @@ class ELU(Layer):
     Args:
         alpha: see above.
         **options: see Layer.
+
+    Shapes:
+        x [...] → the same.
     """
 
     _takes_floats = True
@@ -188,6 +200,9 @@ class PReLU(Layer):
         alpha_constraint: what alpha is brought back to.
         shared_axes: axes along which alpha is the same.
         **options: see Layer.
+
+    Shapes:
+        x [b, ...] → the same; alpha [...], with 1 for the axes that share.
     """
 
     _takes_floats = True

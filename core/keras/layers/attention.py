@@ -169,6 +169,9 @@ class AdditiveAttention(Attention):
         dropout: share of the scores that training drops.
         **options: `seed`; see Layer. See Attention for the call.
 
+    Shapes:
+        query [b, t, d], value [b, s, e], key [b, s, d] → [b, t, e], and scores [b, t, s].
+
     Source:
         Bahdanau et al. 2015; Keras `AdditiveAttention`.
     """

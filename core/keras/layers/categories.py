@@ -186,6 +186,10 @@ class Hashing(Layer):
         sparse: whether the result is a SparseTensor; not for `int`.
         **options: see Layer.
 
+    Shapes:
+        x [b, ...] → the same, int64; with `one_hot` [b, ..., num_bins], a last axis of 1 left
+        out; with `multi_hot` and `count` [b, n] → [b, num_bins].
+
     Source:
         Keras `Hashing`: FarmHash of the text; with a salt SipHash.
     """

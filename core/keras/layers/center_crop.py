@@ -21,6 +21,10 @@ class CenterCrop(FollowedLayer):
         width: of the result.
         data_format: `channels_last` or `channels_first`.
         **options: `bounding_box_format`; see Layer.
+
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same with `height` rows and `width`
+        columns.
     """
 
     def __init__(

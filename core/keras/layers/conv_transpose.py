@@ -130,13 +130,22 @@ class BaseConvTranspose(BaseConv):
 
 
 class Conv1DTranspose(BaseConvTranspose):
-    """The transpose of Conv1D; arguments: see BaseConvTranspose."""
+    """The transpose of Conv1D; arguments: see BaseConvTranspose.
+
+    Shapes:
+        x [b, steps, in] → [b, steps', filters]; kernel [size, filters, in]; bias [filters].
+    """
 
     _rank = 1
 
 
 class Conv2DTranspose(BaseConvTranspose):
-    """The transpose of Conv2D; arguments: see BaseConvTranspose."""
+    """The transpose of Conv2D; arguments: see BaseConvTranspose.
+
+    Shapes:
+        x [b, rows, columns, in] → [b, rows', columns', filters]; kernel [h, w, filters, in]; bias
+        [filters].
+    """
 
     _rank = 2
 
@@ -145,6 +154,10 @@ class Conv3DTranspose(BaseConvTranspose):
     """The transpose of Conv3D; arguments: see BaseConvTranspose.
 
     Keras has `data_format` before `output_padding` here, and after it in the other two.
+
+    Shapes:
+        x [b, x1, x2, x3, in] → [b, x1', x2', x3', filters]; kernel [k1, k2, k3, filters, in]; bias
+        [filters].
     """
 
     _rank = 3

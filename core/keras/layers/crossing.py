@@ -29,6 +29,10 @@ class HashedCrossing(Layer):
         dtype: of the result; int64 for "int" if None.
         **options: see Layer.
 
+    Shapes:
+        Features of one shape, [b], [b, 1] or [] each → the same, int64; with `one_hot`
+        [b, num_bins].
+
     Raises:
         ValueError: another mode; when called, fewer than two inputs, or of other shapes or dtypes.
 

@@ -36,6 +36,10 @@ class Discretization(Layer):
         sparse: whether the result is a SparseTensor; not for `int`.
         **options: see Layer; `dtype` is that of results that are not `int`.
 
+    Shapes:
+        x [b, ...] → the same, int64 or int32; with `one_hot` [b, ..., k], a last axis of 1 left
+        out; with `multi_hot` and `count` [b, n] → [b, k], k the number of ranges.
+
     Raises:
         ValueError: not one of `bin_boundaries` and `num_bins`, or boundaries that do not ascend.
     """

@@ -30,6 +30,9 @@ class Dropout(Layer):
         seed: of the draws; None takes one from the global seed.
         **options: see Layer.
 
+    Shapes:
+        x [...] → the same.
+
     Source:
         Keras `Dropout`; Srivastava et al. 2014.
     """
@@ -123,6 +126,9 @@ class SpatialDropout1D(_SpatialDropout):
         name: unique if None.
         dtype: a dtype or a DTypePolicy.
         **options: see Layer.
+
+    Shapes:
+        x [b, steps, c] → the same.
     """
 
     def __init__(
@@ -172,13 +178,21 @@ class _SpatialDropoutOfSeveral(_SpatialDropout):
 
 
 class SpatialDropout2D(_SpatialDropoutOfSeveral):
-    """Dropout of whole channels of [b, rows, columns, c]."""
+    """Dropout of whole channels of [b, rows, columns, c].
+
+    Shapes:
+        x [b, rows, columns, c] → the same.
+    """
 
     _spatial = 2
 
 
 class SpatialDropout3D(_SpatialDropoutOfSeveral):
-    """Dropout of whole channels of [b, x1, x2, x3, c]."""
+    """Dropout of whole channels of [b, x1, x2, x3, c].
+
+    Shapes:
+        x [b, x1, x2, x3, c] → the same.
+    """
 
     _spatial = 3
 
@@ -190,6 +204,9 @@ class GaussianNoise(Layer):
         stddev: standard deviation of the noise.
         seed: of the draws.
         **options: see Layer.
+
+    Shapes:
+        x [...] → the same.
     """
 
     _takes_floats = True
@@ -223,6 +240,9 @@ class GaussianDropout(Layer):
         rate: from 0 to 1, 1 excluded.
         seed: of the draws.
         **options: see Layer.
+
+    Shapes:
+        x [...] → the same.
     """
 
     _takes_floats = True

@@ -42,6 +42,9 @@ class EinsumDense(ProductLayer):
         quantization_config: how it is quantized if its policy says that it is.
         **options: see Layer.
 
+    Shapes:
+        x and y as the equation says, x [..., in] → [..., out] in `...,io->...o`; kernel [in, out].
+
     Raises:
         ValueError: an equation of another form, or letters whose size nothing tells.
     """

@@ -35,6 +35,9 @@ class Embedding(AdaptableLayer):
         lora_alpha: likewise.
         quantization_config: how it is quantized if its policy says that it is.
         **options: see Layer.
+
+    Shapes:
+        x [...], integers → [..., output_dim]; embeddings [input_dim, output_dim].
     """
 
     _main = "embeddings"

@@ -255,6 +255,9 @@ class SequenceFeatures(ColumnsLayer):
             indicator column of a `sequence_categorical_column_with_*`.
         **options: see Layer.
 
+    Shapes:
+        A dict of features → [b, steps, numbers], and lengths [b].
+
     Raises:
         ValueError: a column that has no sequences, or two of one name.
 

@@ -50,6 +50,9 @@ class GroupedQueryAttention(Layer):
         seed: of the dropout.
         **options: see Layer.
 
+    Shapes:
+        query [b, t, d], value [b, s, e], key [b, s, f] → [b, t, d], and scores [b, heads, t, s].
+
     Call:
         As MultiHeadAttention.
 

@@ -27,6 +27,9 @@ class InputLayer(Layer):
         name: of the layer, and of the input in signatures.
         **kwargs: `input_shape` and `batch_input_shape`, the older names; see Layer.
 
+    Shapes:
+        [batch_size, *shape] → the same.
+
     Raises:
         ValueError: neither or both of shape and batch_shape; both sparse and ragged.
     """

@@ -401,6 +401,10 @@ class StringLookup(IndexLookup):
         encoding: must be `utf-8`.
         **options: see Layer.
 
+    Shapes:
+        x [b, ...] → the same, int64; with `one_hot` [b, ..., k], a last axis of 1 left out; with
+        the other modes [b, n] → [b, k], k the size of the vocabulary.
+
     Source:
         Keras `StringLookup`; see IndexLookup.
     """
@@ -457,6 +461,10 @@ class IntegerLookup(IndexLookup):
         pad_to_max_tokens: whether rows have `max_tokens` numbers.
         sparse: whether the result is a SparseTensor; not for `int`.
         **options: see Layer.
+
+    Shapes:
+        x [b, ...] → the same, int64; with `one_hot` [b, ..., k], a last axis of 1 left out; with
+        the other modes [b, n] → [b, k], k the size of the vocabulary.
 
     Source:
         Keras `IntegerLookup`; see IndexLookup.

@@ -85,7 +85,11 @@ class _Merge(Layer):
 
 
 class Add(_Merge):
-    """The sum of the inputs; sparse if all are."""
+    """The sum of the inputs; sparse if all are.
+
+    Shapes:
+        Inputs that broadcast, [b, ...] each → [b, ...].
+    """
 
     _kind = "add"
 
@@ -95,7 +99,11 @@ class Add(_Merge):
 
 
 class Subtract(_Merge):
-    """The first of two inputs without the second."""
+    """The first of two inputs without the second.
+
+    Shapes:
+        Two inputs that broadcast, [b, ...] each → [b, ...].
+    """
 
     _kind = "subtract"
 
@@ -109,7 +117,11 @@ class Subtract(_Merge):
 
 
 class Multiply(_Merge):
-    """The product of the inputs, element by element."""
+    """The product of the inputs, element by element.
+
+    Shapes:
+        Inputs that broadcast, [b, ...] each → [b, ...].
+    """
 
     _kind = "multiply"
 
@@ -118,7 +130,11 @@ class Multiply(_Merge):
 
 
 class Average(_Merge):
-    """The mean of the inputs, element by element."""
+    """The mean of the inputs, element by element.
+
+    Shapes:
+        Inputs that broadcast, [b, ...] each → [b, ...].
+    """
 
     _kind = "add"
 
@@ -130,7 +146,11 @@ class Average(_Merge):
 
 
 class Maximum(_Merge):
-    """The largest of the inputs, element by element."""
+    """The largest of the inputs, element by element.
+
+    Shapes:
+        Inputs that broadcast, [b, ...] each → [b, ...].
+    """
 
     _kind = "maximum"
 
@@ -141,7 +161,11 @@ class Maximum(_Merge):
 
 
 class Minimum(_Merge):
-    """The smallest of the inputs, element by element."""
+    """The smallest of the inputs, element by element.
+
+    Shapes:
+        Inputs that broadcast, [b, ...] each → [b, ...].
+    """
 
     _kind = "minimum"
 
@@ -157,6 +181,9 @@ class Concatenate(_Merge):
     Args:
         axis: the only one in which sizes may differ.
         **options: see Layer.
+
+    Shapes:
+        Inputs [..., nᵢ, ...], equal but for the axis → [..., n₁ + n₂ + …, ...].
     """
 
     def __init__(self, axis: int = -1, **options: Unpack[LayerOptions]) -> None:
@@ -214,6 +241,10 @@ class Dot(_Merge):
         axes: the axis, or one for each input; the batch axis is 0.
         normalize: whether to scale to unit length first.
         **options: see Layer.
+
+    Shapes:
+        [b, ..., n], [b, ..., n] → [b, the other axes of the first, the other axes of the second];
+        of two matrices [b, n] → [b, 1].
     """
 
     def __init__(

@@ -421,6 +421,9 @@ class UnitNormalization(Layer):
     Args:
         axis: or axes that make one vector.
         **options: see Layer.
+
+    Shapes:
+        x [...] → the same.
     """
 
     _takes_floats = True

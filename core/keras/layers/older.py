@@ -67,6 +67,9 @@ class RandomHeight(_RandomSize):
         seed: of the draws.
         **options: see Layer.
 
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same with other rows.
+
     Raises:
         ValueError: `factor` is not ascending, or below -1.
     """
@@ -83,6 +86,9 @@ class RandomWidth(_RandomSize):
         seed: of the draws.
         **options: see Layer.
 
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same with other columns.
+
     Raises:
         ValueError: `factor` is not ascending, or below -1.
     """
@@ -96,6 +102,9 @@ class ThresholdedReLU(Layer):
     Args:
         theta: the threshold, not below 0.
         **options: see Layer.
+
+    Shapes:
+        x [...] → the same.
 
     Raises:
         ValueError: `theta` is None or below 0.

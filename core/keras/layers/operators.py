@@ -22,6 +22,9 @@ class Lambda(Layer):
         mask: of the output, or a function of inputs and their mask that gives it.
         arguments: further keyword arguments.
         **options: see Layer.
+
+    Shapes:
+        x [...] → as the function makes it.
     """
 
     def __init__(
@@ -122,7 +125,11 @@ def _function_of(config: dict[str, Any], custom_objects: Any) -> Any:
 
 
 class Identity(Layer):
-    """The input itself."""
+    """The input itself.
+
+    Shapes:
+        x [...] → the same.
+    """
 
     def __init__(self, **options: Unpack[LayerOptions]) -> None:
         super().__init__(**options)

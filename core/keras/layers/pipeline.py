@@ -17,6 +17,9 @@ class Pipeline(Layer):
     Args:
         layers: what each gives, the next one takes.
         name: unique if None.
+
+    Shapes:
+        x as the first layer takes it → as the last one gives it.
     """
 
     def __init__(self, layers: Sequence[Layer], name: str | None = None) -> None:

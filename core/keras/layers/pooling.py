@@ -61,28 +61,44 @@ class BasePooling(Layer):
 
 
 class MaxPooling1D(BasePooling):
-    """The maximum of each window: [b, steps, c] → [b, steps', c]; arguments: see BasePooling."""
+    """The maximum of each window: [b, steps, c] → [b, steps', c]; arguments: see BasePooling.
+
+    Shapes:
+        x [b, steps, c] → [b, steps', c].
+    """
 
     _rank = 1
     _pool = staticmethod(pooling.max_pool1d)
 
 
 class MaxPooling2D(BasePooling):
-    """The maximum of each window: [b, h, w, c] → [b, h', w', c]; arguments: see BasePooling."""
+    """The maximum of each window: [b, h, w, c] → [b, h', w', c]; arguments: see BasePooling.
+
+    Shapes:
+        x [b, rows, columns, c] → [b, rows', columns', c].
+    """
 
     _rank = 2
     _pool = staticmethod(pooling.max_pool2d)
 
 
 class MaxPooling3D(BasePooling):
-    """The maximum of each window over three axes; arguments: see BasePooling."""
+    """The maximum of each window over three axes; arguments: see BasePooling.
+
+    Shapes:
+        x [b, x1, x2, x3, c] → [b, x1', x2', x3', c].
+    """
 
     _rank = 3
     _pool = staticmethod(pooling.max_pool3d)
 
 
 class AveragePooling1D(BasePooling):
-    """The mean of each window: [b, steps, c] → [b, steps', c]; arguments: see BasePooling."""
+    """The mean of each window: [b, steps, c] → [b, steps', c]; arguments: see BasePooling.
+
+    Shapes:
+        x [b, steps, c] → [b, steps', c].
+    """
 
     _takes_floats = True
 
@@ -91,7 +107,11 @@ class AveragePooling1D(BasePooling):
 
 
 class AveragePooling2D(BasePooling):
-    """The mean of each window: [b, h, w, c] → [b, h', w', c]; arguments: see BasePooling."""
+    """The mean of each window: [b, h, w, c] → [b, h', w', c]; arguments: see BasePooling.
+
+    Shapes:
+        x [b, rows, columns, c] → [b, rows', columns', c].
+    """
 
     _takes_floats = True
 
@@ -100,7 +120,11 @@ class AveragePooling2D(BasePooling):
 
 
 class AveragePooling3D(BasePooling):
-    """The mean of each window over three axes; arguments: see BasePooling."""
+    """The mean of each window over three axes; arguments: see BasePooling.
+
+    Shapes:
+        x [b, x1, x2, x3, c] → [b, x1', x2', x3', c].
+    """
 
     _takes_floats = True
 
@@ -140,7 +164,11 @@ class BaseGlobalPooling(Layer):
 
 
 class GlobalAveragePooling1D(BaseGlobalPooling):
-    """The mean over the steps that count: [b, steps, c] → [b, c]; see BaseGlobalPooling."""
+    """The mean over the steps that count: [b, steps, c] → [b, c]; see BaseGlobalPooling.
+
+    Shapes:
+        x [b, steps, c] → [b, c], or [b, 1, c] with `keepdims`.
+    """
 
     _takes_floats = True
 
@@ -163,7 +191,11 @@ class GlobalAveragePooling1D(BaseGlobalPooling):
 
 
 class GlobalAveragePooling2D(BaseGlobalPooling):
-    """The mean over rows and columns: [b, h, w, c] → [b, c]; arguments: see BaseGlobalPooling."""
+    """The mean over rows and columns: [b, h, w, c] → [b, c]; arguments: see BaseGlobalPooling.
+
+    Shapes:
+        x [b, rows, columns, c] → [b, c], or [b, 1, 1, c] with `keepdims`.
+    """
 
     _takes_floats = True
 
@@ -172,7 +204,11 @@ class GlobalAveragePooling2D(BaseGlobalPooling):
 
 
 class GlobalAveragePooling3D(BaseGlobalPooling):
-    """The mean over three axes; arguments: see BaseGlobalPooling."""
+    """The mean over three axes; arguments: see BaseGlobalPooling.
+
+    Shapes:
+        x [b, x1, x2, x3, c] → [b, c], or [b, 1, 1, 1, c] with `keepdims`.
+    """
 
     _takes_floats = True
 
@@ -181,21 +217,33 @@ class GlobalAveragePooling3D(BaseGlobalPooling):
 
 
 class GlobalMaxPooling1D(BaseGlobalPooling):
-    """The maximum over steps: [b, steps, c] → [b, c]; arguments: see BaseGlobalPooling."""
+    """The maximum over steps: [b, steps, c] → [b, c]; arguments: see BaseGlobalPooling.
+
+    Shapes:
+        x [b, steps, c] → [b, c], or [b, 1, c] with `keepdims`.
+    """
 
     _rank = 1
     _reduce = staticmethod(reduction.reduce_max)
 
 
 class GlobalMaxPooling2D(BaseGlobalPooling):
-    """The maximum over rows and columns: [b, h, w, c] → [b, c]; see BaseGlobalPooling."""
+    """The maximum over rows and columns: [b, h, w, c] → [b, c]; see BaseGlobalPooling.
+
+    Shapes:
+        x [b, rows, columns, c] → [b, c], or [b, 1, 1, c] with `keepdims`.
+    """
 
     _rank = 2
     _reduce = staticmethod(reduction.reduce_max)
 
 
 class GlobalMaxPooling3D(BaseGlobalPooling):
-    """The maximum over three axes; arguments: see BaseGlobalPooling."""
+    """The maximum over three axes; arguments: see BaseGlobalPooling.
+
+    Shapes:
+        x [b, x1, x2, x3, c] → [b, c], or [b, 1, 1, 1, c] with `keepdims`.
+    """
 
     _rank = 3
     _reduce = staticmethod(reduction.reduce_max)

@@ -36,6 +36,9 @@ class Rescaling(Layer):
         scale: a number, or an array that broadcasts.
         offset: a number, or an array that broadcasts.
         **options: see Layer.
+
+    Shapes:
+        x [...] → the same.
     """
 
     def __init__(self, scale: Any, offset: Any = 0.0, **options: Unpack[LayerOptions]) -> None:
@@ -83,6 +86,10 @@ class Resizing(FollowedLayer):
         antialias: whether what is made smaller is smoothed first.
         data_format: `channels_last` or `channels_first`.
         **options: `bounding_box_format`; see Layer.
+
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same with `height` rows and `width`
+        columns.
     """
 
     def __init__(
@@ -144,6 +151,9 @@ class Normalization(Layer):
         variance: if it is known.
         invert: whether it undoes that.
         **options: see Layer.
+
+    Shapes:
+        x [b, ..., c] → the same; mean and variance [c].
 
     Source:
         Keras `Normalization`: variances of 0 count as epsilon.

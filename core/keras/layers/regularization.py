@@ -27,6 +27,9 @@ class AlphaDropout(Dropout):
         seed: of the draws.
         **options: see Layer.
 
+    Shapes:
+        x [...] → the same.
+
     Source:
         Klambauer et al. 2017; Keras `AlphaDropout`.
     """
@@ -50,6 +53,9 @@ class ActivityRegularization(Layer):
         l1: factor of the sum of absolute values.
         l2: factor of the sum of squares.
         **options: see Layer.
+
+    Shapes:
+        x [...] → the same.
     """
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **options: Unpack[LayerOptions]) -> None:

@@ -50,6 +50,9 @@ class Reshape(Layer):
     Args:
         target_shape: without the batch axis; one size may be -1.
         **options: see Layer.
+
+    Shapes:
+        x [b, ...] → [b, *target_shape].
     """
 
     def __init__(self, target_shape: Sequence[int], **options: Unpack[LayerOptions]) -> None:
@@ -90,6 +93,9 @@ class Permute(Layer):
     Args:
         dims: the axes, counted from 1.
         **options: see Layer.
+
+    Shapes:
+        x [b, n₁, n₂, ...] → [b, n of dims[0], n of dims[1], ...].
     """
 
     def __init__(self, dims: Sequence[int], **options: Unpack[LayerOptions]) -> None:
@@ -114,6 +120,9 @@ class RepeatVector(Layer):
     Args:
         n: number of repetitions.
         **options: see Layer.
+
+    Shapes:
+        x [b, c] → [b, n, c].
     """
 
     def __init__(self, n: int, **options: Unpack[LayerOptions]) -> None:
@@ -181,6 +190,9 @@ class ZeroPadding1D(Sided):
         padding: how many; a pair for each side its own.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
+
+    Shapes:
+        x [b, steps, c] → [b, steps + before + after, c].
     """
 
     _rank = 1
@@ -206,6 +218,9 @@ class ZeroPadding2D(Sided):
         padding: how many; a pair per axis, each a number or a pair.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
+
+    Shapes:
+        x [b, rows, columns, c] → [b, rows', columns', c].
     """
 
     def __init__(
@@ -228,6 +243,9 @@ class Cropping1D(Sided):
     Args:
         cropping: how many; a pair for each side its own.
         **options: see Layer.
+
+    Shapes:
+        x [b, steps, c] → [b, steps - first - last, c].
     """
 
     _rank = 1
@@ -252,6 +270,9 @@ class Cropping2D(Sided):
         cropping: how many; a pair per axis, each a number or a pair.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
+
+    Shapes:
+        x [b, rows, columns, c] → [b, rows', columns', c].
     """
 
     _argument = "cropping"
@@ -283,6 +304,9 @@ class UpSampling1D(Layer):
     Args:
         size: number of repetitions.
         **options: see Layer.
+
+    Shapes:
+        x [b, steps, c] → [b, steps · size, c].
     """
 
     def __init__(self, size: int = 2, **options: Unpack[LayerOptions]) -> None:
@@ -304,6 +328,9 @@ class UpSampling2D(Layer):
         data_format: `channels_last` or `channels_first`.
         interpolation: `nearest`, `bilinear`, `bicubic`, `lanczos3` or `lanczos5`.
         **options: see Layer.
+
+    Shapes:
+        x [b, rows, columns, c] → [b, rows · size[0], columns · size[1], c].
     """
 
     def __init__(

@@ -34,6 +34,10 @@ class ReversibleEmbedding(Embedding):
         reverse_dtype: what scores are computed in; the layer's if None.
         logit_soft_cap: c makes scores s into c tanh(s / c).
         **options: see Layer.
+
+    Shapes:
+        x [...], integers → [..., output_dim]; with `reverse`, x [..., output_dim] → [...,
+        input_dim].
     """
 
     def __init__(

@@ -25,6 +25,9 @@ class TFSMLayer(Layer):
         name: unique if None.
         dtype: of the layer's policy.
 
+    Shapes:
+        x → as the function says.
+
     Raises:
         ValueError: the SavedModel has no such attribute or signature.
     """

@@ -23,6 +23,9 @@ class SpectralNormalization(Wrapper):
         power_iterations: steps that find the singular value.
         **options: see Layer.
 
+    Shapes:
+        x → as the layer inside gives it.
+
     Source:
         Miyato et al. 2018; Keras `SpectralNormalization`.
     """

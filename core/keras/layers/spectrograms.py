@@ -42,6 +42,9 @@ class MelSpectrogram(Layer):
         ref_power: what 0 decibels are.
         **options: see Layer.
 
+    Shapes:
+        x [..., samples] → [..., num_mel_bins, frames].
+
     Raises:
         ValueError: `fft_length` is below `sequence_length`.
     """

@@ -22,6 +22,9 @@ class ZeroPadding3D(Sided):
         padding: how many; one entry per axis, each a number or a pair.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
+
+    Shapes:
+        x [b, x1, x2, x3, c] → [b, x1', x2', x3', c].
     """
 
     _rank = 3
@@ -50,6 +53,9 @@ class Cropping3D(Sided):
         cropping: how many; one entry per axis, each a number or a pair.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
+
+    Shapes:
+        x [b, x1, x2, x3, c] → [b, x1', x2', x3', c].
     """
 
     _rank = 3
@@ -81,6 +87,9 @@ class UpSampling3D(Layer):
         size: repetitions along each.
         data_format: `channels_last` or `channels_first`.
         **options: see Layer.
+
+    Shapes:
+        x [b, x1, x2, x3, c] → [b, x1 · size[0], x2 · size[1], x3 · size[2], c].
     """
 
     def __init__(

@@ -23,6 +23,9 @@ class Wrapper(Layer):
     Args:
         layer: the layer inside.
         **options: see Layer.
+
+    Shapes:
+        x → as `call` of the subclass gives it.
     """
 
     def __init__(self, layer: Layer, **options: Unpack[LayerOptions]) -> None:
@@ -59,6 +62,9 @@ class TimeDistributed(Wrapper):
     Args:
         layer: takes [b, ...].
         **options: see Layer.
+
+    Shapes:
+        x [b, steps, ...] → [b, steps, ...] as the layer inside gives it.
     """
 
     def __init__(self, layer: Layer, **options: Unpack[LayerOptions]) -> None:

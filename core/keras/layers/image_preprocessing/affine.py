@@ -63,6 +63,9 @@ class RandomRotation(_AffineLayer):
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
+
     Raises:
         NotImplementedError: another fill mode or interpolation.
         ValueError: `factor` is not from -1 to 1.
@@ -113,6 +116,9 @@ class RandomTranslation(_AffineLayer):
         fill_value: for "constant".
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
+
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
 
     Raises:
         NotImplementedError: another fill mode or interpolation.
@@ -167,6 +173,9 @@ class RandomZoom(_AffineLayer):
         fill_value: for "constant".
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
+
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
 
     Raises:
         NotImplementedError: another fill mode or interpolation.
@@ -233,6 +242,9 @@ class RandomShear(_AffineLayer):
         data_format: "channels_last" (if None) or "channels_first".
         seed: of the draws.
         **options: see ImageLayer.
+
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
 
     Raises:
         NotImplementedError: another fill mode or interpolation.

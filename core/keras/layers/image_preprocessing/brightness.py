@@ -42,6 +42,9 @@ class RandomBrightness(FactorLayer):
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
+
     Raises:
         ValueError: `factor` is not from -1 to 1, or `value_range` not two numbers.
     """
@@ -77,6 +80,9 @@ class RandomContrast(FactorLayer):
         seed: of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
+
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
 
     Raises:
         ValueError: `factor` is not from 0 to 1, or `value_range` not two numbers.
@@ -121,6 +127,9 @@ class AutoContrast(ImageLayer):
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
+
     Raises:
         ValueError: `value_range` is not two numbers.
     """
@@ -162,6 +171,9 @@ class Solarization(ImageLayer):
         seed: of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
+
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
 
     Raises:
         ValueError: a factor is not from 0 to 1, or `value_range` not two numbers.
@@ -228,6 +240,9 @@ class RandomPosterization(FactorLayer):
         data_format: "channels_last" (if None) or "channels_first".
         seed: of the draws.
         **options: see ImageLayer.
+
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
 
     Raises:
         ValueError: `factor` is not from 1 to 8, or `value_range` not two numbers.

@@ -25,6 +25,9 @@ class RandomColorDegeneration(FactorLayer):
         seed: of the draws.
         **options: see ImageLayer.
 
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
+
     Raises:
         ValueError: `factor` is not from -1 to 1, or `value_range` not two numbers.
     """

@@ -28,6 +28,10 @@ class RandomCrop(ImageLayer):
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same with `height` rows and `width`
+        columns.
+
     Source:
         Keras 3.15 `RandomCrop`, by its documentation: there images stay as they are without
         training.

@@ -32,6 +32,9 @@ class RandomSharpness(FactorLayer):
         seed: of the draws.
         **options: see ImageLayer.
 
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
+
     Raises:
         ValueError: `factor` is not from 0 to 1, or `value_range` not two numbers.
     """

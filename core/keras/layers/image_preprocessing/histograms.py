@@ -27,6 +27,9 @@ class Equalization(ImageLayer):
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
+
     Raises:
         ValueError: `value_range` is not two numbers.
     """

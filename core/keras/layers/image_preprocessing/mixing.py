@@ -30,6 +30,9 @@ class MixUp(ImageLayer):
         seed: of the draws.
         **options: see ImageLayer.
 
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same; of a dict the labels, too.
+
     Source:
         Zhang et al. 2018, "mixup: Beyond Empirical Risk Minimization", equation 1.
     """
@@ -118,6 +121,9 @@ class CutMix(_PartLayer):
         seed: of the draws.
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
+
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same; of a dict the labels, too.
 
     Raises:
         ValueError: `factor` is not from 0 to 1.

@@ -120,6 +120,9 @@ class RandAugment(_ChoosingLayer):
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
+
     Raises:
         ValueError: `factor` is not from 0 to 1.
 

@@ -74,6 +74,9 @@ class RandomFlip(MovingLayer):
         data_format: "channels_last" (if None) or "channels_first".
         **options: see ImageLayer.
 
+    Shapes:
+        x [b, rows, columns, c] or [rows, columns, c] → the same.
+
     Raises:
         ValueError: another mode.
     """

@@ -104,6 +104,9 @@ class RNNCellDropoutWrapper(_CellWrapper):
             bools; None drops from all.
         **options: see Layer.
 
+    Shapes:
+        x [b, in], states → those of the cell inside.
+
     Raises:
         TypeError: `cell` is no cell, or the visitor cannot be called.
         ValueError: a share is not in [0, 1], or dtype or input_size are needed.
@@ -252,6 +255,9 @@ class RNNCellResidualWrapper(_CellWrapper):
         cell: the cell inside.
         residual_fn: makes the output of inputs and the cell's output; None adds them.
         **options: see Layer.
+
+    Shapes:
+        x [b, n], states → [b, n], and states: the cell gives as much as it takes.
     """
 
     def __init__(
@@ -288,6 +294,9 @@ class RNNCellDeviceWrapper(_CellWrapper):
         cell: the cell inside.
         device: its name, as `tf.device` takes it.
         **options: see Layer.
+
+    Shapes:
+        x [b, in], states → those of the cell inside.
     """
 
     def __init__(self, cell: Any, device: Any, **options: Any) -> None:

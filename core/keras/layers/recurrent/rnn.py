@@ -74,6 +74,10 @@ class RNN(Layer):
             one before.
         **options: see Layer.
 
+    Shapes:
+        x [b, steps, ...] → [b, ...] as the cell gives it, or [b, steps, ...]; with `return_state`
+        also the states.
+
     Call:
         (sequences, initial_state=None, mask=None, training=False). With `initial_state`, the mask
         that the sequences carry is not found, as in Keras 3: give `mask`.

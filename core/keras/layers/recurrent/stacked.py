@@ -20,6 +20,9 @@ class StackedRNNCells(Layer):
     Args:
         cells: see RNN for what a cell is.
         **options: see Layer.
+
+    Shapes:
+        x [b, in], states of all cells → [b, units of the last cell], and as many states.
     """
 
     def __init__(self, cells: Sequence[Any], **options: Unpack[LayerOptions]) -> None:

@@ -1,0 +1,147 @@
+"""Listings of the source that pages link to: a page of the site per file, a number at each line."""
+
+import dataclasses
+import html
+import inspect
+import os
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_for_filename
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = "source"  # of the site, beside `api`
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{path}</title>
+<style>
+body {{ margin: 0 auto; max-width: 60rem; padding: 1rem; font-family: sans-serif; }}
+pre {{ font-size: .8rem; line-height: 1.45; overflow-x: auto; }}
+.linenos {{ color: #888 !important; padding-right: 1em; text-decoration: none; user-select: none; }}
+pre > span:target {{ background: #fff3b0; display: inline-block; min-width: 100%; }}
+{light}
+@media (prefers-color-scheme: dark) {{
+body {{ background: #1e2129; color: #ddd; }}
+a {{ color: #8ab4f8; }}
+pre > span:target {{ background: #4a4420; }}
+{dark}
+}}
+</style>
+</head>
+<body>
+<p><a href="{up}api/index.html">Names</a></p>
+<h1>{path}</h1>
+{code}
+</body>
+</html>
+"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file of the repository.
+
+    Attributes:
+        path: of the file, from the root.
+        line: from 1.
+    """
+
+    path: str
+    line: int
+
+    @property
+    def text(self) -> str:
+        """To read."""
+        return f"{self.path}, line {self.line}"
+
+    @property
+    def link(self) -> str:
+        """From a page of `api`."""
+        return f"../{FOLDER}/{self.path}.html#L-{self.line}"
+
+
+def place(value: type) -> Place | None:
+    """Where a class is written; None of one that is not in this repository."""
+    if descriptor := getattr(value, "DESCRIPTOR", None):
+        return _of_message(descriptor)
+    try:
+        path = Path(inspect.getsourcefile(value) or "").resolve()
+    except TypeError:  # a class of C
+        return None
+    if not path.is_relative_to(ROOT) or ".venv" in path.parts:
+        return None
+    return Place(path.relative_to(ROOT).as_posix(), _line(value, path))
+
+
+def _line(value: type, path: Path) -> int:
+    try:
+        return inspect.getsourcelines(value)[1]
+    except OSError:  # a call made it, and its name is what that was assigned to
+        lines = path.read_text(encoding="utf-8").splitlines()
+        name = f"{value.__name__} = "
+        return next((at for at, line in enumerate(lines, 1) if line.startswith(name)), 1)
+
+
+def _of_message(descriptor: object) -> Place | None:
+    """The line of a .proto that defines a message."""
+    for file, lines in _protos().items():
+        for number, line in enumerate(lines, 1):
+            if line.startswith(f"message {descriptor.name} "):  # type: ignore[attr-defined]
+                return Place(file, number)
+    return None
+
+
+@cache
+def _protos() -> dict[str, list[str]]:
+    files = sorted((ROOT / "proto").rglob("*.proto"))
+    return {
+        file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8").splitlines()
+        for file in files
+    }
+
+
+def written(paths: Iterable[str], into: Path) -> list[Path]:
+    """Writes the listings of files.
+
+    Args:
+        paths: from the root of the repository.
+        into: the folder that gets them, in the tree of the repository.
+
+    Returns:
+        The listings.
+    """
+    done = []
+    for path in sorted(set(paths)):
+        page = into / f"{path}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(listing(path, (ROOT / path).read_text(encoding="utf-8")))
+        done.append(page)
+    return done
+
+
+def listing(path: str, text: str) -> str:
+    """The page of a file.
+
+    Args:
+        path: from the root of the repository.
+        text: what it holds.
+    """
+    options = {"linenos": "inline", "linespans": "L", "anchorlinenos": True, "lineanchors": "n"}
+    formatter = HtmlFormatter(**options)
+    code = highlight(text, get_lexer_for_filename(path), formatter)
+    up = os.path.relpath(".", Path(FOLDER, path).parent) + "/"
+    return PAGE.format(
+        path=html.escape(path), up=up, code=code, light=_style("default"), dark=_style("monokai")
+    )
+
+
+@cache
+def _style(name: str) -> str:
+    rules = HtmlFormatter(style=name).get_style_defs("pre").splitlines()
+    return "\n".join(rule for rule in rules if "background" not in rule)
