@@ -168,12 +168,6 @@ FORWARD: dict[str, tuple[Any, Any]] = {
         ),
     ),
     "layoutlm": (hf.TFLayoutLMModel, hf.LayoutLMConfig(**ENCODER)),
-    "mobilevit": (
-        hf.TFMobileViTModel,
-        hf.MobileViTConfig(
-            image_size=64, hidden_sizes=[24, 32, 40], neck_hidden_sizes=[8, 16, 24, 32, 40, 48, 64]
-        ),
-    ),
 }
 
 
