@@ -70,9 +70,10 @@ def save(case: Case) -> None:
                     widened[key] = str(array.dtype)
                     array = array.astype(np.float32)
                 elif array.dtype.kind in "OU":
-                    array = np.char.encode(array.astype(str), "utf-8") if array.size else array
+                    # Of either kind; a file has bytes of one length.
+                    texts = [t if isinstance(t, bytes) else str(t).encode() for t in array.flat]
                     widened[key] = "object"
-                    array = array.astype("S") if array.size else np.zeros(array.shape, "S1")
+                    array = np.array(texts or [b""], "S")[: len(texts)].reshape(array.shape)
                 arrays[key] = array
     with (case.folder / _ARRAYS).open("wb") as file:
         np.savez(file, **arrays)
