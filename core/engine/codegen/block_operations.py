@@ -120,8 +120,8 @@ class _Writer(CurveWriter):
         builder, end = self.builder, float(special_functions.ERF32_END)
         y = self.limited(x, -end, end)
         square = builder.fmul(y, y)
-        p = self._series(square, special_functions.ERF32_P)
-        q = self._series(square, special_functions.ERF32_Q)
+        p = self._series(square, tuple(special_functions.ERF32_P))
+        q = self._series(square, tuple(special_functions.ERF32_Q))
         value = self.limited(builder.fdiv(builder.fmul(y, p), q), -1.0, 1.0)
         return self.unless_nan(value, x)
 
@@ -134,7 +134,7 @@ class _Writer(CurveWriter):
         ahead, behind = builder.fadd(size, two), builder.fadd(builder.fadd(one, size), size)
         part = builder.fdiv(one, builder.fmul(ahead, behind))
         t = builder.fmul(builder.fsub(size, two), builder.fmul(behind, part))
-        p = self._series(t, special_functions.ERFCX32)
+        p = self._series(t, tuple(special_functions.ERFCX32))
         kind = ir.VectorType(_I32, self.lanes)
         cut = builder.and_(self._bits(size), ir.Constant(kind, [-4096] * self.lanes))
         coarse = builder.bitcast(cut, self.vector)
@@ -377,7 +377,7 @@ class _Function:
                     for at, kind in zip(given, self._mode, strict=True)
                 ]
                 if len(operands) == 2:
-                    made.append(writer._fma(*operands, total))
+                    made.append(writer._fma(operands[0], operands[1], total))
                 else:
                     made.append(builder.fadd(total, operands[0]))
             writer.join(sums, made, builder.block)

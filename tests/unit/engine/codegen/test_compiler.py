@@ -30,8 +30,11 @@ import os
 os.environ["PINNACE_CACHE"] = ""
 import numpy as np
 import pinnace as tf
+import pathlib
 from pinnace.engine import tiers
+from pinnace.engine.ahead import reading
 from pinnace.engine.codegen import compiler, kept
+reading.INSTALLED = pathlib.Path("no library, which would have the kernel")
 tiers._HOT_S = 0.0
 x = np.linspace(-3, 3, 64 * 512, dtype=np.float32).reshape(64, 512)
 f = tf.function(lambda x: tf.tanh(x * 2.0) + tf.exp(-x))
