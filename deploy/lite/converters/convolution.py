@@ -85,6 +85,8 @@ def conv_2d(g: GraphBuilder, call: NodeView, x: Tensor, w: Tensor) -> Tensor:
     x, padding = padded(g, call, channels_last(g, call, x))
     if x.rank != 4 or w.rank != 4:
         call.fail("how many axes its inputs have must be known")
+    if w.shape[3] is None:
+        call.fail("how many channels the filter gives must be known")
     made = g.op(
         "CONV_2D",
         x,
