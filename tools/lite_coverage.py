@@ -4,8 +4,8 @@ import importlib
 
 HEAD = """# Ops in .tflite files
 
-What `pinnace export MODEL out.tflite` makes of every op. Written by `make pages`. Half precision and float64 are computed in
-float32, narrow integers in int32 where a kernel has no others.
+What `pinnace export MODEL out.tflite` makes of every op. Written by `make pages`. Half precision
+and float64 are computed in float32, narrow integers in int32 where a kernel has no others.
 """
 
 

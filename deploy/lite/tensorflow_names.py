@@ -84,6 +84,10 @@ class RepresentativeDataset:
 class TFLiteConverter:
     """A model to the bytes of a .tflite file, without TensorFlow.
 
+    Args:
+        funcs: one ConcreteFunction.
+        trackable_obj: what has its variables; the function holds them itself.
+
     Made by `from_saved_model`, `from_keras_model` or `from_concrete_functions`. Where
     ai-edge-litert is installed the file is run before it is given back, and compared.
 
@@ -99,10 +103,16 @@ class TFLiteConverter:
         sample: inputs by name to compare on; None draws some.
     """
 
-    def __init__(self, model: object, signatures: Sequence[str], tags: Any = None) -> None:
-        self._model = model
-        self._signatures = list(signatures)
-        self._tags = tags
+    def __init__(self, funcs: Sequence[Any], trackable_obj: Any = None) -> None:
+        del trackable_obj
+        if len(funcs) != 1:
+            raise InvalidArgumentError(
+                f"TFLiteConverter: takes one function, got {len(funcs)}\n"
+                "  Try: tf.saved_model.save with signatures, and from_saved_model"
+            )
+        self._model: object = funcs[0]
+        self._signatures = ["serving_default"]
+        self._tags: list[str] | None = None
         self.optimizations: list[Optimize] = []
         self.representative_dataset: Any = None
         self.target_spec = TargetSpec()
@@ -135,7 +145,9 @@ class TFLiteConverter:
         keys = list(signature_keys or ())
         if not keys:
             keys = list(load(saved_model_dir, given).signatures)
-        return cls(saved_model_dir, keys, given)
+        converter = cls([saved_model_dir])
+        converter._signatures, converter._tags = keys, given
+        return converter
 
     @classmethod
     def from_keras_model(cls, model: Any) -> Self:
@@ -144,7 +156,7 @@ class TFLiteConverter:
         Args:
             model: built, or called once.
         """
-        return cls(model, ["serving_default"])
+        return cls([model])
 
     @classmethod
     def from_concrete_functions(cls, funcs: Sequence[Any], trackable_obj: Any = None) -> Self:
@@ -157,13 +169,7 @@ class TFLiteConverter:
         Raises:
             InvalidArgumentError: there are several, or none.
         """
-        del trackable_obj
-        if len(funcs) != 1:
-            raise InvalidArgumentError(
-                f"TFLiteConverter.from_concrete_functions: takes one function, got {len(funcs)}\n"
-                "  Try: tf.saved_model.save with signatures, and from_saved_model"
-            )
-        return cls(funcs[0], ["serving_default"])
+        return cls(funcs, trackable_obj)
 
     def convert(self) -> bytes:
         """The file.
@@ -250,6 +256,7 @@ class Interpreter:
     Args:
         model_path: the file.
         model_content: or its bytes.
+        experimental_delegates: as `load_delegate` of that package gives them.
         num_threads: for one run; None leaves it to LiteRT.
         options: as `ai_edge_litert.interpreter.Interpreter` takes them.
 
@@ -261,6 +268,7 @@ class Interpreter:
         cls,
         model_path: Any = None,
         model_content: bytes | None = None,
+        experimental_delegates: Any = None,
         num_threads: int | None = None,
         **options: Any,
     ) -> Any:
@@ -275,6 +283,7 @@ class Interpreter:
         return litert.Interpreter(
             model_path=None if model_path is None else str(model_path),
             model_content=model_content,
+            experimental_delegates=experimental_delegates,
             num_threads=num_threads,
             **options,
         )

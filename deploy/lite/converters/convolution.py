@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pinnace.deploy.lite.converters.node_view import NodeView
     from pinnace.deploy.lite.ir.builder import GraphBuilder
     from pinnace.deploy.lite.ir.model import Tensor
+    from pinnace.framework.tensor import Array
 
 SAME, VALID = 0, 1
 
@@ -53,7 +54,7 @@ def padded(g: GraphBuilder, call: NodeView, x: Tensor, number: float = 0.0) -> t
     word = padding.decode() if isinstance(padding, bytes) else str(padding)
     if word != "EXPLICIT":
         return x, SAME if word == "SAME" else VALID
-    pairs = np.reshape([int(n) for n in call.attr("explicit_paddings")], (-1, 2))
+    pairs: Array = np.reshape([int(n) for n in call.attr("explicit_paddings")], (-1, 2))
     if str(call.attr("data_format")).startswith("NC"):
         pairs = pairs[[0, *range(2, len(pairs)), 1]]
     sizes = [
@@ -84,6 +85,8 @@ def conv_2d(g: GraphBuilder, call: NodeView, x: Tensor, w: Tensor) -> Tensor:
     x, padding = padded(g, call, channels_last(g, call, x))
     if x.rank != 4 or w.rank != 4:
         call.fail("how many axes its inputs have must be known")
+    if w.shape[3] is None:
+        call.fail("how many channels the filter gives must be known")
     made = g.op(
         "CONV_2D",
         x,

@@ -144,7 +144,7 @@ def _two(g: GraphBuilder, xs: tuple[Tensor, ...], terms: list[str], out: str) ->
     columns = [c for c in right if c not in left]
     if not inner and not columns and not rows:
         return computed(g, "MUL", _ordered(g, a, left, out), _ordered(g, b, right, out))
-    sizes = {}
+    sizes: dict[str, int | Tensor] = {}
     for x, term in ((a, left), (b, right)):
         for axis, c in enumerate(term):
             known = sizes.get(c)

@@ -21,8 +21,8 @@ class Uses:
         self.takers: dict[int, list[Operator]] = {}
         self.results = {id(x) for x in subgraph.outputs}
         for operator in subgraph.operators:
-            for x in operator.outputs:
-                self.makers[id(x)] = operator
+            for made in operator.outputs:
+                self.makers[id(made)] = operator
             for x in operator.inputs:
                 if x is not None:
                     self.takers.setdefault(id(x), []).append(operator)
@@ -59,8 +59,8 @@ class Uses:
                 takers = self.takers.get(id(x), [])
                 if operator in takers:
                     takers.remove(operator)
-        for x in operator.outputs:
-            self.makers.pop(id(x), None)
+        for made in operator.outputs:
+            self.makers.pop(id(made), None)
 
     def take_over(self, before: Operator, after: Operator) -> None:
         """`before` gives what `after` gave, and `after` goes."""

@@ -78,8 +78,8 @@ def smaller_form(
     agreement: dict[str, float] = {}
     rows = 0
     if is_run and options.verify:
-        for signature, given in zip(model.signatures, feeds, strict=True):
-            rows += _measured(signature, content, small, given, relative, agreement)
+        for signature, one in zip(model.signatures, feeds, strict=True):
+            rows += _measured(signature, content, small, one, relative, agreement)
     return small, Precision(kind, len(content), relative, agreement, rows, stayed)
 
 

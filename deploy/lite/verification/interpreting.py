@@ -89,8 +89,8 @@ class Interpreter:
                 runner = self._inner.get_signature_runner(key)
                 found = runner(**{name: _given(array) for name, array in feeds.items()})
             except Exception as error:
-                shapes = ", ".join(f"{name} {x.dtype}{list(x.shape)}" for name, x in feeds.items())
-                raise self._refusal(f"fails on {shapes}", error, said()) from error
+                told = ", ".join(f"{name} {x.dtype}{list(x.shape)}" for name, x in feeds.items())
+                raise self._refusal(f"fails on {told}", error, said()) from error
         return {name: np.array(array) for name, array in found.items()}
 
     def tensor(self, place: int) -> Array | None:
