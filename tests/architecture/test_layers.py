@@ -38,7 +38,6 @@ LAYERS = {
     "deploy.sampling": 10.8,
     "deploy.onnx": 11,
     "deploy.tfjs": 11,
-    "deploy.tfjs.layers": 11.1,
     "deploy.upgrade": 10.5,
     "deploy.models": 11.4,
     "estimator": 11,
@@ -58,7 +57,6 @@ UNSEEN = {
     "deploy.program": ("keras", "autodiff", "data", "summary"),
     "deploy.sampling": ("keras", "autodiff", "data", "summary"),
     "deploy.onnx": ("keras", "autodiff", "data", "summary"),
-    "deploy.tfjs": ("keras", "autodiff", "data", "summary"),
 }
 
 # Third party -> the folders that may import it; () is the tests alone.
