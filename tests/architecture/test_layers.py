@@ -39,7 +39,6 @@ LAYERS = {
     "deploy.lite": 11,
     "deploy.onnx": 11,
     "deploy.tfjs": 11,
-    "deploy.tfjs.layers": 11.1,
     "deploy.upgrade": 10.5,
     "deploy.models": 11.4,
     "estimator": 11,
@@ -60,7 +59,6 @@ UNSEEN = {
     "deploy.sampling": ("keras", "autodiff", "data", "summary"),
     "deploy.lite": ("keras", "autodiff", "data", "summary"),
     "deploy.onnx": ("keras", "autodiff", "data", "summary"),
-    "deploy.tfjs": ("keras", "autodiff", "data", "summary"),
 }
 
 # Third party -> the folders that may import it; () is the tests alone.

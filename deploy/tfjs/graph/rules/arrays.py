@@ -152,7 +152,7 @@ def space_to_depth(r: Rewrite) -> Value:
 @rule("SplitV")
 def parts_of_sizes(r: Rewrite) -> tuple[Value, ...] | None:
     """Sizes that are all told: what is left is counted here."""
-    x, sizes, axis = r.inputs
+    x, _, axis = r.inputs
     known, place = r.known(1), r.known(2)
     if known is None or not np.any(np.asarray(known) < 0):
         return None
