@@ -24,7 +24,8 @@ PAGE = """<!doctype html>
 body {{ margin: 0 auto; max-width: 60rem; padding: 1rem; font-family: sans-serif; }}
 pre {{ font-size: .8rem; line-height: 1.45; overflow-x: auto; }}
 .linenos {{ color: #888 !important; padding-right: 1em; text-decoration: none; user-select: none; }}
-pre > span:target {{ background: #fff3b0; display: inline-block; min-width: 100%; }}
+pre a {{ text-decoration: none; }}
+pre > span:target {{ background: #fff3b0; display: block; scroll-margin-top: 4rem; }}
 {light}
 @media (prefers-color-scheme: dark) {{
 body {{ background: #1e2129; color: #ddd; }}
