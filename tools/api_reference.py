@@ -92,7 +92,7 @@ class Reference:
                 page = owner if inspect.isclass(value) else owner.rpartition(".")[0]
                 elsewhere.append(f"| `{name}` | [{owner}]({page}.md#{owner}) |")
             elif inspect.isclass(value):
-                classes.append(f"| [{name}]({full}.md) | {docstrings.cell(said(value))} |")
+                classes.append(f"| [`{name}`]({full}.md) | {docstrings.cell(said(value))} |")
             else:
                 entries.append(_entry(full, value))
         if classes:

@@ -23,8 +23,8 @@ PAGE = """<!doctype html>
 <style>
 body {{ margin: 0 auto; max-width: 60rem; padding: 1rem; font-family: sans-serif; }}
 pre {{ font-size: .8rem; line-height: 1.45; overflow-x: auto; }}
-.linenos {{ color: #888 !important; padding-right: 1em; text-decoration: none; user-select: none; }}
-pre > span:target {{ background: #fff3b0; display: inline-block; min-width: 100%; }}
+.linenos {{ color: #888 !important; padding-right: 1em; user-select: none; }}
+pre > span:target {{ background: #fff3b0; display: block; scroll-margin-top: 4rem; }}
 {light}
 @media (prefers-color-scheme: dark) {{
 body {{ background: #1e2129; color: #ddd; }}
@@ -132,8 +132,7 @@ def listing(path: str, text: str) -> str:
         path: from the root of the repository.
         text: what it holds.
     """
-    options = {"linenos": "inline", "linespans": "L", "anchorlinenos": True, "lineanchors": "n"}
-    formatter = HtmlFormatter(**options)
+    formatter = HtmlFormatter(linenos="inline", linespans="L")
     code = highlight(text, get_lexer_for_filename(path), formatter)
     up = os.path.relpath(".", Path(FOLDER, path).parent) + "/"
     return PAGE.format(
