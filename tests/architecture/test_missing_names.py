@@ -66,7 +66,6 @@ def test_parameters_differ_where_a_reason_says_so() -> None:
 @pytest.mark.parametrize(
     ("namespace", "name", "said"),
     [
-        (tf, "lite", "neither writes nor runs TFLite files\n  Try: tf.saved_model.save"),
         (tf.keras.layers, "JaxLayer", "another runtime\n  Try: tf.keras.layers.Layer"),
         (tf.raw_ops, "XlaConv", "no XLA"),
         (tf.experimental, "StructuredTensor", "is TensorFlow's, and not written yet in pinnace"),

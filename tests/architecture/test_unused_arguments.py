@@ -39,6 +39,10 @@ DECLARED: dict[str, tuple[set[str], str]] = {
         {"use_locking"},
         "as of any variable: an assignment is one step",
     ),
+    "lite.tensorflow_names.TFLiteConverter.": (
+        {"trackable_obj"},
+        "what keeps variables alive in TensorFlow; a function holds its own here",
+    ),
     "ExtensionTypeBatchEncoder.encode": ({"minimum_rank"}, _OVERRIDDEN),
     "keras.callbacks.": ({"epoch", "batch", "logs"}, _CALLED),
     "estimator.hooks.": (
