@@ -73,6 +73,8 @@ def fused_mat_mul(
 ) -> Tensor:
     """The product, and what follows."""
     made = product(g, x, y, bool(call.attr("transpose_a")), bool(call.attr("transpose_b")))
+    if rest and made.shape[-1] is None:
+        call.fail("how many columns it has must be known: XNNPACK adds no vector of unknown size")
     return fused(g, call, made, rest, call.attr("fused_ops"))
 
 
