@@ -118,17 +118,17 @@ def test_models_go_into_open_files_and_weights_into_stores(tmp_path: Path) -> No
 
 
 def test_what_is_not_there_says_why() -> None:
-    """TensorFlow always has `tensorflow.lite`: programs import it before they know they need it."""
+    """TensorFlow always has `tensorflow.tpu`: programs import it before they know they need it."""
     said = run(
-        "import tensorflow.lite as lite\n"
-        "try:\n    lite.Interpreter\n"
+        "import tensorflow.tpu as tpu\n"
+        "try:\n    tpu.experimental\n"
         "except AttributeError as error:\n    print(error)\n"
-        "print(hasattr(lite, 'TFLiteConverter'))\n"
+        "print(hasattr(tpu, 'XLAOptions'))\n"
         "for name in ('tensorflow.nothing.at_all', 'tensorflow.Tensor', 'keras.nothing'):\n"
         "    try:\n        __import__(name)\n"
         "    except ModuleNotFoundError as error:\n        print(error.name, '|', error)\n"
     ).splitlines()
-    assert said[0].startswith("tf.lite is not in pinnace: it neither writes nor runs TFLite files")
+    assert said[0].startswith("tf.tpu is not in pinnace: it computes on CPUs and reaches no TPU")
     assert said[2] == "False"
     assert said[3].startswith("tensorflow.nothing | No module named 'tensorflow.nothing'")
     assert said[4] == "tensorflow.Tensor | No module named 'tensorflow.Tensor': it is no module"

@@ -157,7 +157,7 @@ def test_a_class_that_will_not_be_here_can_be_named_and_derived_from() -> None:
         "print(tf.distribute.TPUStrategy is TPUStrategy)\n"
         "try:\n    Own()\n"
         "except tf.errors.UnimplementedError as error:\n    print(error)\n"
-        "print(hasattr(tf, 'lite'), hasattr(tf.distribute, 'no_such'))"
+        "print(hasattr(tf, 'mlir'), hasattr(tf.distribute, 'no_such'))"
     ).splitlines()
     assert said[:2] == ["False", "True"]
     assert "tf.distribute.TPUStrategy is not in pinnace" in said[2]

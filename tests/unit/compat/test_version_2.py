@@ -17,5 +17,5 @@ def test_its_names_are_those_of_the_package() -> None:
 
 
 def test_what_is_missing_says_why() -> None:
-    with pytest.raises(AttributeError, match="TFLite"):
-        _ = v2.lite
+    with pytest.raises(AttributeError, match="TPU"):
+        _ = v2.tpu

@@ -66,8 +66,9 @@ def cache(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = process(folder, "-c", short, "warmup", str(model), "--batch=4", "--shared", "--json")
     assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout)
-    assert made
-    assert all(one["is_new"] and one["seconds"] > 0 and one["bytes"] > 0 for one in made)
+    new = [one for one in made if one["is_new"]]  # the others lie in the installation
+    assert new
+    assert all(one["seconds"] > 0 and one["bytes"] > 0 for one in new)
     return folder
 
 

@@ -161,7 +161,7 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the process asks Linux for its peak")
 @pytest.mark.parametrize("aside", ["None", "True"])
-def test_little_more_memory_than_the_weights_is_needed(
+def test_no_more_memory_than_for_the_weights_twice_is_needed(
     tmp_path: Path, large: Path, aside: str
 ) -> None:
     # Not getrusage: it counts what the parent held when this process began.
@@ -180,4 +180,6 @@ def test_little_more_memory_than_the_weights_is_needed(
         check=True,
     )
     weights = 4 * SIZES[0] * SIZES[1]
-    assert int(done.stdout) <= 1.3 * weights + 150e6
+    # Once as they are read, for who overwrites the model must not change them, and once as ONNX
+    # Runtime maps the file.
+    assert int(done.stdout) <= 2.1 * weights + 110e6

@@ -164,12 +164,12 @@ def test_another_package_is_imported_in_tensorflows_place() -> None:
 
 
 def test_names_that_the_other_package_lacks_are_told() -> None:
-    text = HEAD + "a = tf.math.log(1.0)\nb = tf.lite.Interpreter('m')\n"
+    text = HEAD + "a = tf.math.log(1.0)\nb = tf.tpu.experimental('m')\n"
     found = upgrade_program(text, Options(module="pinnace"))
     (told,) = found.findings[1:]
     assert (told.line, told.level) == (3, Level.WARNING)
-    assert told.what == "pinnace.lite.Interpreter is not there."
-    assert "tf.lite" in told.why
+    assert told.what == "pinnace.tpu.experimental is not there."
+    assert "tf.tpu" in told.why
 
 
 def test_version_1_under_its_own_name_stays() -> None:
