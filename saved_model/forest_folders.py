@@ -119,7 +119,7 @@ def save_forest(folder: Path, target: str | os.PathLike[str]) -> None:
             module.forest.resource_handle,
             dense_output_dim=outputs,
         )
-        (predictions, _) = found or ()
+        predictions = found[0]
         return {"output": predictions if chosen is None else predictions[:, chosen]}
 
     module.serve = function(serve, input_signature=inputs.specs, autograph=False)

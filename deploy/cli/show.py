@@ -134,10 +134,10 @@ def _show_machine(as_json: bool) -> None:
         library, reason = None, "settings: fusion is off"
     family = processors.family()
     if as_json:
-        told = {"library": None, "kernels": 0}
+        told: dict[str, object] = {"processor": family, "library": None, "kernels": 0}
         if library is not None:
-            told = {"library": library.processor, "kernels": len(library.kernels)}
-        print_json({"processor": family, **told, "reason": reason})
+            told |= {"library": library.processor, "kernels": len(library.kernels)}
+        print_json({**told, "reason": reason})
         return
     terminal = Terminal()
     terminal.line(f"processor: {family}")

@@ -56,7 +56,9 @@ def write_saved_model(path: Path, folder: Path) -> None:
         OpError: it cannot be read, or holds what is not run here.
     """
     kind = kind_of(path)
-    _WRITERS[kind](path / TFJS_FILE if kind == TFJS and path.is_dir() else path, folder)
+    if kind not in _WRITERS:
+        raise InvalidArgumentError(f"{path}: is no model that becomes a SavedModel")
+    _WRITERS[str(kind)](path / TFJS_FILE if kind == TFJS and path.is_dir() else path, folder)
 
 
 def from_keras(path: Path, folder: Path) -> str:

@@ -7,7 +7,7 @@ same op of a module is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 
@@ -230,7 +230,7 @@ class _XlaNode:
         translation = Translation(Module("", {}))
         found = LOWERINGS[operation](Call(translation, made, operands))
         values = [found] if not isinstance(found, (list, tuple)) else list(found)
-        return [one.full if isinstance(one, Operand) else one for one in values]
+        return [one.full if isinstance(one, Operand) else cast("Tensor", one) for one in values]
 
 
 def _element(dtype: DType) -> str:
@@ -445,7 +445,7 @@ def _sort(node: _XlaNode, xs: Sequence[Tensor]) -> Results:
     left, right = (Value(TensorType((), _element(xs[0].dtype))) for _ in range(2))
     others = [Value(TensorType((), _element(x.dtype))) for x in xs[1:] for _ in range(2)]
     less = Value(TensorType((), "i1"))
-    words = {"comparison_direction": "LT", "compare_type": "TOTALORDER"}
+    words: dict[str, Any] = {"comparison_direction": "LT", "compare_type": "TOTALORDER"}
     block = Block(
         (left, right, *others),
         (

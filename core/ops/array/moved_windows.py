@@ -52,7 +52,8 @@ def _window(
 
 def _slice_kernel(input: Array, start_indices: Array, size_indices: Array) -> Array:
     place = _window("XlaDynamicSlice", input.shape, start_indices.tolist(), size_indices.tolist())
-    return input[(*place, ...)]
+    window: Array = input[place]
+    return window
 
 
 def _update_kernel(input: Array, update: Array, indices: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -259,7 +259,8 @@ def pool_3d(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
     after = _result_shape(call, call.shape())
     if None in (depth, height, width, channels) or not Shape(after[1:]).is_fully_defined():
         call.fail("all sizes but that of the batch must be known")
-    _, deep, high, wide, _ = after
+    depth, height, width, channels = (size or 0 for size in (depth, height, width, channels))
+    deep, high, wide = (size or 0 for size in list(after)[1:4])
     flat = g.reshape(x, [None if batch is None else batch * depth, height, width, channels])
     form = Shape([flat.shape[0], high, wide, channels])
     found = _pool(g, kind, flat, form, padding, window[1:], steps[1:])
@@ -339,12 +340,8 @@ def _unbiased(g: GraphBuilder, call: NodeView, variance: Tensor) -> Tensor | Non
 @converts("LRN", to="LOCAL_RESPONSE_NORMALIZATION")
 def local_response(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
     """As it is."""
-    return g.op(
-        "LOCAL_RESPONSE_NORMALIZATION",
-        x,
-        radius=int(call.attr("depth_radius")),
-        **{name: float(call.attr(name)) for name in ("bias", "alpha", "beta")},
-    )
+    options: dict[str, Any] = {n: float(call.attr(n)) for n in ("bias", "alpha", "beta")}
+    return g.op("LOCAL_RESPONSE_NORMALIZATION", x, radius=int(call.attr("depth_radius")), **options)
 
 
 def fused(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +33,8 @@ def resize_nearest(g: GraphBuilder, call: NodeView, x: Tensor, sizes: Tensor) ->
 
 
 def _resized(g: GraphBuilder, call: NodeView, kind: str, x: Tensor, sizes: Tensor) -> Tensor:
-    options = {name: bool(call.attr(name)) for name in ("align_corners", "half_pixel_centers")}
+    names = ("align_corners", "half_pixel_centers")
+    options: dict[str, Any] = {name: bool(call.attr(name)) for name in names}
     return g.op(kind, x, g.cast(sizes, dtypes.int32), shape=call.shape(), **options)
 
 

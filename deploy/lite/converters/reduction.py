@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -117,7 +117,7 @@ def cumsum(g: GraphBuilder, call: NodeView, x: Tensor, axis: Tensor) -> Tensor:
     """Of a known axis."""
     del axis
     place = call.needed_int(1, "axis") % max(call.rank(0), 1)
-    options = {name: bool(call.attr(name)) for name in ("exclusive", "reverse")}
+    options: dict[str, Any] = {n: bool(call.attr(n)) for n in ("exclusive", "reverse")}
     data = g.cast(x, type_for("CUMSUM", x.dtype))
     made = g.op("CUMSUM", data, g.ints(place), shape=call.shape(), **options)
     return g.cast(made, x.dtype)

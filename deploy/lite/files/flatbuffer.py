@@ -142,5 +142,5 @@ def _bytes(builder: Any, values: Vector) -> int:
     builder.StartVector(1, raw.size, _ALIGNMENT)
     end = int(builder.Head()) - raw.size
     builder.head = end
-    builder.Bytes[end : end + raw.size] = memoryview(raw)
+    builder.Bytes[end : end + raw.size] = raw.data
     return int(builder.EndVector())

@@ -124,7 +124,7 @@ class _Writer:
     def _buffer(self, data: Array | bytes) -> int:
         """The buffer with these numbers; equal ones share it."""
         content = data if isinstance(data, bytes) else stored(data)
-        raw = content if isinstance(content, bytes) else memoryview(content).cast("B")
+        raw = content if isinstance(content, bytes) else content.data.cast("B")
         if not len(raw):
             return self._add(b"")
         key = hashlib.blake2b(raw, digest_size=16).digest()

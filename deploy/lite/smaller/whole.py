@@ -227,7 +227,8 @@ def _wide(state: _State, x: Tensor | None) -> Tensor | None:
 
 def _levels(data: Array, how: Quantization) -> Array:
     found = np.rint(data / how.scales[0]) + how.zeros[0]
-    return np.clip(found, -128, 127).astype(np.int8)
+    levels: Array = np.clip(found, -128, 127).astype(np.int8)
+    return levels
 
 
 def _constant(x: Tensor, how: Quantization) -> Tensor:

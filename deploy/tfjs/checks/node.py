@@ -113,7 +113,15 @@ def run_in_node(
         write_feeds(cases, feeds)
         package = resources.files("pinnace.deploy.tfjs.checks")
         program = stack.enter_context(resources.as_file(package / "check.mjs"))
-        command = [runtime.node, program, kind, backend, folder, runtime.modules, cases]
+        command: list[str | Path] = [
+            runtime.node,
+            program,
+            kind,
+            backend,
+            folder,
+            runtime.modules,
+            cases,
+        ]
         try:
             done = subprocess.run(
                 [os.fspath(one) for one in command],

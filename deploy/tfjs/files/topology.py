@@ -27,6 +27,7 @@ from pinnace.proto.attr_value_pb2 import AttrValue
 from pinnace.proto.function_pb2 import FunctionDef
 from pinnace.proto.graph_pb2 import GraphDef
 from pinnace.proto.node_def_pb2 import NodeDef
+from pinnace.proto.tensor_pb2 import TensorProto
 from pinnace.saved_model.codecs.signatures import GraphSignature, GraphTensor, encode_signature
 
 _AWKWARD = re.compile(r"[^A-Za-z0-9_.\\/-]")
@@ -39,7 +40,7 @@ _RENAMED: dict[DType, DType] = {
 _NUMBERS = {ours.enum: there.enum for ours, there in _RENAMED.items()}
 _VALUE_FIELDS = tuple(
     field.name
-    for field in AttrValue.DESCRIPTOR.fields_by_name["tensor"].message_type.fields
+    for field in TensorProto.DESCRIPTOR.fields
     if field.name not in ("dtype", "tensor_shape", "version_number")
 )
 
@@ -119,7 +120,8 @@ def _as_json(message: GraphDef) -> dict[str, Any]:
         for name in ("inputArg", "outputArg"):
             function["signature"].setdefault(name, [])
         function.setdefault("ret", {})
-    return _with_sizes(found)
+    sized: dict[str, Any] = _with_sizes(found)
+    return sized
 
 
 def _with_sizes(content: Any) -> Any:
@@ -212,7 +214,7 @@ def _retype(value: AttrValue, *, is_weight: bool) -> None:
         tensor = value.tensor
         tensor.dtype = _NUMBERS.get(tensor.dtype, tensor.dtype)  # type: ignore[assignment]
     elif kind == "list" and value.list.type:
-        value.list.type[:] = [_NUMBERS.get(one, one) for one in value.list.type]  # type: ignore[assignment]
+        value.list.type[:] = [_NUMBERS.get(one, one) for one in value.list.type]  # type: ignore[misc]
 
 
 def _rename_types(function: FunctionDef) -> None:

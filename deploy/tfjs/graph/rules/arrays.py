@@ -57,7 +57,7 @@ def band_part(r: Rewrite) -> Value:
     lower, upper = r.known(1), r.known(2)
     r.needs(lower is not None and upper is not None, "of a width that is not known")
     r.needs(None not in sizes[-2:], "of matrices of unknown size")
-    rows, columns = (np.arange(size) for size in sizes[-2:])
+    rows, columns = (np.arange(size or 0) for size in sizes[-2:])
     gap = columns[None, :] - rows[:, None]
     below, above = int(lower), int(upper)
     kept = ((below < 0) | (-gap <= below)) & ((above < 0) | (gap <= above))
@@ -139,8 +139,9 @@ def space_to_depth(r: Rewrite) -> Value:
     r.needs(r.attr("data_format") in ("NHWC", "NCHW"), f"with {r.attr('data_format')}")
     if first:
         x = r.transposed(x, (0, 2, 3, 1))
-    sizes = x.shape.as_list()
-    r.needs(None not in sizes[1:], "of pictures of unknown size")
+    known = x.shape.as_list()
+    r.needs(None not in known[1:], "of pictures of unknown size")
+    sizes = [size or 0 for size in known]
     high, wide, depth = sizes[1] // block, sizes[2] // block, sizes[3]
     parts = r.reshaped(x, [-1, high, block, wide, block, depth])
     result = r.reshaped(
@@ -223,7 +224,7 @@ def strided_slice(  # noqa: C901 (a case for each kind of axis)
     while len(made["begin"]) < rank:
         _whole(made, found)
         axes.append("kept")
-    value = r.op(
+    result = r.op(
         "StridedSlice",
         x,
         *(r.constant(made[name], np.int32) for name in ("begin", "end", "strides")),
@@ -233,8 +234,8 @@ def strided_slice(  # noqa: C901 (a case for each kind of axis)
     )
     for axis, kind in enumerate(one for one in axes if one != "gone"):
         if kind == "new":
-            value = r.op("ExpandDims", value, r.constant(axis, np.int32))
-    return value
+            result = r.op("ExpandDims", result, r.constant(axis, np.int32))
+    return result
 
 
 def _whole(made: dict[str, list[int]], found: dict[str, int]) -> None:
@@ -268,7 +269,7 @@ def diagonal_part(r: Rewrite) -> Value:
         r.needs(diagonal is not None and not np.any(diagonal), "of other diagonals than the main")
     r.needs(None not in sizes[-2:] and sizes[-1] == sizes[-2], "of matrices that are not square")
     r.needs(sizes[:-2].count(None) < 2, "of tensors of unknown sizes")
-    size = sizes[-1]
+    size = sizes[-1] or 0
     leading = [-1 if n is None else n for n in sizes[:-2]]
     rows = r.reshaped(x, [*leading, size * size])
     places = r.constant(np.arange(size, dtype=np.int32) * (size + 1))

@@ -171,7 +171,9 @@ def fused(r: Rewrite) -> Value:
     """Its parts, which are put together again in the way of TensorFlow.js."""
     name = r.node.op.name
     product = name.removeprefix("_Fused")
-    names = ("strides", "padding", "explicit_paddings", "data_format", "dilations")
+    names: tuple[str, ...] = (
+        *("strides", "padding", "explicit_paddings", "data_format", "dilations"),
+    )
     if name == "_FusedMatMul":
         names = ("transpose_a", "transpose_b")
     attrs = {one: r.attr(one) for one in names if one in r.node.attrs}

@@ -12,8 +12,9 @@ def rfft(r: Rewrite) -> tuple[Value, ...] | None:
     x, length = r.inputs
     known = r.known(1)
     r.needs(known is not None, "of a length that is not known")
-    size, wanted = x.shape[-1] if x.shape.rank else None, int(np.reshape(known, -1)[0])
-    r.needs(size is not None, "of a signal of unknown length")
+    length_of_x, wanted = x.shape[-1] if x.shape.rank else None, int(np.reshape(known, -1)[0])
+    r.needs(length_of_x is not None, "of a signal of unknown length")
+    size = int(length_of_x or 0)
     if size == wanted:
         return None
     rank = len(x.shape)
