@@ -265,6 +265,7 @@ if TYPE_CHECKING:
     from pinnace import io as io
     from pinnace import keras as keras
     from pinnace import linalg as linalg
+    from pinnace import lite as lite
     from pinnace import lookup as lookup
     from pinnace import profiler as profiler
     from pinnace import saved_model as saved_model
@@ -392,7 +393,7 @@ _ON_FIRST_USE = {
     "keras": "pinnace.keras",
     "linalg": "pinnace.linalg",
     "lookup": "pinnace.lookup",
-    "lite": "pinnace.deploy.lite.tensorflow_names",
+    "lite": "pinnace.lite",
     "losses": "pinnace.keras.losses",
     "make_ndarray": "pinnace.graph.static_values:make_ndarray",
     "make_tensor_proto": "pinnace.graph.static_values:make_tensor_proto",

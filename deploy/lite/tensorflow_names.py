@@ -16,15 +16,6 @@ from pinnace.framework.extras import install_command
 from pinnace.framework.tensor import Array
 from pinnace.saved_model import load
 
-__all__ = [
-    "Interpreter",
-    "OpsSet",
-    "Optimize",
-    "RepresentativeDataset",
-    "TFLiteConverter",
-    "TargetSpec",
-]
-
 
 class Optimize(enum.Enum):
     """What to make smaller; all of them ask for fewer bits."""

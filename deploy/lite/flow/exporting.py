@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,18 +15,19 @@ from pinnace.deploy.lite.flow.options import Options, one_kind
 from pinnace.deploy.lite.flow.report import LiteReport
 from pinnace.deploy.lite.ir.model import Model, Signature
 from pinnace.deploy.lite.passes.fusing import improve
-from pinnace.deploy.lite.verification.comparing import compare
 from pinnace.deploy.lite.verification.interpreting import WAYS, Interpreter
 from pinnace.deploy.program.draws import drawn_outputs
 from pinnace.deploy.program.freezing import freeze
 from pinnace.deploy.program.mapped_weights import release_all, releasing, trim
 from pinnace.deploy.program.sources import find_program, refuse_own_files
 from pinnace.deploy.program.states import with_states
+from pinnace.deploy.sampling.comparing import agreement
 from pinnace.deploy.sampling.corners import corners_of
 from pinnace.deploy.sampling.reference import reference
 from pinnace.deploy.sampling.samples import runs_of
 from pinnace.engine.passes.fold import fold
-from pinnace.framework.errors import NotFoundError
+from pinnace.framework import dtypes
+from pinnace.framework.errors import InternalError, NotFoundError
 from pinnace.framework.versions import VERSION
 from pinnace.storage.atomic import write_file
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from pinnace.deploy.program.sources import Program
     from pinnace.deploy.sampling.samples import Run
+    from pinnace.framework.tensor import Array
 
 
 def export(
@@ -147,7 +150,8 @@ def _export(programs: Sequence[Program], options: Options) -> LiteReport:
         for way in WAYS:
             interpreter = Interpreter(content, way)
             for program, one, drawn in zip(programs, runs, converted.drawn, strict=True):
-                found = compare(program, interpreter, one, drawn)
+                asked = partial(_answers, program, interpreter)
+                found = agreement(program, asked, one, f"LiteRT ({way})", drawn)
                 kinds.update(found.kinds if way == WAYS[0] else {})
                 for name, gap in found.largest.items():
                     before = differences.get(name, (0.0, 0.0))
@@ -215,6 +219,22 @@ def _convert(programs: Sequence[Program], options: Options) -> _Converted:
     return _Converted(
         model, dict(sorted(counts.items())), dict(sorted(dropped.items())), tuple(drawn)
     )
+
+
+def _answers(
+    program: Program, interpreter: Interpreter, runs: Sequence[Sequence[Array]]
+) -> list[dict[str, Array]]:
+    found = []
+    for arrays in runs:
+        feeds = dict(zip(program.inputs, arrays, strict=True))
+        found.append(interpreter.run(feeds, program.signature))
+        for name, spec in program.outputs.items():
+            if spec.dtype is not dtypes.string and found[-1][name].dtype != spec.dtype.numpy:
+                raise InternalError(
+                    f"export: output {name!r} is {found[-1][name].dtype} in LiteRT, "
+                    f"{spec.dtype.name} in pinnace"
+                )
+    return found
 
 
 def _runs(program: Program, options: Options) -> list[Run]:
