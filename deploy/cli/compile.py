@@ -15,7 +15,8 @@ from pinnace.deploy.cli.warmup import (
     SignatureNames,
     progress_bar,
 )
-from pinnace.deploy.models.finding import SAVED_MODEL, find_model
+from pinnace.deploy.models.finding import find_model
+from pinnace.deploy.models.kinds import SAVED_MODEL
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
 
 if TYPE_CHECKING:

@@ -264,7 +264,8 @@ def export(
 def _found(model: Path, inputs: str | None, outputs: str | None) -> object:
     """The source of the export: a SavedModel's folder, or a frozen graph's function."""
     from pinnace.deploy.cli.inputs import names_of
-    from pinnace.deploy.models.finding import FROZEN, SAVED_MODEL, find_model
+    from pinnace.deploy.models.finding import find_model
+    from pinnace.deploy.models.kinds import FROZEN, SAVED_MODEL
     from pinnace.framework.errors import InvalidArgumentError
 
     path, kind = find_model(model, (SAVED_MODEL, FROZEN))

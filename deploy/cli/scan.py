@@ -9,7 +9,8 @@ import typer
 
 from pinnace.deploy.cli.findings import LEVELS, Findings, Scan
 from pinnace.deploy.cli.terminal import Terminal, print_json
-from pinnace.deploy.models.finding import KERAS, ONNX, SAVED_MODEL, find_model
+from pinnace.deploy.models.finding import find_model
+from pinnace.deploy.models.kinds import KERAS, ONNX, SAVED_MODEL
 from pinnace.framework.errors import InvalidArgumentError
 
 FOUND = 1

@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinnace.deploy.cli.terminal import Terminal, print_json, size_text
-from pinnace.deploy.models.finding import (
-    FOREST,
-    FROZEN,
-    ONNX,
-    SAVED_MODEL,
-    find_model,
-    is_rewritten,
-    unknown_name,
-)
+from pinnace.deploy.models.finding import find_model, unknown_name
+from pinnace.deploy.models.kinds import FOREST, FROZEN, ONNX, SAVED_MODEL, is_rewritten
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.visible_text import visible
 

@@ -11,7 +11,8 @@ import typer
 
 from pinnace.deploy.cli.inputs import random_input
 from pinnace.deploy.cli.terminal import Terminal, print_json, size_text, time_text
-from pinnace.deploy.models.finding import SAVED_MODEL, find_model, unknown_name
+from pinnace.deploy.models.finding import find_model, unknown_name
+from pinnace.deploy.models.kinds import SAVED_MODEL
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec

@@ -6,31 +6,27 @@ import difflib
 import os
 from typing import TYPE_CHECKING
 
+from pinnace.deploy.models.kinds import (
+    FOREST,
+    FROZEN,
+    KERAS,
+    ONNX,
+    SAVED_MODEL,
+    STABLEHLO,
+    SUFFIXES,
+    TFJS,
+    TFJS_FILE,
+    is_saved_model,
+    kind_of,
+)
 from pinnace.framework.errors import InvalidArgumentError, MissingFileError, NotFoundError
 from pinnace.framework.visible_text import visible_line
-from pinnace.ops.trees.forest_folders import prefix_of
 from pinnace.saved_model import layout
-from pinnace.saved_model.stablehlo.exported import is_standalone
-from pinnace.storage.regular_files import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-SAVED_MODEL, ONNX, KERAS, FROZEN = "SavedModel", "ONNX", "Keras", "frozen graph"
-STABLEHLO, FOREST, TFJS = "StableHLO", "ydf forest", "TensorFlow.js"
-# How a file begins is enough to know that it is a program of StableHLO.
-_START = 4096
-TFJS_FILE = "model.json"
-_SUFFIXES = {
-    ".onnx": ONNX,
-    ".keras": KERAS,
-    ".h5": KERAS,
-    ".hdf5": KERAS,
-    ".pb": FROZEN,
-    ".pbtxt": FROZEN,
-    ".json": TFJS,
-}
 # What becomes a SavedModel for who reads those.
 _REWRITTEN = (KERAS, STABLEHLO, FOREST, TFJS)
 _OTHERS = {
@@ -77,9 +73,9 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
         raise InvalidArgumentError(
             f"{path} is no {' or '.join(kinds)}: its kind is {what}{_advice(_instead(path, kind))}"
         )
-    if kind == SAVED_MODEL and not _is_saved_model(path):
+    if kind == SAVED_MODEL and not is_saved_model(path):
         versions = sorted(
-            (one for one in _folders(path) if one.name.isdecimal() and _is_saved_model(one)),
+            (one for one in _folders(path) if one.name.isdecimal() and is_saved_model(one)),
             key=lambda one: int(one.name),
         )
         if not versions:
@@ -91,21 +87,6 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
     return path, str(kind)
 
 
-def kind_of(path: Path) -> str | None:
-    """The kind of the model at a path, by its names and how its file begins; None if unknown."""
-    return _kind_of_file(path) if path.is_file() else _kind_of_folder(path)
-
-
-def is_rewritten(path: Path) -> bool:
-    """Whether a server takes a path that is no SavedModel: StableHLO, ydf's, TensorFlow.js's."""
-    try:
-        if path.is_dir():
-            return _kind_of_folder(path) in {FOREST, TFJS}
-        return path.is_file() and _kind_of_file(path) == STABLEHLO
-    except OSError:  # of names that are too long, before Python 3.14
-        return False
-
-
 def unknown_name(what: str, name: str, known: Iterable[str], where: object) -> InvalidArgumentError:
     """The error for a name that a model does not have."""
     names = sorted(known)
@@ -113,31 +94,6 @@ def unknown_name(what: str, name: str, known: Iterable[str], where: object) -> I
     advice = f"\n  Try: {visible_line(near[0])}" if near else ""
     listed = ", ".join(map(visible_line, names)) or "none"
     return InvalidArgumentError(f"{where}: there is no {what} {name!r}; it has: {listed}{advice}")
-
-
-def _kind_of_file(path: Path) -> str | None:
-    """By the suffix; what `jax.export` writes has none of its own, and is known by its bytes."""
-    kind = _SUFFIXES.get(path.suffix.lower())
-    if kind is not None or path.name == layout.MODEL_FILE:
-        return kind
-    try:
-        with open_regular(os.fspath(path)) as file:
-            return STABLEHLO if is_standalone(file.read(_START)) else None
-    except OSError:
-        return None
-
-
-def _kind_of_folder(path: Path) -> str:
-    """A folder of ydf or TensorFlow.js by the names of its files; any other may be a SavedModel."""
-    if _is_saved_model(path) or not path.is_dir():
-        return SAVED_MODEL
-    if (path / TFJS_FILE).is_file():
-        return TFJS
-    return FOREST if prefix_of(path) is not None else SAVED_MODEL
-
-
-def _is_saved_model(path: Path) -> bool:
-    return any((path / name).exists() for name in (layout.MODEL_FILE, layout.MODEL_TEXT_FILE))
 
 
 def _instead(path: Path, kind: str | None) -> list[str]:
@@ -161,7 +117,7 @@ def _models_below(path: Path) -> list[str]:
     while waiting and len(found) < _MOST_TOLD and looked_at < _MOST_LOOKED_AT:
         folder, depth = waiting.pop(0)
         looked_at += 1
-        if _is_saved_model(folder):
+        if is_saved_model(folder):
             found.append(os.fspath(folder))
         elif depth < _DEPTH:
             waiting.extend((one, depth + 1) for one in _folders(folder))
@@ -178,9 +134,9 @@ def _nearby(path: Path) -> list[str]:
         names = {one.name for one in folder.iterdir() if not one.name.startswith(".")}
     except OSError:
         return []
-    if missing == path.name and path.suffix.lower() in _SUFFIXES:
+    if missing == path.name and path.suffix.lower() in SUFFIXES:
         # Who asks for a file does not mean a folder with a name like it.
-        names = {name for name in names if (folder / name).suffix.lower() in _SUFFIXES}
+        names = {name for name in names if (folder / name).suffix.lower() in SUFFIXES}
     close = difflib.get_close_matches(missing, sorted(names), _MOST_TOLD, 0.6)
     return [os.fspath(folder / name) for name in close] or _models_below(folder)
 

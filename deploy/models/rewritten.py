@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pinnace.deploy.models.finding import FOREST, KERAS, STABLEHLO, TFJS, TFJS_FILE, kind_of
+from pinnace.deploy.models.kinds import FOREST, KERAS, STABLEHLO, TFJS, TFJS_FILE, kind_of
 from pinnace.framework.errors import InvalidArgumentError, OpError
 from pinnace.framework.visible_text import visible
 from pinnace.storage.regular_files import open_regular

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace.deploy.models.finding import FROZEN, ONNX, SAVED_MODEL, find_model, unknown_name
+from pinnace.deploy.models.finding import find_model, unknown_name
+from pinnace.deploy.models.kinds import FROZEN, ONNX, SAVED_MODEL
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.extras import install_command

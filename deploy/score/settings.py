@@ -7,7 +7,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from pinnace.deploy.models.finding import FROZEN, KERAS, ONNX, SAVED_MODEL, find_model
+from pinnace.deploy.models.finding import find_model
+from pinnace.deploy.models.kinds import FROZEN, KERAS, ONNX, SAVED_MODEL
 from pinnace.deploy.models.pictures import SCALES
 from pinnace.deploy.score.formats import INPUT_FORMATS, OUTPUT_FORMATS
 from pinnace.deploy.score.stores import check_place

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from pinnace.deploy.models.finding import is_rewritten
+from pinnace.deploy.models.kinds import is_rewritten
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
 from pinnace.graph.effects import has_loops, is_pure
 from pinnace.serving.errors import LOG, one_line

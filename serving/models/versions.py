@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pinnace.deploy.models.finding import is_rewritten
+from pinnace.deploy.models.kinds import is_rewritten
 from pinnace.framework.errors import CODE_NAMES, OK, InvalidArgumentError, NotFoundError
 
 _MAX_VERSION = 2**63 - 1

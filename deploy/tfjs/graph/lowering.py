@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnace.deploy.refusals import Refusal, UnconvertibleError, refused
 from pinnace.deploy.tfjs.facts import KnownOp, known_ops
+from pinnace.deploy.tfjs.graph import rules as _rules  # noqa: F401 (they register themselves)
 from pinnace.deploy.tfjs.graph.functions import choice, with_arguments, with_results_of_both
 from pinnace.deploy.tfjs.graph.lists import ITEMS, with_own_lists
 from pinnace.deploy.tfjs.graph.rewriting import Rewrite, rules

@@ -119,6 +119,4 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 def rules() -> dict[str, Rule]:
     """All of them, by op."""
-    from pinnace.deploy.tfjs.graph import rules as _  # noqa: F401 (they register themselves)
-
     return _RULES

@@ -11,7 +11,8 @@ import pytest
 import pinnace as tf
 from pinnace.deploy import onnx
 from pinnace.deploy.cli.forest_folders import report_of
-from pinnace.deploy.models.finding import FOREST, SAVED_MODEL, find_model
+from pinnace.deploy.models.finding import find_model
+from pinnace.deploy.models.kinds import FOREST, SAVED_MODEL
 from pinnace.deploy.models.runners import load_runner
 from pinnace.ops.trees.forest_folders import prefix_of
 from pinnace.serving.models.loading import load_model

@@ -84,7 +84,7 @@ def test_what_was_not_warmed_is_compiled(tmp_path: Path, model: Path) -> None:
     done = process(tmp_path, "-c", CALLS, str(model))
     assert done.returncode == 0, done.stderr
     kernels, new = map(int, done.stdout.split())
-    assert kernels == new > 0
+    assert 0 < new <= kernels  # the others lie in the installation
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs the rights of POSIX")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.deploy.models.finding import SAVED_MODEL, find_model
+from pinnace.deploy.models.finding import find_model
+from pinnace.deploy.models.kinds import SAVED_MODEL
 from pinnace.deploy.models.runners import load_runner
 from pinnace.saved_model.stablehlo.exported import decode_exported, is_standalone
 from pinnace.saved_model.stablehlo.standalone import function_of
