@@ -187,8 +187,6 @@ def export(
         return
     if tfjs_runtime or quantize or structured_outputs or shard_bytes != 4 << 20:
         raise InvalidArgumentError("--quantize, --shard-bytes and the like belong to --tfjs")
-    from pinnace.deploy import onnx
-
     if int8_static != (calibration is not None):
         raise InvalidArgumentError(
             "--int8-static and --calibration FILE.npz belong together: the ranges of the numbers "
@@ -225,6 +223,7 @@ def export(
         )
         return
     refuse_lite_options(output, input_type, output_type, allow_flex=allow_flex)
+    from pinnace.deploy import onnx  # its package is asked for where it is needed
 
     gc.freeze()  # what was imported stays: the collector need not look at it again
     try:

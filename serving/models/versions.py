@@ -11,7 +11,6 @@ from pinnace.deploy.models.kinds import is_rewritten
 from pinnace.framework.errors import CODE_NAMES, OK, InvalidArgumentError, NotFoundError
 
 _MAX_VERSION = 2**63 - 1
-_TFJS_FILE = "model.json"
 _KERAS_FILES = (".keras", ".h5", ".hdf5")
 
 
@@ -89,11 +88,6 @@ def is_saved_model(path: Path) -> bool:
     return any(is_file(file) for file in _messages(path))
 
 
-def is_tfjs(path: Path) -> bool:
-    """Whether a folder is a model of TensorFlow.js, and no SavedModel."""
-    return is_file(path / _TFJS_FILE) and not is_saved_model(path)
-
-
 def is_file(path: Path) -> bool:
     """Whether a path leads to a file. Of names that are too long Python raises, before 3.14."""
     return os.path.isfile(path)  # noqa: PTH113 - for that
@@ -120,8 +114,8 @@ def take_fingerprint(path: Path) -> tuple[object, ...]:
     """A fingerprint that changes with the version's files: their sizes and times."""
     prints: list[object] = []
     parts = [path] if is_file(path) else [*_messages(path), *_matching(path, "*.onnx")]
-    if is_tfjs(path):
-        parts += [path / _TFJS_FILE, *_matching(path, "*.bin")]
+    if not is_file(path) and is_rewritten(path):
+        parts += _matching(path, "*")
     for file in (*parts, *_matching(path / "variables", "*")):
         try:
             stat = file.stat()

@@ -1,6 +1,8 @@
 """The command line and tf.lite."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -117,3 +119,17 @@ def test_damaged_files_are_one_error() -> None:
     content = tf.lite.TFLiteConverter.from_saved_model(MLP, ["serving_default"]).convert()
     with pytest.raises(InternalError, match="does not load"):
         Interpreter(content[:64])
+
+
+@pytest.mark.parametrize("arguments", [["m.tflite"], ["js", "--tfjs"]])
+def test_the_command_line_needs_no_package_of_onnx(arguments: list[str], tmp_path: Path) -> None:
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    tf.saved_model.save(model, tmp_path / "model")
+    program = (
+        "import sys; sys.modules['onnx'] = None\n"
+        "from pinnace.deploy.cli.main import main\nsys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "export", "model", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / arguments[0]).exists()

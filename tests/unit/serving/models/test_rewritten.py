@@ -9,7 +9,7 @@ import pytest
 
 from pinnace.framework.errors import PermissionDeniedError
 from pinnace.serving.models.loading import load_model
-from pinnace.serving.models.versions import find_versions
+from pinnace.serving.models.versions import find_versions, take_fingerprint
 from support.golden import FOLDER
 
 TFJS = FOLDER / "tfjs"
@@ -46,3 +46,19 @@ def test_a_link_out_of_the_model_is_refused(name: str, tmp_path: Path) -> None:
     (model / name).symlink_to(outside)
     with pytest.raises(PermissionDeniedError, match=name.replace(".", r"\.")):
         load_model(model)
+
+
+@pytest.mark.parametrize("name", ["group1-shard1of1.bin", "model.json"])
+def test_a_file_that_changes_changes_the_version(name: str, tmp_path: Path) -> None:
+    model = kept(tmp_path / "m" / "1")
+    before = take_fingerprint(model)
+    (model / name).write_bytes((model / name).read_bytes() + b" ")
+    assert take_fingerprint(model) != before
+
+
+def test_a_forest_that_changes_changes_the_version(tmp_path: Path) -> None:
+    for name in ("header.pb", "data_spec.pb", "nodes-00000-of-00001", "done"):
+        (tmp_path / name).write_bytes(b"")
+    before = take_fingerprint(tmp_path)
+    (tmp_path / "nodes-00000-of-00001").write_bytes(b"other")
+    assert take_fingerprint(tmp_path) != before
