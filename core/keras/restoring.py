@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
 
 
+# Numbers that a metric of a file may hold: a confusion matrix of 4,096 classes.
+_MOST_NUMBERS = 1 << 24
+
+
 class Restoring:
     """One reading of a configuration.
 
@@ -102,6 +106,25 @@ _current = _Current()
 def current() -> Restoring | None:
     """The reading that this thread is in the middle of."""
     return _current.reading
+
+
+def check_metric(who: str, what: str, count: int, size: int) -> None:
+    """Refuse a metric of a file that would take much memory: no values in the file bound its size.
+
+    Args:
+        who: the metric's class.
+        what: the argument.
+        count: what was given for it.
+        size: numbers that the metric then holds.
+
+    Raises:
+        ValueError: these are too many, and a file is being read.
+    """
+    if current() is not None and size > _MOST_NUMBERS:
+        raise ValueError(
+            f"{who}: {what}={count} needs {size} numbers; a metric in a file may have at most "
+            f"{_MOST_NUMBERS}"
+        )
 
 
 @contextmanager

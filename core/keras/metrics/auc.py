@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras import restoring
 from pinnace.keras.dtype_policy import epsilon
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.confusion import Counts, are_even
@@ -82,6 +83,7 @@ class AUC(Counts):
             raise ValueError(
                 f"AUC: Argument `num_thresholds` must be an integer > 1, got {num_thresholds}"
             )
+        restoring.check_metric("AUC", "num_thresholds", num_thresholds, 4 * num_thresholds)
         if thresholds is None:
             last = num_thresholds - 1
             inner = [i / last for i in range(1, last)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pinnace.keras import restoring
 from pinnace.keras.metrics.confusion import Counts
 from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import constants, selecting
@@ -49,6 +50,7 @@ class _BestUnderConstraint(Counts):
             raise ValueError(
                 f"{kind}: Argument `num_thresholds` must be an integer > 0, got {num_thresholds}"
             )
+        restoring.check_metric(kind, "num_thresholds", num_thresholds, 4 * num_thresholds)
         last = num_thresholds - 1
         tried = [0.5] if last == 0 else [i / last for i in range(num_thresholds)]
         super().__init__(tried, class_id, name, dtype)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras import restoring
 from pinnace.keras.dtype_policy import epsilon, floatx
 from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import casting, gathering, reshaping
@@ -52,6 +53,7 @@ class IoU(Metric):
         axis: int = -1,
     ) -> None:
         super().__init__(name=name, dtype=dtype or "int64")
+        restoring.check_metric(type(self).__name__, "num_classes", num_classes, num_classes**2)
         if target_class_ids and max(target_class_ids) >= num_classes:
             raise ValueError(
                 f"{type(self).__name__}: target_class_ids must be below num_classes, "

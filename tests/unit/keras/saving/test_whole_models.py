@@ -188,6 +188,31 @@ def test_a_configuration_can_name_nothing_else(
         keras.models.load_model(path)
 
 
+@pytest.mark.parametrize(
+    ("metric", "key"),
+    [
+        (keras.metrics.AUC(), "num_thresholds"),
+        (keras.metrics.PrecisionAtRecall(0.5), "num_thresholds"),
+        (keras.metrics.MeanIoU(3), "num_classes"),
+    ],
+)
+def test_a_metric_takes_no_memory_that_the_file_does_not(
+    metric: Any, key: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.keras"
+    model = small()
+    model.compile("sgd", "mse", metrics=[metric])
+    model.save(path)
+
+    def change(config: Any) -> None:
+        config["compile_config"]["metrics"][0]["config"][key] = 10**9
+
+    changed(path, change)
+    with pytest.warns(UserWarning, match=f"is not compiled: .*{key}=1000000000 needs .* numbers"):
+        model = keras.models.load_model(path)
+    assert not model.compiled
+
+
 def test_a_configuration_reads_no_file(tmp_path: Path) -> None:
     words = keras.Input([1], dtype="string")
     model = keras.Model(words, layers.StringLookup(vocabulary=["a"])(words))
