@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
 import os
 import platform
 import shutil
@@ -15,15 +14,16 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pinnace.engine.ahead import processors, table, trust
+from pinnace.engine.ahead.compiling import CompilerProcess, EndedError
 from pinnace.framework.errors import FailedPreconditionError, InternalError
 from pinnace.framework.versions import VERSION
 from pinnace.storage.atomic import replace_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from pinnace.engine.ahead.processors import Processor
 
@@ -133,10 +133,8 @@ def _library(
 ) -> Written:
     began = perf_counter()
     answers = _answers(texts, processor, scratch, programs, advance)
-    kernels = {
-        one["digest"]: table.symbol_of(one["digest"]) for one in answers if not one["reason"]
-    }
-    refused = {one["digest"]: one["reason"] for one in answers if one["reason"]}
+    kernels = {digest: table.symbol_of(digest) for digest, reason in answers if not reason}
+    refused = {digest: reason for digest, reason in answers if reason}
     file = f"{processor.name}.so"
     # Names of objects in a file: there may be more than a command line takes.
     listed = scratch / "objects"
@@ -173,66 +171,39 @@ def _answers(
     scratch: Path,
     programs: int,
     advance: Callable[[], object],
-) -> list[dict[str, Any]]:
-    """What became of each kernel; see `codegen.objects`."""
+) -> list[tuple[str, str]]:
+    """The digest of each text, and why it has no object file in `scratch`; empty if it has.
+
+    Raises:
+        InternalError: a process that compiles ended before it was asked to.
+    """
     # The longest take longest: they are not to be the last.
     left = iter(sorted(texts, key=len, reverse=True))
     lock = threading.Lock()
+    environment = {
+        "NUMBA_CPU_NAME": processor.cpu,
+        "NUMBA_CPU_FEATURES": processor.features,
+    }
 
-    def serve(_: int) -> list[dict[str, Any]]:
-        with _program(processor, scratch) as program:
-            assert program.stdin and program.stdout  # noqa: S101,PT018 - for mypy
-            found: list[dict[str, Any]] = []
+    def serve(_: int) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+        process = CompilerProcess(for_libraries=True, environment=environment)
+        with contextlib.closing(process):
             while True:
                 with lock:
                     text = next(left, None)
                 if text is None:
                     return found
-                program.stdin.write(json.dumps(text) + "\n")
-                program.stdin.flush()
-                answer = program.stdout.readline()
-                if not answer:
-                    raise BrokenPipeError
-                found.append(json.loads(answer))
+                digest, answer = table.digest_of_text(text), process.compile(text)
+                if not answer.reason:
+                    (scratch / f"{table.symbol_of(digest)}.o").write_bytes(answer.code)
+                found.append((digest, answer.reason))
                 advance()
 
-    with ThreadPoolExecutor(programs) as pool:
-        return [one for served in pool.map(serve, range(programs)) for one in served]
-
-
-@contextlib.contextmanager
-def _program(processor: Processor, scratch: Path) -> Iterator[subprocess.Popen[str]]:
-    """The program that compiles for a processor.
-
-    Raises:
-        InternalError: it ended before it was asked to.
-    """
-    environment = {
-        **os.environ,
-        "NUMBA_CPU_NAME": processor.cpu,
-        "NUMBA_CPU_FEATURES": processor.features,
-    }
-    said: list[str] = []
-    with subprocess.Popen(
-        [sys.executable, "-m", "pinnace.engine.codegen.objects", str(scratch)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    ) as program:
-        # Read beside the answers: a full pipe would hold the program up.
-        listener = threading.Thread(target=lambda: said.extend(program.stderr or ()))
-        listener.start()
-        has_ended = False
-        try:
-            yield program
-        except BrokenPipeError:
-            has_ended = True
-        finally:
-            with contextlib.suppress(BrokenPipeError):
-                program.communicate()
-            listener.join()
-    if has_ended or program.returncode:
-        last = said[-1].strip() if said else f"it ended with {program.returncode}"
-        raise InternalError(f"kernels for {processor.name} could not be compiled: {last}")
+    try:
+        with ThreadPoolExecutor(programs) as pool:
+            return [one for served in pool.map(serve, range(programs)) for one in served]
+    except EndedError as error:
+        raise InternalError(
+            f"kernels for {processor.name} could not be compiled: {error}"
+        ) from error

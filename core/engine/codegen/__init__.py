@@ -1,1 +1,1 @@
-"""Parts of a plan as machine code, made by Numba in the background and kept in the cache folder."""
+"""Parts of a plan as machine code: compiled by Numba in a process of its own, and kept."""

@@ -1,9 +1,9 @@
 """Source text to a machine-code function, in the background, kept on disk.
 
-Numba takes a fifth of a second to import and half a second for a kernel, so nobody waits for it: a
-request returns at once, and its function is None until a thread of its own has made it, or for good
-where Numba cannot be had. The machine code is kept in the cache folder (`kept`); the next process
-loads it in milliseconds, and without Numba.
+Numba takes half a second to several seconds for a kernel, so nobody waits for it: a request returns
+at once, and its function is None until a process of its own (`ahead.compiling`) has compiled it, or
+for good where Numba cannot be had. The machine code is kept in the cache folder (`kept`); the next
+process loads it in milliseconds.
 
 The machine code is loaded as it lies there, so a folder counts only if it is the user's own or the
 superuser's, and nobody else may write to it. One that the user may not write to either, as in an
@@ -14,26 +14,21 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import hashlib
 import importlib.util
 import os
 import queue
 import re
-import sys
-import tempfile
 import threading
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from pinnace.engine.ahead import reading
+from pinnace.engine.ahead import calling, reading
+from pinnace.engine.ahead.compiling import CompilerProcess, EndedError
 from pinnace.engine.codegen import kept
-from pinnace.framework import config, denormals
-from pinnace.ops.kernels import pieces
+from pinnace.framework import config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import ModuleType
+    from collections.abc import Callable
 
 _HEADER = '''"""Written by pinnace.engine.codegen; it may be deleted."""
 
@@ -87,12 +82,17 @@ _kernels: dict[str, Kernel] = {}
 _lock = threading.Lock()
 _requests: queue.SimpleQueue[Kernel] = queue.SimpleQueue()
 _thread: threading.Thread | None = None
-# How many requests the thread has before it, or is at.
-_queued = 0
 _leaving = False
-_KNOWN_LLVM = range(15, 23)
+# Seconds without a request after which the process that compiles ends, since it takes memory.
+_IDLE_S = 10.0
 # Why there is no compiled code in this process.
 failure: str | None = None
+# Texts that were refused, and why: for those who look after the code generator.
+errors: dict[str, str] = {}
+
+
+class RefusedTextError(Exception):
+    """A text is not compiled; the message says why."""
 
 
 def request(text: str) -> Kernel:
@@ -101,21 +101,18 @@ def request(text: str) -> Kernel:
     Args:
         text: defines `kernel`, decorated with a signature; sees NumPy and `codegen.mathematics`.
     """
-    global _thread, _queued
+    global _thread
     if config.settings.poison:
         text = _EMPTY.sub(lambda found: f"np.full({found[1]}, {_POISON[found[2]]})", text)
     with _lock:
         found = _kernels.get(text)
         if found is None:
             found = _kernels[text] = Kernel(text)
-            # LLVM does one thing at a time: while it compiles, a load would wait for seconds.
-            if not _is_ahead(found) and (_queued or not _is_kept(found)):
-                _queued += 1
+            if not _is_ahead(found) and not _is_kept(found):
                 _requests.put(found)
                 if _thread is None:
                     _thread = threading.Thread(target=_serve, name="pinnace-compiler", daemon=True)
-                    with denormals.theirs():  # LLVM and Numba count with numbers of all sizes
-                        _thread.start()
+                    _thread.start()
     return found
 
 
@@ -173,17 +170,85 @@ def requested() -> list[Kernel]:
 
 def missing() -> str | None:
     """Why nothing can be compiled in this process; None if nothing is known to be in the way."""
-    if failure is None and importlib.util.find_spec("numba") is None:
+    if failure is None and not _has_numba():
         return "Numba is not installed"
+    if failure is None and not calling.can_call():
+        return "this build of Python or NumPy has the fields of arrays in other places"
     return failure
+
+
+def _has_numba() -> bool:
+    with contextlib.suppress(ImportError):  # of who guards what may be imported
+        return importlib.util.find_spec("numba") is not None
+    return False
+
+
+class _Compiler:
+    """The process that compiles, started when it is needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: CompilerProcess | None = None
+
+    def code_of(self, text: str) -> bytes:
+        """The object file of a kernel.
+
+        Args:
+            text: of its module, the header included.
+
+        Raises:
+            RefusedTextError: it is not compiled.
+            EndedError: the process cannot be started.
+        """
+        with self._lock:
+            answer = None
+            for _ in range(2):  # a process that was ended by others says nothing about the text
+                if self._process is None:
+                    self._process = CompilerProcess(for_libraries=False, environment={})
+                try:
+                    answer = self._process.compile(text)
+                    break
+                except EndedError as error:
+                    why = str(error)
+                    self._process.close()
+                    self._process = None
+                    if _leaving:
+                        break
+        if answer is None:
+            raise RefusedTextError(f"the process that compiles has ended: {why}")
+        if answer.reason:
+            raise RefusedTextError(answer.reason)
+        return answer.code
+
+    def rest(self) -> None:
+        """Let the process end: nothing was asked of it for a while."""
+        with self._lock:
+            if self._process is not None:
+                self._process.close()
+                self._process = None
+
+    def kill(self) -> None:
+        """End the process, also while a thread waits for its answer."""
+        if self._process is not None:
+            self._process.kill()
+
+    def abandon(self) -> None:
+        """After a fork: the process is the parent's."""
+        if self._process is not None:
+            self._process.abandon()
+
+
+_compiler = _Compiler()
 
 
 def _forget() -> None:
     """After a fork the thread is gone: what it had not made is asked for anew."""
-    global _thread, _lock, _requests, _queued
+    global _thread, _lock, _requests, _compiler
+    _compiler.abandon()
+    _compiler = _Compiler()
     _lock = threading.Lock()
     _requests = queue.SimpleQueue()
-    _thread, _queued = None, 0
+    _thread = None
     for text, kernel in list(_kernels.items()):
         kernel.kept.set()  # by the parent, if at all
         if kernel.function is None:
@@ -194,99 +259,54 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def prepare() -> None:
-    """Let LLVM test more arrays for overlap ahead of a vector loop than its eight pairs."""
-    from llvmlite import binding
-
-    # LLVM ends the process at an option that it does not know: only where it was seen to.
-    if binding.llvm_version_info[0] in _KNOWN_LLVM:
-        binding.set_option("pinnace", "--runtime-memory-check-threshold=64")
-
-
-def _leave_warnings_alone() -> None:
-    """Let Numba record no warnings in this thread.
-
-    `warnings.catch_warnings` is of the whole process. While Numba infers types, a warning that the
-    program raises in another thread would land in Numba's list; and where two blocks end in the
-    order in which they began, all later ones would.
-    """
-    from numba.core.errors import WarningsFixer  # type: ignore[attr-defined] # its stubs lack it
-
-    usual = WarningsFixer.catch_warnings
-    compiles = threading.current_thread()
-
-    @contextlib.contextmanager
-    def catch_warnings(self: Any, *place: Any, **named: Any) -> Iterator[None]:
-        if threading.current_thread() is compiles:
-            yield
-            return
-        with usual(self, *place, **named):
-            yield
-
-    WarningsFixer.catch_warnings = catch_warnings
-
-
 def _serve() -> None:
-    global failure, _queued
-    try:
-        prepare()
-        _leave_warnings_alone()
-    except ImportError as error:
-        failure = f"Numba cannot be imported: {error}"
+    """Make kernels as they are requested, for as long as the process runs."""
     while True:
-        kernel = _requests.get()
-        if not _leaving and kernel.function is None:
-            _make(kernel)
-        kernel.done.set()
-        kernel.kept.set()
-        with _lock:
-            _queued -= 1
+        try:
+            kernel = _requests.get(timeout=_IDLE_S)
+        except queue.Empty:
+            _compiler.rest()
+            kernel = _requests.get()
+        try:
+            if not _leaving and kernel.function is None:
+                _make(kernel)
+        finally:
+            kernel.done.set()
+            kernel.kept.set()
 
 
 def _make(kernel: Kernel) -> None:
-    """Load a kernel, or compile it and keep it for later processes."""
+    """Load a kernel, or have it compiled, and keep it for later processes."""
     global failure
-    if _is_kept(kernel) or failure is not None:
+    if _is_kept(kernel):
+        return
+    failure = missing()
+    if failure is not None:
         return
     began = perf_counter()
     text = full_text(kernel.text)
     try:
-        dispatcher = dispatcher_of(text)
-    except ImportError as error:
-        failure = f"Numba cannot be imported: {error}"
+        code = _compiler.code_of(text)
+        function, kernel.bytes = kept.keep(text, code)
+    except EndedError as error:
+        failure = f"no process that compiles: {error}"
         return
     except Exception as error:
-        errors[kernel.text] = f"{type(error).__name__}: {error}"
+        errors[kernel.text] = str(error) or type(error).__name__
         return
     kernel.is_new = True
     kernel.seconds = perf_counter() - began
-    _note_address(dispatcher)
-    kernel.function = dispatcher
-    kernel.done.set()
-    kernel.bytes = kept.keep(text, dispatcher)
-
-
-def _note_address(dispatcher: Any) -> None:
-    """Tell where machine code is, for those who call it without Python."""
-    from pinnace.engine.codegen import alone
-
-    with contextlib.suppress(alone.UnfitError):
-        pieces.note(dispatcher, alone.address_of(dispatcher))
+    kernel.function = function
 
 
 def _leave() -> None:
-    """Before the interpreter ends: LLVM must not be at work while its library is taken down."""
+    """Before the interpreter ends: a kernel that is half made is of no use to anybody."""
     global _leaving
     _leaving = True
-    for kernel in list(_kernels.values()):
-        kernel.kept.wait(timeout=10)
+    _compiler.kill()
 
 
 atexit.register(_leave)
-
-
-# Texts that Numba refused, and what it said: for those who look after the code generator.
-errors: dict[str, str] = {}
 
 
 def function_of(text: str) -> Callable[..., Any]:
@@ -294,36 +314,12 @@ def function_of(text: str) -> Callable[..., Any]:
 
     Args:
         text: of its module, the header included.
+
+    Raises:
+        RefusedTextError: it is not compiled.
+        EndedError: no process that compiles can be started.
     """
     found = kept.load(text)
-    if found is not None:
-        return found[0]
-    dispatcher = dispatcher_of(text)
-    kept.keep(text, dispatcher)
-    return dispatcher  # type: ignore[no-any-return]
-
-
-def dispatcher_of(text: str) -> Any:
-    """What Numba makes of a text now.
-
-    Args:
-        text: of its module, the header included.
-    """
-    name = "pinnace_kernel_" + hashlib.sha256(text.encode()).hexdigest()[:24]
-    with tempfile.TemporaryDirectory() as scratch:
-        # Numba wants source that it can read; what it makes is kept in our own way.
-        path = Path(scratch) / f"{name}.py"
-        path.write_text(text.replace("cache=True", "cache=False"))
-        return _module_of(name, path).kernel
-
-
-def _module_of(name: str, path: Path) -> ModuleType:
-    """The module in a file, known by this name."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"no module in {path}")
-    module = importlib.util.module_from_spec(spec)
-    # Numba looks a kernel's module up by name.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    if found is None:
+        found = kept.keep(text, _compiler.code_of(text))
+    return found[0]

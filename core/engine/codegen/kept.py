@@ -11,6 +11,7 @@ import functools
 import hashlib
 import os
 import sys
+import threading
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _DIGEST_BYTES = 32
+_linking = threading.Lock()
 # What Numba is told about the processor it compiles for.
 _NUMBA_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT")
 
@@ -50,6 +52,8 @@ def load(text: str) -> tuple[Callable[..., Any], int] | None:
     Args:
         text: of its module, the header included.
     """
+    if not _is_anything_there():
+        return None
     found = folder()
     path = None if found is None else found / _name(text)
     if path is None or not path.is_file() or not calling.can_call():
@@ -59,29 +63,33 @@ def load(text: str) -> tuple[Callable[..., Any], int] | None:
         code = content[_DIGEST_BYTES:]
         # A damaged object may end the process.
         if hashlib.sha256(code).digest() == content[:_DIGEST_BYTES]:
-            return _linked(code, _symbol(text)), len(content)
+            return _linked(code, symbol_of(text)), len(content)
     return None
 
 
-def keep(text: str, dispatcher: Any) -> int:
-    """Keep what Numba has compiled; its bytes, 0 if it cannot be kept.
+def _is_anything_there() -> bool:
+    """Whether any version has kept something; to say which one this is, LLVM has to be loaded."""
+    base = config.settings.cache
+    with contextlib.suppress(OSError):
+        return base is not None and any((base / "kernels").iterdir())
+    return False
+
+
+def keep(text: str, code: bytes) -> tuple[Callable[..., Any], int]:
+    """The function of an object file, which is kept; and its bytes, 0 if it cannot be kept.
 
     Args:
-        text: of its module, the header included.
-        dispatcher: Numba's, with one signature.
+        text: of the kernel's module, the header included.
+        code: what it was compiled to, with the entry point that belongs to the text.
     """
+    content = hashlib.sha256(code).digest() + code
     found = folder()
-    if found is None or not os.access(found, os.W_OK) or not calling.can_call():
-        return 0
-    from pinnace.engine.codegen import alone
-
-    try:
-        code = alone.callable_object(dispatcher, _symbol(text))
-        content = hashlib.sha256(code).digest() + code
-        write_file(found / _name(text), content)
-    except (alone.UnfitError, OpError):
-        return 0
-    return len(content)
+    is_kept = False
+    if found is not None and os.access(found, os.W_OK):
+        with contextlib.suppress(OpError):
+            write_file(found / _name(text), content)
+            is_kept = True
+    return _linked(code, symbol_of(text)), len(content) if is_kept else 0
 
 
 def share() -> None:
@@ -102,10 +110,15 @@ def refused() -> Path | None:
 
 
 def _name(text: str) -> str:
-    return f"{_symbol(text)}.kernel"
+    return f"{symbol_of(text)}.kernel"
 
 
-def _symbol(text: str) -> str:
+def symbol_of(text: str) -> str:
+    """The name of the entry point of a kernel.
+
+    Args:
+        text: of its module, the header included.
+    """
     return table.symbol_of(table.digest_of_text(text))
 
 
@@ -153,7 +166,8 @@ def _linked(code: bytes, symbol: str) -> Callable[..., Any]:
     """The entry point of an object file, as a function of Python."""
     from llvmlite import binding
 
-    linker = _linker()
-    linker.add_object_file(binding.ObjectFileRef.from_data(code))
-    linker.finalize_object()
-    return calling.function_of(symbol, linker.get_global_value_address)
+    with _linking:
+        linker = _linker()
+        linker.add_object_file(binding.ObjectFileRef.from_data(code))
+        linker.finalize_object()
+        return calling.function_of(symbol, linker.get_global_value_address)

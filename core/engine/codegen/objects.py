@@ -1,39 +1,34 @@
-"""Kernels as object files, for the processor that Numba was told of.
+"""Kernels as object files, compiled by Numba in a process that does nothing else.
 
-What Numba has compiled is taken from it as LLVM's optimised code: a process with Numba runs the
-same (`alone`). Only its addresses become relative.
+What Numba has compiled is taken from it as LLVM's optimised code, with an entry point for processes
+that have no Numba (`alone`).
 
-As a program it serves `engine.ahead.writing`, which begins it with NUMBA_CPU_NAME and
-NUMBA_CPU_FEATURES, since Numba compiles for one processor per process, and with a folder for the
-objects. Each line of standard input is a text as JSON, each of standard output the answer.
+As a program it serves `engine.ahead.compiling`. Numba compiles for one processor per process: for
+libraries, NUMBA_CPU_NAME and NUMBA_CPU_FEATURES say for which. Each line of standard input is a
+text as JSON; standard output has a line of JSON for each, and behind that line the object file.
 """
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import json
 import sys
+import tempfile
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import binding
 
 from pinnace.engine.ahead import table
-from pinnace.engine.codegen import alone, compiler
+from pinnace.engine.ahead.compiling import Answer
+from pinnace.engine.codegen import alone
 
+if TYPE_CHECKING:
+    from types import ModuleType
 
-class Answer(NamedTuple):
-    """What became of a kernel.
-
-    Attributes:
-        digest: of its text.
-        seconds: that it took.
-        reason: why there is no object file; empty if there is.
-    """
-
-    digest: str
-    seconds: float
-    reason: str
+_KNOWN_LLVM = range(15, 23)
 
 
 def host() -> tuple[str, dict[str, bool]]:
@@ -41,26 +36,59 @@ def host() -> tuple[str, dict[str, bool]]:
     return binding.get_host_cpu_name(), dict(binding.get_host_cpu_features())
 
 
-def compiled(text: str, folder: Path) -> Answer:
-    """A kernel's object file, in a folder.
+def prepare() -> None:
+    """Let LLVM test more arrays for overlap ahead of a vector loop than its eight pairs."""
+    # LLVM ends the process at an option that it does not know: only where it was seen to.
+    if binding.llvm_version_info[0] in _KNOWN_LLVM:
+        binding.set_option("pinnace", "--runtime-memory-check-threshold=64")
+
+
+def dispatcher_of(text: str) -> Any:
+    """What Numba makes of a text.
+
+    Args:
+        text: of a kernel's module, the header included.
+    """
+    name = "pinnace_kernel_" + hashlib.sha256(text.encode()).hexdigest()[:24]
+    with tempfile.TemporaryDirectory() as scratch:
+        # Numba wants source that it can read; what it makes is kept in our own way.
+        path = Path(scratch) / f"{name}.py"
+        path.write_text(text.replace("cache=True", "cache=False"))
+        return _module_of(name, path).kernel
+
+
+def _module_of(name: str, path: Path) -> ModuleType:
+    """The module in a file, known by this name."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"no module in {path}")
+    module = importlib.util.module_from_spec(spec)
+    # Numba looks a kernel's module up by name.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def compiled(text: str, *, for_libraries: bool) -> Answer:
+    """A kernel's object file.
 
     Args:
         text: of its module, the header included.
-        folder: for `SYMBOL.o`.
+        for_libraries: whether a linker makes a library of it, which is loaded at any address; LLVM
+            loads it into a process otherwise.
     """
-    digest = table.digest_of_text(text)
-    symbol = table.symbol_of(digest)
+    symbol = table.symbol_of(table.digest_of_text(text))
     began = perf_counter()
-    reason = ""
+    code, reason = b"", ""
     try:
-        dispatcher = compiler.dispatcher_of(text)
-        content = alone.callable_object(dispatcher, symbol, _target(dispatcher))
-        (folder / f"{symbol}.o").write_bytes(content)
+        dispatcher = dispatcher_of(text)
+        target = _target(dispatcher) if for_libraries else None
+        code = alone.callable_object(dispatcher, symbol, target)
     except alone.UnfitError as error:
         reason = str(error)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-    return Answer(digest, perf_counter() - began, reason)
+    return Answer(code, perf_counter() - began, reason)
 
 
 def _target(dispatcher: Any) -> Any:
@@ -74,16 +102,13 @@ def _target(dispatcher: Any) -> Any:
 
 def main() -> None:
     """Answer the requests on standard input."""
-    folder = Path(sys.argv[1])
-    compiler.prepare()
+    for_libraries = "--for-libraries" in sys.argv[1:]
+    prepare()
     binding.initialize_native_asmprinter()
-    answers = sys.stdout
+    answers = sys.stdout.buffer
     sys.stdout = sys.stderr  # what Numba may say is no answer
-    for line in sys.stdin:
-        answer = compiled(json.loads(line), folder)
-        answers.write(json.dumps(answer._asdict()) + "\n")
+    for line in sys.stdin.buffer:
+        answer = compiled(json.loads(line), for_libraries=for_libraries)
+        told = {"seconds": answer.seconds, "reason": answer.reason, "bytes": len(answer.code)}
+        answers.write(json.dumps(told).encode() + b"\n" + answer.code)
         answers.flush()
-
-
-if __name__ == "__main__":
-    main()

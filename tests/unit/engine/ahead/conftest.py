@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pinnace.engine.ahead import reading, table, trust, writing
-from pinnace.engine.codegen import compiler, descents, kept, streams
+from pinnace.engine.codegen import compiler, descents, kept, objects, streams
 from pinnace.framework import config
 from pinnace.serving.fast.http import digit_reader
 
@@ -93,7 +93,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def numba() -> dict[str, Any]:
     """What Numba makes of each text."""
-    return {name: compiler.dispatcher_of(compiler.full_text(text)) for name, text in TEXTS.items()}
+    return {name: objects.dispatcher_of(compiler.full_text(text)) for name, text in TEXTS.items()}
 
 
 @pytest.fixture(scope="session", params=["library", "kept"])
@@ -110,17 +110,18 @@ def kernels(
     if request.param == "library":
         ahead = _from_library(made)
     else:
-        ahead = _from_cache(numba, tmp_path_factory.mktemp("kept"))
+        ahead = _from_cache(tmp_path_factory.mktemp("kept"))
     return {name: (ahead[name], numba[name]) for name in TEXTS}
 
 
-def _from_cache(numba: dict[str, Any], folder: Path) -> dict[str, Callable[..., Any]]:
+def _from_cache(folder: Path) -> dict[str, Callable[..., Any]]:
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config.settings, "caches", {"PINNACE_CACHE": str(folder)})
         for name, text in TEXTS.items():
             full = compiler.full_text(text)
-            assert kept.keep(full, numba[name]) > 0
+            _, size = kept.keep(full, objects.compiled(full, for_libraries=False).code)
+            assert size > 0
             loaded = kept.load(full)
             assert loaded is not None
             found[name] = loaded[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -69,6 +69,40 @@ while not all(kernel.done.is_set() for kernel in kernels):
 assert kernels[0].function is not None, compiler.failure
 assert lost == 0, f"{lost} warnings of this program went elsewhere"
 assert state() == before
+"""
+
+
+FORK = """
+import os, sys
+os.environ["PINNACE_CACHE"] = ""
+import numpy as np
+from pinnace.engine.codegen import compiler
+text = "# {}\\n@njit([void(int64, WRITTEN)])\\ndef kernel(n, y):\\n    y[0] = n\\n"
+
+def made(number):
+    kernel = compiler.request(text.format(number))
+    assert kernel.done.wait(120)
+    y = np.zeros(1, np.float32)
+    kernel.function(number, y)
+    return y[0] == number
+
+assert made(1)
+if not os.fork():
+    ok = made(2)
+    os.write(1, b"child " if ok else b"wrong ")
+    compiler._compiler.kill()
+    os._exit(0)
+os.wait()
+os.write(1, b"parent " if made(3) else b"wrong ")
+"""
+LEAVING = """
+import os, time
+os.environ["PINNACE_CACHE"] = ""
+from pinnace.engine.codegen import compiler
+compiler.request("import time\\ntime.sleep(60)\\n")
+while compiler._compiler._process is None:
+    time.sleep(0.01)
+print(time.time(), compiler._compiler._process._process.pid)
 """
 
 
@@ -137,33 +171,77 @@ def test_a_damaged_file_is_compiled_anew(
     assert len(file.read_bytes()) == again.bytes
 
 
-def test_a_request_does_not_wait_while_another_kernel_is_made(
+def test_a_kept_kernel_does_not_wait_for_one_that_is_being_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(config.settings, "cache", tmp_path)
     first = made("behind another")
     forgotten(first)
-    begun, may_end = threading.Event(), threading.Event()
-    dispatcher_of = compiler.dispatcher_of
-
-    def slowly(text: str) -> Any:
-        begun.set()
-        assert may_end.wait(60)
-        return dispatcher_of(text)
-
-    monkeypatch.setattr(compiler, "dispatcher_of", slowly)
-    try:
-        slow = compiler.request(TEXT.format(mark="slow"))
-        assert begun.wait(60)
-        behind = compiler.request(first.text)
-        assert not behind.done.is_set()
-    finally:
-        may_end.set()
-    assert slow.kept.wait(120)
-    assert behind.kept.wait(120)
-    assert not behind.is_new
-    assert works(slow)
+    slow = compiler.request(TEXT.format(mark="slow"))
+    behind = compiler.request(first.text)
+    assert behind.done.is_set()
     assert works(behind)
+    assert slow.kept.wait(120)
+    assert works(slow)
+
+
+def test_a_process_that_was_ended_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "cache", None)
+    assert works(made("before"))
+    process = compiler._compiler._process
+    assert process is not None
+    process._process.kill()
+    assert works(made("behind"))
+    assert compiler._compiler._process is not process
+
+
+def test_a_text_that_ends_the_process_is_refused_and_others_are_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(config.settings, "cache", None)
+    text = "import os\nos._exit(7)\n" + TEXT.format(mark="ends it")
+    kernel = compiler.request(text)
+    assert kernel.done.wait(120)
+    assert kernel.function is None
+    assert "it ended with 7" in compiler.errors.pop(text)
+    assert works(made("behind one that ended it"))
+
+
+def test_the_process_ends_when_nothing_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "cache", None)
+    assert works(made("before a rest"))
+    process = compiler._compiler._process
+    assert process is not None
+    process._process.wait(60)
+    assert works(made("behind a rest"))
+
+
+def test_a_process_that_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config.settings, "cache", None)
+    monkeypatch.setattr(compiler, "failure", None)
+    compiler._compiler.rest()
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    kernel = compiler.request(TEXT.format(mark="no interpreter"))
+    assert kernel.done.wait(60)
+    assert kernel.function is None
+    assert "/no/such/python cannot be started" in (compiler.missing() or "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a fork")
+def test_a_forked_process_has_a_compiler_of_its_own() -> None:
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "child parent "), done.stderr
+
+
+def test_a_program_ends_at_once_while_a_kernel_is_made() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVING], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    began, process = done.stdout.split()
+    assert time.time() - float(began) < 5  # the text takes a minute
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(process), 0)
 
 
 def test_nothing_is_kept_without_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:

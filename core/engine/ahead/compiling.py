@@ -1,0 +1,142 @@
+"""The process that compiles kernels, as seen from the one that wants them.
+
+Numba holds the interpreter's lock for most of the seconds that it takes for a kernel. In a process
+of its own it takes another core instead of time from the program, needs no memory there once it has
+ended, and changes nothing that belongs to the whole process, such as how warnings are shown.
+
+The process runs `codegen.objects`: a text goes there as a line of JSON; a line of JSON comes back,
+and behind it the object file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The program's modules are found where this process finds its own; its working directory, which may
+# have modules with the names of Python's, is no such place.
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
+    "from pinnace.engine.codegen.objects import main; main()"
+)
+_ENDS_WITHIN_S = 10.0
+
+
+class Answer(NamedTuple):
+    """What became of a kernel.
+
+    Attributes:
+        code: its object file.
+        seconds: that it took.
+        reason: why there is no object file; empty if there is.
+    """
+
+    code: bytes
+    seconds: float
+    reason: str
+
+
+class EndedError(Exception):
+    """The process cannot be started, or has ended without an answer; the message says how."""
+
+
+class CompilerProcess:
+    """A process that compiles kernels one after another, until it is closed.
+
+    Args:
+        for_libraries: whether object files become parts of a library; LLVM loads them into this
+            process otherwise.
+        environment: variables that differ from this process's.
+
+    Raises:
+        EndedError: it cannot be started.
+    """
+
+    def __init__(self, *, for_libraries: bool, environment: Mapping[str, str]) -> None:
+        if not sys.executable:
+            raise EndedError("this program does not say where its Python interpreter is")
+        path = json.dumps([one for one in sys.path if one])
+        options = ["--for-libraries"] if for_libraries else []
+        # A file, since a pipe that nobody reads would hold the process up.
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-W", "ignore", "-c", _PROGRAM, path, *options],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env={**os.environ, **environment},
+                start_new_session=True,  # a terminal's interrupt is for this process alone
+            )
+        except OSError as error:
+            self._errors.close()
+            raise EndedError(f"{sys.executable} cannot be started: {error}") from error
+
+    def compile(self, text: str) -> Answer:
+        """Have a kernel compiled.
+
+        Args:
+            text: of its module, the header included.
+
+        Raises:
+            EndedError: the process has ended.
+        """
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None  # noqa: S101,PT018 - pipes, as asked for
+        try:
+            stdin.write(json.dumps(text).encode() + b"\n")
+            stdin.flush()
+            line = stdout.readline()
+            told = json.loads(line)
+            code = stdout.read(told["bytes"])
+        except (OSError, ValueError) as error:  # a closed pipe, or half a line
+            raise EndedError(self._last_words()) from error
+        if len(code) < told["bytes"]:
+            raise EndedError(self._last_words())
+        return Answer(code, told["seconds"], told["reason"])
+
+    def close(self) -> None:
+        """Let the process end, which it does when it has answered."""
+        with contextlib.suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        try:
+            self._process.wait(_ENDS_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._release()
+
+    def kill(self) -> None:
+        """End the process now, whatever it is doing; who waits for an answer gets `EndedError`."""
+        self._process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_ENDS_WITHIN_S)
+
+    def abandon(self) -> None:
+        """After a fork: the process answers the parent, not this one."""
+        self._process.returncode = 0  # nothing to wait for
+        self._release()
+
+    def _release(self) -> None:
+        for one in (self._process.stdin, self._process.stdout, self._errors):
+            with contextlib.suppress(OSError):
+                if one is not None:
+                    one.close()
+
+    def _last_words(self) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_ENDS_WITHIN_S)
+        with contextlib.suppress(OSError, ValueError):
+            self._errors.seek(0)
+            lines = self._errors.read().decode(errors="replace").strip().splitlines()
+            if lines:
+                return lines[-1].strip()
+        return f"it ended with {self._process.returncode}"
