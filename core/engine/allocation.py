@@ -257,14 +257,13 @@ def _numpy() -> tuple[Any, Any, Any]:
     def made(label: bytes, functions: tuple[Any, Any, Any]) -> Any:
         places = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
         handler = _Handler(label, 1, _Allocator(own.ctx, *places, own.free))
-        _kept.extend([handler, functions])
+        # Arrays refer to it, and may be there until the interpreter is gone: nothing that is cleared
+        # before may own it.
+        for one in (handler, functions, name):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
         return make(ctypes.addressof(handler), name, None)
 
     return install, made, (_MALLOC(own.malloc), _CALLOC(own.calloc), _REALLOC(own.realloc))
-
-
-# What NumPy holds the addresses of.
-_kept: list[Any] = []
 
 
 @functools.cache

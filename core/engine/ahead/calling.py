@@ -49,10 +49,6 @@ class _Method(ctypes.Structure):
     )
 
 
-# Functions refer to these for as long as they are there, and so for ever.
-_methods: list[_Method] = []
-
-
 def function_of(symbol: str, address: Callable[[str], int]) -> Callable[..., Any]:
     """The function of an entry point.
 
@@ -63,7 +59,9 @@ def function_of(symbol: str, address: Callable[[str], int]) -> Callable[..., Any
     errors = (ctypes.c_void_p * len(ERRORS)).from_address(address(errors_of(symbol)))
     errors[:] = [id(one) for one in ERRORS]
     method = _Method(symbol.encode(), address(symbol), _FAST_CALL, None)
-    _methods.append(method)
+    # The function refers to it for as long as it is there. That may be until the interpreter is gone:
+    # a list in this module would be cleared before.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
     make = ctypes.pythonapi["PyCFunction_NewEx"]
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     make.restype = ctypes.py_object

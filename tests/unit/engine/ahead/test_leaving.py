@@ -1,0 +1,58 @@
+"""What Python frees last refers to memory of ours: the interpreter's end reads it.
+
+Memory that was freed is filled here, so that whoever reads it fails each time, not now and then.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# Held by a module of Python's own, and in a circle: both are there when other modules are cleared.
+KEEP = """
+import builtins
+
+class Keeper:
+    pass
+
+def keep(value):
+    keeper = Keeper()
+    keeper.itself, keeper.value = keeper, value
+    builtins.__dict__.setdefault("kept", []).append(keeper)
+"""
+KERNELS = """
+from pinnace.engine.codegen import compiler, general
+
+kernels = [compiler.request(text) for text in general.every().values()]
+found = [kernel.function for kernel in kernels if kernel.function is not None]
+assert found, "the installation has no library"
+for function in found:
+    keep(function)
+"""
+ARRAYS = """
+import numpy as np
+from pinnace.engine import allocation
+
+with allocation.bounded(1 << 24):
+    for _ in range(100):
+        keep(np.ones(4096))
+with allocation.filled():
+    keep(np.ones(4096))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the C library of Linux fills freed memory")
+@pytest.mark.parametrize("program", [KERNELS, ARRAYS], ids=["kernels", "arrays"])
+def test_nothing_that_was_freed_is_read_at_the_end(program: str) -> None:
+    environment = {**os.environ, "PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", KEEP + program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
