@@ -257,8 +257,8 @@ def _numpy() -> tuple[Any, Any, Any]:
     def made(label: bytes, functions: tuple[Any, Any, Any]) -> Any:
         places = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
         handler = _Handler(label, 1, _Allocator(own.ctx, *places, own.free))
-        # Arrays refer to it, and may be there until the interpreter is gone: nothing that is cleared
-        # before may own it.
+        # Arrays refer to it, and may be there until the interpreter is gone: nothing that is
+        # cleared before may own it.
         for one in (handler, functions, name):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
         return make(ctypes.addressof(handler), name, None)

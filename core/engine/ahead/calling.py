@@ -59,8 +59,8 @@ def function_of(symbol: str, address: Callable[[str], int]) -> Callable[..., Any
     errors = (ctypes.c_void_p * len(ERRORS)).from_address(address(errors_of(symbol)))
     errors[:] = [id(one) for one in ERRORS]
     method = _Method(symbol.encode(), address(symbol), _FAST_CALL, None)
-    # The function refers to it for as long as it is there. That may be until the interpreter is gone:
-    # a list in this module would be cleared before.
+    # The function refers to it for as long as it is there, which may be until the interpreter is
+    # gone: a list in this module would be cleared before.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
     make = ctypes.pythonapi["PyCFunction_NewEx"]
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
