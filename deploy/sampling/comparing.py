@@ -18,13 +18,14 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 
-# Relative to the largest absolute value of an output: sums of a thousand terms differ by some 1e-6
-# of their size, and a network chains a few dozen of them.
+# Relative to the largest absolute value of an output. Both sides add up products in float32, each
+# in its own order: sums of a thousand terms differ by some 1e-6 of their size, and a network chains
+# a few dozen of them.
 TOLERANCES: dict[DType, float] = {
-    dtypes.float64: 1e-5,
+    dtypes.float64: 1e-5,  # operators that lack a float64 kernel compute in float32
     dtypes.float32: 1e-5,
-    dtypes.float16: 2e-3,
-    dtypes.bfloat16: 2e-2,
+    dtypes.float16: 2e-3,  # two units in the last place of 11 bits
+    dtypes.bfloat16: 2e-2,  # two units in the last place of 8 bits
     dtypes.complex64: 1e-5,
     dtypes.complex128: 1e-5,
 }
@@ -81,7 +82,7 @@ def agreement(
             not at a corner.
     """
     found = run_all([run.wide or run.inputs for run in runs])
-    judge = _Judge(program, runtime, drawn, slack)
+    judge = Judge(program, runtime, drawn, slack=slack)
     failed: dict[str, str] = {}
     kinds: Counter[str] = Counter()
     for run, results in zip(runs, found, strict=True):
@@ -98,16 +99,46 @@ def agreement(
     return Agreement(judge.largest, judge.relative, kinds.total(), dict(kinds), failed)
 
 
-class _Judge:
-    def __init__(self, program: Program, runtime: str, drawn: Sequence[str], slack: float) -> None:
+class Judge:
+    """Compares the answers of a runtime with the model's, run by run.
+
+    Args:
+        program: the model itself.
+        runtime: its name, for errors.
+        drawn: outputs that are other numbers in each run.
+        slack: what is allowed beside the tolerance, relative to the largest value.
+        exact_dtypes: whether the runtime has all dtypes; they may be wider or narrower otherwise.
+
+    Attributes:
+        largest: output -> the largest absolute difference so far.
+        relative: output -> the same, relative to the output's largest value.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        runtime: str,
+        drawn: Sequence[str] = (),
+        *,
+        slack: float = 0.0,
+        exact_dtypes: bool = False,
+    ) -> None:
         self._program, self._runtime = program, runtime
-        self._drawn, self._slack = drawn, slack
+        self._drawn, self._slack, self._exact_dtypes = drawn, slack, exact_dtypes
         self.largest = {name: 0.0 for name in program.outputs if name not in drawn}
         self.relative = dict(self.largest)
         self._sizes = dict(self.largest)
 
     def look_at(self, run: Run, results: Mapping[str, Array]) -> None:
-        """Compare one run."""
+        """Compare one run.
+
+        Args:
+            run: inputs, and what the model made of them.
+            results: what the runtime made of `run.wide`, or of the inputs where that is None.
+
+        Raises:
+            InternalError: an output differs in dtype, shape or value.
+        """
         arrays, expected = run.wide or run.inputs, run.outputs
         if run.wide is not None:
             last = {name: x[1:] if x.ndim else x for name, x in results.items()}
@@ -119,7 +150,7 @@ class _Judge:
             if name not in results:
                 raise InternalError(f"export: {self._runtime} gives no output {name!r}")
             if name in self._drawn:
-                self._check_form(name, results[name], spec)
+                self._check_form(name, spec, expected[index], results[name])
                 continue
             difference, size = self._difference(name, spec, expected[index], results[name])
             self._sizes[name] = max(self._sizes[name], size)
@@ -151,11 +182,25 @@ class _Judge:
                 return False
         return True
 
-    def _check_form(self, name: str, got: Array, spec: TensorSpec) -> None:
-        if not spec.shape.is_compatible_with(Shape.of(got.shape)):
+    def _check_form(self, name: str, spec: TensorSpec, expected: Array, got: Array) -> None:
+        """What holds of an output, whatever numbers are drawn for it."""
+        self._check_dtype(name, expected, got)
+        is_told = spec.shape.is_compatible_with(Shape.of(got.shape))
+        if not is_told or (got.dtype.kind == "f" and got.size and not np.isfinite(got).any()):
             raise InternalError(
-                f"export: output {name!r} has shape {list(got.shape)} in {self._runtime}, the "
-                f"signature says {spec.text}"
+                f"export: output {name!r} has shape {list(got.shape)} or no number in "
+                f"{self._runtime}, the signature says {spec.text}"
+            )
+
+    def _check_dtype(self, name: str, expected: Array, got: Array) -> None:
+        kinds = {"b": "b", "i": "i", "u": "i", "c": "c", "O": "O", "S": "O", "U": "O"}
+        is_same = expected.dtype == got.dtype
+        if not is_same and not self._exact_dtypes:
+            is_same = kinds.get(expected.dtype.kind, "f") == kinds.get(got.dtype.kind, "f")
+        if not is_same:
+            raise InternalError(
+                f"export: output {name!r} is {got.dtype} in {self._runtime}, {expected.dtype} in "
+                "pinnace"
             )
 
     def _difference(
@@ -174,20 +219,17 @@ class _Judge:
                 for a, b in zip(expected.reshape(-1), got.reshape(-1), strict=True)
             ]
             return (0.0 if all(same) else np.inf), 0.0
-        kinds = {"b": "b", "i": "i", "u": "i", "c": "c"}
-        if kinds.get(expected.dtype.kind, "f") != kinds.get(got.dtype.kind, "f"):
-            raise InternalError(
-                f"export: output {name!r} is {got.dtype} in {self._runtime}, {expected.dtype} in "
-                "pinnace"
-            )
+        self._check_dtype(name, expected, got)
         if not expected.size:
             return 0.0, 0.0
         if spec.dtype.is_complex:
             a, b = expected.astype(np.complex128), got.astype(np.complex128)
             return float(np.max(np.abs(a - b))), float(np.max(np.abs(a)))
         if not spec.dtype.is_floating:
+            if np.array_equal(expected, got):
+                return 0.0, 0.0
             gap = np.abs(expected.astype(np.float64) - got.astype(np.float64))
-            return float(np.max(gap)), 0.0
+            return float(np.max(gap)) or 1.0, 0.0  # float64 does not have all int64
         a, b = expected.astype(np.float64), got.astype(np.float64)
         with np.errstate(invalid="ignore"):
             same_kind = (np.isnan(a) == np.isnan(b)) & ((np.isinf(a) | np.isinf(b)) <= (a == b))
