@@ -4,8 +4,8 @@ Numba holds the interpreter's lock for most of the seconds that it takes for a k
 of its own it takes another core instead of time from the program, needs no memory there once it has
 ended, and changes nothing that belongs to the whole process, such as how warnings are shown.
 
-The process runs `codegen.objects`: a text goes there as a line of JSON; a line of JSON comes back,
-and behind it the object file.
+The process runs `codegen.objects`: a text goes there as a line of JSON; what comes back begins with
+`LENGTHS` of the two parts behind it, a JSON of what is said of the kernel and the object file.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,7 @@ _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
     "from pinnace.engine.codegen.objects import main; main()"
 )
+LENGTHS = struct.Struct("<qq")
 _ENDS_WITHIN_S = 10.0
 
 
@@ -66,19 +68,23 @@ class CompilerProcess:
         path = json.dumps([one for one in sys.path if one])
         options = ["--for-libraries"] if for_libraries else []
         # A file, since a pipe that nobody reads would hold the process up.
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        self._errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed with the process)
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-W", "ignore", "-c", _PROGRAM, path, *options],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
+                # A buffer has a lock, which a fork may find taken by a thread that is then gone.
+                bufsize=0,
                 env={**os.environ, **environment},
                 start_new_session=True,  # a terminal's interrupt is for this process alone
             )
         except OSError as error:
             self._errors.close()
             raise EndedError(f"{sys.executable} cannot be started: {error}") from error
+        assert self._process.stdin and self._process.stdout  # noqa: S101,PT018 - pipes, as asked for
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
 
     def compile(self, text: str) -> Answer:
         """Have a kernel compiled.
@@ -89,25 +95,36 @@ class CompilerProcess:
         Raises:
             EndedError: the process has ended.
         """
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None and stdout is not None  # noqa: S101,PT018 - pipes, as asked for
-        try:
-            stdin.write(json.dumps(text).encode() + b"\n")
-            stdin.flush()
-            line = stdout.readline()
-            told = json.loads(line)
-            code = stdout.read(told["bytes"])
-        except (OSError, ValueError) as error:  # a closed pipe, or half a line
-            raise EndedError(self._last_words()) from error
-        if len(code) < told["bytes"]:
+        if (
+            self._process.poll() is not None
+        ):  # to write to it could end a program that wants SIGPIPE
             raise EndedError(self._last_words())
-        return Answer(code, told["seconds"], told["reason"])
+        try:
+            self._send(json.dumps(text).encode() + b"\n")
+            told_bytes, code_bytes = LENGTHS.unpack(self._receive(LENGTHS.size))
+            told = json.loads(self._receive(told_bytes))
+            return Answer(self._receive(code_bytes), told["seconds"], told["reason"])
+        except (OSError, ValueError, EOFError) as error:
+            raise EndedError(self._last_words()) from error
+
+    def _send(self, content: bytes) -> None:
+        left = memoryview(content)
+        while left:
+            left = left[os.write(self._stdin.fileno(), left) :]
+
+    def _receive(self, count: int) -> bytes:
+        parts = []
+        while count:
+            part = os.read(self._stdout.fileno(), min(count, 1 << 20))
+            if not part:
+                raise EOFError
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
 
     def close(self) -> None:
         """Let the process end, which it does when it has answered."""
-        with contextlib.suppress(OSError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
+        self._stdin.close()
         try:
             self._process.wait(_ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
@@ -126,10 +143,8 @@ class CompilerProcess:
         self._release()
 
     def _release(self) -> None:
-        for one in (self._process.stdin, self._process.stdout, self._errors):
-            with contextlib.suppress(OSError):
-                if one is not None:
-                    one.close()
+        for one in (self._stdin, self._stdout, self._errors):
+            one.close()
 
     def _last_words(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):

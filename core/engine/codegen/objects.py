@@ -5,7 +5,7 @@ that have no Numba (`alone`).
 
 As a program it serves `engine.ahead.compiling`. Numba compiles for one processor per process: for
 libraries, NUMBA_CPU_NAME and NUMBA_CPU_FEATURES say for which. Each line of standard input is a
-text as JSON; standard output has a line of JSON for each, and behind that line the object file.
+text as JSON, and standard output has the answers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from llvmlite import binding
 
 from pinnace.engine.ahead import table
-from pinnace.engine.ahead.compiling import Answer
+from pinnace.engine.ahead.compiling import LENGTHS, Answer
 from pinnace.engine.codegen import alone
 
 if TYPE_CHECKING:
@@ -109,6 +109,6 @@ def main() -> None:
     sys.stdout = sys.stderr  # what Numba may say is no answer
     for line in sys.stdin.buffer:
         answer = compiled(json.loads(line), for_libraries=for_libraries)
-        told = {"seconds": answer.seconds, "reason": answer.reason, "bytes": len(answer.code)}
-        answers.write(json.dumps(told).encode() + b"\n" + answer.code)
+        told = json.dumps({"seconds": answer.seconds, "reason": answer.reason}).encode()
+        answers.write(LENGTHS.pack(len(told), len(answer.code)) + told + answer.code)
         answers.flush()
