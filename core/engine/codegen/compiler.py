@@ -229,8 +229,12 @@ class _Compiler:
 
     def kill(self) -> None:
         """End the process, also while a thread waits for its answer."""
-        if self._process is not None:
-            self._process.kill()
+        process = self._process
+        if process is not None:
+            process.kill()
+            if self._lock.acquire(timeout=1):  # the thread closes what it waited at
+                process.close()
+                self._lock.release()
 
     def abandon(self) -> None:
         """After a fork: the process is the parent's."""

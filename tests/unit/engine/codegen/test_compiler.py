@@ -235,7 +235,7 @@ def test_a_forked_process_has_a_compiler_of_its_own() -> None:
 
 def test_a_program_ends_at_once_while_a_kernel_is_made() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", LEAVING], capture_output=True, text=True, check=False
+        [sys.executable, "-X", "dev", "-c", LEAVING], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     began, process = done.stdout.split()
