@@ -96,13 +96,10 @@ TABLE: dict[str, str] = {
     ),
     # data: the class of the values of a DatasetSpec.
     "Dataset": "pinnace.data.dataset:Dataset",
-    # keras: operators of symbolic inputs are layers; models are saved, exported and loaded.
+    # keras: operators of symbolic inputs are layers.
     "apply_operator": "pinnace.keras.layers.operators:apply_operator",
     "mask_of_keras_tensor": "pinnace.keras.mask_operation:mask_of_keras_tensor",
     "apply_activation": "pinnace.keras.layers.symbolic_activations:apply_activation",
-    "saved_model": "pinnace.saved_model",
-    "load_keras_objects": "pinnace.saved_model.keras_objects:load_keras_objects",
-    "onnx": "pinnace.deploy.onnx",
 }
 # Modules with the specs of composite values, imported when a file has one.
 SPEC_MODULES = (
@@ -114,11 +111,9 @@ SPEC_MODULES = (
 )
 
 if TYPE_CHECKING:  # the table again
-    from pinnace import saved_model as saved_model
     from pinnace.autodiff.tape import GradientTape as GradientTape
     from pinnace.compat.v1.names import of_version_1 as of_version_1
     from pinnace.data.dataset import Dataset as Dataset
-    from pinnace.deploy import onnx as onnx
     from pinnace.engine.build import bind_function as bind_function
     from pinnace.engine.build import call_function as call_function
     from pinnace.engine.build import finish_loop as finish_loop
@@ -178,7 +173,6 @@ if TYPE_CHECKING:  # the table again
     from pinnace.ops.state.variables import assign_add as assign_add
     from pinnace.ops.state.variables import assign_sub as assign_sub
     from pinnace.ops.state.variables import read_variable as read_variable
-    from pinnace.saved_model.keras_objects import load_keras_objects as load_keras_objects
     from pinnace.saved_model.stablehlo.xla_call import decode_xla_call as decode_xla_call
     from pinnace.saved_model.stablehlo.xla_ops import decode_xla_op as decode_xla_op
 
