@@ -5,9 +5,9 @@ imported when the name is first used, and the function is an ordinary name of th
 on. Nothing has to be filled or installed, so nothing can be missing or come too early; a test
 resolves each entry, finds each use, and compares `TABLE` with what type checkers are told.
 
-Within `ops`, two kinds of edges are here too, for no order of files has them all run down: the
-gradient of an op that is the other's gradient (a sum is spread, a broadcast summed), and methods of
-ragged tensors that make ragged tensors.
+Within `ops`, methods of ragged tensors that make ragged tensors are here too, for no order of files
+has all of these calls run down. Where two ops are each other's gradient, the lower one says
+`GRADIENT_ABOVE` and the upper file gives it (`registry.gradient_of`).
 
 Beside these, `@takes_composites` (`ops/composite_arguments.py`) names functions of `ops.composites`
 where the functions stand that hand ragged and sparse arguments over to them.
@@ -38,18 +38,14 @@ TABLE: dict[str, str] = {
     "assign_sub": "pinnace.ops.state.variables:assign_sub",
     "assign_slice": "pinnace.ops.state.scatters:assign_slice",
     "getitem_of": "pinnace.ops.state.scatters:getitem_of",
+    "scatter_batches": "pinnace.ops.state.scatters:scatter_batches",
     "sparse_read": "pinnace.ops.state.scatters:sparse_read",
     "gather_nd_of": "pinnace.ops.state.scatters:gather_nd_of",
     "scatter": "pinnace.ops.state.scatters:scatter",
     "scatter_nd": "pinnace.ops.state.scatters:scatter_nd",
-    "with_batch_places": "pinnace.ops.array.gathered_slices:with_batch_places",
-    # ops: where two ops are each other's gradient, the upper one.
+    # ops: what undoes a broadcast is a sum, whose gradient is a broadcast.
     "sum_over": "pinnace.ops.math.reduction:sum_over",
     "reduce_sum": "pinnace.ops.math.reduction:reduce_sum",
-    "gather_gradient": "pinnace.ops.array.gathered_slices:gather_gradient",
-    "gather_v2_gradient": "pinnace.ops.array.gathered_slices:gather_v2_gradient",
-    "gather_nd_gradient": "pinnace.ops.array.gathered_slices:gather_nd_gradient",
-    "pad": "pinnace.ops.array.padding:pad",
     # ops: methods of ragged tensors that are functions beside the class.
     "RaggedTensorSpec": "pinnace.ops.composites.ragged.spec:RaggedTensorSpec",
     "from_sparse": "pinnace.ops.composites.ragged.construction:from_sparse",
@@ -82,7 +78,6 @@ TABLE: dict[str, str] = {
     "request_kernel": "pinnace.engine.build:request_kernel",
     # ops: gradients that record, or build graphs.
     "GradientTape": "pinnace.autodiff.tape:GradientTape",
-    "gradient_of_control_flow": "pinnace.functions.backward:gradient_of_control_flow",
     # autodiff: jacobians are loops, custom gradients nodes of a graph that is traced.
     "jacobian": "pinnace.functions.jacobian:jacobian",
     "batch_jacobian": "pinnace.functions.jacobian:batch_jacobian",
@@ -120,7 +115,6 @@ if TYPE_CHECKING:  # the table again
     from pinnace.engine.build import plan_of as plan_of
     from pinnace.engine.build import request_kernel as request_kernel
     from pinnace.engine.threads import limit_threads as limit_threads
-    from pinnace.functions.backward import gradient_of_control_flow as gradient_of_control_flow
     from pinnace.functions.customised import mark_gradient as mark_gradient
     from pinnace.functions.jacobian import batch_jacobian as batch_jacobian
     from pinnace.functions.jacobian import jacobian as jacobian
@@ -142,14 +136,9 @@ if TYPE_CHECKING:  # the table again
     from pinnace.linear_operators.wrapped import LinearOperatorInversion as LinearOperatorInversion
     from pinnace.ops.array.casting import cast as cast
     from pinnace.ops.array.constants import constant as constant
-    from pinnace.ops.array.gathered_slices import gather_gradient as gather_gradient
-    from pinnace.ops.array.gathered_slices import gather_nd_gradient as gather_nd_gradient
-    from pinnace.ops.array.gathered_slices import gather_v2_gradient as gather_v2_gradient
     from pinnace.ops.array.gathered_slices import summed_slices as summed_slices
-    from pinnace.ops.array.gathered_slices import with_batch_places as with_batch_places
     from pinnace.ops.array.joining import stack as stack
     from pinnace.ops.array.joining import unstack as unstack
-    from pinnace.ops.array.padding import pad as pad
     from pinnace.ops.array.saturation import saturate_cast as saturate_cast
     from pinnace.ops.composites.dispatching import call_on_composites as call_on_composites
     from pinnace.ops.composites.dispatching import execute_on_composites as execute_on_composites
@@ -167,6 +156,7 @@ if TYPE_CHECKING:  # the table again
     from pinnace.ops.state.scatters import gather_nd_of as gather_nd_of
     from pinnace.ops.state.scatters import getitem_of as getitem_of
     from pinnace.ops.state.scatters import scatter as scatter
+    from pinnace.ops.state.scatters import scatter_batches as scatter_batches
     from pinnace.ops.state.scatters import scatter_nd as scatter_nd
     from pinnace.ops.state.scatters import sparse_read as sparse_read
     from pinnace.ops.state.variables import assign as assign

@@ -277,8 +277,7 @@ def convert_to_tensor(
         return value
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, Operands):
-        variable: Any = value
-        tensor = value if isinstance(value, Tensor) else late.read_variable(variable)
+        tensor = value._as_tensor()
         if wanted is not None and tensor.dtype is not wanted:
             raise ValueError(
                 f"a tensor of {tensor.dtype.name} was given where {wanted.name} is required: "
