@@ -82,13 +82,8 @@ TABLE: dict[str, str] = {
     "jacobian": "pinnace.functions.jacobian:jacobian",
     "batch_jacobian": "pinnace.functions.jacobian:batch_jacobian",
     "mark_gradient": "pinnace.functions.customised:mark_gradient",
-    # linear_operators: what the methods of the base class give.
-    "LinearOperatorAdjoint": "pinnace.linear_operators.wrapped:LinearOperatorAdjoint",
-    "LinearOperatorComposition": "pinnace.linear_operators.composition:LinearOperatorComposition",
-    "LinearOperatorInversion": "pinnace.linear_operators.wrapped:LinearOperatorInversion",
-    "LinearOperatorLowerTriangular": (
-        "pinnace.linear_operators.triangular:LinearOperatorLowerTriangular"
-    ),
+    # linear_operators: methods of the base class give operators of its subclasses.
+    "derived_operators": "pinnace.linear_operators.derived_operators",
     # data: the class of the values of a DatasetSpec.
     "Dataset": "pinnace.data.dataset:Dataset",
     # keras: operators of symbolic inputs are layers.
@@ -126,14 +121,7 @@ if TYPE_CHECKING:  # the table again
     from pinnace.keras.layers.operators import apply_operator as apply_operator
     from pinnace.keras.layers.symbolic_activations import apply_activation as apply_activation
     from pinnace.keras.mask_operation import mask_of_keras_tensor as mask_of_keras_tensor
-    from pinnace.linear_operators.composition import (
-        LinearOperatorComposition as LinearOperatorComposition,
-    )
-    from pinnace.linear_operators.triangular import (
-        LinearOperatorLowerTriangular as LinearOperatorLowerTriangular,
-    )
-    from pinnace.linear_operators.wrapped import LinearOperatorAdjoint as LinearOperatorAdjoint
-    from pinnace.linear_operators.wrapped import LinearOperatorInversion as LinearOperatorInversion
+    from pinnace.linear_operators import derived_operators as derived_operators
     from pinnace.ops.array.casting import cast as cast
     from pinnace.ops.array.constants import constant as constant
     from pinnace.ops.array.gathered_slices import summed_slices as summed_slices
