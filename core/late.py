@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 
 # name -> "module:object", or a module.
 TABLE: dict[str, str] = {
-    # framework: what becomes a tensor is a constant, or several tensors stacked.
-    "constant": "pinnace.ops.array.constants:constant",
-    "stack": "pinnace.ops.array.joining:stack",
+    # framework: what becomes a tensor may be several tensors in a sequence.
+    "packed": "pinnace.ops.array.packing:packed",
     # framework: a name that is missed may be one of version 1.
     "of_version_1": "pinnace.compat.v1.names:of_version_1",
     # framework: tensors are iterated over, indexed slices summed; `dtypes.cast` and its like.
@@ -64,8 +63,7 @@ TABLE: dict[str, str] = {
     "encode_whole": "pinnace.graph.codec.graphs:encode_whole",
     "encode_op": "pinnace.graph.codec.op_definitions:encode_op",
     # graph: a module of StableHLO in a file becomes functions of this library's ops.
-    "decode_xla_call": "pinnace.saved_model.stablehlo.xla_call:decode_xla_call",
-    "decode_xla_op": "pinnace.saved_model.stablehlo.xla_ops:decode_xla_op",
+    "decode_xla": "pinnace.saved_model.stablehlo.xla_ops:decode_xla",
     # framework: `config.threading` reaches BLAS.
     "limit_threads": "pinnace.engine.threads:limit_threads",
     # ops: an op, or a function, that was given ragged or sparse arguments.
@@ -76,12 +74,9 @@ TABLE: dict[str, str] = {
     "bind_function": "pinnace.engine.build:bind_function",
     "finish_loop": "pinnace.engine.build:finish_loop",
     "request_kernel": "pinnace.engine.build:request_kernel",
-    # ops: gradients that record, or build graphs.
-    "GradientTape": "pinnace.autodiff.tape:GradientTape",
-    # autodiff: jacobians are loops, custom gradients nodes of a graph that is traced.
+    # autodiff: jacobians are loops.
     "jacobian": "pinnace.functions.jacobian:jacobian",
     "batch_jacobian": "pinnace.functions.jacobian:batch_jacobian",
-    "mark_gradient": "pinnace.functions.customised:mark_gradient",
     # linear_operators: methods of the base class give operators of its subclasses.
     "derived_operators": "pinnace.linear_operators.derived_operators",
     # data: the class of the values of a DatasetSpec.
@@ -101,7 +96,6 @@ SPEC_MODULES = (
 )
 
 if TYPE_CHECKING:  # the table again
-    from pinnace.autodiff.tape import GradientTape as GradientTape
     from pinnace.compat.v1.names import of_version_1 as of_version_1
     from pinnace.data.dataset import Dataset as Dataset
     from pinnace.engine.build import bind_function as bind_function
@@ -110,7 +104,6 @@ if TYPE_CHECKING:  # the table again
     from pinnace.engine.build import plan_of as plan_of
     from pinnace.engine.build import request_kernel as request_kernel
     from pinnace.engine.threads import limit_threads as limit_threads
-    from pinnace.functions.customised import mark_gradient as mark_gradient
     from pinnace.functions.jacobian import batch_jacobian as batch_jacobian
     from pinnace.functions.jacobian import jacobian as jacobian
     from pinnace.graph.codec.graphs import encode_node_whole as encode_node_whole
@@ -123,10 +116,9 @@ if TYPE_CHECKING:  # the table again
     from pinnace.keras.mask_operation import mask_of_keras_tensor as mask_of_keras_tensor
     from pinnace.linear_operators import derived_operators as derived_operators
     from pinnace.ops.array.casting import cast as cast
-    from pinnace.ops.array.constants import constant as constant
     from pinnace.ops.array.gathered_slices import summed_slices as summed_slices
-    from pinnace.ops.array.joining import stack as stack
     from pinnace.ops.array.joining import unstack as unstack
+    from pinnace.ops.array.packing import packed as packed
     from pinnace.ops.array.saturation import saturate_cast as saturate_cast
     from pinnace.ops.composites.dispatching import call_on_composites as call_on_composites
     from pinnace.ops.composites.dispatching import execute_on_composites as execute_on_composites
@@ -151,8 +143,7 @@ if TYPE_CHECKING:  # the table again
     from pinnace.ops.state.variables import assign_add as assign_add
     from pinnace.ops.state.variables import assign_sub as assign_sub
     from pinnace.ops.state.variables import read_variable as read_variable
-    from pinnace.saved_model.stablehlo.xla_call import decode_xla_call as decode_xla_call
-    from pinnace.saved_model.stablehlo.xla_ops import decode_xla_op as decode_xla_op
+    from pinnace.saved_model.stablehlo.xla_ops import decode_xla as decode_xla
 
 if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
 
